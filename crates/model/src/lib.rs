@@ -1,0 +1,46 @@
+//! The vocabulary of a host network.
+//!
+//! ```text
+//! HostState  what is wanted          partial: what it does not name stays as it is
+//! Observed   what the kernel said    complete: what it does not name is not there
+//! Target     what will be            complete: Observed with HostState laid over it
+//! Step       one effect on a host    named by link name, never by index
+//! Plan       steps in order, each with its undo
+//! Ownership  who asked for what, and what was there before
+//! ```
+//!
+//! `Observed` and `Target` share one picture, [`Host`], but are never the same type. The crate is
+//! pure: no socket, file, clock or document format is known here.
+
+mod address;
+mod attr;
+mod bridge;
+mod engine;
+mod host;
+mod link;
+mod mirror;
+mod origin;
+mod ownership;
+mod pairs;
+mod route;
+mod rule;
+mod step;
+mod system;
+mod wish;
+
+pub use address::{Address, Neighbour};
+pub use attr::{Attr, Attrs, Change, Section, Shape, Value};
+pub use bridge::{FdbEntry, FdbKey, VlanMembership};
+pub use engine::{Engine, EngineError, Retry, Scope, StepError};
+pub use host::{Host, LinkFacts, Observed, OperState, Target};
+pub use link::{Link, LinkKind};
+pub use mirror::{Direction, FlowMatch, Mirror, MirrorAction, MirrorKey};
+pub use origin::{Alias, Origin};
+pub use ownership::{Claim, ObjectKey, Ownership, Previous};
+pub use route::{NextHop, Route, RouteKey, RouteMetrics, RouteType};
+pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
+pub use step::{Plan, PlannedStep, Step};
+pub use system::{HostnameWish, Resolver};
+pub use wish::{
+    AddressWish, Adoption, ControllerWish, DhcpWish, HostState, IpWish, LinkWish, Presence, RouteWish, RuleWish,
+};

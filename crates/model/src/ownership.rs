@@ -1,0 +1,139 @@
+//! Who asked for what on a host, and what was there before.
+//!
+//! The kernel itself carries the mark of what netloom made (link alias, protocol numbers). This
+//! record adds what the kernel has no room for: the place in the document that asked, and the value
+//! that a property of somebody else's link had before, to be put back when the last origin goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_types::{AltName, Family, IfName, Protocol};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Address, Alias, Attr, FdbEntry, FdbKey, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route, RouteKey, RuleKey,
+    Value, VlanMembership,
+};
+
+/// One thing on a host that somebody can ask for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ObjectKey {
+    /// The link itself.
+    Link(IfName),
+    /// Its administrative state.
+    Up(IfName),
+    /// The controller that it is a port of.
+    Controller(IfName),
+    /// One property.
+    Attr(IfName, Attr),
+    /// Its alias.
+    Alias(IfName),
+    /// One further name.
+    AltName(IfName, AltName),
+    /// All its addresses of one family, as a list.
+    Addresses(IfName, Family),
+    /// Its VLANs.
+    Vlans(IfName),
+    /// One forwarding entry.
+    Fdb(IfName, FdbKey),
+    /// All its permanent neighbours of one family, as a list.
+    Neighbours(IfName, Family),
+    /// One mirror.
+    Mirror(IfName, MirrorKey),
+    /// One offload feature.
+    Feature(IfName, Box<str>),
+    /// One route.
+    Route(RouteKey),
+    /// One rule.
+    Rule(RuleKey),
+    /// The resolver.
+    Resolver,
+    /// The running host name.
+    HostnameRunning,
+    /// The host name at boot.
+    HostnameConfig,
+}
+
+impl ObjectKey {
+    /// The link that the object belongs to.
+    pub fn link(&self) -> Option<IfName> {
+        match self {
+            Self::Link(name)
+            | Self::Up(name)
+            | Self::Controller(name)
+            | Self::Attr(name, _)
+            | Self::Alias(name)
+            | Self::AltName(name, _)
+            | Self::Addresses(name, _)
+            | Self::Vlans(name)
+            | Self::Fdb(name, _)
+            | Self::Neighbours(name, _)
+            | Self::Mirror(name, _)
+            | Self::Feature(name, _) => Some(*name),
+            Self::Route(_) | Self::Rule(_) | Self::Resolver | Self::HostnameRunning | Self::HostnameConfig => None,
+        }
+    }
+}
+
+/// The value of an [`ObjectKey`] at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Previous {
+    /// It was not there.
+    Absent,
+    /// It was there and is of a kind that has no further value (links, further names).
+    Present,
+    /// An administrative state.
+    Up(bool),
+    /// A controller.
+    Controller(Option<IfName>),
+    /// The value of a property.
+    Attr(Value),
+    /// An alias.
+    Alias(Alias),
+    /// Addresses.
+    Addresses(Vec<Address>),
+    /// VLANs.
+    Vlans(VlanMembership),
+    /// A forwarding entry.
+    Fdb(FdbEntry),
+    /// Neighbours.
+    Neighbours(BTreeSet<Neighbour>),
+    /// A mirror.
+    Mirror(Mirror),
+    /// An offload feature.
+    Feature(bool),
+    /// A route.
+    Route(Route),
+    /// A rule's maker.
+    Rule(Protocol),
+    /// The resolver.
+    Resolver(Resolver),
+    /// A host name.
+    Hostname(String),
+}
+
+/// One object that somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who asked; when the last one goes, `before` is put back.
+    pub origins: BTreeSet<Origin>,
+    /// The value before the first of them asked.
+    pub before: Previous,
+    /// The value that was set; when the host has another one by then, somebody changed it by hand
+    /// and it is left alone.
+    pub ours: Previous,
+}
+
+/// Everything that somebody asked for on one host.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ownership {
+    /// Claims by object.
+    #[serde(with = "crate::pairs")]
+    pub claims: BTreeMap<ObjectKey, Claim>,
+}
+
+impl Ownership {
+    /// The claims on a link and on what stands on it.
+    pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ObjectKey, &Claim)> {
+        self.claims.iter().filter(move |(key, _)| key.link() == Some(name))
+    }
+}
