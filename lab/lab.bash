@@ -1,0 +1,194 @@
+# Runs a command in a kernel that has every device kind Netloom manages. Sourced by ../x.
+# shellcheck shell=bash
+
+LAB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CACHE=${NETLOOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/netloom}
+LAB_NO_RESULT=125 # exit status when the command's own is not known
+# shellcheck disable=SC2034
+lab_unavailable=
+
+say() { echo "lab: $*" >&2; }
+
+# shellcheck source=lab/fetch.bash
+source "$LAB/fetch.bash"
+
+# A namespace set of its own: network, mounts, and processes so that nothing outlives the command.
+fresh_namespaces=(unshare --net --mount --pid --fork --kill-child --mount-proc)
+((EUID == 0)) || fresh_namespaces+=(--map-root-user)
+
+# Prints what the host kernel lacks; succeeds when that is nothing.
+host_lacks() {
+    "${fresh_namespaces[@]}" bash "$LAB/probe" 2>/dev/null && return 1
+    return 0
+}
+
+# Leaves $lab_unavailable set when there was no kernel to run in.
+lab_run() { # CMD ARGS...
+    local kernel=${NETLOOM_LAB:-} lacks
+    case $kernel in
+        host)
+            if lacks=$(host_lacks); then
+                say "host kernel (NETLOOM_LAB=host), although it lacks: ${lacks:-namespaces for this user}"
+            else
+                say "host kernel (NETLOOM_LAB=host)"
+            fi
+            ;;
+        uml | qemu)
+            "prepare_$kernel" || { lab_unavailable=1; return "$LAB_NO_RESULT"; }
+            say "$kernel kernel (NETLOOM_LAB=$kernel)"
+            ;;
+        '')
+            if ! lacks=$(host_lacks); then
+                kernel=host
+                say "host kernel: it has every device kind"
+            elif prepare_uml; then
+                kernel=uml
+                say "uml kernel: the host kernel lacks ${lacks:-namespaces for this user}"
+            elif prepare_qemu; then
+                kernel=qemu
+                say "qemu kernel: the host kernel lacks ${lacks:-namespaces for this user}, and User-Mode Linux does not run here"
+            else
+                # shellcheck disable=SC2034
+                lab_unavailable=1
+                say "no kernel to run in: the host kernel lacks ${lacks:-namespaces for this user}"
+                return "$LAB_NO_RESULT"
+            fi
+            ;;
+        *)
+            say "NETLOOM_LAB is '$kernel'; it can be host, uml or qemu"
+            return "$LAB_NO_RESULT"
+            ;;
+    esac
+    "run_$kernel" "$@"
+}
+
+# The kernel command line has no way to quote a path.
+plain_paths() {
+    case $CACHE$LAB in *[[:space:]]*)
+        say "a guest kernel cannot be given paths with spaces: $CACHE, $LAB"
+        return 1
+        ;;
+    esac
+}
+
+# User-Mode Linux dies at start on some CPUs; one boot tells, and its success is remembered.
+prepare_uml() {
+    plain_paths && fetch_kernel uml || return 1
+    [[ ! -e $CACHE/uml/boots ]] || return 0
+    if (NETLOOM_LAB_TIMEOUT=60 run_uml true); then
+        : >"$CACHE/uml/boots"
+    else
+        say "the User-Mode Linux kernel does not run here"
+        return 1
+    fi
+}
+
+prepare_qemu() {
+    plain_paths && install_packages qemu-system-x86_64:qemu-system-x86 depmod:kmod xz:xz-utils || return 1
+    fetch_kernel qemu
+}
+
+# Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once.
+bounded() { # COMMAND ARGS...
+    local limit=${NETLOOM_LAB_TIMEOUT:-1500} status=0 started=$SECONDS child
+    # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
+    timeout -k 2 "$limit" "$@" </dev/null &
+    child=$!
+    trap 'stop_child; exit 130' INT
+    trap 'stop_child; exit 143' TERM HUP
+    # The shell's own word on a killed child says less than the lines below.
+    wait "$child" 2>/dev/null || status=$?
+    trap - INT TERM HUP
+    if ((status == 124 || status == 137)) && ((limit > 0 && SECONDS - started >= limit)); then
+        say "stopped: the time limit of $limit s is over (NETLOOM_LAB_TIMEOUT sets it)"
+        return 124
+    fi
+    return "$status"
+}
+
+stop_child() {
+    say interrupted
+    { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
+}
+
+run_host() { # CMD ARGS...
+    # shellcheck disable=SC2016
+    bounded "${fresh_namespaces[@]}" bash -c '
+        mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=755 tmpfs /run && mkdir -p /run/netns /run/lock && ip link set lo up || exit 125
+        export NETLOOM_LAB=host
+        exec "$@"' lab "$@"
+}
+
+run_uml() { # CMD ARGS...
+    guest_open "$@"
+    # The guest's memory is a file in TMPDIR: on disk it costs only what is touched.
+    guest_boot env TMPDIR="$guest" HOME="$guest" "$CACHE/uml/linux" mem=4096M seccomp=on \
+        root=/dev/root rootfstype=hostfs rootflags=/ rw quiet \
+        con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 uml_dir="$guest" umid=guest \
+        netloom_run="$guest" netloom_busybox="$CACHE/uml/busybox" netloom_modules="$CACHE/uml/modules" \
+        netloom_out=/dev/tty1 netloom_err=/dev/tty2 init="$CACHE/uml/busybox" -- sh "$LAB/init"
+}
+
+run_qemu() { # CMD ARGS...
+    guest_open "$@"
+    guest_boot qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max -m 4096 -smp 1 -nodefaults -no-reboot \
+        -display none -monitor none -serial stdio -kernel "$CACHE/qemu/linux" -initrd "$CACHE/qemu/initramfs" \
+        -device virtio-serial-pci -chardev file,id=out,path=/dev/fd/5 -chardev file,id=err,path=/dev/fd/6 \
+        -device virtserialport,nr=1,chardev=out -device virtserialport,nr=2,chardev=err \
+        -fsdev local,id=host,path=/,security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -append "console=ttyS0 quiet panic=-1 netloom_run=$guest netloom_busybox=$CACHE/qemu/busybox \
+netloom_modules=$CACHE/qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2"
+}
+
+# Writes what the guest is to do into a folder of this run: $guest.
+guest_open() { # CMD ARGS...
+    local name
+    mkdir -p "$CACHE/run" "$CACHE/logs"
+    find "$CACHE/run" -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {} +
+    guest=$(mktemp -d "$CACHE/run/XXXXXX")
+    trap 'rm -rf "$guest"' EXIT
+    log=$CACHE/logs/$(date +%Y%m%d-%H%M%S)-${guest##*/}.log
+    printf '%s\n' "$guest" "$(cd "$LAB/.." && pwd)" "$PWD" >"$guest/writable"
+    {
+        for name in $(compgen -e); do
+            case $name in
+                PATH | HOME | USER | LOGNAME | LANG | LC_* | TZ | CI | TMPDIR | NETLOOM_* | RUST_* | RUSTUP_* | CARGO_* | PROPTEST_* | INSTA_*)
+                    printf 'export %s=%q\n' "$name" "${!name}"
+                    ;;
+            esac
+        done
+        # The guest has every device kind, so a lab inside it is the guest itself.
+        # shellcheck disable=SC2016
+        printf 'export NETLOOM_LAB=host TMPDIR="${TMPDIR:-/tmp}"\nmkdir -p "$TMPDIR"\ncd %q || exit 125\nexec' "$PWD"
+        printf ' %q' "$@"
+        echo
+    } >"$guest/job"
+}
+
+# Boots a guest with the caller's output on descriptors 5 and 6 and returns the command's status.
+guest_boot() { # COMMAND ARGS...
+    local status=0 out err
+    # Guests set their descriptors to non-blocking; pipes of our own keep that from the caller's.
+    mkfifo "$guest/out" "$guest/err"
+    cat "$guest/out" &
+    out=$!
+    cat "$guest/err" >&2 &
+    err=$!
+    # shellcheck disable=SC2016
+    bounded bash -c 'exec "${@:4}" >"$1" 2>&1 5>"$2" 6>"$3"' guest "$log" "$guest/out" "$guest/err" "$@" || status=$?
+    wait "$out" "$err"
+    # shellcheck disable=SC2012
+    ls -1t "$CACHE/logs"/*.log | tail -n +11 | xargs -r rm -f
+    if ((status == 124)); then
+        say "console log: $log"
+    elif [[ -s $guest/status ]]; then
+        status=$(<"$guest/status")
+        ((status == 0)) || say "the command ended with status $status; console log: $log"
+    else
+        say "the guest kernel ended without a result (its own status: $status); console log: $log"
+        tail -n 5 "$log" >&2
+        status=$LAB_NO_RESULT
+    fi
+    rm -rf "$guest"
+    return "$status"
+}
