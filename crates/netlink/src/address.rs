@@ -1,0 +1,215 @@
+//! Addresses of links, to and from the wire.
+//!
+//! A broadcast address is not sent: the kernel makes the broadcast route of the prefix by itself.
+
+use std::net::IpAddr;
+
+use netloom_model::Address;
+use netloom_types::{Family, Lifetime, MacAddr, Protocol};
+
+use crate::{
+    consts::{AF_INET, AF_INET6, NLM_F_CREATE, NLM_F_REPLACE, RTM_DELADDR, RTM_GETADDR, RTM_NEWADDR},
+    wire::{Message, Msg},
+};
+
+const HEADER_LEN: usize = 8;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_CACHEINFO: u16 = 6;
+const IFA_FLAGS: u16 = 8;
+const IFA_RT_PRIORITY: u16 = 9;
+const IFA_PROTO: u16 = 11;
+const IFA_F_TEMPORARY: u32 = 0x01;
+const IFA_F_MANAGETEMPADDR: u32 = 0x100;
+const IFA_F_STABLE_PRIVACY: u32 = 0x800;
+const RT_SCOPE_HOST: u8 = 254;
+const FOREVER: u32 = u32::MAX;
+
+/// The number of a family in messages.
+pub(crate) fn family_number(family: Family) -> u8 {
+    match family {
+        Family::Ipv4 => AF_INET,
+        Family::Ipv6 => AF_INET6,
+    }
+}
+
+/// The family with a number.
+pub(crate) fn family_of(number: u8) -> Option<Family> {
+    match number {
+        AF_INET => Some(Family::Ipv4),
+        AF_INET6 => Some(Family::Ipv6),
+        _ => None,
+    }
+}
+
+fn header(address: &Address, index: u32) -> [u8; HEADER_LEN] {
+    // The kernel does not find the scope by itself; `ip address` says host for 127/8 too.
+    let scope = match address.ip {
+        IpAddr::V4(ip) if ip.is_loopback() => RT_SCOPE_HOST,
+        IpAddr::V4(_) | IpAddr::V6(_) => 0,
+    };
+    let mut bytes = [0; HEADER_LEN];
+    bytes[0] = family_number(Family::of(address.ip));
+    bytes[1] = address.prefix_len;
+    bytes[3] = scope;
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes
+}
+
+/// Asks for an address, or for other life times of one that is there.
+pub fn encode_add(address: &Address, index: u32) -> Msg {
+    let mut msg = Msg::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+    msg.header(&header(address, index)).attr_ip(IFA_LOCAL, address.ip).attr_ip(IFA_ADDRESS, address.ip);
+    if (address.preferred, address.valid) != (Lifetime::Forever, Lifetime::Forever) {
+        let mut cache = [0; 16];
+        cache[..4].copy_from_slice(&seconds(address.preferred).to_ne_bytes());
+        cache[4..8].copy_from_slice(&seconds(address.valid).to_ne_bytes());
+        msg.attr(IFA_CACHEINFO, &cache);
+    }
+    if address.route_metric != 0 {
+        msg.attr_u32(IFA_RT_PRIORITY, address.route_metric);
+    }
+    if address.protocol != Protocol::UNSPEC {
+        msg.attr_u8(IFA_PROTO, address.protocol.0);
+    }
+    msg
+}
+
+/// Asks that an address goes.
+pub fn encode_remove(address: &Address, index: u32) -> Msg {
+    let mut msg = Msg::new(RTM_DELADDR, 0);
+    msg.header(&header(address, index)).attr_ip(IFA_LOCAL, address.ip).attr_ip(IFA_ADDRESS, address.ip);
+    msg
+}
+
+/// Asks for all addresses.
+pub fn encode_dump() -> Msg {
+    let mut msg = Msg::new(RTM_GETADDR, 0);
+    msg.header(&[0; HEADER_LEN]);
+    msg
+}
+
+/// An address as the kernel reported it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reported {
+    /// The index of its link.
+    pub index: u32,
+    /// The address.
+    pub address: Address,
+    flags: u32,
+}
+
+impl Reported {
+    /// Whether the kernel made the address by itself, on a link with this hardware address: a
+    /// link-local one, one from a router advertisement, or a temporary one.
+    pub fn is_generated(&self, mac: Option<MacAddr>) -> bool {
+        let IpAddr::V6(ip) = self.address.ip else { return false };
+        match self.address.protocol {
+            Protocol::ADDRESS_KERNEL_RA | Protocol::ADDRESS_KERNEL_LL => true,
+            // Kernels before 5.18 do not say who made an address.
+            Protocol::UNSPEC if ip.segments()[..4] == [0xfe80, 0, 0, 0] => {
+                self.flags & IFA_F_STABLE_PRIVACY != 0 || mac.is_some_and(|mac| ip.octets()[8..] == interface_id(mac))
+            }
+            _ => self.flags & (IFA_F_TEMPORARY | IFA_F_MANAGETEMPADDR) != 0,
+        }
+    }
+}
+
+/// Reads an address; `None` for one that has a peer of its own, which the model cannot say.
+pub fn decode(message: &Message<'_>) -> Option<Reported> {
+    let family = family_of(message.u8_at(0))?;
+    let (mut local, mut remote) = (None, None);
+    let mut flags = u32::from(message.u8_at(2));
+    let mut address = Address::new(family.everything().addr(), message.u8_at(1), Protocol::UNSPEC);
+    for attr in message.attrs(HEADER_LEN) {
+        match attr.kind {
+            IFA_ADDRESS => remote = attr.ip(),
+            IFA_LOCAL => local = attr.ip(),
+            IFA_FLAGS => flags = attr.u32()?,
+            IFA_RT_PRIORITY => address.route_metric = attr.u32()?,
+            IFA_PROTO => address.protocol = Protocol(attr.u8()?),
+            IFA_CACHEINFO => {
+                address.preferred = lifetime(attr.u32()?);
+                address.valid = lifetime(u32::from_ne_bytes(*attr.data.get(4..)?.first_chunk()?));
+            }
+            _ => {}
+        }
+    }
+    if local.is_some() && remote.is_some() && local != remote {
+        return None;
+    }
+    address.ip = local.or(remote).filter(|ip| Family::of(*ip) == family)?;
+    (address.prefix_len <= family.max_prefix_len()).then_some(Reported { index: message.u32_at(4), address, flags })
+}
+
+fn seconds(lifetime: Lifetime) -> u32 {
+    match lifetime {
+        Lifetime::Forever => FOREVER,
+        Lifetime::Seconds(seconds) => seconds,
+    }
+}
+
+fn lifetime(seconds: u32) -> Lifetime {
+    if seconds == FOREVER { Lifetime::Forever } else { Lifetime::Seconds(seconds) }
+}
+
+/// The lower half of the link-local address that the kernel makes from a hardware address.
+fn interface_id(mac: MacAddr) -> [u8; 8] {
+    let [flags, o1, o2, o3, o4, o5] = mac.bytes();
+    [flags ^ 2, o1, o2, 0xff, 0xfe, o3, o4, o5]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::messages;
+
+    fn address(text: &str, prefix_len: u8) -> Address {
+        Address::new(text.parse().unwrap(), prefix_len, Protocol::NETLOOM)
+    }
+
+    fn round_trip(address: &Address) -> Option<Reported> {
+        let bytes = encode_add(address, 7).finish();
+        decode(&messages(&bytes).next().unwrap())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut leased = address("2001:db8::5", 64);
+        leased.preferred = Lifetime::Seconds(100);
+        leased.valid = Lifetime::Seconds(200);
+        leased.route_metric = 77;
+        let deprecated = Address { preferred: Lifetime::Seconds(0), ..address("10.0.0.1", 24) };
+        for address in
+            [address("192.0.2.1", 24), address("127.0.0.2", 8), address("2001:db8::1", 128), leased, deprecated]
+        {
+            let read = round_trip(&address).unwrap();
+            assert_eq!((read.index, read.address), (7, address));
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_peer_is_not_ours_to_say() {
+        let mut msg = Msg::new(RTM_NEWADDR, 0);
+        msg.header(&header(&address("10.0.0.1", 32), 3))
+            .attr_ip(IFA_LOCAL, "10.0.0.1".parse().unwrap())
+            .attr_ip(IFA_ADDRESS, "10.0.0.2".parse().unwrap());
+        let bytes = msg.finish();
+        assert_eq!(decode(&messages(&bytes).next().unwrap()), None);
+    }
+
+    #[test]
+    fn generated_addresses_are_known() {
+        let mac = Some(MacAddr::new([2, 0, 0, 0, 0, 1]));
+        let reported =
+            |ip: &str, protocol, flags| Reported { index: 1, address: Address { protocol, ..address(ip, 64) }, flags };
+        assert!(reported("fe80::1", Protocol::ADDRESS_KERNEL_LL, 0).is_generated(None));
+        assert!(reported("2001:db8::1", Protocol::ADDRESS_KERNEL_RA, 0).is_generated(None));
+        assert!(reported("fe80::ff:fe00:1", Protocol::UNSPEC, 0x80).is_generated(mac));
+        assert!(reported("2001:db8::2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac));
+        assert!(!reported("fe80::1", Protocol::UNSPEC, 0x80).is_generated(mac));
+        assert!(!reported("fe80::ff:fe00:1", Protocol::NETLOOM, 0x80).is_generated(mac));
+        // For IPv4 the same bit says "secondary".
+        assert!(!reported("192.0.2.2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac));
+    }
+}

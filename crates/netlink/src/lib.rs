@@ -1,0 +1,23 @@
+//! The kernel engine: netlink sockets, observer, executor, events.
+//!
+//! ```text
+//! wire     bytes of messages and attributes, pure
+//! codecs   model values <-> messages, pure: address, route, rule, neighbour, link, bridge, mirror
+//! socket   requests, acknowledgements, dumps
+//! netns    a thread for each network namespace
+//! observe  dumps -> Observed
+//! execute  steps -> messages in batches -> one result for each step
+//! events   the kernel's notifications, debounced
+//! ```
+//!
+//! This is the only crate that talks to the kernel about networks. It decides nothing: what to
+//! change and in which order comes from the planner.
+
+pub mod address;
+pub mod consts;
+pub mod link_map;
+pub mod neighbour;
+pub mod route;
+pub mod rule;
+pub mod socket;
+pub mod wire;
