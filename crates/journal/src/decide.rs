@@ -1,0 +1,70 @@
+//! What is to be done about a journal that is found. Pure.
+
+use crate::{
+    Incarnation, Moment,
+    error::Cause,
+    record::{Log, Phase},
+};
+
+/// What is to be done about a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// No step was sent, or all is taken back already: the file goes.
+    Drop,
+    /// It was confirmed: the ownership record is written, then the file goes.
+    Finish,
+    /// It waits for a person and still may.
+    StayOpen,
+    /// Its steps are taken back.
+    Undo(Cause),
+    /// The kernel that it changed is gone: only files are put back.
+    AfterReboot,
+}
+
+/// Decides about a journal that was found at `now` in the life `incarnation` of the kernel.
+pub(crate) fn decide(log: &Log<'_>, incarnation: &Incarnation, now: Moment) -> Verdict {
+    match log.phase {
+        Phase::Confirmed => Verdict::Finish,
+        Phase::Undone => Verdict::Drop,
+        // What was sent may not have reached the disk when the power went, so it is not asked here.
+        Phase::Running | Phase::Open | Phase::Undoing if *log.begin.incarnation != *incarnation => Verdict::AfterReboot,
+        Phase::Running | Phase::Undoing if log.sent == 0 => Verdict::Drop,
+        Phase::Open if now.boot < log.begin.deadline.boot => Verdict::StayOpen,
+        Phase::Open => Verdict::Undo(Cause::Deadline(log.begin.deadline)),
+        Phase::Running | Phase::Undoing => Verdict::Undo(Cause::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use super::*;
+    use crate::record::tests::begin;
+
+    #[test]
+    fn every_phase_has_its_verdict() {
+        let deadline = begin(2).deadline;
+        let early = Moment { boot: deadline.boot.saturating_sub(Duration::from_millis(1)), wall: u64::MAX };
+        let (same, other) = (Incarnation::named("boot-1"), Incarnation::named("boot-2"));
+        let interrupted = Verdict::Undo(Cause::Interrupted);
+        for (phase, sent, life, now, verdict) in [
+            (Phase::Running, 0, &same, early, Verdict::Drop),
+            (Phase::Running, 1, &same, early, interrupted.clone()),
+            (Phase::Running, 0, &other, early, Verdict::AfterReboot),
+            (Phase::Undoing, 2, &same, early, interrupted),
+            (Phase::Undoing, 0, &same, early, Verdict::Drop),
+            (Phase::Undoing, 2, &other, early, Verdict::AfterReboot),
+            (Phase::Open, 2, &same, early, Verdict::StayOpen),
+            (Phase::Open, 2, &same, deadline, Verdict::Undo(Cause::Deadline(deadline))),
+            (Phase::Open, 2, &other, early, Verdict::AfterReboot),
+            (Phase::Confirmed, 2, &same, deadline, Verdict::Finish),
+            (Phase::Confirmed, 2, &other, early, Verdict::Finish),
+            (Phase::Undone, 2, &same, early, Verdict::Drop),
+            (Phase::Undone, 2, &other, early, Verdict::Drop),
+        ] {
+            let log = Log { begin: begin(2), sent, not_ours: BTreeSet::new(), phase, whole: 0 };
+            assert_eq!(decide(&log, life, now), verdict, "{phase:?} with {sent} sent");
+        }
+    }
+}

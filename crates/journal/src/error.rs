@@ -1,0 +1,261 @@
+//! Why a transaction could not begin, or did not end well.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use netloom_model::{EngineError, Retry, StepError};
+use netloom_plan::{Difference, PlanError};
+
+use crate::{Moment, Summary};
+
+/// Why a change was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The kernel refused a step.
+    Step {
+        /// The step's number, from 1.
+        number: usize,
+        /// How many steps there were.
+        of: usize,
+        /// The step, for a person.
+        step: String,
+        /// What the kernel said.
+        error: StepError,
+    },
+    /// The steps were carried out, but the host is not as it was wished.
+    Unmet(Vec<Difference>),
+    /// A probe that passed before does not any more.
+    Probe {
+        /// Its name.
+        name: String,
+        /// What it said.
+        why: String,
+    },
+    /// The time to confirm ran out.
+    Deadline(Moment),
+    /// The host could not be talked to.
+    Host(EngineError),
+    /// The journal could not be written.
+    Journal(String),
+    /// The process that made the change ended before it was done.
+    Interrupted,
+    /// The process was told to stop.
+    Stopped,
+    /// A person asked for it.
+    Asked,
+}
+
+impl Cause {
+    /// The stable name of this cause.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Step { .. } => "StepRefused",
+            Self::Unmet(_) => "NotAsWished",
+            Self::Probe { .. } => "ProbeFailed",
+            Self::Deadline(_) => "NotConfirmedInTime",
+            Self::Host(_) => "HostUnavailable",
+            Self::Journal(_) => "JournalUnwritable",
+            Self::Interrupted => "Interrupted",
+            Self::Stopped => "Stopped",
+            Self::Asked => "RollbackAsked",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step { number, of, step, error } => {
+                write!(f, "step {number} of {of} was refused: {step}: {error}")
+            }
+            Self::Unmet(differences) => {
+                write!(f, "the host is not as wished: {}", Listed(differences))
+            }
+            Self::Probe { name, why } => write!(f, "probe {name} passed before and fails now: {why}"),
+            Self::Deadline(deadline) => write!(f, "it was not confirmed before {deadline}"),
+            Self::Host(error) => write!(f, "the host could not be talked to: {error}"),
+            Self::Journal(error) => write!(f, "the journal could not be written: {error}"),
+            Self::Interrupted => f.write_str("the process that made the change ended before it was done"),
+            Self::Stopped => f.write_str("it was told to stop"),
+            Self::Asked => f.write_str("it was asked for"),
+        }
+    }
+}
+
+/// What an undo could not put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Why there was an undo.
+    pub why: Cause,
+    /// Every property that is not as it was before.
+    pub differences: Vec<Difference>,
+    /// Every step that was refused on the way, for a person.
+    pub refused: Vec<String>,
+    /// Where the journal was put, with everything in it.
+    pub kept: PathBuf,
+}
+
+/// What went wrong with a transaction as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    File {
+        /// What was attempted.
+        doing: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A namespace has a name that cannot be a folder.
+    #[error("{0:?} cannot be the name of a network namespace: it must not be empty, `.`, `..` or hold a `/`")]
+    Name(String),
+    /// Another transaction is at work.
+    #[error("another change is at work on this host{}; wait for it, or give more time to wait", Holder(*pid, *since))]
+    Busy {
+        /// The process that holds the lock, when it said so.
+        pid: Option<u32>,
+        /// Since when, in seconds since 1970.
+        since: Option<u64>,
+    },
+    /// A file of ours is not what we wrote.
+    #[error("{}: {why}; nothing was touched: look at the file, and move it away to start afresh", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A change waits to be confirmed.
+    #[error("{0}; confirm it or roll it back first")]
+    Open(Box<Summary>),
+    /// There is nothing to confirm or roll back.
+    #[error("no change waits to be confirmed")]
+    NothingOpen,
+    /// A change cannot be confirmed any more.
+    #[error("too late: the change of {source_name} was rolled back because {why}")]
+    TooLate {
+        /// The document that it was for.
+        source_name: String,
+        /// Why it was rolled back.
+        why: Cause,
+    },
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The host could not be talked to, and nothing was changed.
+    #[error(transparent)]
+    Host(#[from] EngineError),
+    /// The host could not be talked to any more in the middle of an undo.
+    #[error("the change could not be taken back yet ({why}): {source}; the next start goes on with it")]
+    Lost {
+        /// Why there was an undo.
+        why: Cause,
+        /// What failed.
+        source: EngineError,
+    },
+    /// The undo ended, and the host is still not as it was.
+    #[error("the change was taken back ({}), but not all of it: {}; the journal is kept as {}", .0.why, Listed(&.0.differences), .0.kept.display())]
+    UndoIncomplete(Box<Leftover>),
+    /// The change is confirmed, but the record of it could not be written.
+    #[error("the change is in place, but its record is not: {0}; the next start writes it")]
+    Unrecorded(Box<Error>),
+}
+
+impl Error {
+    /// The stable name of this failure.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "StateUnreadable",
+            Self::Name(_) => "BadNamespaceName",
+            Self::Busy { .. } => "AnotherChangeAtWork",
+            Self::Damaged { .. } => "StateDamaged",
+            Self::Open(_) => "ChangeUnconfirmed",
+            Self::NothingOpen => "NothingToConfirm",
+            Self::TooLate { .. } => "NotConfirmedInTime",
+            Self::Plan(_) => "PlanRefused",
+            Self::Host(error) => error.reason(),
+            Self::Lost { .. } => "UndoInterrupted",
+            Self::UndoIncomplete(_) => "UndoIncomplete",
+            Self::Unrecorded(_) => "OwnershipUnrecorded",
+        }
+    }
+
+    /// When to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Busy { .. } | Self::Lost { .. } | Self::Unrecorded(_) => Retry::After(Duration::from_secs(1)),
+            Self::File { .. } | Self::Open(_) | Self::Plan(_) | Self::UndoIncomplete(_) => Retry::OnChange,
+            Self::Name(_) | Self::Damaged { .. } | Self::NothingOpen | Self::TooLate { .. } => Retry::Never,
+            Self::Host(error) => error.retry(),
+        }
+    }
+}
+
+/// Puts the file into an input or output error.
+pub(crate) trait At<T> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::File { doing, path: path.to_owned(), source: source.into() })
+    }
+}
+
+/// The first differences; a person who wants all of them finds them in the value itself.
+struct Listed<'a>(&'a [Difference]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        for (number, difference) in self.0.iter().take(SHOWN).enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            write!(f, "{comma}{} is {} instead of {}", difference.path, difference.got, difference.wanted)?;
+        }
+        match self.0.len().checked_sub(SHOWN) {
+            Some(more @ 1..) => write!(f, " and {more} more"),
+            Some(0) | None => Ok(()),
+        }
+    }
+}
+
+/// Who holds the lock, as far as it is known.
+struct Holder(Option<u32>, Option<u64>);
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(pid) = self.0 {
+            write!(f, " (process {pid}")?;
+            if let Some(wall) = self.1 {
+                write!(f, ", since {}", Moment { boot: Duration::ZERO, wall })?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_holder_of_the_lock() {
+        let busy = Error::Busy { pid: Some(77), since: Some(1_772_368_205) };
+        assert!(busy.to_string().contains("(process 77, since 2026-03-01 12:30:05 UTC)"), "{busy}");
+        assert_eq!(busy.reason(), "AnotherChangeAtWork");
+    }
+
+    #[test]
+    fn many_differences_are_counted_instead_of_listed() {
+        let one = |n| Difference { path: format!("eth{n}.mtu"), wanted: "1500".into(), got: "1400".into() };
+        let cause = Cause::Unmet((0..7).map(one).collect());
+        assert!(cause.to_string().ends_with("eth4.mtu is 1400 instead of 1500 and 2 more"), "{cause}");
+        assert!(Cause::Unmet((0..2).map(one).collect()).to_string().ends_with("eth1.mtu is 1400 instead of 1500"));
+    }
+}

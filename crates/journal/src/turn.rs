@@ -1,0 +1,408 @@
+//! The transaction itself: one turn at a host.
+//!
+//! ```text
+//! recover → prepare (observe, plan) → run: probe → journal → steps → read back → probe → confirm
+//!                                                                └── any failure → undo → read back
+//! ```
+//!
+//! Invariant: from the first step until the end of the transaction, a journal is on disk from which
+//! any later turn can put the host back, whatever became of this process.
+
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step};
+use netloom_plan::{Difference, Options, Planned, plan, unmet};
+
+use crate::{
+    Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport,
+    decide::{Verdict, decide},
+    error::{Cause, Leftover},
+    hands::{self, Hands},
+    lock::Lock,
+    probe,
+    record::{Begin, Log, Phase, Reading, Record},
+    store::Journal,
+    undo::Undo,
+};
+
+/// How many steps are sent to the kernel at once, unless told otherwise: enough to fill a socket's
+/// buffer, few enough that a refusal is noticed before much more was done.
+pub const BATCH: usize = 256;
+
+/// What is wanted, and how carefully.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The wish.
+    pub wish: &'a HostState,
+    /// The document that it came from, for people.
+    pub source: &'a str,
+    /// What the plan may do.
+    pub options: Options,
+    /// How much of the host is read.
+    pub scope: Scope,
+    /// Whether the host is read back afterwards; without it a step that worked is believed.
+    pub verify: bool,
+    /// Whether success confirms the change; otherwise it stays open for a person until the deadline.
+    pub confirm: bool,
+    /// When the change is undone unless it is confirmed, from its first step on.
+    pub timeout: Duration,
+    /// Set by somebody else to have the change undone.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl<'a> Request<'a> {
+    /// A request that reads back and confirms by itself, within a minute.
+    pub fn new(wish: &'a HostState, source: &'a str) -> Self {
+        Self {
+            wish,
+            source,
+            options: Options::default(),
+            scope: Scope::default(),
+            verify: true,
+            confirm: true,
+            timeout: Duration::from_mins(1),
+            stop: None,
+        }
+    }
+}
+
+/// A plan that is ready to be carried out; nothing has moved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The plan, to be shown.
+    pub planned: Planned,
+    /// The ownership record as it is.
+    pub owned: Ownership,
+    /// What was done about an earlier transaction, to be told.
+    pub recovered: Recovery,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The host was as wished.
+    Nothing,
+    /// It is in place for good.
+    Confirmed,
+    /// It is in place and waits to be confirmed.
+    Open(Summary),
+    /// It was taken back, and the host is as it was.
+    RolledBack {
+        /// Why.
+        why: Cause,
+        /// What that took.
+        report: UndoReport,
+    },
+}
+
+/// What was found of an earlier transaction, and done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recovery {
+    /// There was none.
+    Nothing,
+    /// One had not begun to change anything, or was already taken back; it is forgotten.
+    Dropped,
+    /// One was confirmed; its record is complete now.
+    Finished(Summary),
+    /// One waits for a person and still may.
+    Open(Summary),
+    /// One was taken back.
+    RolledBack {
+        /// The transaction.
+        summary: Summary,
+        /// Why.
+        why: Cause,
+        /// What that took.
+        report: UndoReport,
+    },
+    /// One was cut off by the end of the kernel that it changed; files that it wrote are put back.
+    Rebooted {
+        /// The transaction.
+        summary: Summary,
+        /// What that took.
+        report: UndoReport,
+    },
+}
+
+/// One turn at a host: its lock, and all that a transaction needs.
+pub struct Turn<'a> {
+    store: &'a Store,
+    hands: Hands<'a>,
+    incarnation: Incarnation,
+    batch: usize,
+    _lock: Lock,
+}
+
+impl<'a> Turn<'a> {
+    /// Takes the turn, waiting at most `wait` for another one to end.
+    pub fn take(
+        store: &'a Store,
+        engine: &'a mut dyn Engine,
+        clock: &'a dyn Clock,
+        incarnation: Incarnation,
+        wait: Duration,
+    ) -> Result<Self, Error> {
+        let lock = Lock::take(store, clock, wait)?;
+        let hands = Hands { engine, clock, scope: Scope::default() };
+        Ok(Self { store, hands, incarnation, batch: BATCH, _lock: lock })
+    }
+
+    /// Sends this many steps at once.
+    #[must_use]
+    pub fn with_batch(mut self, steps: usize) -> Self {
+        self.batch = steps.max(1);
+        self
+    }
+
+    /// Finishes what an earlier transaction left behind, unless that waits for a person.
+    pub fn recover(&mut self) -> Result<Recovery, Error> {
+        let log = match self.store.read_journal()? {
+            None => return Ok(Recovery::Nothing),
+            Some(Reading::NothingDone) => return self.store.remove_journal().map(|()| Recovery::Dropped),
+            Some(Reading::Log(log)) => log,
+            Some(Reading::Damaged(why)) => {
+                return Err(Error::Damaged { path: self.store.journal_path(), why: why.to_owned() });
+            }
+        };
+        let summary = Summary::of(&log);
+        match decide(&log, &self.incarnation, self.hands.clock.now()) {
+            Verdict::Drop => self.store.remove_journal().map(|()| Recovery::Dropped),
+            Verdict::Finish => self.record(&log.begin.ownership).map(|()| Recovery::Finished(summary)),
+            Verdict::StayOpen => Ok(Recovery::Open(summary)),
+            Verdict::Undo(why) => {
+                let report = self.undo(&log, &why)?;
+                Ok(Recovery::RolledBack { summary, why, report })
+            }
+            Verdict::AfterReboot => {
+                let report = self.undo_files(&log)?;
+                Ok(Recovery::Rebooted { summary, report })
+            }
+        }
+    }
+
+    /// Plans what fulfils a wish. Moves nothing, but finishes an earlier transaction first; one that
+    /// waits for a person is an error.
+    pub fn prepare(&mut self, request: &Request<'_>) -> Result<Prepared, Error> {
+        let recovered = match self.recover()? {
+            Recovery::Open(summary) => return Err(Error::Open(Box::new(summary))),
+            done => done,
+        };
+        let owned = self.store.ownership()?;
+        let observed = self.hands.engine.observe(request.scope)?;
+        let planned = plan(request.wish, &observed, &owned, &request.options)?;
+        Ok(Prepared { planned, owned, recovered })
+    }
+
+    /// Carries a plan out: in the end the wish is fulfilled, or the host is as it was.
+    pub fn run(
+        &mut self,
+        prepared: &Prepared,
+        request: &Request<'_>,
+        probes: &mut dyn Probes,
+    ) -> Result<Outcome, Error> {
+        let planned = &prepared.planned;
+        if planned.plan.is_empty() {
+            if planned.ownership != prepared.owned {
+                self.store.write_ownership(&planned.ownership)?;
+            }
+            return Ok(Outcome::Nothing);
+        }
+        self.hands.scope = request.scope;
+        let passing = probe::passing(probes);
+        let begin = self.begin(planned, request);
+        let deadline = begin.deadline;
+        let mut log = Log { begin, sent: 0, not_ours: [].into(), phase: Phase::Running, whole: 0 };
+        let mut journal = self.store.begin_journal(log.begin.clone())?;
+        let done = self
+            .steps(&mut journal, &mut log, request)
+            .and_then(|()| self.verified(request, deadline))
+            .and_then(|()| {
+                probe::still_passing(probes, passing, &mut self.hands, &|hands| late(hands, deadline, request.stop))
+            })
+            .and_then(|()| self.in_time(deadline, request.stop))
+            .and_then(|()| {
+                let last = if request.confirm { Record::Confirmed } else { Record::Open };
+                journal.settle(&last).map_err(|error| Cause::Journal(error.to_string()))
+            });
+        match done {
+            Ok(()) if request.confirm => self.record(&planned.ownership).map(|()| Outcome::Confirmed),
+            Ok(()) => {
+                log.phase = Phase::Open;
+                Ok(Outcome::Open(Summary::of(&log)))
+            }
+            Err(why) => {
+                let report = self.undo_with(&mut journal, &log, Undo::of(&log), &why)?;
+                Ok(Outcome::RolledBack { why, report })
+            }
+        }
+    }
+
+    /// Confirms the change that waits for it.
+    pub fn commit(&mut self) -> Result<Summary, Error> {
+        match self.recover()? {
+            Recovery::Open(mut summary) => {
+                let log = self.open_log()?;
+                self.store.reopen_journal(&log)?.settle(&Record::Confirmed)?;
+                self.record(&log.begin.ownership)?;
+                summary.phase = Phase::Confirmed;
+                Ok(summary)
+            }
+            Recovery::Finished(summary) => Ok(summary),
+            Recovery::RolledBack { summary, why, report: _ } => {
+                Err(Error::TooLate { source_name: summary.source, why })
+            }
+            Recovery::Rebooted { summary, report: _ } => {
+                Err(Error::TooLate { source_name: summary.source, why: Cause::Interrupted })
+            }
+            Recovery::Nothing | Recovery::Dropped => Err(Error::NothingOpen),
+        }
+    }
+
+    /// Takes the change back that waits to be confirmed, or that was cut off.
+    pub fn rollback(&mut self) -> Result<Recovery, Error> {
+        match self.recover()? {
+            Recovery::Open(summary) => {
+                let log = self.open_log()?;
+                let report = self.undo(&log, &Cause::Asked)?;
+                Ok(Recovery::RolledBack { summary, why: Cause::Asked, report })
+            }
+            Recovery::Nothing | Recovery::Dropped | Recovery::Finished(_) => Err(Error::NothingOpen),
+            done @ (Recovery::RolledBack { .. } | Recovery::Rebooted { .. }) => Ok(done),
+        }
+    }
+
+    /// The journal that `recover` just found to be open.
+    fn open_log(&self) -> Result<Box<Log<'static>>, Error> {
+        match self.store.read_journal()? {
+            Some(Reading::Log(log)) => Ok(log),
+            Some(Reading::NothingDone | Reading::Damaged(_)) | None => Err(Error::NothingOpen),
+        }
+    }
+
+    fn begin<'b>(&self, planned: &'b Planned, request: &'b Request<'_>) -> Begin<'b> {
+        let now = self.hands.clock.now();
+        Begin {
+            // Only one turn at a time, and the boot-time clock does not stand still between two.
+            id: format!("{}-{}", now.wall, now.boot.as_micros()).into(),
+            source: request.source.into(),
+            incarnation: Cow::Owned(self.incarnation.clone()),
+            created: now,
+            deadline: now.plus(request.timeout),
+            ethtool: request.scope.ethtool,
+            steps: Cow::Borrowed(&planned.plan.steps),
+            before: Cow::Borrowed(&planned.before),
+            ownership: Cow::Borrowed(&planned.ownership),
+        }
+    }
+
+    fn steps(&mut self, journal: &mut Journal, log: &mut Log<'_>, request: &Request<'_>) -> Result<(), Cause> {
+        let of = log.begin.steps.len();
+        while log.sent < of {
+            self.in_time(log.begin.deadline, request.stop)?;
+            let first = log.sent;
+            let through = of.min(first + self.batch);
+            let record = |journal: &mut Journal, record: &Record<'_>| {
+                journal.note(record).map_err(|error| Cause::Journal(error.to_string()))
+            };
+            record(journal, &Record::Sent { through })?;
+            log.sent = through;
+            let steps: Vec<Step> = log.begin.steps[first..through].iter().map(|planned| planned.step.clone()).collect();
+            let carried = self.hands.carry_out(&steps).map_err(Cause::Host)?;
+            if !carried.not_ours.is_empty() {
+                let not_ours: Vec<usize> = carried.not_ours.iter().map(|at| first + at).collect();
+                log.not_ours.extend(&not_ours);
+                record(journal, &Record::NotOurs { steps: not_ours })?;
+            }
+            if let Some((at, error)) = carried.refused.into_iter().next() {
+                return Err(Cause::Step { number: first + at + 1, of, step: steps[at].to_string(), error });
+            }
+        }
+        Ok(())
+    }
+
+    fn verified(&mut self, request: &Request<'_>, deadline: Moment) -> Result<(), Cause> {
+        if !request.verify {
+            return Ok(());
+        }
+        let late = |hands: &Hands<'_>| late(hands, deadline, request.stop).is_some();
+        let (_, left) = self
+            .hands
+            .read_back(&hands::CHECKS, |observed| unfulfilled(request.wish, observed), late)
+            .map_err(Cause::Host)?;
+        if left.is_empty() { Ok(()) } else { Err(Cause::Unmet(left)) }
+    }
+
+    fn in_time(&self, deadline: Moment, stop: Option<&AtomicBool>) -> Result<(), Cause> {
+        late(&self.hands, deadline, stop).map_or(Ok(()), Err)
+    }
+
+    /// Writes down who asked for what; the journal is only needed until then.
+    fn record(&self, ownership: &Ownership) -> Result<(), Error> {
+        self.store
+            .write_ownership(ownership)
+            .and_then(|()| self.store.remove_journal())
+            .map_err(|error| Error::Unrecorded(Box::new(error)))
+    }
+
+    fn undo(&mut self, log: &Log<'_>, why: &Cause) -> Result<UndoReport, Error> {
+        self.hands.scope = Scope { ethtool: log.begin.ethtool };
+        let mut journal = self.store.reopen_journal(log)?;
+        self.undo_with(&mut journal, log, Undo::of(log), why)
+    }
+
+    fn undo_files(&mut self, log: &Log<'_>) -> Result<UndoReport, Error> {
+        let observed = self.hands.engine.observe(self.hands.scope)?;
+        let undo = Undo::of_files(log, &observed);
+        let mut journal = self.store.reopen_journal(log)?;
+        self.undo_with(&mut journal, log, undo, &Cause::Interrupted)
+    }
+
+    fn undo_with(
+        &mut self,
+        journal: &mut Journal,
+        log: &Log<'_>,
+        undo: Undo,
+        why: &Cause,
+    ) -> Result<UndoReport, Error> {
+        // A full disk must not keep the host from being put back: without these two lines the next
+        // turn only does the same once more.
+        journal.note(&Record::Undoing { why: why.to_string().into() }).ok();
+        let ended =
+            undo.carry_out(&mut self.hands, self.batch).map_err(|source| Error::Lost { why: why.clone(), source })?;
+        match ended {
+            Ok(report) => {
+                journal.settle(&Record::Undone).ok();
+                self.store.remove_journal()?;
+                Ok(report)
+            }
+            Err((report, differences)) => {
+                let kept = self.store.keep_failed_journal(&log.begin.id)?;
+                let refused = report.refused;
+                Err(Error::UndoIncomplete(Box::new(Leftover { why: why.clone(), differences, refused, kept })))
+            }
+        }
+    }
+}
+
+/// The wishes that the host does not fulfil. A host on which the wish cannot even be planned any
+/// more does not fulfil it either.
+fn unfulfilled(wish: &HostState, observed: &Observed) -> Vec<Difference> {
+    unmet(wish, observed).unwrap_or_else(|error| {
+        vec![Difference { path: "the wish".to_owned(), wanted: "possible".to_owned(), got: error.to_string() }]
+    })
+}
+
+/// Why it is too late to go on, if it is.
+pub(crate) fn late(hands: &Hands<'_>, deadline: Moment, stop: Option<&AtomicBool>) -> Option<Cause> {
+    if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        Some(Cause::Stopped)
+    } else if hands.clock.now().boot >= deadline.boot {
+        Some(Cause::Deadline(deadline))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,212 @@
+//! What the tests of the transaction share: a folder, a clock that only moves when somebody waits,
+//! and a host that knows host names, the resolver and rules, and can be made to fail or to die.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    rc::Rc,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Turn};
+use netloom_model::{
+    Engine, EngineError, HostState, HostnameWish, Observed, Ownership, Plan, PlannedStep, Rule, RuleAction, RuleKey,
+    Scope, Step, StepError, Target,
+};
+use netloom_plan::Planned;
+use netloom_types::{Family, Protocol};
+
+/// A folder that goes with the test.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("netloom-transaction-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::of_host(&self.0).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// A clock that stands still until somebody waits.
+#[derive(Clone, Default)]
+pub(crate) struct TestClock(pub(crate) Rc<Cell<Duration>>);
+
+impl TestClock {
+    pub(crate) fn advance(&self, time: Duration) {
+        self.0.set(self.0.get() + time);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment { boot: self.0.get(), wall: 1_772_368_205 + self.0.get().as_secs() }
+    }
+}
+
+/// A host that outlives the processes that change it.
+#[derive(Default)]
+pub(crate) struct Tiny {
+    pub(crate) seen: Observed,
+    /// Everything that was sent, with what came of it.
+    pub(crate) sent: Vec<(Step, bool)>,
+    /// Answers to the n-th step from now on, first one first.
+    pub(crate) refuse: BTreeMap<usize, Vec<StepError>>,
+    /// Steps that are acknowledged without being done.
+    pub(crate) ignore: BTreeSet<usize>,
+    /// Panics instead of carrying out the n-th step from now on.
+    pub(crate) die_at: Option<usize>,
+    /// Fails every call.
+    pub(crate) deaf: bool,
+    pub(crate) clock: TestClock,
+    pub(crate) observed: usize,
+    count: usize,
+}
+
+impl Tiny {
+    pub(crate) fn new() -> Self {
+        let mut tiny = Self::default();
+        tiny.seen.host.hostname_running = "old".into();
+        tiny.seen.host.hostname_config = "old".into();
+        tiny.seen.host.resolver.servers = vec!["192.0.2.1".into()];
+        tiny
+    }
+
+    /// Starts counting steps anew.
+    pub(crate) fn count_anew(&mut self) -> &mut Self {
+        self.count = 0;
+        (self.die_at, self.refuse, self.ignore) = (None, BTreeMap::new(), BTreeSet::new());
+        self
+    }
+
+    fn apply(&mut self, step: &Step) -> Result<(), StepError> {
+        let host = &mut self.seen.host;
+        match step {
+            Step::SetHostnameRunning(name) => host.hostname_running.clone_from(name),
+            Step::SetHostnameConfig(name) => host.hostname_config.clone_from(name),
+            Step::SetResolver(resolver) => host.resolver.clone_from(resolver),
+            Step::AddRule(rule) if host.rules.contains_key(&rule.key) => {
+                return Err(StepError::new(StepError::EEXIST));
+            }
+            Step::AddRule(rule) => drop(host.rules.insert(rule.key, rule.protocol)),
+            Step::RemoveRule(rule) => {
+                host.rules.remove(&rule.key).ok_or(StepError::new(StepError::ENOENT))?;
+            }
+            other => panic!("this host knows no {other}"),
+        }
+        Ok(())
+    }
+
+    fn answer(&self) -> Result<(), EngineError> {
+        if self.deaf { Err(EngineError { doing: "talk".into(), why: "deaf".into() }) } else { Ok(()) }
+    }
+}
+
+impl Engine for Tiny {
+    fn observe(&mut self, _: Scope) -> Result<Observed, EngineError> {
+        self.answer()?;
+        self.observed += 1;
+        Ok(self.seen.clone())
+    }
+
+    fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+        self.answer()?;
+        let mut results = Vec::new();
+        for step in steps {
+            assert_ne!(self.die_at, Some(self.count), "killed");
+            let number = self.count;
+            self.count += 1;
+            let refusal = self.refuse.get_mut(&number).filter(|list| !list.is_empty()).map(|list| list.remove(0));
+            let result = match refusal {
+                Some(error) => {
+                    // The same step comes again under the same number.
+                    if error.is_passing() {
+                        self.count = number;
+                    }
+                    Err(error)
+                }
+                None if self.ignore.contains(&number) => Ok(()),
+                None => self.apply(step),
+            };
+            self.sent.push((step.clone(), result.is_ok()));
+            results.push(result);
+        }
+        Ok(results)
+    }
+
+    fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {
+        self.answer()?;
+        self.clock.advance(at_most);
+        Ok(false)
+    }
+}
+
+/// Rule number `n`.
+pub(crate) fn rule(n: u32) -> Rule {
+    Rule { key: RuleKey::new(Family::Ipv4, n, RuleAction::Blackhole), protocol: Protocol(99) }
+}
+
+/// A change of four steps, of every kind that the host knows.
+pub(crate) fn change(host: &Observed) -> Prepared {
+    let step = |step, undo| PlannedStep { step, undo: vec![undo], origin: None };
+    let host = &host.host;
+    let mut resolver = host.resolver.clone();
+    resolver.servers.push("192.0.2.9".into());
+    let steps = vec![
+        step(Step::AddRule(rule(7)), Step::RemoveRule(rule(7))),
+        step(Step::SetHostnameRunning("new".into()), Step::SetHostnameRunning(host.hostname_running.clone())),
+        step(Step::SetResolver(resolver), Step::SetResolver(host.resolver.clone())),
+        step(Step::SetHostnameConfig("new".into()), Step::SetHostnameConfig(host.hostname_config.clone())),
+    ];
+    let before = Target {
+        rules: [(rule(7).key, None)].into(),
+        resolver: Some(host.resolver.clone()),
+        hostname_running: Some(host.hostname_running.clone()),
+        hostname_config: Some(host.hostname_config.clone()),
+        ..Target::default()
+    };
+    let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new() };
+    Prepared { planned, owned: Ownership::default(), recovered: Recovery::Nothing }
+}
+
+/// An ownership record that is not empty.
+pub(crate) fn owned() -> Ownership {
+    use netloom_model::{Claim, ObjectKey, Previous};
+    let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Present };
+    Ownership { claims: [(ObjectKey::HostnameRunning, claim)].into() }
+}
+
+/// The wish behind [`change`].
+pub(crate) fn wish() -> HostState {
+    HostState { hostname: HostnameWish { running: Some("new".into()), config: None }, ..HostState::default() }
+}
+
+pub(crate) fn request(wish: &HostState) -> Request<'_> {
+    Request::new(wish, "site.yaml")
+}
+
+/// One process with its turn at the host, steps sent one by one.
+pub(crate) fn process<T>(store: &Store, host: &RefCell<Tiny>, boot: &str, body: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+    let mut host = host.borrow_mut();
+    let clock = host.clock.clone();
+    let mut turn = Turn::take(store, &mut *host, &clock, Incarnation::named(boot), Duration::ZERO).unwrap();
+    turn = turn.with_batch(1);
+    body(&mut turn)
+}
+
+/// The same, for a process that may be killed on the way.
+pub(crate) fn killed<T>(store: &Store, host: &RefCell<Tiny>, body: impl FnOnce(&mut Turn<'_>) -> T) -> Option<T> {
+    let attempt = std::panic::AssertUnwindSafe(|| process(store, host, "boot-1", body));
+    std::panic::catch_unwind(attempt).ok()
+}
