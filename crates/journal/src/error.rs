@@ -114,8 +114,8 @@ pub enum Error {
     /// A namespace has a name that cannot be a folder.
     #[error("{0:?} cannot be the name of a network namespace: it must not be empty, `.`, `..` or hold a `/`")]
     Name(String),
-    /// Another transaction is at work.
-    #[error("another change is at work on this host{}; wait for it, or give more time to wait", Holder(*pid, *since))]
+    /// Another transaction is at work, or came in between a plan and its execution.
+    #[error("another change {}; wait for it and try again", Holder(*pid, *since))]
     Busy {
         /// The process that holds the lock, when it said so.
         pid: Option<u32>,
@@ -229,14 +229,12 @@ struct Holder(Option<u32>, Option<u64>);
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(pid) = self.0 {
-            write!(f, " (process {pid}")?;
-            if let Some(wall) = self.1 {
-                write!(f, ", since {}", Moment { boot: Duration::ZERO, wall })?;
-            }
-            f.write_str(")")?;
+        let Some(pid) = self.0 else { return f.write_str("is or was at work on this host") };
+        write!(f, "is at work on this host (process {pid}")?;
+        if let Some(wall) = self.1 {
+            write!(f, ", since {}", Moment { boot: Duration::ZERO, wall })?;
         }
-        Ok(())
+        f.write_str(")")
     }
 }
 

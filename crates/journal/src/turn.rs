@@ -134,6 +134,8 @@ pub struct Turn<'a> {
     hands: Hands<'a>,
     incarnation: Incarnation,
     batch: usize,
+    /// Whether the plan was made in this turn, so that nobody can have changed anything since.
+    prepared: bool,
     _lock: Lock,
 }
 
@@ -148,7 +150,7 @@ impl<'a> Turn<'a> {
     ) -> Result<Self, Error> {
         let lock = Lock::take(store, clock, wait)?;
         let hands = Hands { engine, clock, scope: Scope::default() };
-        Ok(Self { store, hands, incarnation, batch: BATCH, _lock: lock })
+        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, _lock: lock })
     }
 
     /// Sends this many steps at once.
@@ -194,16 +196,21 @@ impl<'a> Turn<'a> {
         let owned = self.store.ownership()?;
         let observed = self.hands.engine.observe(request.scope)?;
         let planned = plan(request.wish, &observed, &owned, &request.options)?;
+        self.prepared = true;
         Ok(Prepared { planned, owned, recovered })
     }
 
     /// Carries a plan out: in the end the wish is fulfilled, or the host is as it was.
+    ///
+    /// The plan may have been made in an earlier turn, so that nobody waits while a person reads it.
+    /// When another change was recorded since, or is open, nothing is touched.
     pub fn run(
         &mut self,
         prepared: &Prepared,
         request: &Request<'_>,
         probes: &mut dyn Probes,
     ) -> Result<Outcome, Error> {
+        self.still_current(prepared)?;
         let planned = &prepared.planned;
         if planned.plan.is_empty() {
             if planned.ownership != prepared.owned {
@@ -272,6 +279,21 @@ impl<'a> Turn<'a> {
             }
             Recovery::Nothing | Recovery::Dropped | Recovery::Finished(_) => Err(Error::NothingOpen),
             done @ (Recovery::RolledBack { .. } | Recovery::Rebooted { .. }) => Ok(done),
+        }
+    }
+
+    fn still_current(&mut self, prepared: &Prepared) -> Result<(), Error> {
+        if self.prepared {
+            return Ok(());
+        }
+        match self.recover()? {
+            Recovery::Open(summary) => Err(Error::Open(Box::new(summary))),
+            Recovery::Nothing | Recovery::Dropped if self.store.ownership()? == prepared.owned => Ok(()),
+            Recovery::Nothing
+            | Recovery::Dropped
+            | Recovery::Finished(_)
+            | Recovery::RolledBack { .. }
+            | Recovery::Rebooted { .. } => Err(Error::Busy { pid: None, since: None }),
         }
     }
 

@@ -365,3 +365,21 @@ fn undo_steps_come_in_reverse() {
         change(&Tiny::new().seen).planned.plan.steps.into_iter().rev().flat_map(|planned| planned.undo).collect();
     assert_eq!(sent, expected);
 }
+
+#[test]
+fn a_plan_that_was_made_before_another_change_is_not_carried_out() {
+    let bench = Bench::new();
+    let store = bench.scratch.store();
+    let stale = change(&bench.seen());
+    bench.run(true, &mut NoProbes).unwrap();
+    let seen = bench.seen();
+    let wish = wish();
+    let run = || process(&store, &bench.host, "boot-1", |turn| turn.run(&stale, &request(&wish), &mut NoProbes));
+    assert_eq!(run().unwrap_err().reason(), "AnotherChangeAtWork");
+    assert_eq!(bench.seen(), seen);
+    assert_eq!(store.ownership().unwrap(), owned());
+
+    let bench = Bench::new();
+    bench.run(false, &mut NoProbes).unwrap();
+    assert_eq!(bench.run(true, &mut NoProbes).unwrap_err().reason(), "ChangeUnconfirmed");
+}
