@@ -1,0 +1,112 @@
+//! What a new link of each kind has before anybody asks for anything: MTU and its range.
+
+use std::net::IpAddr;
+
+use netloom_model::{Attr, Attrs, Link, LinkKind, Value};
+
+use crate::{
+    SimHost,
+    lookup::{Lookup, lookup},
+};
+
+const ETHERNET_MTU: u64 = 1500;
+/// The option of tunnels over IPv6 that limits how often a packet is wrapped, in bytes.
+const LIMIT: u64 = 8;
+
+/// The range of MTUs that a driver takes; 0 as the highest means that it does not say.
+pub(crate) fn mtu_range(kind: &LinkKind, attrs: &Attrs) -> (u32, u32) {
+    match kind {
+        LinkKind::Dummy | LinkKind::Loopback | LinkKind::Gre | LinkKind::Ip6gre | LinkKind::Other(_) => (0, 0),
+        LinkKind::Vrf => (1280, 65_575),
+        LinkKind::Vlan => (0, 65_535),
+        LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::Gretap | LinkKind::Ip6gretap => (68, 0),
+        LinkKind::IpTunnel => match attrs.int(Attr::TunnelMode) {
+            Some(1) => (0, 0),
+            Some(2) => (1280, 65_555),
+            _ => (68, 65_535),
+        },
+        LinkKind::Ethernet
+        | LinkKind::Bridge
+        | LinkKind::Bond
+        | LinkKind::Vxlan
+        | LinkKind::Veth
+        | LinkKind::IpVlan => (68, 65_535),
+    }
+}
+
+impl SimHost {
+    /// The MTU of a new link, or of a tunnel whose ends changed.
+    pub(crate) fn default_mtu(&self, kind: &LinkKind, attrs: &Attrs) -> u64 {
+        let base = attrs.link(Attr::Base).and_then(|name| self.find(name));
+        let base_mtu = base.map(mtu_of);
+        match kind {
+            LinkKind::Vlan | LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan => {
+                base_mtu.unwrap_or(ETHERNET_MTU)
+            }
+            LinkKind::Vxlan => base_mtu.map_or(ETHERNET_MTU, |mtu| mtu.saturating_sub(vxlan_overhead(attrs))),
+            LinkKind::Vrf => 65_575,
+            LinkKind::Loopback => 65_536,
+            LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap => {
+                self.tunnel_mtu(kind, attrs, base_mtu)
+            }
+            LinkKind::Ethernet
+            | LinkKind::Dummy
+            | LinkKind::Bridge
+            | LinkKind::Bond
+            | LinkKind::Veth
+            | LinkKind::Other(_) => ETHERNET_MTU,
+        }
+    }
+
+    /// A tunnel takes the MTU of the way to its far end; without a way, that of its base. GRE over
+    /// IPv6 does not look at its base.
+    fn tunnel_mtu(&self, kind: &LinkKind, attrs: &Attrs, base_mtu: Option<u64>) -> u64 {
+        let over_v6_gre = matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
+        let way = match attrs.said(Attr::TunnelRemote) {
+            Some(Value::Ip(remote)) if !is_external(kind, attrs) => self.way_mtu(*remote),
+            _ => None,
+        };
+        let outer = way.or(base_mtu.filter(|_| !over_v6_gre)).unwrap_or(ETHERNET_MTU);
+        outer.saturating_sub(tunnel_overhead(kind, attrs)).max(68)
+    }
+
+    fn way_mtu(&self, remote: IpAddr) -> Option<u64> {
+        match lookup(&self.now, remote) {
+            Lookup::Via { link, .. } => self.find(link).map(mtu_of),
+            Lookup::Local | Lookup::Blackhole | Lookup::Unreachable | Lookup::Prohibited | Lookup::NoRoute => None,
+        }
+    }
+}
+
+/// The MTU of a link.
+pub(crate) fn mtu_of(link: &Link) -> u64 {
+    link.attrs.int(Attr::Mtu).unwrap_or(ETHERNET_MTU)
+}
+
+/// The bytes that VXLAN puts before a packet.
+pub(crate) fn vxlan_overhead(attrs: &Attrs) -> u64 {
+    let v6 = [Attr::VxlanLocal, Attr::VxlanRemote]
+        .into_iter()
+        .any(|attr| matches!(attrs.said(attr), Some(Value::Ip(IpAddr::V6(_)))));
+    if v6 { 70 } else { 50 }
+}
+
+/// The bytes that a tunnel puts before a packet.
+fn tunnel_overhead(kind: &LinkKind, attrs: &Attrs) -> u64 {
+    let key = if attrs.said(Attr::GreOutputKey).is_some_and(|key| *key != Value::Unset) { 4 } else { 0 };
+    match kind {
+        LinkKind::Gre => 24 + key,
+        LinkKind::Gretap => 38 + key,
+        LinkKind::Ip6gre => 44 + LIMIT + key,
+        LinkKind::Ip6gretap => 58 + LIMIT + key,
+        _ => match attrs.int(Attr::TunnelMode) {
+            Some(1 | 2) => 20,
+            _ if attrs.int(Attr::TunnelFlags).unwrap_or(0) & 1 == 1 => 40,
+            _ => 40 + LIMIT,
+        },
+    }
+}
+
+fn is_external(kind: &LinkKind, attrs: &Attrs) -> bool {
+    !matches!(kind, LinkKind::IpTunnel) && attrs.bool(Attr::GreExternal) == Some(true)
+}

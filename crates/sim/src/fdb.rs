@@ -1,0 +1,89 @@
+//! Forwarding entries.
+//!
+//! A bridge knows each station of a VLAN behind one port only: an entry that is added on one port
+//! moves there. An entry without a VLAN stands for every VLAN of the port too: the kernel keeps one
+//! for each.
+
+use netloom_model::{FdbEntry, FdbKey, Link, LinkKind, StepError};
+use netloom_types::{IfName, VlanId};
+
+use crate::{
+    SimHost,
+    errno::{Done, refuse_plainly},
+};
+
+impl SimHost {
+    pub(crate) fn add_fdb(&mut self, name: IfName, key: FdbKey, entry: FdbEntry) -> Done {
+        let link = self.link(name)?;
+        let Some(bridge) = self.table_owner(link, entry)? else {
+            self.add_device_entry(name, key, entry);
+            return Ok(());
+        };
+        if key.vlan.is_some_and(|vlan| !link.vlans.all().contains(vlan)) {
+            return refuse_plainly(StepError::EINVAL);
+        }
+        for vlan in vlans_meant(link, key) {
+            self.place_entry(bridge, name, FdbKey { vlan, ..key }, entry);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove_fdb(&mut self, name: IfName, key: FdbKey, entry: FdbEntry) -> Done {
+        let link = self.link(name)?;
+        let on_bridge = self.table_owner(link, entry)?.is_some();
+        let vlans = if on_bridge { vlans_meant(link, key) } else { vec![key.vlan] };
+        let keys: Vec<FdbKey> =
+            vlans.into_iter().map(|vlan| FdbKey { vlan, ..key }).filter(|key| link.fdb.contains_key(key)).collect();
+        if keys.is_empty() {
+            return refuse_plainly(StepError::ENOENT);
+        }
+        let fdb = &mut self.edit(name).fdb;
+        for key in keys {
+            fdb.remove(&key);
+        }
+        Ok(())
+    }
+
+    /// The bridge whose table the entry is in; none for the device's own table.
+    fn table_owner(&self, link: &Link, entry: FdbEntry) -> Result<Option<IfName>, StepError> {
+        if link.kind == LinkKind::Bridge {
+            return Ok(Some(link.name));
+        }
+        if entry.on_device {
+            return Ok(None);
+        }
+        let bridge = link.controller.filter(|name| self.find(*name).is_some_and(|link| link.kind == LinkKind::Bridge));
+        bridge.map_or_else(|| refuse_plainly(StepError::EOPNOTSUPP), |bridge| Ok(Some(bridge)))
+    }
+
+    /// A VXLAN sends to one far end for a station, and to several for unknown ones and groups.
+    fn add_device_entry(&mut self, name: IfName, key: FdbKey, entry: FdbEntry) {
+        let link = self.edit(name);
+        if link.kind == LinkKind::Vxlan && !key.mac.is_zero() && !key.mac.is_multicast() {
+            link.fdb.retain(|other, entry| !(entry.on_device && other.mac == key.mac && other.vlan == key.vlan));
+        }
+        link.fdb.insert(key, entry);
+    }
+
+    fn place_entry(&mut self, bridge: IfName, name: IfName, key: FdbKey, entry: FdbEntry) {
+        let others = self.index.ports_of(bridge).into_iter().chain([bridge]).filter(|other| *other != name);
+        for other in others.collect::<Vec<_>>() {
+            let moved = self.find(other).is_some_and(|link| {
+                let is_bridge = link.kind == LinkKind::Bridge;
+                link.fdb.get(&key).is_some_and(|entry| is_bridge || !entry.on_device)
+            });
+            if moved {
+                self.edit(other).fdb.remove(&key);
+            }
+        }
+        self.edit(name).fdb.insert(key, entry);
+    }
+}
+
+/// The VLANs that a key means on a port; `None` is the entry for frames without a VLAN.
+fn vlans_meant(link: &Link, key: FdbKey) -> Vec<Option<VlanId>> {
+    match key.vlan {
+        Some(vlan) => vec![Some(vlan)],
+        None => [None].into_iter().chain(link.vlans.all().iter().map(Some)).collect(),
+    }
+}

@@ -1,0 +1,223 @@
+//! What stands on what: the picture read the other way round.
+//!
+//! Every step finds what it touches here, so its cost depends on that and not on the size of the
+//! host. Invariant: each entry is derived from the picture; nothing is known only here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use ipnet::IpNet;
+use netloom_model::{Address, Link, Observed, Route, RouteKey, RouteType};
+use netloom_types::{AltName, Family, IfName};
+
+use crate::unique::Unique;
+
+/// Several values for each key.
+#[derive(Debug, Clone)]
+pub(crate) struct Multi<K, V>(BTreeMap<K, BTreeSet<V>>);
+
+impl<K, V> Default for Multi<K, V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord, V: Ord> Multi<K, V> {
+    fn insert(&mut self, key: K, value: V) {
+        self.0.entry(key).or_default().insert(value);
+    }
+
+    fn remove(&mut self, key: &K, value: &V) {
+        if let Some(values) = self.0.get_mut(key) {
+            values.remove(value);
+            if values.is_empty() {
+                self.0.remove(key);
+            }
+        }
+    }
+
+    /// The values of a key, in order.
+    pub(crate) fn of(&self, key: &K) -> impl Iterator<Item = &V> {
+        self.0.get(key).into_iter().flatten()
+    }
+}
+
+/// The index.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Index {
+    /// The link that has a further name.
+    pub(crate) alt_names: BTreeMap<AltName, IfName>,
+    /// Links by the link that they stand on.
+    pub(crate) children: Multi<IfName, IfName>,
+    /// Ports by controller.
+    pub(crate) ports: Multi<IfName, IfName>,
+    /// Routes by the links that they lead out by; IPv6 routes that drop packets lead out by `lo`.
+    pub(crate) routes: Multi<IfName, RouteKey>,
+    /// Routes by the own address that they name.
+    pub(crate) sources: Multi<IpAddr, RouteKey>,
+    /// Links whose traffic is mirrored, by the link that it goes to.
+    pub(crate) mirrors: Multi<IfName, IfName>,
+    /// Addresses by prefix.
+    pub(crate) prefixes: Multi<IpNet, (IfName, IpAddr)>,
+    /// Links by own address, with the length of its prefix.
+    pub(crate) addresses: Multi<IpAddr, (IfName, u8)>,
+    /// The link that has something that no second link may have.
+    pub(crate) unique: BTreeMap<Unique, IfName>,
+    /// How many derived routes lead out by a link.
+    pub(crate) derived: BTreeMap<IfName, usize>,
+}
+
+impl Index {
+    /// Reads a whole host.
+    pub(crate) fn of(observed: &Observed) -> Self {
+        let mut index = Self::default();
+        observed.links.values().for_each(|link| index.add_link(link));
+        observed.routes.values().for_each(|route| index.add_route(route));
+        for link in observed.derived_routes.iter().flat_map(|route| &route.next_hops).filter_map(|hop| hop.link) {
+            *index.derived.entry(link).or_default() += 1;
+        }
+        index
+    }
+
+    /// Enters a link with everything on it.
+    pub(crate) fn add_link(&mut self, link: &Link) {
+        let name = link.name;
+        for alt_name in &link.alt_names {
+            self.alt_names.insert(alt_name.clone(), name);
+        }
+        if let Some(base) = link.base() {
+            self.children.insert(base, name);
+        }
+        if let Some(controller) = link.controller {
+            self.ports.insert(controller, name);
+        }
+        for mirror in link.mirrors.values() {
+            self.mirrors.insert(mirror.to, name);
+        }
+        for address in &link.addresses {
+            self.add_address(name, address);
+        }
+        if let Some(unique) = Unique::of(link) {
+            self.unique.insert(unique, name);
+        }
+    }
+
+    /// Forgets a link with everything on it.
+    pub(crate) fn remove_link(&mut self, link: &Link) {
+        let name = link.name;
+        for alt_name in &link.alt_names {
+            self.alt_names.remove(alt_name);
+        }
+        if let Some(base) = link.base() {
+            self.children.remove(&base, &name);
+        }
+        if let Some(controller) = link.controller {
+            self.ports.remove(&controller, &name);
+        }
+        for mirror in link.mirrors.values() {
+            self.mirrors.remove(&mirror.to, &name);
+        }
+        for address in &link.addresses {
+            self.remove_address(name, address);
+        }
+        self.remove_unique(link);
+    }
+
+    /// Forgets what no second link may have.
+    pub(crate) fn remove_unique(&mut self, link: &Link) {
+        if let Some(unique) = Unique::of(link)
+            && self.unique.get(&unique) == Some(&link.name)
+        {
+            self.unique.remove(&unique);
+        }
+    }
+
+    /// Enters an address.
+    pub(crate) fn add_address(&mut self, name: IfName, address: &Address) {
+        self.prefixes.insert(address.prefix(), (name, address.ip));
+        self.addresses.insert(address.ip, (name, address.prefix_len));
+    }
+
+    /// Forgets an address.
+    pub(crate) fn remove_address(&mut self, name: IfName, address: &Address) {
+        self.prefixes.remove(&address.prefix(), &(name, address.ip));
+        self.addresses.remove(&address.ip, &(name, address.prefix_len));
+    }
+
+    /// Enters a route.
+    pub(crate) fn add_route(&mut self, route: &Route) {
+        let key = route.key();
+        for link in links_of(route) {
+            self.routes.insert(link, key);
+        }
+        if let Some(source) = route.source {
+            self.sources.insert(source, key);
+        }
+    }
+
+    /// Forgets a route.
+    pub(crate) fn remove_route(&mut self, route: &Route) {
+        let key = route.key();
+        for link in links_of(route) {
+            self.routes.remove(&link, &key);
+        }
+        if let Some(source) = route.source {
+            self.sources.remove(&source, &key);
+        }
+    }
+
+    /// Moves a link from one controller to another.
+    pub(crate) fn move_port(&mut self, name: IfName, from: Option<IfName>, to: Option<IfName>) {
+        if let Some(from) = from {
+            self.ports.remove(&from, &name);
+        }
+        if let Some(to) = to {
+            self.ports.insert(to, name);
+        }
+    }
+
+    /// Moves a link from one base to another.
+    pub(crate) fn move_child(&mut self, name: IfName, from: Option<IfName>, to: Option<IfName>) {
+        if let Some(from) = from {
+            self.children.remove(&from, &name);
+        }
+        if let Some(to) = to {
+            self.children.insert(to, name);
+        }
+    }
+
+    /// Enters a mirror.
+    pub(crate) fn add_mirror(&mut self, to: IfName, name: IfName) {
+        self.mirrors.insert(to, name);
+    }
+
+    /// Forgets a mirror.
+    pub(crate) fn remove_mirror(&mut self, to: IfName, name: IfName) {
+        self.mirrors.remove(&to, &name);
+    }
+
+    /// The ports of a controller.
+    pub(crate) fn ports_of(&self, name: IfName) -> Vec<IfName> {
+        self.ports.of(&name).copied().collect()
+    }
+
+    /// The links that stand on a link.
+    pub(crate) fn children_of(&self, name: IfName) -> Vec<IfName> {
+        self.children.of(&name).copied().collect()
+    }
+
+    /// The routes that lead out by a link.
+    pub(crate) fn routes_of(&self, name: IfName) -> Vec<RouteKey> {
+        self.routes.of(&name).copied().collect()
+    }
+}
+
+fn links_of(route: &Route) -> BTreeSet<IfName> {
+    let mut links: BTreeSet<IfName> = route.next_hops.iter().filter_map(|hop| hop.link).collect();
+    if route.kind != RouteType::Unicast && route.family() == Family::Ipv6 {
+        links.insert(IfName::LO);
+    }
+    links
+}

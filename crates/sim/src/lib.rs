@@ -1,0 +1,52 @@
+//! An in-memory host with the semantics of the kernel.
+//!
+//! [`SimHost`] holds a picture of a host and changes it as Linux would when it is told the same
+//! [`Step`](netloom_model::Step)s: with the same refusals, and with everything that goes or comes
+//! along with a step. The planner carries its candidate steps out here to learn what each of them
+//! costs; tests run whole transactions on it.
+//!
+//! ```text
+//! host        the picture, its journal of one step, and the way in
+//! index       what stands on what, kept beside the picture so that no step looks at every link
+//! create, delete, admin, attrs, mac, mtu      one link
+//! controller  bridge, bond and VRF
+//! address, neighbour, route, rule, vlan, fdb, mirror, names, system
+//! lookup      where a packet would go
+//! ```
+//!
+//! It is not a network: no packet moves, no link loses its carrier, no lease ends. Hardware
+//! addresses that the kernel makes up are made from the link's name here (see [`generated_mac`]), so
+//! a comparison with a real host must leave those out that nobody asked for. Routes that the kernel
+//! derives from addresses are not kept in [`Observed::derived_routes`](netloom_model::Observed);
+//! [`lookup()`] derives them when it needs them.
+
+mod address;
+mod admin;
+mod attrs;
+mod bond;
+mod controller;
+mod create;
+mod defaults;
+mod delete;
+mod errno;
+mod fdb;
+mod host;
+mod index;
+pub mod lookup;
+mod mac;
+mod mirror;
+mod mtu;
+mod names;
+mod neighbour;
+mod next_hop;
+mod route;
+mod rule;
+mod system;
+#[cfg(test)]
+mod testing;
+mod unique;
+mod vlan;
+
+pub use host::SimHost;
+pub use lookup::{Lookup, lookup};
+pub use mac::generated_mac;

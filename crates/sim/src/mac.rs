@@ -1,0 +1,147 @@
+//! Hardware addresses: made up, set, and handed on to links that share them.
+
+use netloom_model::{Attr, Host, Link, LinkKind, StepError, Value};
+use netloom_types::{IfName, MacAddr};
+
+use crate::{
+    SimHost,
+    create::is_ethernet_like,
+    errno::{Done, EADDRINUSE, refuse_plainly},
+    index::Index,
+};
+
+const PASSTHRU: u64 = 8;
+
+/// The address that stands for one that the kernel makes up at random: locally administered, and
+/// always the same for one name.
+pub fn generated_mac(name: IfName) -> MacAddr {
+    // FNV-1a: spreads similar names well and needs no dependency.
+    let hash = name
+        .as_str()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut bytes = [0; 6];
+    bytes.copy_from_slice(&hash.to_be_bytes()[2..]);
+    bytes[0] = 0x0a;
+    MacAddr::new(bytes)
+}
+
+/// Whether the address of an observed link cannot be an inherited one.
+pub(crate) fn looks_set(host: &Host, index: &Index, link: &Link) -> bool {
+    let mac = link.attrs.mac(Attr::Mac);
+    match link.kind {
+        LinkKind::Vlan => {
+            link.base().and_then(|base| host.links.get(&base)).and_then(|b| b.attrs.mac(Attr::Mac)) != mac
+        }
+        LinkKind::Bridge => {
+            let lowest = lowest_mac(host, index, link.name);
+            lowest.is_some() && lowest != mac
+        }
+        _ => false,
+    }
+}
+
+/// The address that a bridge takes from its ports.
+pub(crate) fn lowest_mac(host: &Host, index: &Index, bridge: IfName) -> Option<MacAddr> {
+    index.ports.of(&bridge).filter_map(|port| host.links.get(port)?.attrs.mac(Attr::Mac)).min()
+}
+
+impl SimHost {
+    /// Whether somebody may give the link this address.
+    pub(crate) fn check_mac(&self, link: &Link, mac: MacAddr) -> Done {
+        if link.kind == LinkKind::IpVlan {
+            return refuse_plainly(StepError::EOPNOTSUPP);
+        }
+        if matches!(link.kind, LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Ip6gre) {
+            return refuse_plainly(StepError::EINVAL);
+        }
+        if is_ethernet_like(link) && (mac.is_zero() || mac.is_multicast()) {
+            return refuse_plainly(StepError::EADDRNOTAVAIL);
+        }
+        if matches!(link.kind, LinkKind::MacVlan | LinkKind::MacVtap) && !is_passthru(link) && self.is_taken(link, mac)
+        {
+            return refuse_plainly(EADDRINUSE);
+        }
+        Ok(())
+    }
+
+    /// Whether the base of a macvlan or another link on it has the address.
+    fn is_taken(&self, link: &Link, mac: MacAddr) -> bool {
+        let Some(base) = link.base() else { return false };
+        let others = self.index.children.of(&base).filter(|name| **name != link.name);
+        others.chain([&base]).filter_map(|name| self.find(*name)).any(|other| {
+            let shares = other.name == base || matches!(other.kind, LinkKind::MacVlan | LinkKind::MacVtap);
+            shares && other.attrs.mac(Attr::Mac) == Some(mac)
+        })
+    }
+
+    /// Gives the link an address because somebody asked for it.
+    pub(crate) fn set_mac(&mut self, name: IfName, mac: MacAddr) {
+        self.hidden.own_mac.insert(name);
+        let link = self.edit(name);
+        let base = if is_passthru(link) { link.base() } else { None };
+        let bond = link.kind == LinkKind::Bond;
+        let keeps_port_macs = bond && crate::controller::bond::keeps_port_macs(link);
+        if keeps_port_macs {
+            // The address of such a bond is that of its active port.
+            return;
+        }
+        self.take_mac(name, mac);
+        if let Some(base) = base {
+            self.take_mac(base, mac);
+        }
+        if bond {
+            for port in self.index.ports_of(name) {
+                self.take_mac(port, mac);
+            }
+        }
+    }
+
+    /// Changes the address, and those that follow it.
+    pub(crate) fn take_mac(&mut self, name: IfName, mac: MacAddr) {
+        if self.find(name).is_none_or(|link| link.attrs.mac(Attr::Mac) == Some(mac)) {
+            return;
+        }
+        let link = self.edit(name);
+        link.attrs.set(Attr::Mac, Value::Mac(mac));
+        // What was known of the neighbours was known under the old address.
+        link.neighbours.clear();
+        let controller = link.controller;
+        for child in self.index.children_of(name) {
+            let Some(link) = self.find(child) else { continue };
+            match link.kind {
+                LinkKind::Vlan if link.up => self.inherit_mac(child),
+                LinkKind::IpVlan => self.take_mac(child, mac),
+                _ => {}
+            }
+        }
+        if let Some(controller) = controller {
+            self.follow_port_mac(controller);
+        }
+    }
+
+    /// A VLAN without an address of its own has its base's whenever it is up.
+    pub(crate) fn inherit_mac(&mut self, name: IfName) {
+        let Some(link) = self.find(name) else { return };
+        if link.kind != LinkKind::Vlan || self.hidden.own_mac.contains(&name) {
+            return;
+        }
+        let base = link.base().and_then(|base| self.find(base)).and_then(|base| base.attrs.mac(Attr::Mac));
+        if let Some(mac) = base {
+            self.take_mac(name, mac);
+        }
+    }
+
+    /// A bridge without an address of its own has the lowest of its ports', zero without ports.
+    pub(crate) fn follow_port_mac(&mut self, controller: IfName) {
+        let is_bridge = self.find(controller).is_some_and(|link| link.kind == LinkKind::Bridge);
+        if is_bridge && !self.hidden.own_mac.contains(&controller) {
+            let lowest = lowest_mac(&self.now.host, &self.index, controller);
+            self.take_mac(controller, lowest.unwrap_or(MacAddr::new([0; 6])));
+        }
+    }
+}
+
+fn is_passthru(link: &Link) -> bool {
+    matches!(link.kind, LinkKind::MacVlan | LinkKind::MacVtap) && link.attrs.int(Attr::MacvlanMode) == Some(PASSTHRU)
+}

@@ -1,0 +1,116 @@
+//! MTUs: their limits, and the links that follow each other's.
+
+use netloom_model::{Attr, Host, Link, LinkKind, Section, StepError, Value};
+use netloom_types::IfName;
+
+use crate::{
+    SimHost,
+    defaults::{mtu_of, vxlan_overhead},
+    errno::{Done, refuse, refuse_plainly},
+    index::Index,
+};
+
+/// The least that IPv6 needs; below it the kernel takes IPv6 off the link.
+pub(crate) const IPV6_MIN: u64 = 1280;
+
+/// Whether the MTU of an observed bridge cannot be that of its ports.
+pub(crate) fn looks_set(host: &Host, index: &Index, link: &Link) -> bool {
+    let lowest = lowest_mtu(host, index, link.name);
+    link.kind == LinkKind::Bridge && lowest.is_some() && lowest != link.attrs.int(Attr::Mtu)
+}
+
+/// The MTU that a bridge takes from its ports.
+fn lowest_mtu(host: &Host, index: &Index, bridge: IfName) -> Option<u64> {
+    index.ports.of(&bridge).filter_map(|port| host.links.get(port)).map(mtu_of).min()
+}
+
+/// Whether the driver takes this MTU.
+pub(crate) fn check_range(mtu: u64, (min, max): (u32, u32)) -> Done {
+    if mtu < u64::from(min) {
+        return refuse(StepError::EINVAL, "mtu less than device minimum");
+    }
+    if max != 0 && mtu > u64::from(max) {
+        return refuse(StepError::EINVAL, "mtu greater than device maximum");
+    }
+    Ok(())
+}
+
+impl SimHost {
+    /// Whether somebody may give the link this MTU.
+    pub(crate) fn check_mtu(&self, link: &Link, mtu: u64) -> Done {
+        let range = self.now.facts.get(&link.name).map_or((0, 0), |facts| (facts.min_mtu, facts.max_mtu));
+        check_range(mtu, range)?;
+        let Some(base) = link.base().and_then(|base| self.find(base)).map(mtu_of) else { return Ok(()) };
+        match link.kind {
+            LinkKind::Vlan if mtu > base => refuse_plainly(StepError::ERANGE),
+            LinkKind::MacVlan | LinkKind::MacVtap if mtu > base => refuse_plainly(StepError::EINVAL),
+            LinkKind::Vxlan if mtu + vxlan_overhead(&link.attrs) > base => refuse_plainly(StepError::EINVAL),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the link an MTU because somebody asked for it.
+    pub(crate) fn set_mtu(&mut self, name: IfName, mtu: u64) {
+        match self.find(name).map(|link| &link.kind) {
+            Some(LinkKind::Bridge) => {
+                self.hidden.own_mtu.insert(name);
+            }
+            Some(LinkKind::Bond) => {
+                for port in self.index.ports_of(name) {
+                    self.take_mtu(port, mtu);
+                }
+            }
+            _ => {}
+        }
+        self.take_mtu(name, mtu);
+    }
+
+    /// Changes the MTU, and those that follow it.
+    pub(crate) fn take_mtu(&mut self, name: IfName, mtu: u64) {
+        if self.find(name).is_none_or(|link| mtu_of(link) == mtu) {
+            return;
+        }
+        let link = self.edit(name);
+        link.attrs.set(Attr::Mtu, Value::Int(mtu));
+        let controller = link.controller;
+        if mtu < IPV6_MIN {
+            forget_ipv6_settings(link);
+            self.drop_ipv6(name);
+        }
+        for child in self.index.children_of(name) {
+            let Some(link) = self.find(child) else { continue };
+            match link.kind {
+                LinkKind::Vlan | LinkKind::MacVlan | LinkKind::MacVtap if mtu_of(link) > mtu => {
+                    self.take_mtu(child, mtu);
+                }
+                LinkKind::IpVlan => self.take_mtu(child, mtu),
+                _ => {}
+            }
+        }
+        if let Some(controller) = controller {
+            self.follow_port_mtu(controller);
+        }
+    }
+
+    /// A bridge without an MTU of its own has the lowest of its ports'.
+    pub(crate) fn follow_port_mtu(&mut self, controller: IfName) {
+        let is_bridge = self.find(controller).is_some_and(|link| link.kind == LinkKind::Bridge);
+        if is_bridge && !self.hidden.own_mtu.contains(&controller) {
+            let lowest = lowest_mtu(&self.now.host, &self.index, controller);
+            self.take_mtu(controller, lowest.unwrap_or(1500));
+        }
+    }
+}
+
+/// The kernel's record of IPv6 on the link goes with its settings; a later one starts anew.
+fn forget_ipv6_settings(link: &mut Link) {
+    let settings: Vec<Attr> = link
+        .attrs
+        .iter()
+        .map(|(attr, _)| attr)
+        .filter(|attr| matches!(attr.section(), Section::Ipv6 | Section::SysctlIpv6))
+        .collect();
+    for attr in settings {
+        link.attrs.remove(attr);
+    }
+}

@@ -1,0 +1,48 @@
+//! Further names, aliases and offload features: what a link carries without any effect on others.
+
+use std::collections::BTreeMap;
+
+use netloom_model::{Alias, StepError};
+use netloom_types::{AltName, IfName};
+
+use crate::{
+    SimHost,
+    errno::{Done, refuse_plainly},
+};
+
+impl SimHost {
+    pub(crate) fn set_alias(&mut self, name: IfName, alias: Option<&Alias>) -> Done {
+        self.link(name)?;
+        self.edit(name).alias = alias.cloned();
+        Ok(())
+    }
+
+    pub(crate) fn add_alt_name(&mut self, name: IfName, alt_name: &AltName) -> Done {
+        self.link(name)?;
+        let is_name = alt_name.as_str().parse().is_ok_and(|name| self.find(name).is_some());
+        if is_name || self.index.alt_names.contains_key(alt_name) {
+            return refuse_plainly(StepError::EEXIST);
+        }
+        self.index.alt_names.insert(alt_name.clone(), name);
+        self.edit(name).alt_names.insert(alt_name.clone());
+        Ok(())
+    }
+
+    pub(crate) fn remove_alt_name(&mut self, name: IfName, alt_name: &AltName) -> Done {
+        self.link(name)?;
+        match self.index.alt_names.get(alt_name) {
+            None => return refuse_plainly(StepError::ENOENT),
+            Some(holder) if *holder != name => return refuse_plainly(StepError::EINVAL),
+            Some(_) => {}
+        }
+        self.index.alt_names.remove(alt_name);
+        self.edit(name).alt_names.remove(alt_name);
+        Ok(())
+    }
+
+    pub(crate) fn set_features(&mut self, name: IfName, features: &BTreeMap<Box<str>, bool>) -> Done {
+        self.link(name)?;
+        self.edit(name).features.extend(features.iter().map(|(feature, on)| (feature.clone(), *on)));
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether a router can be reached directly, and over which link.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netloom_model::{NextHop, Route, RouteKey, StepError};
+use netloom_types::{Family, IfName, RouteTable};
+
+use crate::{
+    SimHost,
+    address::carries_ipv6,
+    errno::{Done, EACCES, refuse, refuse_plainly},
+};
+
+impl SimHost {
+    /// Checks one next hop of a route and finds the link that it leads out by.
+    pub(crate) fn check_hop(&self, route: &Route, hop: NextHop) -> Result<IfName, StepError> {
+        let family = route.family();
+        if let Some(name) = hop.link {
+            self.check_out(name, family)?;
+        }
+        match (hop.via, hop.link) {
+            (None, Some(link)) => Ok(link),
+            (None, None) => refuse_plainly(StepError::ENODEV),
+            (Some(_), Some(link)) if hop.onlink => Ok(link),
+            (Some(_), None) if hop.onlink => refuse(StepError::EINVAL, "Nexthop device required for onlink"),
+            (Some(via @ IpAddr::V4(_)), link) => self.check_ipv4_router(route.table, via, link),
+            (Some(via @ IpAddr::V6(_)), link) => self.check_ipv6_router(route.table, via, link),
+        }
+    }
+
+    fn check_out(&self, name: IfName, family: Family) -> Done {
+        let link = self.link(name)?;
+        match family {
+            Family::Ipv4 if !link.up => refuse(StepError::ENETDOWN, "Device for nexthop is not up"),
+            Family::Ipv6 if !carries_ipv6(link) => refuse(EACCES, "IPv6 is disabled on nexthop device"),
+            Family::Ipv6 if !link.up => refuse(StepError::ENETDOWN, "Nexthop device is not up"),
+            Family::Ipv4 | Family::Ipv6 => Ok(()),
+        }
+    }
+
+    fn check_ipv4_router(&self, table: RouteTable, via: IpAddr, link: Option<IfName>) -> Result<IfName, StepError> {
+        self.link_towards(table, via, link)
+            .map_or_else(|| refuse(StepError::ENETUNREACH, "Nexthop has invalid gateway"), Ok)
+    }
+
+    fn check_ipv6_router(&self, table: RouteTable, via: IpAddr, link: Option<IfName>) -> Result<IfName, StepError> {
+        let link_local = matches!(via, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        match link {
+            None if link_local => return refuse(StepError::EINVAL, "Egress device not specified"),
+            Some(link) if link_local => return Ok(link),
+            _ => {}
+        }
+        if self.index.addresses.of(&via).next().is_some() {
+            return refuse(StepError::EINVAL, "Gateway can not be a local address");
+        }
+        self.link_towards(table, via, link).map_or_else(|| refuse_plainly(StepError::EHOSTUNREACH), Ok)
+    }
+
+    /// The link on which `via` is a neighbour: longest prefix first, in the route's table, the main
+    /// one, and that of the link's VRF.
+    fn link_towards(&self, table: RouteTable, via: IpAddr, link: Option<IfName>) -> Option<IfName> {
+        let vrf = link.and_then(|name| self.find(name)).map(|link| self.table_of(link));
+        let mut tables = vec![table, RouteTable::MAIN];
+        tables.extend(vrf);
+        for len in (0..=Family::of(via).max_prefix_len()).rev() {
+            let prefix = IpNet::new(via, len).ok()?.trunc();
+            let fits = |name: &IfName| link.is_none_or(|link| link == *name) && self.is_up(*name);
+            let by_address = self
+                .index
+                .prefixes
+                .of(&prefix)
+                .map(|(name, _)| *name)
+                .filter(fits)
+                .find(|name| self.find(*name).is_some_and(|owner| tables.contains(&self.table_of(owner))));
+            let found =
+                by_address.or_else(|| tables.iter().find_map(|table| self.device_routes(*table, prefix).find(fits)));
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The links of routes to exactly `prefix` that need no router.
+    fn device_routes(&self, table: RouteTable, prefix: IpNet) -> impl Iterator<Item = IfName> {
+        let first = RouteKey { table, destination: prefix, metric: 0, device: None };
+        self.now
+            .host
+            .routes
+            .range(first..)
+            .take_while(move |(key, _)| key.table == table && key.destination == prefix)
+            .flat_map(|(_, route)| &route.next_hops)
+            .filter(|hop| hop.via.is_none())
+            .filter_map(|hop| hop.link)
+    }
+}

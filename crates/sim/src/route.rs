@@ -1,0 +1,191 @@
+//! Routes: adding and removing, and what happens to them when links and addresses go.
+
+use std::net::IpAddr;
+
+use netloom_model::{NextHop, Route, RouteKey, RouteType, StepError};
+use netloom_types::{Family, IfName, RouteTable};
+
+use crate::{
+    SimHost,
+    errno::{Done, refuse, refuse_plainly},
+};
+
+impl SimHost {
+    pub(crate) fn add_route(&mut self, route: &Route) -> Done {
+        let route = self.resolve(route)?;
+        if self.now.host.routes.contains_key(&route.key()) {
+            return refuse_plainly(StepError::EEXIST);
+        }
+        self.insert_route(route);
+        Ok(())
+    }
+
+    /// Replaces the route with the same key. An IPv6 route without a router replaces one that leads
+    /// out by another link when it finds none by its own.
+    pub(crate) fn replace_route(&mut self, route: &Route) -> Done {
+        let route = self.resolve(route)?;
+        let key = route.key();
+        if key.device.is_some() && !self.now.host.routes.contains_key(&key) {
+            let sibling = self.routes_to(key).find(|other| other.device.is_some());
+            if let Some(sibling) = sibling {
+                self.take_route(sibling);
+            }
+        }
+        self.insert_route(route);
+        Ok(())
+    }
+
+    pub(crate) fn remove_route(&mut self, route: &Route) -> Done {
+        let route = normal(route);
+        let there = self.now.host.routes.get(&route.key());
+        let fits = there.is_some_and(|there| {
+            there.kind == route.kind
+                && there.next_hops.len() == route.next_hops.len()
+                && there.next_hops.iter().all(|hop| route.next_hops.iter().any(|asked| leads_the_same_way(hop, asked)))
+        });
+        if !fits {
+            return refuse_plainly(StepError::ESRCH);
+        }
+        self.take_route(route.key());
+        Ok(())
+    }
+
+    /// The keys with the same table, destination and metric.
+    fn routes_to(&self, key: RouteKey) -> impl Iterator<Item = RouteKey> {
+        let first = RouteKey { device: None, ..key };
+        self.now
+            .host
+            .routes
+            .range(first..)
+            .map(|(other, _)| *other)
+            .take_while(move |other| RouteKey { device: None, ..*other } == first)
+    }
+
+    /// The route as the kernel will show it, with every next hop checked and its link found.
+    fn resolve(&self, route: &Route) -> Result<Route, StepError> {
+        let mut route = normal(route);
+        if route.kind == RouteType::Unicast {
+            check_shape(&route)?;
+            for at in 0..route.next_hops.len() {
+                let hop = route.next_hops[at];
+                route.next_hops[at].link = Some(self.check_hop(&route, hop)?);
+            }
+            route.next_hops.sort_unstable();
+        } else if !route.next_hops.is_empty() {
+            return refuse_plainly(StepError::EINVAL);
+        }
+        if let Some(source) = route.source {
+            self.check_source(&route, source)?;
+        }
+        Ok(route)
+    }
+
+    /// The source must be an own address: of the route's VRF or, for IPv4, of no VRF.
+    fn check_source(&self, route: &Route, source: IpAddr) -> Done {
+        let out = route.next_hops.first().and_then(|hop| hop.link).and_then(|name| self.find(name));
+        let fits = self.index.addresses.of(&source).filter_map(|(name, _)| self.find(*name)).any(|link| {
+            let table = self.table_of(link);
+            match route.family() {
+                Family::Ipv4 => link.up && (table == RouteTable::MAIN || table == route.table),
+                Family::Ipv6 => out.is_none_or(|out| self.table_of(out) == table),
+            }
+        });
+        match (fits, route.family()) {
+            (true, _) => Ok(()),
+            (false, Family::Ipv4) => refuse(StepError::EINVAL, "Invalid prefsrc address"),
+            (false, Family::Ipv6) => refuse(StepError::EINVAL, "Invalid source address"),
+        }
+    }
+
+    /// Drops the routes that lead out by a link only, or otherwise only by links that are down.
+    /// Routes with a living way keep the dead one: it lives again when its link comes up.
+    pub(crate) fn lose_routes(&mut self, name: IfName, family: Option<Family>) {
+        for key in self.index.routes_of(name) {
+            let Some(route) = self.now.host.routes.get(&key) else { continue };
+            let meant = family.is_none_or(|family| family == route.family());
+            if meant && !self.lives_without(route, name) {
+                self.take_route(key);
+            }
+        }
+        if family.is_none() {
+            self.lose_derived(name, false);
+        }
+    }
+
+    fn lives_without(&self, route: &Route, name: IfName) -> bool {
+        route.next_hops.iter().any(|hop| hop.link.is_some_and(|link| link != name && self.is_up(link)))
+    }
+
+    /// Drops the routes of others that lead out by a link; with `forced`, those with a living way
+    /// too.
+    pub(crate) fn lose_derived(&mut self, name: IfName, forced: bool) {
+        if !self.index.derived.contains_key(&name) {
+            return;
+        }
+        let mut routes = std::mem::take(&mut self.now.derived_routes);
+        routes.retain(|route| !route.uses(name) || !forced && self.lives_without(route, name));
+        self.index.derived.remove(&name);
+        for link in routes.iter().filter(|route| route.uses(name)).flat_map(|route| &route.next_hops) {
+            if let Some(link) = link.link {
+                *self.index.derived.entry(link).or_default() += 1;
+            }
+        }
+        self.now.derived_routes = routes;
+    }
+
+    /// Drops the IPv4 routes of a table whose source is no own address any more.
+    pub(crate) fn lose_sources_v4(&mut self, source: IpAddr, table: RouteTable) {
+        let still_own = self
+            .index
+            .addresses
+            .of(&source)
+            .filter_map(|(name, _)| self.find(*name))
+            .any(|link| link.up && self.table_of(link) == table);
+        if still_own {
+            return;
+        }
+        let keys: Vec<RouteKey> = self.index.sources.of(&source).filter(|key| key.table == table).copied().collect();
+        for key in keys {
+            self.take_route(key);
+        }
+    }
+
+    /// Takes a source out of the routes that name it.
+    pub(crate) fn forget_source(&mut self, source: IpAddr) {
+        let keys: Vec<RouteKey> = self.index.sources.of(&source).copied().collect();
+        for key in keys {
+            if let Some(mut route) = self.take_route(key) {
+                route.source = None;
+                self.insert_route(route);
+            }
+        }
+    }
+}
+
+/// The route as the kernel reads it: an IPv6 route without a metric has the default one.
+fn normal(route: &Route) -> Route {
+    let mut route = route.clone();
+    if route.family() == Family::Ipv6 && route.metric == 0 {
+        route.metric = Route::default_metric(Family::Ipv6);
+    }
+    route.next_hops.sort_unstable();
+    route
+}
+
+fn check_shape(route: &Route) -> Done {
+    if route.next_hops.is_empty() {
+        return refuse_plainly(StepError::EINVAL);
+    }
+    if route.family() == Family::Ipv4 || route.next_hops.len() == 1 {
+        return Ok(());
+    }
+    if route.next_hops.iter().any(|hop| hop.via.is_none()) {
+        return refuse(StepError::EINVAL, "Device only routes can not be added for IPv6 using the multipath API");
+    }
+    let twice = route.next_hops.windows(2).any(|pair| leads_the_same_way(&pair[0], &pair[1]));
+    if twice { refuse_plainly(StepError::EEXIST) } else { Ok(()) }
+}
+
+fn leads_the_same_way(a: &NextHop, b: &NextHop) -> bool {
+    a.via == b.via && (a.link == b.link || b.link.is_none())
+}

@@ -1,0 +1,83 @@
+//! VLANs of bridge ports and of bridges themselves.
+
+use netloom_model::{Attr, Attrs, LinkKind, StepError, Value, VlanMembership};
+use netloom_types::{IfName, VlanId, VlanSet};
+
+use crate::{
+    SimHost,
+    errno::{Done, refuse_plainly},
+};
+
+impl SimHost {
+    pub(crate) fn set_vlans(&mut self, name: IfName, on_bridge: bool, add: &VlanMembership, remove: &VlanSet) -> Done {
+        let link = self.link(name)?;
+        let fits = if on_bridge {
+            link.kind == LinkKind::Bridge
+        } else {
+            link.controller.and_then(|name| self.find(name)).is_some_and(|bridge| bridge.kind == LinkKind::Bridge)
+        };
+        if !fits {
+            return refuse_plainly(StepError::EOPNOTSUPP);
+        }
+        let vlans = &mut self.edit(name).vlans;
+        take(vlans, remove);
+        give(vlans, add);
+        Ok(())
+    }
+
+    /// Changes the VLAN of new ports. Ports that are in the old one as it was given to them move to
+    /// the new one; those that somebody configured stay as they are.
+    pub(crate) fn set_default_pvid(&mut self, bridge: IfName, pvid: u64) {
+        let Some(link) = self.find(bridge) else { return };
+        let old = default_pvid(&link.attrs);
+        self.edit(bridge).attrs.set(Attr::BridgeDefaultPvid, Value::Int(pvid));
+        let new = u16::try_from(pvid).ok().and_then(|id| VlanId::try_from(id).ok());
+        if old == new {
+            return;
+        }
+        let ports = self.index.ports_of(bridge);
+        for name in [bridge].into_iter().chain(ports) {
+            let Some(vlans) = self.find(name).map(|link| &link.vlans) else { continue };
+            if moves(vlans, old, new) {
+                let vlans = &mut self.edit(name).vlans;
+                if let Some(old) = old {
+                    take(vlans, &[old].into_iter().collect());
+                }
+                if let Some(new) = new {
+                    give(vlans, &VlanMembership::access(new));
+                }
+            }
+        }
+    }
+}
+
+/// The VLANs of a new port, and of a new bridge itself.
+pub(crate) fn default_membership(bridge: &Attrs) -> VlanMembership {
+    default_pvid(bridge).map(VlanMembership::access).unwrap_or_default()
+}
+
+fn default_pvid(bridge: &Attrs) -> Option<VlanId> {
+    let id = u16::try_from(bridge.int(Attr::BridgeDefaultPvid)?).ok()?;
+    VlanId::try_from(id).ok()
+}
+
+fn moves(vlans: &VlanMembership, old: Option<VlanId>, new: Option<VlanId>) -> bool {
+    let has_old = old.is_none_or(|old| vlans.pvid == Some(old) && vlans.untagged.contains(old));
+    let has_new = new.is_some_and(|new| vlans.all().contains(new));
+    has_old && !has_new
+}
+
+/// Takes VLANs away.
+fn take(vlans: &mut VlanMembership, remove: &VlanSet) {
+    vlans.tagged = vlans.tagged.minus(remove);
+    vlans.untagged = vlans.untagged.minus(remove);
+    vlans.pvid = vlans.pvid.filter(|pvid| !remove.contains(*pvid));
+}
+
+/// Adds VLANs; one that is there gets the flags that are said now.
+fn give(vlans: &mut VlanMembership, add: &VlanMembership) {
+    take(vlans, &add.all());
+    vlans.tagged = vlans.tagged.plus(&add.tagged);
+    vlans.untagged = vlans.untagged.plus(&add.untagged);
+    vlans.pvid = add.pvid.or(vlans.pvid);
+}
