@@ -184,6 +184,13 @@ macro_rules! attrs {
             /// Every property, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
+            /// What it does, in one sentence: the text of its row.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($doc),*).trim_ascii(),)*
+                }
+            }
+
             fn row(self) -> Row {
                 match self {
                     $(Self::$name => Row {

@@ -5,6 +5,8 @@
 //! that a property of somebody else's link had before, to be put back when the last origin goes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use netloom_types::{AltName, Family, IfName, Protocol};
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,8 @@ pub enum ObjectKey {
     AltName(IfName, AltName),
     /// All its addresses of one family, as a list.
     Addresses(IfName, Family),
+    /// One of its addresses; says who asked, while the list says what was there before.
+    Address(IfName, IpAddr),
     /// Its VLANs.
     Vlans(IfName),
     /// One forwarding entry.
@@ -64,6 +68,7 @@ impl ObjectKey {
             | Self::Alias(name)
             | Self::AltName(name, _)
             | Self::Addresses(name, _)
+            | Self::Address(name, _)
             | Self::Vlans(name)
             | Self::Fdb(name, _)
             | Self::Neighbours(name, _)
@@ -79,7 +84,8 @@ impl ObjectKey {
 pub enum Previous {
     /// It was not there.
     Absent,
-    /// It was there and is of a kind that has no further value (links, further names).
+    /// It was there and is of a kind that has no further value (links, further names,
+    /// single addresses).
     Present,
     /// An administrative state.
     Up(bool),
@@ -114,8 +120,8 @@ pub enum Previous {
 /// One object that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who asked; when the last one goes, `before` is put back.
-    pub origins: BTreeSet<Origin>,
+    /// Who asked, and where; when the last one goes, `before` is put back.
+    pub origins: BTreeMap<Arc<str>, Origin>,
     /// The value before the first of them asked.
     pub before: Previous,
     /// The value that was set; when the host has another one by then, somebody changed it by hand
@@ -135,5 +141,30 @@ impl Ownership {
     /// The claims on a link and on what stands on it.
     pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ObjectKey, &Claim)> {
         self.claims.iter().filter(move |(key, _)| key.link() == Some(name))
+    }
+}
+
+impl std::fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Link(name) => write!(f, "link {name}"),
+            Self::Up(name) => write!(f, "state of link {name}"),
+            Self::Controller(name) => write!(f, "controller of link {name}"),
+            Self::Attr(name, attr) => write!(f, "{attr} of link {name}"),
+            Self::Alias(name) => write!(f, "alias of link {name}"),
+            Self::AltName(name, alt) => write!(f, "further name {alt} of link {name}"),
+            Self::Addresses(name, family) => write!(f, "{family} addresses of link {name}"),
+            Self::Address(name, ip) => write!(f, "address {ip} on link {name}"),
+            Self::Vlans(name) => write!(f, "VLANs of link {name}"),
+            Self::Fdb(name, key) => write!(f, "forwarding entry {} on link {name}", key.mac),
+            Self::Neighbours(name, family) => write!(f, "{family} neighbours of link {name}"),
+            Self::Mirror(name, key) => write!(f, "mirror {} of link {name}", key.priority),
+            Self::Feature(name, feature) => write!(f, "feature {feature} of link {name}"),
+            Self::Route(key) => write!(f, "route {} table {} metric {}", key.destination, key.table, key.metric),
+            Self::Rule(key) => write!(f, "rule {key}"),
+            Self::Resolver => f.write_str("resolver"),
+            Self::HostnameRunning => f.write_str("running host name"),
+            Self::HostnameConfig => f.write_str("host name at boot"),
+        }
     }
 }

@@ -1,0 +1,218 @@
+//! The ownership record that follows from a wish.
+//!
+//! On a link that netloom made, one claim on the link is enough: all of it is ours. On somebody
+//! else's link every named property is a claim of its own, with the value that was there before.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netloom_model::{
+    Attr, Claim, ControllerWish, HostState, IpWish, LinkWish, ObjectKey, Observed, Origin, Ownership, Presence,
+    Previous, Value,
+};
+use netloom_types::Family;
+
+use crate::{goal::Goal, release};
+
+/// The record once `goal`, which was laid from `wish`, is reached.
+pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &Ownership) -> Ownership {
+    let mut record = owned.clone();
+    if let Some(source) = &wish.whole_of {
+        for (key, claim) in &mut record.claims {
+            if !release::named(wish, key) {
+                claim.origins.remove(source);
+            }
+        }
+    }
+    for link in wish.links.values() {
+        claim_link(wish, link, observed, &mut record);
+    }
+    for wanted in &wish.routes {
+        let key = ObjectKey::Route(wanted.route.key());
+        let ours = goal.routes.get(&wanted.route.key()).and_then(|goal| goal.route.clone());
+        claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Route));
+    }
+    for wanted in &wish.rules {
+        let key = ObjectKey::Rule(wanted.rule.key);
+        let ours = goal.rules.get(&wanted.rule.key).and_then(|goal| goal.protocol);
+        claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
+    }
+    if let Some((resolver, origin)) = &wish.resolver {
+        claim(&mut record, wish, ObjectKey::Resolver, origin, observed, Previous::Resolver(resolver.clone()));
+    }
+    drop_gone(wish, goal, &mut record);
+    record
+}
+
+/// Whether the wish says anything about the list of addresses.
+pub(crate) fn says_addresses(wish: &IpWish) -> bool {
+    wish.addresses.is_some() || wish.enabled == Some(false)
+}
+
+fn claim(
+    record: &mut Ownership,
+    wish: &HostState,
+    key: ObjectKey,
+    origin: &Origin,
+    observed: &Observed,
+    ours: Previous,
+) {
+    let owner: Arc<str> = wish.whole_of.clone().unwrap_or_else(|| origin.source.clone());
+    let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
+        origins: BTreeMap::new(),
+        before: value(key, observed),
+        ours: Previous::Absent,
+    });
+    claim.origins.insert(owner, origin.clone());
+    claim.ours = ours;
+}
+
+fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &mut Ownership) {
+    if link.presence == Presence::Absent {
+        return;
+    }
+    let (name, origin) = (link.name, &link.origin);
+    let existing = observed.links.get(&name);
+    let foreign = existing.is_some_and(|there| !there.is_ours() && there.kind == link.kind);
+    for family in [Family::Ipv4, Family::Ipv6] {
+        for address in link.ip(family).addresses.iter().flatten() {
+            claim(
+                record,
+                wish,
+                ObjectKey::Address(name, address.address.ip),
+                &address.origin,
+                observed,
+                Previous::Present,
+            );
+        }
+    }
+    let mut put = |key: ObjectKey, ours: Previous| claim(record, wish, key, origin, observed, ours);
+    if !foreign {
+        put(ObjectKey::Link(name), Previous::Present);
+        return;
+    }
+    if let Some(up) = link.up {
+        put(ObjectKey::Up(name), Previous::Up(up));
+    }
+    match link.controller {
+        ControllerWish::Keep => {}
+        ControllerWish::Detached => put(ObjectKey::Controller(name), Previous::Controller(None)),
+        ControllerWish::Of(controller) => put(ObjectKey::Controller(name), Previous::Controller(Some(controller))),
+    }
+    for (attr, value) in link.attrs.iter() {
+        put(ObjectKey::Attr(name, attr), Previous::Attr(value.clone()));
+    }
+    if let Some(enabled) = link.ipv6.enabled {
+        put(ObjectKey::Attr(name, Attr::Ipv6Disabled), Previous::Attr(Value::Bool(!enabled)));
+    }
+    if let Some(text) = &link.description {
+        put(ObjectKey::Alias(name), Previous::Alias(netloom_model::Alias::raw(text)));
+    }
+    for (alt, presence) in &link.alt_names {
+        let ours = if *presence == Presence::Present { Previous::Present } else { Previous::Absent };
+        put(ObjectKey::AltName(name, alt.clone()), ours);
+    }
+    claim_lists(link, &mut put);
+}
+
+fn claim_lists(link: &LinkWish, put: &mut impl FnMut(ObjectKey, Previous)) {
+    let name = link.name;
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let ip = link.ip(family);
+        if says_addresses(ip) {
+            let list = ip.addresses.iter().flatten().map(|wish| wish.address).collect();
+            put(ObjectKey::Addresses(name, family), Previous::Addresses(list));
+        }
+        if let Some(neighbours) = &ip.neighbours {
+            put(ObjectKey::Neighbours(name, family), Previous::Neighbours(neighbours.clone()));
+        }
+    }
+    if let Some(vlans) = &link.vlans {
+        put(ObjectKey::Vlans(name), Previous::Vlans(vlans.clone()));
+    }
+    for (key, entry) in &link.fdb {
+        put(ObjectKey::Fdb(name, *key), entry.map_or(Previous::Absent, Previous::Fdb));
+    }
+    for (key, mirror) in &link.mirrors {
+        put(ObjectKey::Mirror(name, *key), mirror.map_or(Previous::Absent, Previous::Mirror));
+    }
+    for (feature, on) in &link.features {
+        put(ObjectKey::Feature(name, feature.clone()), Previous::Feature(*on));
+    }
+}
+
+/// Forgets claims without an origin, and claims on what the goal takes away.
+fn drop_gone(wish: &HostState, goal: &Goal, record: &mut Ownership) {
+    let given_back: BTreeSet<_> =
+        wish.links.values().filter(|link| link.presence == Presence::Absent).map(|link| link.name).collect();
+    record.claims.retain(|key, claim| {
+        let link_goes = key.link().is_some_and(|name| goal.is_absent(name) || given_back.contains(&name));
+        let object_goes = match key {
+            ObjectKey::Route(key) => goal.routes.get(key).is_some_and(|goal| goal.route.is_none()),
+            ObjectKey::Rule(key) => goal.rules.get(key).is_some_and(|goal| goal.protocol.is_none()),
+            ObjectKey::Address(name, ip) => {
+                goal.link(*name).is_some_and(|goal| !goal.link.addresses.iter().any(|address| address.ip == *ip))
+            }
+            _ => false,
+        };
+        !claim.origins.is_empty() && !link_goes && !object_goes
+    });
+}
+
+/// The value that an object has on the host.
+pub(crate) fn value(key: &ObjectKey, observed: &Observed) -> Previous {
+    if let Some(name) = key.link() {
+        return observed.links.get(&name).map_or(Previous::Absent, |link| value_on_link(key, link));
+    }
+    match key {
+        ObjectKey::Route(key) => observed.routes.get(key).cloned().map_or(Previous::Absent, Previous::Route),
+        ObjectKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
+        ObjectKey::Resolver => Previous::Resolver(observed.resolver.clone()),
+        ObjectKey::HostnameRunning => Previous::Hostname(observed.hostname_running.clone()),
+        ObjectKey::HostnameConfig => Previous::Hostname(observed.hostname_config.clone()),
+        _ => Previous::Absent,
+    }
+}
+
+fn value_on_link(key: &ObjectKey, link: &netloom_model::Link) -> Previous {
+    let there = |there: bool| if there { Previous::Present } else { Previous::Absent };
+    match key {
+        ObjectKey::Link(_) => Previous::Present,
+        ObjectKey::Up(_) => Previous::Up(link.up),
+        ObjectKey::Controller(_) => Previous::Controller(link.controller),
+        ObjectKey::Attr(_, attr) => link.attrs.get(*attr).map_or(Previous::Absent, Previous::Attr),
+        ObjectKey::Alias(_) => link.alias.clone().map_or(Previous::Absent, Previous::Alias),
+        ObjectKey::AltName(_, alt) => there(link.alt_names.contains(alt)),
+        ObjectKey::Addresses(_, family) => Previous::Addresses(link.addresses_of(*family).copied().collect()),
+        ObjectKey::Address(_, ip) => there(link.addresses.iter().any(|address| address.ip == *ip)),
+        ObjectKey::Vlans(_) => Previous::Vlans(link.vlans.clone()),
+        ObjectKey::Fdb(_, fdb) => link.fdb.get(fdb).copied().map_or(Previous::Absent, Previous::Fdb),
+        ObjectKey::Neighbours(_, family) => Previous::Neighbours(
+            link.neighbours.iter().filter(|neighbour| Family::of(neighbour.ip) == *family).copied().collect(),
+        ),
+        ObjectKey::Mirror(_, key) => link.mirrors.get(key).copied().map_or(Previous::Absent, Previous::Mirror),
+        ObjectKey::Feature(_, feature) => {
+            link.features.get(feature).copied().map_or(Previous::Absent, Previous::Feature)
+        }
+        ObjectKey::Route(_)
+        | ObjectKey::Rule(_)
+        | ObjectKey::Resolver
+        | ObjectKey::HostnameRunning
+        | ObjectKey::HostnameConfig => Previous::Absent,
+    }
+}
+
+/// Whether the host still has what was set. Lists count as ours when all that was set is there, and
+/// times that the kernel rounds when they are near enough.
+pub(crate) fn still_ours(key: &ObjectKey, ours: &Previous, now: &Previous) -> bool {
+    match (key, ours, now) {
+        (ObjectKey::Attr(_, attr), Previous::Attr(ours), Previous::Attr(now)) => attr.same(Some(ours), Some(now)),
+        (_, Previous::Addresses(ours), Previous::Addresses(now)) => {
+            ours.iter().all(|address| now.iter().any(|there| there.key() == address.key()))
+        }
+        (_, Previous::Route(ours), Previous::Route(now)) => ours.same_effect(now),
+        _ => ours == now,
+    }
+}

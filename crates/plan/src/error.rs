@@ -1,0 +1,134 @@
+//! Why there is no plan.
+
+use std::net::IpAddr;
+
+use netloom_model::{Attr, LinkKind, Origin, StepError};
+use netloom_types::{Family, IfName};
+
+/// Why a wish cannot be planned. Nothing was touched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A generated wish met somebody else's link.
+    #[error(
+        "{origin}: link {name} exists and was not made by netloom; rename one of the two, or adopt the link by naming it in a document"
+    )]
+    ForeignLink {
+        /// The link.
+        name: IfName,
+        /// Who asked.
+        origin: Origin,
+    },
+    /// A route or rule of somebody else stands where ours should.
+    #[error("{origin}: {what} exists and belongs to {owner}; remove it there, or name it with `state: absent` first")]
+    ForeignObject {
+        /// The route or rule.
+        what: String,
+        /// Who it belongs to.
+        owner: String,
+        /// Who asked.
+        origin: Origin,
+    },
+    /// A link that is not there can only be adopted, not made.
+    #[error(
+        "{origin}: link {name} does not exist, and a link of type {kind} cannot be made; check the name against `netloom state show`"
+    )]
+    NotCreatable {
+        /// The link.
+        name: IfName,
+        /// Its kind.
+        kind: LinkKind,
+        /// Who asked.
+        origin: Origin,
+    },
+    /// A link of a kind that is only shown would have to be made, changed or deleted.
+    #[error("link {name} is of type {kind}, which netloom shows and keeps but does not change{}", origin.as_ref().map(|o| format!("; asked for by {o}")).unwrap_or_default())]
+    KeptKind {
+        /// The link.
+        name: IfName,
+        /// Its kind.
+        kind: LinkKind,
+        /// Who asked, when it was not a consequence.
+        origin: Option<Origin>,
+    },
+    /// A new link lacks a property without which the kernel does not make it.
+    #[error("{origin}: new link {name} of type {kind} needs `{attr}`")]
+    MissingProperty {
+        /// The link.
+        name: IfName,
+        /// Its kind.
+        kind: LinkKind,
+        /// The property.
+        attr: Attr,
+        /// Who asked.
+        origin: Origin,
+    },
+    /// A lease is wanted, and nothing here asks for leases.
+    #[error(
+        "{origin}: {family}.dhcp is true on {name}: a lease needs the node agent, `netloom state` only sets what the kernel keeps; give addresses instead"
+    )]
+    NeedsAgent {
+        /// The link.
+        name: IfName,
+        /// The family.
+        family: Family,
+        /// Who asked.
+        origin: Origin,
+    },
+    /// Links stand on each other in a circle.
+    #[error("links {} stand on each other or control each other in a circle", names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Cycle {
+        /// The links.
+        names: Vec<IfName>,
+    },
+    /// The kernel would refuse a step.
+    #[error("{step}: the kernel would refuse this: {error}{}", origin.as_ref().map(|o| format!("; asked for by {o}")).unwrap_or_default())]
+    Refused {
+        /// The step.
+        step: String,
+        /// The kernel's answer.
+        #[source]
+        error: StepError,
+        /// Who asked, when it was not a consequence.
+        origin: Option<Origin>,
+    },
+    /// A protected address would not be reached any more.
+    #[error(
+        "{address} is reached over {before} now and would not be reached after this change ({after}); keep a route to it, or allow the cut with --allow-cut"
+    )]
+    CutsProtected {
+        /// The address.
+        address: IpAddr,
+        /// The way now.
+        before: String,
+        /// What the lookup says afterwards.
+        after: String,
+    },
+    /// The plan does not come to rest; a mistake in netloom, not in the wish.
+    #[error(
+        "the plan does not come to rest after {rounds} rounds; still open: {open}. This is a mistake in netloom: please report it with the document"
+    )]
+    Unsettled {
+        /// How often it was tried.
+        rounds: usize,
+        /// The steps that come again and again.
+        open: String,
+    },
+}
+
+impl PlanError {
+    /// The stable name of this failure.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::ForeignLink { .. } => "ForeignLink",
+            Self::ForeignObject { .. } => "ForeignObject",
+            Self::NotCreatable { .. } => "NotCreatable",
+            Self::KeptKind { .. } => "KeptKind",
+            Self::MissingProperty { .. } => "MissingProperty",
+            Self::NeedsAgent { .. } => "NeedsAgent",
+            Self::Cycle { .. } => "Cycle",
+            Self::Refused { .. } => "KernelWouldRefuse",
+            Self::CutsProtected { .. } => "CutsProtectedAddress",
+            Self::Unsettled { .. } => "PlanUnsettled",
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Lays a wish over an observation.
+//!
+//! Here a partial wish becomes a complete goal: what the wish does not name is taken from what is
+//! there. This is also where somebody else's objects are told apart from ours.
+
+use std::collections::BTreeMap;
+
+use netloom_model::{
+    Address, AddressWish, Adoption, Alias, Attr, ControllerWish, HostState, IpWish, Link, LinkKind, LinkWish, Observed,
+    Ownership, Presence, Route, Value,
+};
+use netloom_types::{Family, Protocol};
+
+use crate::{
+    PlanError, aspects,
+    goal::{self, Goal, GoalLink, GoalRoute, GoalRule},
+    order::Dependents,
+    release,
+};
+
+/// The goal of a wish, and what a person should know about it.
+pub(crate) struct Laid {
+    pub(crate) goal: Goal,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Lays `wish` over `observed`.
+pub(crate) fn lay(wish: &HostState, observed: &Observed, owned: &Ownership) -> Result<Laid, PlanError> {
+    let mut goal = Goal::default();
+    let mut notes = Vec::new();
+    release::lay(wish, observed, owned, &mut goal, &mut notes);
+    let dependents = Dependents::of(observed.links.values());
+    for link in wish.links.values() {
+        lay_link(link, observed, owned, &dependents, &mut goal, &mut notes)?;
+    }
+    lay_routes(wish, observed, &mut goal)?;
+    lay_rules(wish, observed, &mut goal);
+    if let Some((resolver, _)) = &wish.resolver {
+        goal.resolver = Some(resolver.clone());
+    }
+    goal.hostname_running = wish.hostname.running.clone().or(goal.hostname_running);
+    goal.hostname_config = wish.hostname.config.clone().or(goal.hostname_config);
+    Ok(Laid { goal, notes })
+}
+
+fn lay_link(
+    wish: &LinkWish,
+    observed: &Observed,
+    owned: &Ownership,
+    dependents: &Dependents,
+    goal: &mut Goal,
+    notes: &mut Vec<String>,
+) -> Result<(), PlanError> {
+    let existing = observed.links.get(&wish.name);
+    if wish.presence == Presence::Absent {
+        return lay_absent(wish, existing, observed, owned, dependents, goal, notes);
+    }
+    check_leases(wish)?;
+    let laid = match existing {
+        Some(link) if link.kind == wish.kind => {
+            if wish.adoption == Adoption::Never && !link.is_ours() {
+                return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+            }
+            // What a release put back is the ground that the wish is laid on.
+            let ground = goal.links.remove(&wish.name).flatten().map_or_else(|| link.clone(), |released| released.link);
+            over_existing(wish, &ground, link)
+        }
+        Some(link) if wish.adoption == Adoption::Never && !link.is_ours() => {
+            return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+        }
+        Some(_) | None => new_link(wish)?,
+    };
+    for family in [Family::Ipv4, Family::Ipv6] {
+        if wish.ip(family).enabled == Some(false) {
+            drop_routes(wish, family, observed, goal);
+        }
+    }
+    goal.links.insert(wish.name, Some(laid));
+    Ok(())
+}
+
+fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        if wish.ip(family).dhcp.as_ref().is_some_and(|dhcp| dhcp.enabled) {
+            return Err(PlanError::NeedsAgent { name: wish.name, family, origin: wish.origin.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn lay_absent(
+    wish: &LinkWish,
+    existing: Option<&Link>,
+    observed: &Observed,
+    owned: &Ownership,
+    dependents: &Dependents,
+    goal: &mut Goal,
+    notes: &mut Vec<String>,
+) -> Result<(), PlanError> {
+    let Some(link) = existing else { return Ok(()) };
+    if wish.adoption == Adoption::Never && !link.is_ours() {
+        return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+    }
+    if let LinkKind::Other(_) = link.kind {
+        return Err(PlanError::KeptKind {
+            name: wish.name,
+            kind: link.kind.clone(),
+            origin: Some(wish.origin.clone()),
+        });
+    }
+    if link.kind.is_virtual() {
+        for name in dependents.closure(wish.name) {
+            goal.links.insert(name, None);
+        }
+    } else {
+        release::give_back_link(wish.name, observed, owned, goal, notes);
+    }
+    Ok(())
+}
+
+fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
+    let (name, kind, origin) = (wish.name, wish.kind.clone(), wish.origin.clone());
+    match &kind {
+        LinkKind::Other(_) => return Err(PlanError::KeptKind { name, kind, origin: Some(origin) }),
+        kind if !kind.is_virtual() => return Err(PlanError::NotCreatable { name, kind: kind.clone(), origin }),
+        _ => {}
+    }
+    if let Some(&attr) = goal::required(&kind).iter().find(|attr| wish.attrs.said(**attr).is_none()) {
+        return Err(PlanError::MissingProperty { name, kind, attr, origin });
+    }
+    let mut link = Link::new(name, kind);
+    link.up = true;
+    link.alias = Some(Alias::ours(&wish.origin.source, wish.description.as_deref()));
+    overlay(wish, &mut link);
+    Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, origin: Some(wish.origin.clone()) })
+}
+
+fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
+    let mut link = ground.clone();
+    // Nobody asked for these; they may follow what the kernel derives them from.
+    link.attrs.remove(Attr::Mac);
+    link.attrs.remove(Attr::Mtu);
+    if let Some(description) = &wish.description {
+        link.alias = Some(match link.alias.as_ref().and_then(Alias::source) {
+            Some(source) => Alias::ours(source, Some(description)),
+            None => Alias::raw(description),
+        });
+    }
+    overlay(wish, &mut link);
+    let moves = link.controller != now.controller;
+    if moves {
+        let said: Vec<_> = wish.attrs.iter().map(|(attr, value)| (attr, value.clone())).collect();
+        goal::drop_port_attrs(&mut link.attrs);
+        for (attr, value) in said {
+            link.attrs.wish(attr, value);
+        }
+        if wish.vlans.is_none() {
+            link.vlans = netloom_model::VlanMembership::default();
+        }
+    }
+    GoalLink {
+        vlans: wish.vlans.is_some() || !moves,
+        fdb: !moves || !wish.fdb.is_empty(),
+        origin: Some(wish.origin.clone()),
+        link,
+    }
+}
+
+/// Writes everything that the wish names onto `link`.
+fn overlay(wish: &LinkWish, link: &mut Link) {
+    let LinkWish {
+        name: _,
+        kind: _,
+        presence: _,
+        adoption: _,
+        up,
+        controller,
+        attrs,
+        description: _,
+        alt_names,
+        ipv4,
+        ipv6,
+        vlans,
+        fdb,
+        mirrors,
+        features,
+        origin: _,
+    } = wish;
+    link.up = up.unwrap_or(link.up);
+    match controller {
+        ControllerWish::Keep => {}
+        ControllerWish::Detached => link.controller = None,
+        ControllerWish::Of(name) => link.controller = Some(*name),
+    }
+    for (attr, value) in attrs.iter() {
+        link.attrs.wish(attr, value.clone());
+    }
+    if let Some(enabled) = ipv6.enabled {
+        link.attrs.wish(Attr::Ipv6Disabled, Value::Bool(!enabled));
+    }
+    for (name, presence) in alt_names {
+        match presence {
+            Presence::Present => link.alt_names.insert(name.clone()),
+            Presence::Absent => link.alt_names.remove(name),
+        };
+    }
+    overlay_ip(Family::Ipv4, ipv4, link);
+    overlay_ip(Family::Ipv6, ipv6, link);
+    if let Some(vlans) = vlans {
+        link.vlans = vlans.clone();
+    }
+    merge(&mut link.fdb, fdb);
+    merge(&mut link.mirrors, mirrors);
+    link.features.extend(features.iter().map(|(key, on)| (key.clone(), *on)));
+}
+
+fn merge<K: Ord + Copy, V: Copy>(into: &mut BTreeMap<K, V>, changes: &BTreeMap<K, Option<V>>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => into.insert(*key, *value),
+            None => into.remove(key),
+        };
+    }
+}
+
+fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link) {
+    if wish.enabled == Some(false) {
+        link.addresses.retain(|address| Family::of(address.ip) != family);
+    } else if let Some(addresses) = &wish.addresses {
+        let (old, mut other): (Vec<Address>, Vec<Address>) =
+            std::mem::take(&mut link.addresses).into_iter().partition(|address| Family::of(address.ip) == family);
+        let mut new: Vec<Address> = addresses.iter().map(|wish| settled(wish, &old)).collect();
+        if wish.keep_extra {
+            let extra = old.iter().filter(|address| {
+                address.protocol != Protocol::NETLOOM && !new.iter().any(|n| n.key() == address.key())
+            });
+            new.extend(extra.copied().collect::<Vec<_>>());
+        }
+        match family {
+            Family::Ipv4 => {
+                new.append(&mut other);
+                link.addresses = new;
+            }
+            Family::Ipv6 => {
+                other.append(&mut new);
+                link.addresses = other;
+            }
+        }
+    }
+    if let Some(neighbours) = &wish.neighbours {
+        link.neighbours.retain(|neighbour| Family::of(neighbour.ip) != family);
+        link.neighbours.extend(neighbours.iter().copied());
+    }
+}
+
+/// An address that is there already stays as it is, whoever made it, when it does what was asked.
+fn settled(wish: &AddressWish, old: &[Address]) -> Address {
+    let wanted = wish.address;
+    let there = old.iter().find(|address| address.key() == wanted.key());
+    match there {
+        Some(there) if aspects::same_address(&Address { protocol: there.protocol, ..wanted }, there) => *there,
+        Some(_) | None => wanted,
+    }
+}
+
+fn drop_routes(wish: &LinkWish, family: Family, observed: &Observed, goal: &mut Goal) {
+    for (key, route) in observed.routes.iter().filter(|(_, route)| route.family() == family && route.uses(wish.name)) {
+        let mut rest = Route { next_hops: route.next_hops.clone(), ..route.clone() };
+        rest.next_hops.retain(|hop| hop.link != Some(wish.name));
+        let kept = (!rest.next_hops.is_empty()).then_some(rest);
+        goal.routes.insert(*key, GoalRoute { route: kept, origin: Some(wish.origin.clone()) });
+    }
+}
+
+fn lay_routes(wish: &HostState, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
+    for key in wish.absent_routes.iter().filter(|key| observed.routes.contains_key(key)) {
+        goal.routes.insert(*key, GoalRoute { route: None, origin: None });
+    }
+    for wanted in &wish.routes {
+        let key = wanted.route.key();
+        let going = goal.routes.get(&key).is_some_and(|goal| goal.route.is_none());
+        let route = match observed.routes.get(&key).filter(|_| !going) {
+            Some(there) if there.same_effect(&wanted.route) => there.clone(),
+            Some(there) if there.protocol != Protocol::NETLOOM && wanted.route.protocol == Protocol::NETLOOM => {
+                return Err(PlanError::ForeignObject {
+                    what: format!("another route for the same destination, table and metric ({there})"),
+                    owner: format!("route protocol {}", there.protocol),
+                    origin: wanted.origin.clone(),
+                });
+            }
+            Some(_) | None => wanted.route.clone(),
+        };
+        goal.routes.insert(key, GoalRoute { route: Some(route), origin: Some(wanted.origin.clone()) });
+    }
+    Ok(())
+}
+
+fn lay_rules(wish: &HostState, observed: &Observed, goal: &mut Goal) {
+    for key in wish.absent_rules.iter().filter(|key| observed.rules.contains_key(key)) {
+        goal.rules.insert(*key, GoalRule { protocol: None, origin: None });
+    }
+    for wanted in &wish.rules {
+        let key = wanted.rule.key;
+        let going = goal.rules.get(&key).is_some_and(|goal| goal.protocol.is_none());
+        // An equal rule does the same whoever made it.
+        let there = observed.rules.get(&key).copied().filter(|_| !going);
+        let protocol = Some(there.unwrap_or(wanted.rule.protocol));
+        goal.rules.insert(key, GoalRule { protocol, origin: Some(wanted.origin.clone()) });
+    }
+}

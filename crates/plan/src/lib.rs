@@ -1,0 +1,103 @@
+//! From a wish and an observation to ordered steps, each with its undo.
+//!
+//! ```text
+//! HostState ─┐
+//! Observed  ─┼─ lay ─► goal ─ converge on a SimHost ─► steps + undo ─► safety ─► Planned
+//! Ownership ─┘
+//! ```
+//!
+//! Pure: a plan is a function of its inputs. A goal is reached on the simulated host before a plan
+//! is returned, so a plan that the kernel would refuse, that cuts the way to a protected address, or
+//! that loses something nobody gave up, is found before anything is touched.
+
+mod aspects;
+mod claims;
+mod converge;
+mod differences;
+mod error;
+mod goal;
+mod lay;
+mod links;
+mod order;
+mod release;
+mod restore;
+mod routes;
+mod safety;
+pub mod text;
+
+use std::net::IpAddr;
+
+use netloom_model::{HostState, Observed, Ownership, Plan, Target};
+
+pub use error::PlanError;
+
+use crate::{converge::Builder, goal::Goal};
+
+/// What a plan may and may not do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Addresses that must stay reachable.
+    pub protected: Vec<IpAddr>,
+    /// Carries out a plan that cuts a protected address off all the same.
+    pub allow_cut: bool,
+}
+
+/// A plan with everything that a transaction needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The steps.
+    pub plan: Plan,
+    /// Everything that the plan touches, as it is now: what an undo must restore.
+    pub before: Target,
+    /// The ownership record once the plan is confirmed.
+    pub ownership: Ownership,
+    /// What a person should know although it stops nothing.
+    pub notes: Vec<String>,
+}
+
+/// One property that is not as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Where, such as `eth0.mtu` or `route 10.0.0.0/8`.
+    pub path: String,
+    /// The value that was wanted.
+    pub wanted: String,
+    /// The value that is there.
+    pub got: String,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: wanted {}, got {}", self.path, self.wanted, self.got)
+    }
+}
+
+/// Plans the steps that fulfil `wish` on the host that `observed` shows.
+pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &Options) -> Result<Planned, PlanError> {
+    let laid = lay::lay(wish, observed, owned)?;
+    let ownership = claims::after(wish, &laid.goal, observed, owned);
+    let mut builder = Builder::new(observed, laid.goal);
+    builder.notes = laid.notes;
+    builder.run()?;
+    let (plan, before, notes, sim) = builder.plan();
+    safety::check(options, observed, sim.observed())?;
+    Ok(Planned { plan, before, ownership, notes })
+}
+
+/// Plans the steps that bring the objects of `target` back to exactly the values there.
+pub fn converge(observed: &Observed, target: &Target) -> Result<Plan, PlanError> {
+    let mut builder = Builder::new(observed, Goal::from_target(target, observed));
+    builder.run()?;
+    Ok(builder.plan().0)
+}
+
+/// The wishes that the host does not fulfil.
+pub fn unmet(wish: &HostState, observed: &Observed) -> Result<Vec<Difference>, PlanError> {
+    let laid = lay::lay(wish, observed, &Ownership::default())?;
+    Ok(differences::between(&laid.goal, &observed.host))
+}
+
+/// Where the host differs from `target`.
+pub fn differences(target: &Target, observed: &Observed) -> Vec<Difference> {
+    differences::between(&Goal::from_target(target, observed), &observed.host)
+}

@@ -1,0 +1,220 @@
+//! Back to what was: the undo of one step.
+//!
+//! A step may take more away than it was asked to: a link takes its addresses with it, a link that
+//! goes down its routes. The simulated host says which objects a step changed and what they were;
+//! from that and from what they are now, this makes the steps back.
+
+use netloom_model::{Attr, Attrs, Host, Link, Route, Rule, RuleKey, Step, Target, Value};
+use netloom_types::{IfName, Protocol};
+
+use crate::aspects::{self, Moment};
+
+/// The steps that bring the objects of `before` back to the values there, in a valid order.
+pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let pairs: Vec<(IfName, Option<&Link>, Option<&Link>)> =
+        before.links.iter().map(|(name, link)| (*name, link.as_ref(), now.links.get(name))).collect();
+    rules(before, now, &mut steps, false);
+    routes(before, now, &mut steps, false);
+    for (name, was, is) in &pairs {
+        let made_anew = was.zip(*is).is_some_and(|(was, is)| aspects::needs_recreation(was, is));
+        if (was.is_none() && is.is_some()) || made_anew {
+            steps.push(Step::DeleteLink { name: *name });
+        }
+    }
+    let mut links: Vec<_> = pairs.iter().filter_map(|(_, was, is)| was.map(|was| (was, *is))).collect();
+    links.sort_by_key(|(was, _)| depth(was, before));
+    let mut pairs: Vec<(&Link, Link)> = Vec::with_capacity(links.len());
+    for (was, is) in links {
+        let now = match is {
+            Some(is) if !aspects::needs_recreation(was, is) => is.clone(),
+            _ => {
+                let peer = was.attrs.link(Attr::VethPeer);
+                let came_with_peer = pairs.iter().any(|(other, _)| Some(other.name) == peer);
+                if !came_with_peer {
+                    steps.push(create(was));
+                }
+                if came_with_peer { Link::new(was.name, was.kind.clone()) } else { created(was) }
+            }
+        };
+        pairs.push((was, now));
+    }
+    for (was, is) in &pairs {
+        properties(was, is, &mut steps);
+    }
+    for (was, is) in &pairs {
+        belongings(was, is, &mut steps);
+    }
+    routes(before, now, &mut steps, true);
+    rules(before, now, &mut steps, true);
+    files(before, now, &mut steps);
+    steps
+}
+
+/// How many of the touched links this one stands on: bases are made before what stands on them.
+fn depth(link: &Link, before: &Target) -> usize {
+    let mut below = 0;
+    let mut at = link;
+    while let Some(next) = at.base().and_then(|base| before.links.get(&base)).and_then(Option::as_ref) {
+        below += 1;
+        at = next;
+        if below > before.links.len() {
+            break;
+        }
+    }
+    // Ports are made after their controllers.
+    below * 2 + usize::from(link.controller.is_some())
+}
+
+/// Makes a link with everything that can be said at its creation.
+pub(crate) fn create(link: &Link) -> Step {
+    let attrs: Attrs = link
+        .attrs
+        .iter()
+        .filter(|(attr, _)| aspects::moment(*attr) == Moment::Creation)
+        .map(|(attr, value)| (attr, value.clone()))
+        .collect();
+    Step::CreateLink { name: link.name, kind: link.kind.clone(), attrs, controller: None, up: false }
+}
+
+/// What a link is right after [`create`], as far as it matters for what is still to do.
+fn created(link: &Link) -> Link {
+    let mut now = Link::new(link.name, link.kind.clone());
+    for (attr, value) in link.attrs.iter().filter(|(attr, _)| aspects::moment(*attr) == Moment::Creation) {
+        now.attrs.set(attr, value.clone());
+    }
+    now
+}
+
+/// Both ways: a property that the link had, and one that it has now and had not.
+fn attrs_back(was: &Link, is: &Link) -> Attrs {
+    let mut back = was.attrs.unmet_by(&is.attrs);
+    for (attr, _) in is.attrs.iter().filter(|(attr, _)| was.attrs.said(*attr).is_none()) {
+        back.wish(attr, attr.default_value().unwrap_or(Value::Unset));
+    }
+    // A hardware address that the kernel chose comes back by itself or not at all.
+    if was.attrs.said(Attr::Mac).is_none() {
+        back.remove(Attr::Mac);
+    }
+    back
+}
+
+fn properties(was: &Link, is: &Link, steps: &mut Vec<Step>) {
+    let name = was.name;
+    if was.alias != is.alias {
+        steps.push(Step::SetAlias { name, alias: was.alias.clone() });
+    }
+    steps.extend(aspects::alt_names(was, Some(is)));
+    let back = attrs_back(was, is);
+    let (late, early): (Attrs, Attrs) = split(&back, |attr| aspects::moment(attr) == Moment::Attached);
+    let needs_down = early.iter().any(|(attr, _)| attr.change() == netloom_model::Change::Down);
+    let was_down = needs_down && is.up;
+    if was_down {
+        steps.push(Step::SetUp { name, up: false });
+    }
+    steps.extend(aspects::set_attrs(is, early));
+    let up = is.up && !was_down;
+    if was.controller != is.controller {
+        // A bond takes only ports that are down, and puts them up itself.
+        if was.controller.is_some() && up {
+            steps.push(Step::SetUp { name, up: false });
+        }
+        steps.push(Step::SetController { name, controller: was.controller });
+        steps.push(Step::SetUp { name, up: was.up });
+    } else if up != was.up {
+        steps.push(Step::SetUp { name, up: was.up });
+    }
+    steps.extend(aspects::set_attrs(is, late));
+}
+
+fn belongings(was: &Link, is: &Link, steps: &mut Vec<Step>) {
+    steps.extend(aspects::vlans(was, is));
+    steps.extend(aspects::fdb(was, is));
+    steps.extend(aspects::surplus_addresses(was, is));
+    steps.extend(aspects::missing_addresses(was, is));
+    steps.extend(aspects::neighbours(was, is));
+    steps.extend(aspects::mirrors(was, is));
+    steps.extend(aspects::features(was, is));
+}
+
+fn split(attrs: &Attrs, late: impl Fn(Attr) -> bool) -> (Attrs, Attrs) {
+    let (mut yes, mut no) = (Attrs::new(), Attrs::new());
+    for (attr, value) in attrs.iter() {
+        if late(attr) { yes.wish(attr, value.clone()) } else { no.wish(attr, value.clone()) }
+    }
+    (yes, no)
+}
+
+fn routes(before: &Target, now: &Host, steps: &mut Vec<Step>, add: bool) {
+    for (key, was) in &before.routes {
+        steps.extend(route(was.as_ref(), now.routes.get(key)).filter(|step| step.is_removal() != add));
+    }
+    if add {
+        // Routes to a router come after the routes on which it is reached.
+        let gateway = |step: &Step| match step {
+            Step::AddRoute(route) | Step::ReplaceRoute(route) => route.next_hops.iter().any(|hop| hop.via.is_some()),
+            _ => false,
+        };
+        let first = steps.iter().position(|step| matches!(step, Step::AddRoute(_) | Step::ReplaceRoute(_)));
+        if let Some(first) = first {
+            steps[first..].sort_by_key(gateway);
+        }
+    }
+}
+
+/// The step that turns one route into another.
+pub(crate) fn route(was: Option<&Route>, is: Option<&Route>) -> Option<Step> {
+    match (was, is) {
+        (Some(was), None) => Some(Step::AddRoute(was.clone())),
+        (None, Some(is)) => Some(Step::RemoveRoute(is.clone())),
+        (Some(was), Some(is)) if was != is => Some(Step::ReplaceRoute(was.clone())),
+        (Some(_), Some(_)) | (None, None) => None,
+    }
+}
+
+fn rules(before: &Target, now: &Host, steps: &mut Vec<Step>, add: bool) {
+    for (key, was) in &before.rules {
+        let made = rule(*key, *was, now.rules.get(key).copied());
+        steps.extend(made.into_iter().filter(|step| step.is_removal() != add));
+    }
+}
+
+/// The steps that turn one rule into another; a rule of another maker is not changed in place.
+pub(crate) fn rule(key: RuleKey, was: Option<Protocol>, is: Option<Protocol>) -> Vec<Step> {
+    if was == is {
+        return Vec::new();
+    }
+    let gone = is.map(|protocol| Step::RemoveRule(Rule { key, protocol }));
+    let new = was.map(|protocol| Step::AddRule(Rule { key, protocol }));
+    gone.into_iter().chain(new).collect()
+}
+
+fn files(before: &Target, now: &Host, steps: &mut Vec<Step>) {
+    let Target { links: _, routes: _, rules: _, resolver, hostname_running, hostname_config } = before;
+    if let Some(resolver) = resolver.as_ref().filter(|was| **was != now.resolver) {
+        steps.push(Step::SetResolver(resolver.clone()));
+    }
+    if let Some(name) = hostname_running.as_ref().filter(|was| **was != now.hostname_running) {
+        steps.push(Step::SetHostnameRunning(name.clone()));
+    }
+    if let Some(name) = hostname_config.as_ref().filter(|was| **was != now.hostname_config) {
+        steps.push(Step::SetHostnameConfig(name.clone()));
+    }
+}
+
+/// Remembers the value of each object before its first change.
+pub(crate) fn remember(first: &mut Target, before: Target) {
+    let Target { links, routes, rules, resolver, hostname_running, hostname_config } = before;
+    for (name, link) in links {
+        first.links.entry(name).or_insert(link);
+    }
+    for (key, route) in routes {
+        first.routes.entry(key).or_insert(route);
+    }
+    for (key, rule) in rules {
+        first.rules.entry(key).or_insert(rule);
+    }
+    first.resolver = first.resolver.take().or(resolver);
+    first.hostname_running = first.hostname_running.take().or(hostname_running);
+    first.hostname_config = first.hostname_config.take().or(hostname_config);
+}

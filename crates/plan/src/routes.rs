@@ -1,0 +1,77 @@
+//! The phases of a plan that are about routes, rules and files.
+
+use netloom_model::{Route, Step};
+
+use crate::{PlanError, converge::Builder, restore};
+
+/// Removes rules that shall go.
+pub(crate) fn remove_rules(builder: &mut Builder) -> Result<(), PlanError> {
+    rules(builder, true)
+}
+
+/// Adds rules that shall come.
+pub(crate) fn add_rules(builder: &mut Builder) -> Result<(), PlanError> {
+    rules(builder, false)
+}
+
+fn rules(builder: &mut Builder, removals: bool) -> Result<(), PlanError> {
+    let now = &builder.sim.observed().rules;
+    let steps: Vec<Step> = builder
+        .goal
+        .rules
+        .iter()
+        .flat_map(|(key, goal)| restore::rule(*key, goal.protocol, now.get(key).copied()))
+        .filter(|step| step.is_removal() == removals)
+        .collect();
+    steps.into_iter().try_for_each(|step| builder.emit(step))
+}
+
+/// Removes routes that shall go.
+pub(crate) fn remove_routes(builder: &mut Builder) -> Result<(), PlanError> {
+    let now = &builder.sim.observed().routes;
+    let steps: Vec<Step> = builder
+        .goal
+        .routes
+        .iter()
+        .filter(|(_, goal)| goal.route.is_none())
+        .filter_map(|(key, _)| now.get(key).cloned().map(Step::RemoveRoute))
+        .collect();
+    steps.into_iter().try_for_each(|step| builder.emit(step))
+}
+
+/// Adds and changes routes; those to a router come after those on which it is reached.
+pub(crate) fn add_routes(builder: &mut Builder) -> Result<(), PlanError> {
+    let now = &builder.sim.observed().routes;
+    let mut steps: Vec<(bool, Step)> = builder
+        .goal
+        .routes
+        .iter()
+        .filter_map(|(key, goal)| {
+            let wanted = goal.route.as_ref()?;
+            Some((goal.origin.is_some(), restore::route(Some(wanted), now.get(key))?))
+        })
+        .collect();
+    steps.sort_by_key(|(_, step)| match step {
+        Step::AddRoute(route) | Step::ReplaceRoute(route) => over_a_router(route),
+        _ => false,
+    });
+    for (wished, step) in steps {
+        if wished { builder.emit(step)? } else { builder.emit_consequence(step) }
+    }
+    Ok(())
+}
+
+fn over_a_router(route: &Route) -> bool {
+    route.next_hops.iter().any(|hop| hop.via.is_some())
+}
+
+/// Writes the resolver and the host name.
+pub(crate) fn files(builder: &mut Builder) -> Result<(), PlanError> {
+    let host = &builder.sim.observed().host;
+    let goal = &builder.goal;
+    let resolver = goal.resolver.clone().filter(|wanted| *wanted != host.resolver).map(Step::SetResolver);
+    let running = goal.hostname_running.clone().filter(|wanted| *wanted != host.hostname_running);
+    let config = goal.hostname_config.clone().filter(|wanted| *wanted != host.hostname_config);
+    let steps = [resolver, running.map(Step::SetHostnameRunning), config.map(Step::SetHostnameConfig)];
+    steps.into_iter().flatten().try_for_each(|step| builder.emit(step))
+}

@@ -1,0 +1,99 @@
+//! A plan as a person reads it.
+
+use netloom_model::{Plan, Step};
+use netloom_types::IfName;
+
+/// One line of a plan: `+` comes, `~` changes, `-` goes, `-/+` is made anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The symbol.
+    pub symbol: &'static str,
+    /// What it is about.
+    pub text: String,
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>3} {}", self.symbol, self.text)
+    }
+}
+
+/// How many things come, change and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Things that come.
+    pub add: usize,
+    /// Things that change.
+    pub change: usize,
+    /// Things that go.
+    pub remove: usize,
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} to add, {} to change, {} to remove", self.add, self.change, self.remove)
+    }
+}
+
+/// The lines of a plan, in the order in which it is carried out.
+pub fn lines(plan: &Plan) -> Vec<Line> {
+    plan.steps
+        .iter()
+        .map(|planned| Line { symbol: symbol(plan, &planned.step), text: planned.step.to_string() })
+        .collect()
+}
+
+/// Counts a plan; a link that is made anew counts as one change.
+pub fn summary(plan: &Plan) -> Summary {
+    let mut summary = Summary::default();
+    for planned in &plan.steps {
+        match symbol(plan, &planned.step) {
+            "+" => summary.add += 1,
+            "-" => summary.remove += 1,
+            "-/+" if matches!(planned.step, Step::DeleteLink { .. }) => {}
+            _ => summary.change += 1,
+        }
+    }
+    summary
+}
+
+fn symbol(plan: &Plan, step: &Step) -> &'static str {
+    match step {
+        Step::CreateLink { name, .. } if deletes(plan, *name) => "-/+",
+        Step::DeleteLink { name } if creates(plan, *name) => "-/+",
+        Step::CreateLink { .. }
+        | Step::AddAltName { .. }
+        | Step::AddAddress { .. }
+        | Step::AddFdb { .. }
+        | Step::AddNeighbour { .. }
+        | Step::AddMirror { .. }
+        | Step::AddRoute(_)
+        | Step::AddRule(_) => "+",
+        Step::DeleteLink { .. }
+        | Step::RemoveAltName { .. }
+        | Step::RemoveAddress { .. }
+        | Step::RemoveFdb { .. }
+        | Step::RemoveNeighbour { .. }
+        | Step::RemoveMirror { .. }
+        | Step::RemoveRoute(_)
+        | Step::RemoveRule(_) => "-",
+        Step::SetAttrs { .. }
+        | Step::SetUp { .. }
+        | Step::SetController { .. }
+        | Step::SetAlias { .. }
+        | Step::SetFeatures { .. }
+        | Step::SetVlans { .. }
+        | Step::ReplaceRoute(_)
+        | Step::SetResolver(_)
+        | Step::SetHostnameRunning(_)
+        | Step::SetHostnameConfig(_) => "~",
+    }
+}
+
+fn creates(plan: &Plan, wanted: IfName) -> bool {
+    plan.steps.iter().any(|planned| matches!(planned.step, Step::CreateLink { name, .. } if name == wanted))
+}
+
+fn deletes(plan: &Plan, wanted: IfName) -> bool {
+    plan.steps.iter().any(|planned| matches!(planned.step, Step::DeleteLink { name } if name == wanted))
+}
