@@ -14,10 +14,29 @@
 //! change and in which order comes from the planner.
 
 pub mod address;
+pub mod bridge;
 pub mod consts;
+pub mod debounce;
+pub mod ethtool;
+pub mod events;
+mod execute;
+pub mod files;
+mod host;
+mod kernel;
+pub mod link;
 pub mod link_map;
+pub mod mirror;
 pub mod neighbour;
+pub mod netns;
+mod observe;
+pub mod probe;
 pub mod route;
 pub mod rule;
 pub mod socket;
+mod steps;
+pub mod sysctl;
 pub mod wire;
+
+pub use host::KernelHost;
+pub use kernel::Options;
+pub use netns::Namespace;

@@ -4,6 +4,16 @@ use std::collections::HashMap;
 
 use netloom_types::IfName;
 
+use crate::{
+    consts::{IFLA_EXT_MASK, IFLA_IFNAME, RTM_GETLINK},
+    socket::{Connection, NetlinkError},
+    wire::{Message, Msg, ifinfomsg},
+};
+
+const IFINFOMSG_LEN: usize = 16;
+/// Leaves out the counters, half of the message.
+const RTEXT_FILTER_SKIP_STATS: u32 = 8;
+
 /// The links of one network namespace as they were when they were last read, kept up with what was
 /// made and deleted since.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +24,24 @@ pub struct LinkMap {
     next_index: u32,
 }
 
+/// The name and index that a message about a link says.
+pub(crate) fn name_and_index(message: &Message<'_>) -> Option<(IfName, u32)> {
+    let name = message.attrs(IFINFOMSG_LEN).find(IFLA_IFNAME)?.str()?.parse().ok()?;
+    Some((name, message.u32_at(4)))
+}
+
 impl LinkMap {
+    /// Reads the links of the namespace that `connection` is in.
+    pub fn read(connection: &mut Connection) -> Result<Self, NetlinkError> {
+        let mut msg = Msg::new(RTM_GETLINK, 0);
+        msg.header(&ifinfomsg(0, 0, 0, 0)).attr_u32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+        connection.dump(&msg, Self::default, |map, message| {
+            if let Some((name, index)) = name_and_index(&message) {
+                map.insert(name, index);
+            }
+        })
+    }
+
     /// The index of a link.
     pub fn index(&self, name: IfName) -> Option<u32> {
         self.by_name.get(&name).copied()

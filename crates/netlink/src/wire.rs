@@ -292,8 +292,8 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The attributes in a slice.
-#[derive(Debug, Clone)]
+/// The attributes in a slice: a view, copied for each walk over it.
+#[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a>(&'a [u8]);
 
 /// The attributes in `bytes`, which hold nothing else.
@@ -303,11 +303,12 @@ pub fn attributes(bytes: &[u8]) -> Attributes<'_> {
 
 impl<'a> Attributes<'a> {
     /// The last attribute with this number.
-    pub fn find(&self, kind: u16) -> Option<Attribute<'a>> {
-        self.clone().filter(|attr| attr.kind == kind).last()
+    pub fn find(self, kind: u16) -> Option<Attribute<'a>> {
+        self.filter(|attr| attr.kind == kind).last()
     }
 }
 
+#[expect(clippy::copy_iterator, reason = "a copy is a second walk from the same place, which is what is wanted")]
 impl<'a> Iterator for Attributes<'a> {
     type Item = Attribute<'a>;
 
@@ -465,7 +466,7 @@ mod tests {
         assert_eq!(read.len(), 1);
         assert_eq!((read[0].kind, read[0].flags, read[0].u8_at(0), read[0].u32_at(4)), (16, 0x600, 7, 42));
         let attrs = read[0].attrs(16);
-        assert_eq!(attrs.clone().count(), 10);
+        assert_eq!(attrs.count(), 10);
         assert_eq!(attrs.find(1).and_then(|a| a.u8()), Some(0xab));
         assert_eq!(attrs.find(2).and_then(|a| a.u16()), Some(0x1234));
         assert_eq!(attrs.find(3).and_then(|a| a.be16()), Some(0x8100));

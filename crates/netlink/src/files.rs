@@ -1,0 +1,289 @@
+//! The resolver file and the host name: what a host's network has in files.
+//!
+//! In a named namespace the resolver file is the one that `ip netns exec` puts over `/etc`. A host
+//! name belongs to the host, not to a network namespace: setting it from one is refused.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use netloom_model::{Resolver, StepError};
+use nix::unistd;
+
+use crate::netns::Namespace;
+
+/// Where the files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The resolver file; none in a namespace without a name.
+    resolver: Option<PathBuf>,
+    /// The host name file; none outside the host's own namespace.
+    hostname: Option<PathBuf>,
+}
+
+impl Files {
+    /// The files of a namespace, below `root` (`/` but in tests).
+    pub fn of(namespace: &Namespace, root: &Path) -> Self {
+        let etc = root.join("etc");
+        match namespace {
+            Namespace::Host => Self { resolver: Some(etc.join("resolv.conf")), hostname: Some(etc.join("hostname")) },
+            Namespace::Named(_) | Namespace::Path(_) => Self {
+                resolver: namespace.name().map(|name| etc.join("netns").join(name).join("resolv.conf")),
+                hostname: None,
+            },
+        }
+    }
+
+    /// The resolver as it is configured; empty when there is no file.
+    pub fn resolver(&self) -> io::Result<Resolver> {
+        match &self.resolver {
+            Some(path) => Ok(parse_resolver(&read(path)?)),
+            None => Ok(Resolver::default()),
+        }
+    }
+
+    /// Writes the resolver file; lines that it does not understand (such as `sortlist`) are kept.
+    pub fn set_resolver(&self, resolver: &Resolver) -> Result<(), StepError> {
+        let path =
+            self.resolver.as_deref().ok_or_else(|| refused("a namespace without a name has no resolver file"))?;
+        let before = read(path).map_err(|e| failed(&e, path))?;
+        if resolver.is_empty() && before.is_empty() {
+            return Ok(());
+        }
+        replace(path, &print_resolver(resolver, &before)).map_err(|e| failed(&e, path))
+    }
+
+    /// The host name that the kernel has; empty in a network namespace, which has none of its own.
+    pub fn hostname_running(&self) -> String {
+        match &self.hostname {
+            Some(_) => unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
+            None => String::new(),
+        }
+    }
+
+    /// The host name that is set at boot; empty when there is none.
+    pub fn hostname_config(&self) -> io::Result<String> {
+        let Some(path) = &self.hostname else { return Ok(String::new()) };
+        let text = read(path)?;
+        let name = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+        Ok(name.unwrap_or_default().to_owned())
+    }
+
+    /// Sets the host name that the kernel has.
+    pub fn set_hostname_running(&self, name: &str) -> Result<(), StepError> {
+        if self.hostname.is_none() {
+            return Err(no_hostname());
+        }
+        unistd::sethostname(name).map_err(|e| StepError::with(e as i32, "set the running host name"))
+    }
+
+    /// Writes the host name file; an empty name removes it.
+    pub fn set_hostname_config(&self, name: &str) -> Result<(), StepError> {
+        let path = self.hostname.as_deref().ok_or_else(no_hostname)?;
+        let done = if name.is_empty() { remove(path) } else { replace(path, &format!("{name}\n")) };
+        done.map_err(|e| failed(&e, path))
+    }
+}
+
+fn refused(text: &str) -> StepError {
+    StepError::with(StepError::EOPNOTSUPP, text)
+}
+
+fn no_hostname() -> StepError {
+    refused("a network namespace has no host name of its own")
+}
+
+fn failed(error: &io::Error, path: &Path) -> StepError {
+    StepError::with(error.raw_os_error().unwrap_or(5), &format!("{}: {error}", path.display()))
+}
+
+/// The text of a file; empty when there is none. Bytes that are not UTF-8 are replaced.
+fn read(path: &Path) -> io::Result<String> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(e) => Err(e),
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Puts `text` into a file such that a reader, or a power cut, sees the old text or the new one.
+///
+/// A symbolic link stays and its target is replaced, so that `/etc/resolv.conf` can live elsewhere.
+/// A file that is a mount of its own, as containers have, cannot be replaced; it is overwritten.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Ok(target) => target,
+        // A dangling link: write where it points to.
+        Err(_) => fs::read_link(path).map_or_else(|_| path.to_owned(), |to| path.parent().unwrap_or(path).join(to)),
+    };
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.join(format!(".{file_name}.netloom-{}", std::process::id()));
+    let written = write_new(&temporary, text, &path).and_then(|()| fs::rename(&temporary, &path));
+    match written {
+        Ok(()) => File::open(folder)?.sync_all(),
+        Err(e) => {
+            drop(fs::remove_file(&temporary));
+            if e.kind() == io::ErrorKind::ResourceBusy { overwrite(&path, text) } else { Err(e) }
+        }
+    }
+}
+
+fn write_new(temporary: &Path, text: &str, like: &Path) -> io::Result<()> {
+    let mut file = File::create(temporary)?;
+    if let Ok(before) = fs::metadata(like) {
+        file.set_permissions(before.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn overwrite(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::options().write(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Reads a resolver file. As the resolver library does, the last `search` or `domain` line counts.
+pub fn parse_resolver(text: &str) -> Resolver {
+    let mut resolver = Resolver::default();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("nameserver") => resolver.servers.extend(words.next().map(str::to_owned)),
+            Some("search") => resolver.search = words.map(str::to_owned).collect(),
+            Some("domain") => resolver.search = words.take(1).map(str::to_owned).collect(),
+            Some("options") => resolver.options.extend(words.map(str::to_owned)),
+            _ => {}
+        }
+    }
+    resolver
+}
+
+/// Writes a resolver file with the comments and unknown lines of `before` in front.
+fn print_resolver(resolver: &Resolver, before: &str) -> String {
+    let mut text = String::new();
+    for line in before.lines() {
+        let word = line.split_whitespace().next();
+        if !matches!(word, Some("nameserver" | "search" | "domain" | "options")) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    let server = |server: &String| ("nameserver", server.clone());
+    let lines = [("search", resolver.search.join(" "))]
+        .into_iter()
+        .chain(resolver.servers.iter().map(server))
+        .chain([("options", resolver.options.join(" "))]);
+    for (word, value) in lines.filter(|(_, value)| !value.is_empty()) {
+        text.extend([word, " ", &value, "\n"]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A folder that goes when the test ends.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("netloom-files-{name}-{}", std::process::id()));
+            fs::create_dir_all(path.join("etc")).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|w| (*w).to_owned()).collect()
+    }
+
+    fn resolver() -> Resolver {
+        Resolver {
+            servers: words(&["192.0.2.53", "fe80::1%eth0"]),
+            search: words(&["example.com", "example.net"]),
+            options: words(&["rotate", "ndots:2"]),
+        }
+    }
+
+    #[test]
+    fn a_resolver_file_is_read_as_the_library_reads_it() {
+        let text = "# by hand\ndomain old.example\nsearch example.com example.net\nnameserver 192.0.2.53 # main\n\
+                    sortlist 10.0.0.0\nnameserver fe80::1%eth0\noptions rotate\noptions ndots:2\n";
+        assert_eq!(parse_resolver(text), resolver());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_unknown_lines_stay() {
+        let folder = Folder::new("round");
+        let files = Files::of(&Namespace::Host, &folder.0);
+        assert_eq!(files.resolver().unwrap(), Resolver::default());
+        let path = folder.0.join("etc/resolv.conf");
+        fs::write(&path, "# kept\nsortlist 10.0.0.0\nnameserver 1.1.1.1\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        files.set_resolver(&resolver()).unwrap();
+        assert_eq!(files.resolver().unwrap(), resolver());
+        assert!(fs::read_to_string(&path).unwrap().starts_with("# kept\nsortlist 10.0.0.0\nsearch "));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(folder.0.join("etc")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_symbolic_link_stays_one() {
+        let folder = Folder::new("link");
+        let path = folder.0.join("etc/resolv.conf");
+        symlink("../run/resolv.conf", &path).unwrap();
+        let files = Files::of(&Namespace::Host, &folder.0);
+        files.set_resolver(&resolver()).unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(files.resolver().unwrap(), resolver());
+        files.set_resolver(&Resolver::default()).unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(files.resolver().unwrap(), Resolver::default());
+    }
+
+    #[test]
+    fn a_namespace_has_a_resolver_file_of_its_own_and_no_host_name() {
+        let folder = Folder::new("ns");
+        let files = Files::of(&Namespace::Named("blue".to_owned()), &folder.0);
+        files.set_resolver(&resolver()).unwrap();
+        assert!(folder.0.join("etc/netns/blue/resolv.conf").exists());
+        assert_eq!(files.set_hostname_running("x").unwrap_err().errno, StepError::EOPNOTSUPP);
+        assert_eq!(files.set_hostname_config("x").unwrap_err().errno, StepError::EOPNOTSUPP);
+        assert_eq!(files.hostname_running(), "");
+        let nameless = Files::of(&Namespace::Path("/proc/1/ns/net".into()), &folder.0);
+        assert_eq!(nameless.set_resolver(&resolver()).unwrap_err().errno, StepError::EOPNOTSUPP);
+    }
+
+    #[test]
+    fn the_host_name_file_comes_and_goes() {
+        let folder = Folder::new("name");
+        let files = Files::of(&Namespace::Host, &folder.0);
+        assert_eq!(files.hostname_config().unwrap(), "");
+        files.set_hostname_config("node-1").unwrap();
+        assert_eq!(files.hostname_config().unwrap(), "node-1");
+        files.set_hostname_config("").unwrap();
+        files.set_hostname_config("").unwrap();
+        assert!(!folder.0.join("etc/hostname").exists());
+    }
+}

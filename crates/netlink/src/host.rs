@@ -1,0 +1,95 @@
+//! The handle by which the rest of netloom uses a kernel.
+
+use std::{thread, time::Duration};
+
+use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
+
+use crate::{
+    events::Watch,
+    execute,
+    kernel::{Kernel, Options},
+    netns::{Namespace, Worker},
+    observe,
+    probe::{Answer, Probe, default_gateway},
+    socket::Counters,
+};
+
+/// One network namespace of the running kernel. Everything happens on a thread inside it.
+#[derive(Debug)]
+pub struct KernelHost {
+    worker: Worker<Kernel>,
+}
+
+impl KernelHost {
+    /// Opens a namespace in the usual way.
+    pub fn open(namespace: Namespace) -> Result<Self, EngineError> {
+        Self::open_with(Options::of(namespace))
+    }
+
+    /// Opens a namespace.
+    pub fn open_with(options: Options) -> Result<Self, EngineError> {
+        let namespace = options.namespace.clone();
+        Ok(Self { worker: Worker::start(namespace, move || Kernel::open(&options))? })
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &Namespace {
+        self.worker.namespace()
+    }
+
+    /// What went over the request sockets until now.
+    pub fn counters(&self) -> Result<Counters, EngineError> {
+        self.worker.run(|kernel| kernel.counters())
+    }
+
+    /// Subscribes to changes; `buffer` bounds the bytes that the kernel keeps for the watcher. The
+    /// watch belongs to the namespace and can be used on any thread.
+    pub fn watch(&self, buffer: usize) -> Result<Watch, EngineError> {
+        self.worker.run(move |_| Watch::open(buffer))?.map_err(|e| e.doing("watch for changes"))
+    }
+
+    /// Asks all probes at once, each within `limit`; answers are in the order of the probes. The
+    /// default gateway is taken from `observed`.
+    pub fn probe(&self, probes: &[Probe], observed: &Observed, limit: Duration) -> Result<Vec<Answer>, EngineError> {
+        let gateway = default_gateway(observed);
+        let probes = probes.to_vec();
+        self.worker.run(move |_| {
+            // A thread begins in the namespace of the one that starts it.
+            thread::scope(|scope| {
+                let asked: Vec<_> = probes.iter().map(|probe| scope.spawn(move || probe.run(gateway, limit))).collect();
+                let failed = |_| Answer::Failed("the probe ended without an answer".to_owned());
+                asked.into_iter().map(|probe| probe.join().unwrap_or_else(failed)).collect()
+            })
+        })
+    }
+}
+
+impl Engine for KernelHost {
+    fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
+        self.worker.run(move |kernel| {
+            // What was reported before this reading is in it.
+            if let Some(watch) = &mut kernel.watch {
+                watch.drain().map_err(|e| e.doing("watch for changes"))?;
+            }
+            observe::observe(kernel, scope)
+        })?
+    }
+
+    fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+        let steps = steps.to_vec();
+        self.worker.run(move |kernel| execute::execute(kernel, &steps))?
+    }
+
+    /// The first call only begins to listen and says that there was a change: nothing is known of the
+    /// time before it.
+    fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {
+        self.worker.run(move |kernel| {
+            let failed = |e: crate::socket::NetlinkError| e.doing("watch for changes");
+            if let Some(watch) = &mut kernel.watch {
+                return Ok(!watch.settle(at_most).map_err(failed)?.is_empty());
+            }
+            kernel.watch = Some(Watch::open(kernel.event_buffer).map_err(failed)?);
+            Ok(true)
+        })?
+    }
+}

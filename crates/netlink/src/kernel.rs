@@ -1,0 +1,83 @@
+//! What lives on the thread of a namespace: its sockets, its names of links, its files.
+
+use std::path::PathBuf;
+
+use netloom_model::EngineError;
+
+use crate::{
+    ethtool,
+    events::{EVENT_BUFFER, Watch},
+    files::Files,
+    link_map::LinkMap,
+    netns::Namespace,
+    socket::{Connection, Counters, NetlinkError, Part},
+};
+
+/// Which host, and how it is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The network namespace.
+    pub namespace: Namespace,
+    /// Where `etc` is found; `/` but in tests.
+    pub root: PathBuf,
+    /// How many bytes of notifications the kernel keeps for us.
+    pub event_buffer: usize,
+}
+
+impl Options {
+    /// The usual ones for a namespace.
+    pub fn of(namespace: Namespace) -> Self {
+        Self { namespace, root: PathBuf::from("/"), event_buffer: EVENT_BUFFER }
+    }
+}
+
+/// The state of a worker's thread.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    /// Links, addresses, routes and the rest.
+    pub(crate) route: Connection,
+    /// Driver settings: the socket and the number of the family. Opened when first needed.
+    generic: Option<(Connection, u16)>,
+    /// Names of links as last read.
+    pub(crate) links: LinkMap,
+    /// Resolver and host name.
+    pub(crate) files: Files,
+    /// The subscription, opened when first waited for.
+    pub(crate) watch: Option<Watch>,
+    pub(crate) event_buffer: usize,
+}
+
+impl Kernel {
+    /// Opens the sockets in the namespace of the calling thread.
+    pub(crate) fn open(options: &Options) -> Result<Self, EngineError> {
+        let route = Connection::open(Part::Route).map_err(|e| e.doing("talk to the kernel"))?;
+        Ok(Self {
+            route,
+            generic: None,
+            links: LinkMap::default(),
+            files: Files::of(&options.namespace, &options.root),
+            watch: None,
+            event_buffer: options.event_buffer,
+        })
+    }
+
+    /// The socket for driver settings with the number of its family; `None` when this kernel has no
+    /// such family.
+    pub(crate) fn generic(&mut self) -> Result<Option<&mut (Connection, u16)>, NetlinkError> {
+        if self.generic.is_none() {
+            let mut connection = Connection::open(Part::Generic)?;
+            let mut family = None;
+            let answer = connection.get(&ethtool::get_family(), |message| {
+                family = family.or_else(|| ethtool::decode_family(&message));
+            })?;
+            self.generic = answer.ok().and(family).map(|family| (connection, family));
+        }
+        Ok(self.generic.as_mut())
+    }
+
+    /// What went over all sockets until now.
+    pub(crate) fn counters(&self) -> Counters {
+        let generic = self.generic.as_ref().map_or_else(Counters::default, |(connection, _)| connection.counters());
+        self.route.counters() + generic
+    }
+}

@@ -1,0 +1,241 @@
+//! The kernel's tables -> [`Observed`].
+//!
+//! Each table is read by one dump. A table can change between two dumps; what then names a link that
+//! is not (or no longer) known is left out, and the next reading has it. What comes and goes by itself
+//! is left out of the configuration as the model wants it: generated addresses, learned neighbours and
+//! forwarding entries; routes of the kernel and of routing daemons are kept apart.
+
+use std::collections::{BTreeMap, HashSet};
+
+use netloom_model::{Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Scope};
+use netloom_types::{Family, IfName, MacAddr};
+
+use crate::{
+    address, bridge, ethtool,
+    kernel::Kernel,
+    link::{self, RawLink},
+    link_map::LinkMap,
+    mirror, neighbour, route, rule,
+    socket::NetlinkError,
+};
+
+/// Reads everything.
+pub(crate) fn observe(kernel: &mut Kernel, scope: Scope) -> Result<Observed, EngineError> {
+    let mut tables = Tables::read_links(kernel).map_err(|e| e.doing("read links"))?;
+    tables.read_addresses(kernel).map_err(|e| e.doing("read addresses"))?;
+    tables.read_neighbours(kernel).map_err(|e| e.doing("read neighbours"))?;
+    tables.read_bridges(kernel).map_err(|e| e.doing("read bridges"))?;
+    tables.read_mirrors(kernel).map_err(|e| e.doing("read mirrors"))?;
+    if scope.ethtool {
+        tables.read_drivers(kernel).map_err(|e| e.doing("read driver settings"))?;
+    }
+    let mut observed = tables.into_observed();
+    read_routes(kernel, &mut observed).map_err(|e| e.doing("read routes"))?;
+    read_rules(kernel, &mut observed.host).map_err(|e| e.doing("read rules"))?;
+    read_files(kernel, &mut observed.host)?;
+    Ok(observed)
+}
+
+/// Links by index, until the names of all are known and everything that stands on them is read.
+struct Tables {
+    links: BTreeMap<u32, (Link, LinkFacts)>,
+}
+
+impl Tables {
+    fn read_links(kernel: &mut Kernel) -> Result<Self, NetlinkError> {
+        let raw: Vec<RawLink> =
+            kernel.route.dump(&link::dump(), Vec::new, |links, message| links.extend(link::decode(&message)))?;
+        let mut names = LinkMap::default();
+        for link in &raw {
+            names.insert(link.link.name, link.index());
+        }
+        let links = raw.into_iter().map(|link| (link.index(), link.resolve(|index| names.name(index)))).collect();
+        kernel.links.replace_with(names);
+        let mut tables = Self { links };
+        let tokens = kernel.route.dump(&link::dump_tokens(), Vec::new, |tokens, message| {
+            tokens.extend(link::decode_token(&message));
+        })?;
+        for (index, token) in tokens {
+            tables.on(index, |link| link.attrs.set(Attr::Ipv6Token, token));
+        }
+        Ok(tables)
+    }
+
+    fn on(&mut self, index: u32, change: impl FnOnce(&mut Link)) {
+        if let Some((link, _)) = self.links.get_mut(&index) {
+            change(link);
+        }
+    }
+
+    fn any(&self, kinds: &[LinkKind]) -> bool {
+        self.links.values().any(|(link, _)| kinds.contains(&link.kind))
+    }
+
+    fn read_addresses(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
+        let addresses = kernel.route.dump(&address::encode_dump(), Vec::new, |addresses, message| {
+            addresses.extend(address::decode(&message));
+        })?;
+        for reported in addresses {
+            self.on(reported.index, |link| {
+                if !reported.is_generated(link.attrs.mac(Attr::Mac)) {
+                    link.addresses.push(reported.address);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn read_neighbours(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let neighbours = kernel.route.dump(&neighbour::encode_dump(family), Vec::new, |neighbours, message| {
+                neighbours.extend(neighbour::decode(&message));
+            })?;
+            for (index, neighbour) in neighbours {
+                self.on(index, |link| {
+                    link.neighbours.insert(neighbour);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// VLANs and forwarding entries; not asked for on a host without a link that could have any.
+    fn read_bridges(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
+        if self.any(&[LinkKind::Bridge]) {
+            let vlans = kernel.route.dump(&bridge::dump_vlans(), Vec::new, |vlans, message| {
+                vlans.extend(bridge::decode_vlans(&message));
+            })?;
+            for (index, vlans) in vlans {
+                self.on(index, |link| link.vlans = vlans);
+            }
+        }
+        if !self.any(&[LinkKind::Bridge, LinkKind::Vxlan, LinkKind::MacVlan, LinkKind::MacVtap]) {
+            return Ok(());
+        }
+        let own: HashSet<MacAddr> = self.links.values().filter_map(|(link, _)| link.attrs.mac(Attr::Mac)).collect();
+        let entries = kernel.route.dump(&bridge::dump_fdb(), Vec::new, |entries, message| {
+            entries.extend(bridge::decode_fdb(&message));
+        })?;
+        for reported in entries {
+            let bridge::FdbReport { index, key, entry } = reported;
+            self.on(index, |link| {
+                if !reported.is_kernels_own(link, |mac| own.contains(&mac)) {
+                    insert_fdb(link, key, entry);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Filters, only of links that have the queue for them.
+    fn read_mirrors(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
+        let dump = kernel.route.dump(&mirror::dump_queues(), Vec::new, |indexes, message| {
+            indexes.extend(mirror::decode_queue(&message));
+        });
+        let indexes: Vec<u32> = match dump {
+            // A kernel without queues has no mirrors.
+            Err(NetlinkError::Refused(_)) => return Ok(()),
+            other => other?,
+        };
+        for index in indexes {
+            let mut filters = Vec::new();
+            for direction in [Direction::Ingress, Direction::Egress] {
+                filters.extend(kernel.route.dump(
+                    &mirror::dump_filters(index, direction),
+                    Vec::new,
+                    |filters, message| filters.extend(mirror::decode(&message)),
+                )?);
+            }
+            let mirrors = mirror::gather(filters, |index| kernel.links.name(index));
+            self.on(index, |link| link.mirrors = mirrors);
+        }
+        Ok(())
+    }
+
+    fn read_drivers(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
+        let Some((connection, family)) = kernel.generic()? else { return Ok(()) };
+        for topic in ethtool::Topic::ALL {
+            let dump = connection.dump(&ethtool::dump(*family, topic), Vec::new, |reports, message| {
+                reports.extend(ethtool::decode(&message));
+            });
+            // A kernel that does not know a topic has nothing to say about it.
+            let reports = match dump {
+                Err(NetlinkError::Refused(_)) => continue,
+                other => other?,
+            };
+            for report in reports {
+                self.on(report.index, |link| report.add_to(link));
+            }
+        }
+        Ok(())
+    }
+
+    fn into_observed(self) -> Observed {
+        let mut observed = Observed::default();
+        for (link, facts) in self.links.into_values() {
+            observed.facts.insert(link.name, facts);
+            observed.host.links.insert(link.name, link);
+        }
+        observed
+    }
+}
+
+/// Notes a forwarding entry. A station can stand in the device's own table and in its bridge's under
+/// one key: the entry of the bridge is the one that forwards.
+fn insert_fdb(link: &mut Link, key: FdbKey, entry: netloom_model::FdbEntry) {
+    let known = link.fdb.entry(key).or_insert(entry);
+    if known.on_device && !entry.on_device {
+        *known = entry;
+    }
+}
+
+fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), NetlinkError> {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let links = &kernel.links;
+        let name = |index: u32| -> Option<IfName> { links.name(index) };
+        let (configured, derived) = kernel.route.dump(
+            &route::encode_dump(family),
+            <(Vec<Route>, Vec<Route>)>::default,
+            |(configured, derived), message| {
+                if let Some(reported) = route::decode(&message, &name) {
+                    let list = if reported.is_derived() { derived } else { configured };
+                    list.push(reported.route);
+                }
+            },
+        )?;
+        observed.derived_routes.extend(derived);
+        for route in configured {
+            // Somebody appended a second route of one key: the kernel uses the first.
+            match observed.host.routes.entry(route.key()) {
+                std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(route)),
+                std::collections::btree_map::Entry::Occupied(_) => observed.derived_routes.push(route),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_rules(kernel: &mut Kernel, host: &mut Host) -> Result<(), NetlinkError> {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let rules = kernel.route.dump(&rule::encode_dump(family), Vec::new, |rules, message| {
+            rules.extend(rule::decode(&message));
+        });
+        // A kernel without IPv6, or without policy rules, has none.
+        match rules {
+            Err(NetlinkError::Refused(_)) => {}
+            rules => host.rules.extend(rules?.into_iter().map(|rule| (rule.key, rule.protocol))),
+        }
+    }
+    Ok(())
+}
+
+fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
+    let failed = |what: &str| {
+        let doing = format!("read the {what}");
+        move |e: std::io::Error| EngineError { doing, why: e.to_string() }
+    };
+    host.resolver = kernel.files.resolver().map_err(failed("resolver file"))?;
+    host.hostname_running = kernel.files.hostname_running();
+    host.hostname_config = kernel.files.hostname_config().map_err(failed("host name file"))?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! One step -> what it comes down to. Pure: names are looked up, nothing is sent.
+
+use std::{cell::Cell, collections::HashSet};
+
+use netloom_model::{Attr, Attrs, Section, Step, StepError, Value};
+use netloom_types::IfName;
+
+use crate::{
+    address, bridge, link,
+    link_map::LinkMap,
+    mirror, neighbour,
+    route::{self, no_link},
+    rule, sysctl,
+    wire::Msg,
+};
+
+/// What a step comes down to.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Messages that go with those of other steps; the first refusal is the step's.
+    Messages(Vec<Msg>),
+    /// The same, but the first message may be refused: it only makes room for the others.
+    AfterFirst(Vec<Msg>),
+    /// A new link, whose messages are made when its index is chosen.
+    Create,
+    /// Something that runs alone: it writes files, asks a driver, or must see what the kernel has.
+    Alone,
+}
+
+/// Whether some of the properties are the driver's.
+pub(crate) fn has_driver_settings(attrs: &Attrs) -> bool {
+    attrs.iter().any(|(attr, _)| match attr.section() {
+        Section::Ethernet | Section::Pause | Section::Ring => true,
+        Section::Common
+        | Section::Kind
+        | Section::BridgeOptions
+        | Section::BridgeStp
+        | Section::BridgePort
+        | Section::BondOptions
+        | Section::BondPort
+        | Section::Ipv4
+        | Section::Ipv6
+        | Section::SysctlIpv4
+        | Section::SysctlIpv6 => false,
+    })
+}
+
+/// The names that a step may use, and what was learned about them while it was encoded.
+pub(crate) struct Names<'a> {
+    links: &'a LinkMap,
+    new: &'a HashSet<IfName>,
+    /// A name of a link that is on its way was used.
+    pub(crate) waits: Cell<bool>,
+    /// A name was used that no link has.
+    pub(crate) unknown: Cell<bool>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(links: &'a LinkMap, new: &'a HashSet<IfName>) -> Self {
+        Self { links, new, waits: Cell::new(false), unknown: Cell::new(false) }
+    }
+
+    fn find(&self, name: IfName) -> Option<u32> {
+        let index = self.links.index(name);
+        self.waits.set(self.waits.get() || self.new.contains(&name));
+        self.unknown.set(self.unknown.get() || index.is_none());
+        index
+    }
+
+    fn index(&self, name: IfName) -> Result<u32, StepError> {
+        self.find(name).ok_or_else(|| no_link(name))
+    }
+}
+
+/// Turns a step into work.
+pub(crate) fn encode(step: &Step, names: &Names<'_>) -> Result<Work, StepError> {
+    let one = |msg: Msg| Ok(Work::Messages(vec![msg]));
+    let find = |name: IfName| names.find(name);
+    match step {
+        Step::CreateLink { name: _, kind: _, attrs, controller, up: _ } => {
+            // Asks for the names only; the messages are made when the indexes are known.
+            for (attr, value) in attrs.iter() {
+                if let (Value::Link(other), true) = (value, attr != Attr::VethPeer) {
+                    names.index(*other)?;
+                }
+            }
+            if let Some(controller) = controller {
+                names.index(*controller)?;
+            }
+            Ok(Work::Create)
+        }
+        Step::DeleteLink { name } => one(link::delete(names.index(*name)?)),
+        Step::SetUp { name, up } => one(link::set_up(names.index(*name)?, *up)),
+        Step::SetController { name, controller } => {
+            let controller = controller.map(|name| names.index(name)).transpose()?;
+            one(link::set_controller(names.index(*name)?, controller))
+        }
+        Step::SetAlias { name, alias } => one(link::set_alias(names.index(*name)?, alias.as_ref())),
+        Step::AddAltName { name, alt_name } => one(link::add_alt_name(names.index(*name)?, alt_name)),
+        Step::RemoveAltName { name, alt_name } => one(link::remove_alt_name(names.index(*name)?, alt_name)),
+        Step::AddAddress { name, address } => one(address::encode_add(address, names.index(*name)?)),
+        Step::RemoveAddress { name, address } => one(address::encode_remove(address, names.index(*name)?)),
+        Step::SetVlans { name, on_bridge, add, remove } => {
+            Ok(Work::Messages(bridge::set_vlans(names.index(*name)?, *on_bridge, add, remove)))
+        }
+        Step::AddFdb { name, key, entry } => one(bridge::add_fdb(names.index(*name)?, key, entry)),
+        Step::RemoveFdb { name, key, entry } => one(bridge::remove_fdb(names.index(*name)?, key, entry)),
+        Step::AddNeighbour { name, neighbour } => one(neighbour::encode_add(neighbour, names.index(*name)?)),
+        Step::RemoveNeighbour { name, neighbour } => one(neighbour::encode_remove(neighbour, names.index(*name)?)),
+        Step::AddMirror { name, key, mirror } => {
+            let (index, to) = (names.index(*name)?, names.index(mirror.to)?);
+            Ok(Work::AfterFirst(mirror::add(index, *key, mirror, to)?))
+        }
+        Step::AddRoute(route) => one(route::encode_add(route, &find)?),
+        Step::ReplaceRoute(route) => {
+            let messages = route::encode_replace(route, &find)?;
+            Ok(if messages.len() > 1 { Work::AfterFirst(messages) } else { Work::Messages(messages) })
+        }
+        Step::RemoveRoute(route) => one(route::encode_remove(route, &find)?),
+        Step::AddRule(rule) => one(rule::encode_add(rule)),
+        Step::RemoveRule(rule) => one(rule::encode_remove(rule)),
+        Step::SetAttrs { name, kind, attrs } => {
+            let index = names.index(*name)?;
+            let messages = link::set(index, kind, attrs, None, &find);
+            let only_link = sysctl::writes(*name, attrs).is_empty() && !has_driver_settings(attrs);
+            if only_link && !link::needs_current(kind, attrs) {
+                return messages.map(Work::Messages);
+            }
+            // Encoded all the same, so that names that are on their way were asked for.
+            Ok(Work::Alone)
+        }
+        Step::SetFeatures { name, .. } | Step::RemoveMirror { name, .. } => names.index(*name).map(|_| Work::Alone),
+        Step::SetResolver(_) | Step::SetHostnameRunning(_) | Step::SetHostnameConfig(_) => Ok(Work::Alone),
+    }
+}
