@@ -119,23 +119,37 @@ run_host() { # CMD ARGS...
         exec "$@"' lab "$@"
 }
 
+# Guests have four ethernet cards, vec0 to vec3, which tests use as physical ones: links of type ether
+# and no kind in the first network namespace. What they send is lost. The host kernel has none to spare.
+CARD_MAC=02:00:00:ca:fd:0 # and the number of the card
+
 run_uml() { # CMD ARGS...
+    local cards=() i
+    # Of the driver's transports UDP alone can be opened again and again (a card does so each time it
+    # is set up) without root or a process at the other end. Port 0 is any free one, 9 discards.
+    for i in 0 1 2 3; do
+        cards+=("vec$i:transport=l2tpv3,udp=1,src=127.0.0.1,srcport=0,dst=127.0.0.1,dstport=9,tx_session=1,rx_session=1,mac=$CARD_MAC$i")
+    done
     guest_open "$@"
     # The guest's memory is a file in TMPDIR: on disk it costs only what is touched.
     guest_boot env TMPDIR="$guest" HOME="$guest" "$CACHE/uml/linux" mem=4096M seccomp=on \
         root=/dev/root rootfstype=hostfs rootflags=/ rw quiet \
-        con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 uml_dir="$guest" umid=guest \
+        con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 uml_dir="$guest" umid=guest "${cards[@]}" \
         netloom_run="$guest" netloom_busybox="$CACHE/uml/busybox" netloom_modules="$CACHE/uml/modules" \
         netloom_out=/dev/tty1 netloom_err=/dev/tty2 init="$CACHE/uml/busybox" -- sh "$LAB/init"
 }
 
 run_qemu() { # CMD ARGS...
+    local cards=() i
+    for i in 0 1 2 3; do
+        cards+=(-netdev "hubport,id=card$i,hubid=$i" -device "virtio-net-pci,netdev=card$i,mac=$CARD_MAC$i,romfile=")
+    done
     guest_open "$@"
     guest_boot qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max -m 4096 -smp 1 -nodefaults -no-reboot \
         -display none -monitor none -serial stdio -kernel "$CACHE/qemu/linux" -initrd "$CACHE/qemu/initramfs" \
         -device virtio-serial-pci -chardev file,id=out,path=/dev/fd/5 -chardev file,id=err,path=/dev/fd/6 \
         -device virtserialport,nr=1,chardev=out -device virtserialport,nr=2,chardev=err \
-        -fsdev local,id=host,path=/,security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -fsdev local,id=host,path=/,security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host "${cards[@]}" \
         -append "console=ttyS0 quiet panic=-1 netloom_run=$guest netloom_busybox=$CACHE/qemu/busybox \
 netloom_modules=$CACHE/qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2"
 }
