@@ -6,3 +6,4 @@
 mod bench;
 mod ends;
 mod killed;
+mod on_sim;
