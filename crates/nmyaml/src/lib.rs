@@ -1,0 +1,27 @@
+//! The nmstate document: parse, print, resolve against a host, show, diff and revert.
+//!
+//! ```text
+//! bytes --parse--> Document --resolve(Observed)--> HostState    what somebody wants
+//! Observed --show--> Document --to_yaml--> text                  what is
+//! ```
+//!
+//! A [`Document`] is what somebody wrote: partial, and valid as far as that can be told without a
+//! host. Everything that needs the host is checked by [`Document::resolve`], before anything is
+//! touched. Every refusal names the place in the document and its line. The crate is pure.
+
+mod document;
+mod emit;
+pub mod errors;
+mod print;
+mod raw;
+mod read;
+mod resolve;
+mod show;
+mod table;
+mod tree;
+mod words;
+
+pub use document::Document;
+pub use errors::{DocumentError, Refusal, Warning};
+pub use read::parse;
+pub use resolve::{ResolveOptions, Resolved};

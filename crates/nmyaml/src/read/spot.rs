@@ -1,0 +1,350 @@
+//! A place in a document that is being read: typed access that reports what it does not like.
+//!
+//! Every method returns `None` both for "not there" and for "refused": a refusal is already noted
+//! in [`Notes`], and a document with a refusal is never used.
+
+use std::{cell::RefCell, fmt, str::FromStr};
+
+use crate::{
+    errors::{DocumentError, Refusal, reason},
+    tree::{Data, Node},
+};
+
+/// The refusals so far.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(RefCell<Vec<Refusal>>);
+
+impl Notes {
+    pub(crate) fn into_refusals(self) -> Vec<Refusal> {
+        self.0.into_inner()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Key(key) if self.parent.is_none_or(|p| matches!(p.step, Step::Root)) => f.write_str(key),
+            Step::Key(key) => write!(f, ".{key}"),
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// One value and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'a> {
+    notes: &'a Notes,
+    pub(crate) node: &'a Node,
+    path: Path<'a>,
+}
+
+impl<'a> Spot<'a> {
+    pub(crate) fn root(notes: &'a Notes, node: &'a Node) -> Self {
+        Self { notes, node, path: Path { parent: None, step: Step::Root } }
+    }
+
+    /// Notes a refusal of this value.
+    pub(crate) fn refuse(&self, reason: &'static str, message: impl Into<String>) {
+        self.refuse_at(self.path, self.node.line, reason, message.into());
+    }
+
+    /// Notes a refusal of one key below.
+    pub(crate) fn refuse_key(&self, key: &str, reason: &'static str, message: impl Into<String>) {
+        let path = Path { parent: Some(&self.path), step: Step::Key(key) };
+        self.refuse_at(path, self.node.line, reason, message.into());
+    }
+
+    fn refuse_at(&self, path: Path<'_>, line: u32, reason: &'static str, message: String) {
+        let mut notes = self.notes.0.borrow_mut();
+        if notes.len() < DocumentError::MOST {
+            notes.push(Refusal { path: path.to_string(), line, reason, message });
+        }
+    }
+
+    fn wrong(&self, wanted: &str) {
+        self.refuse(reason::WRONG_TYPE, format!("{} found; must be {wanted}", self.node.found()));
+    }
+
+    fn invalid(&self, why: impl fmt::Display) {
+        self.refuse(reason::INVALID_VALUE, format!("{}: {why}", self.node.found()));
+    }
+
+    /// The keys of a block.
+    pub(crate) fn fields(&'a self) -> Option<Fields<'a>> {
+        match &self.node.data {
+            Data::Map(entries) => Some(Fields {
+                spot: self,
+                entries,
+                taken: RefCell::new(vec![false; entries.len()]),
+                asked: RefCell::default(),
+            }),
+            Data::Null => {
+                Some(Fields { spot: self, entries: &[], taken: RefCell::default(), asked: RefCell::default() })
+            }
+            Data::Scalar { .. } | Data::List(_) => {
+                self.wrong("a block of keys and values");
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(&'a self) -> Option<impl Iterator<Item = Spot<'a>>> {
+        let items: &[Node] = match &self.node.data {
+            Data::List(items) => items,
+            Data::Null => &[],
+            Data::Scalar { .. } | Data::Map(_) => {
+                self.wrong("a list");
+                return None;
+            }
+        };
+        let at = |(index, node)| Spot {
+            notes: self.notes,
+            node,
+            path: Path { parent: Some(&self.path), step: Step::Index(index) },
+        };
+        Some(items.iter().enumerate().map(at))
+    }
+
+    /// The text of a scalar, without a word when it is none.
+    pub(crate) fn scalar(&self) -> Option<&'a str> {
+        match &self.node.data {
+            Data::Scalar { text, .. } => Some(text),
+            Data::Null | Data::List(_) | Data::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        let text = self.scalar();
+        if text.is_none() {
+            self.wrong("a text");
+        }
+        text
+    }
+
+    pub(crate) fn bool(&self) -> Option<bool> {
+        let value = self.scalar().and_then(bool_word);
+        if value.is_none() {
+            self.wrong("true or false");
+        }
+        value
+    }
+
+    /// A whole number between two others, both included.
+    pub(crate) fn int<T: TryFrom<i128>>(&self, min: i128, max: i128) -> Option<T> {
+        let Some(number) = self.scalar().and_then(number) else {
+            self.wrong("a whole number");
+            return None;
+        };
+        let value = T::try_from(number).ok().filter(|_| (min..=max).contains(&number));
+        if value.is_none() {
+            self.invalid(format_args!("must be between {min} and {max}"));
+        }
+        value
+    }
+
+    /// A text that a type can be made of.
+    pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(&self, what: &str) -> Option<T> {
+        match self.text()?.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.invalid(format_args!("is no {what} ({error})"));
+                None
+            }
+        }
+    }
+
+    /// One of some words.
+    pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value);
+        if found.is_none() {
+            let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            self.invalid(format_args!("must be one of {}", known.join(", ")));
+        }
+        found
+    }
+}
+
+/// The spellings of one key; the first one is printed.
+pub(crate) type Keys = &'static [&'static str];
+
+/// The keys of one block; what is left when [`Fields::finish`] is called is refused.
+pub(crate) struct Fields<'a> {
+    pub(crate) spot: &'a Spot<'a>,
+    entries: &'a [(Box<str>, Node)],
+    taken: RefCell<Vec<bool>>,
+    /// What somebody would have taken, for guessing what a person meant.
+    asked: RefCell<Vec<Keys>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The value under any of these spellings of one key; an explicit nothing counts as not there.
+    pub(crate) fn take(&self, keys: Keys) -> Option<Spot<'a>> {
+        self.asked.borrow_mut().push(keys);
+        let mut found: Option<(&'a str, &'a Node)> = None;
+        for (i, (key, node)) in self.entries.iter().enumerate() {
+            if !keys.contains(&&**key) {
+                continue;
+            }
+            self.taken.borrow_mut()[i] = true;
+            match found {
+                Some((first, other)) if other.data != node.data => self.at(key, node).refuse(
+                    reason::CONTRADICTION,
+                    format!(
+                        "{} here and {} under {first}, which is the same property: keep one",
+                        node.found(),
+                        other.found()
+                    ),
+                ),
+                _ => found = Some((key, node)),
+            }
+        }
+        found.filter(|(_, node)| node.data != Data::Null).map(|(key, node)| self.at(key, node))
+    }
+
+    /// The value under a key that has one spelling.
+    pub(crate) fn take_named(&self, key: &str) -> Option<Spot<'a>> {
+        let at = self.entries.iter().position(|(k, _)| &**k == key)?;
+        self.taken.borrow_mut()[at] = true;
+        let (key, node) = &self.entries[at];
+        Some(self.at(key, node)).filter(|spot| spot.node.data != Data::Null)
+    }
+
+    /// Every key that nobody took yet, as a block with free keys has them.
+    pub(crate) fn rest(&self) -> Vec<(&'a str, Spot<'a>)> {
+        let free = |i: &usize| !self.taken.borrow()[*i];
+        let left: Vec<usize> = (0..self.entries.len()).filter(free).collect();
+        left.into_iter().filter_map(|i| Some((&*self.entries[i].0, self.take_named(&self.entries[i].0)?))).collect()
+    }
+
+    fn at(&self, key: &'a str, node: &'a Node) -> Spot<'a> {
+        Spot { notes: self.spot.notes, node, path: Path { parent: Some(&self.spot.path), step: Step::Key(key) } }
+    }
+
+    pub(crate) fn text(&self, keys: Keys) -> Option<String> {
+        Some(self.take(keys)?.text()?.to_owned())
+    }
+
+    pub(crate) fn bool(&self, keys: Keys) -> Option<bool> {
+        self.take(keys)?.bool()
+    }
+
+    pub(crate) fn int<T: TryFrom<i128>>(&self, keys: Keys, min: i128, max: i128) -> Option<T> {
+        self.take(keys)?.int(min, max)
+    }
+
+    pub(crate) fn u32(&self, keys: Keys) -> Option<u32> {
+        self.int(keys, 0, u32::MAX.into())
+    }
+
+    pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(&self, keys: Keys, what: &str) -> Option<T> {
+        self.take(keys)?.parse(what)
+    }
+
+    /// A value that must be there.
+    pub(crate) fn required(&self, keys: Keys) -> Option<Spot<'a>> {
+        let found = self.take(keys);
+        if found.is_none() {
+            self.spot.refuse(reason::MISSING_KEY, format!("the key {} is missing", keys[0]));
+        }
+        found
+    }
+
+    /// Refuses every key that nobody took.
+    pub(crate) fn finish(self) {
+        let known: Vec<&str> = self.asked.borrow().iter().flat_map(|keys| keys.iter().copied()).collect();
+        let taken = self.taken.borrow();
+        for ((key, node), _) in self.entries.iter().zip(taken.iter()).filter(|(_, taken)| !**taken) {
+            let hint = match nearest(key, &known) {
+                Some(near) => format!("; did you mean {near}?"),
+                None if &**key == "<<" => "; merge keys are not supported: write the values out".to_owned(),
+                None => "; remove it".to_owned(),
+            };
+            self.at(key, node).refuse(reason::UNKNOWN_KEY, format!("unknown key{hint}"));
+        }
+    }
+}
+
+/// Every spelling of yes and no that people write.
+pub(crate) fn bool_word(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if is(&["true", "yes", "on", "1"]) {
+        Some(true)
+    } else if is(&["false", "no", "off", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A whole number, decimal, hexadecimal or octal.
+pub(crate) fn number(text: &str) -> Option<i128> {
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return i128::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with(['+', '-']));
+    }
+    if let Some(octal) = text.strip_prefix("0o") {
+        return i128::from_str_radix(octal, 8).ok().filter(|_| !octal.starts_with(['+', '-']));
+    }
+    text.parse().ok()
+}
+
+/// The known key that somebody most likely meant.
+fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    let fold = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
+    let wanted = fold(key);
+    let close = |word: &&&str| {
+        let word = fold(word);
+        word == wanted || (wanted.len() > 3 && distance_at_most_one(&word, &wanted))
+    };
+    known.iter().find(close).copied()
+}
+
+/// Whether one insertion, deletion or change turns one text into the other.
+fn distance_at_most_one(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > 1 {
+        return false;
+    }
+    let head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    head + tail + 1 >= a.len().max(b.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_all_their_spellings() {
+        assert_eq!(number("0x10"), Some(16));
+        assert_eq!(number("-1"), Some(-1));
+        assert_eq!(number("0o17"), Some(15));
+        assert_eq!(number("0x-1"), None);
+        assert_eq!(number("ten"), None);
+    }
+
+    #[test]
+    fn a_slip_of_one_letter_is_guessed() {
+        assert_eq!(nearest("base-ifce", &["id", "base-iface"]), Some("base-iface"));
+        assert_eq!(nearest("baseIface", &["base-iface"]), Some("base-iface"));
+        assert_eq!(nearest("zzz", &["id", "base-iface"]), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! What goes with a link that goes.
+
+use netloom_model::{Attr, LinkKind, LinkWish, Presence};
+use netloom_types::IfName;
+
+use super::{Merge, names::is_kind};
+use crate::{document::Interface, errors::reason};
+
+impl Merge<'_> {
+    /// `state: absent`: a virtual link is deleted, a card gets back what it had; a link that is not
+    /// there is absent already.
+    pub(super) fn absent_entry(&mut self, path: &str, name: IfName, interface: &Interface) {
+        let Some(link) = self.observed.links.get(&name) else { return };
+        if let Some(said) = interface.kind.as_ref().filter(|said| !is_kind(&link.kind, said)) {
+            let message = format!("{said}, but {name} is of type {}; correct or remove the type", link.kind);
+            self.refuse(format!("{path}.type"), reason::KIND_MISMATCH, message);
+            return;
+        }
+        if let LinkKind::Other(kind) = &link.kind {
+            let message = format!("{name} is of type {kind}, which netloom shows and does not delete");
+            self.refuse(path, reason::NOT_SUPPORTED, message);
+            return;
+        }
+        let mut wish = LinkWish::new(name, link.kind.clone(), self.origin(path));
+        wish.adoption = self.options.adoption;
+        wish.presence = Presence::Absent;
+        self.links.insert(name, wish);
+    }
+
+    /// Links on a link that goes, and the other end of a pair, go too.
+    pub(super) fn absences(&mut self) {
+        let mut queue: Vec<IfName> = self.links.keys().copied().filter(|name| self.goes(*name)).collect();
+        while let Some(parent) = queue.pop() {
+            let children: Vec<IfName> = self
+                .observed
+                .links
+                .values()
+                .filter(|link| link.base() == Some(parent) || link.attrs.link(Attr::VethPeer) == Some(parent))
+                .map(|link| link.name)
+                .collect();
+            for child in children {
+                if self.child_goes(parent, child) {
+                    queue.push(child);
+                }
+            }
+        }
+    }
+
+    /// Whether the child is newly marked as absent.
+    fn child_goes(&mut self, parent: IfName, child: IfName) -> bool {
+        if self.ignored.contains(&child) {
+            let path = self.entry(parent).map(|(_, path)| path).unwrap_or_default();
+            let message = format!("{child} would go with {parent} and shall be ignored; decide for one of them");
+            self.refuse(path, reason::ABSENT_PARENT, message);
+            return false;
+        }
+        if let Some(wish) = self.links.get(&child) {
+            let moves = wish.attrs.link(Attr::Base).is_some_and(|base| base != parent)
+                || wish.attrs.link(Attr::VethPeer).is_some_and(|peer| peer != parent);
+            if wish.presence == Presence::Present && !moves {
+                let path = wish.origin.path.to_string();
+                let message =
+                    format!("{child} stands on {parent}, which shall be absent; make both absent or keep both");
+                self.refuse(path, reason::ABSENT_PARENT, message);
+            }
+            return false;
+        }
+        let (Some(link), Some(origin)) =
+            (self.observed.links.get(&child), self.links.get(&parent).map(|w| w.origin.clone()))
+        else {
+            return false;
+        };
+        let mut wish = LinkWish::new(child, link.kind.clone(), origin);
+        wish.adoption = self.options.adoption;
+        wish.presence = Presence::Absent;
+        self.links.insert(child, wish);
+        true
+    }
+}

@@ -1,0 +1,135 @@
+//! Rules of bonds.
+
+use std::net::IpAddr;
+
+use netloom_model::{Attr, LinkWish, Value};
+use netloom_types::Family;
+
+use super::Merge;
+use crate::errors::reason;
+
+const ROUND_ROBIN: u64 = 0;
+const ACTIVE_BACKUP: u64 = 1;
+const XOR: u64 = 2;
+const BROADCAST: u64 = 3;
+const LACP: u64 = 4;
+const TLB: u64 = 5;
+const ALB: u64 = 6;
+
+/// Options that only some modes have, as the kernel checks them.
+const ONLY_IN: &[(Attr, &[u64], &str)] = &[
+    (Attr::BondLacpRate, &[LACP], "802.3ad"),
+    (Attr::BondLacpActive, &[LACP], "802.3ad"),
+    (Attr::BondAdActorSysPrio, &[LACP], "802.3ad"),
+    (Attr::BondAdActorSystem, &[LACP], "802.3ad"),
+    (Attr::BondAdUserPortKey, &[LACP], "802.3ad"),
+    (
+        Attr::BondArpInterval,
+        &[ROUND_ROBIN, ACTIVE_BACKUP, XOR, BROADCAST],
+        "balance-rr, active-backup, balance-xor and broadcast",
+    ),
+    (
+        Attr::BondArpValidate,
+        &[ROUND_ROBIN, ACTIVE_BACKUP, XOR, BROADCAST],
+        "balance-rr, active-backup, balance-xor and broadcast",
+    ),
+    (Attr::BondPacketsPerSlave, &[ROUND_ROBIN], "balance-rr"),
+    (Attr::BondTlbDynamicLb, &[TLB, ALB], "balance-tlb and balance-alb"),
+    (Attr::BondPrimary, &[ACTIVE_BACKUP, TLB, ALB], "active-backup, balance-tlb and balance-alb"),
+];
+
+impl Merge<'_> {
+    pub(super) fn check_bond(&mut self, path: &str, wish: &LinkWish) {
+        let path = format!("{path}.link-aggregation");
+        self.check_bond_modes(&path, wish);
+        self.check_bond_monitor(&path, wish);
+        self.check_bond_targets(&path, wish);
+        self.check_bond_primary(&path, wish);
+        if let Some(system) = wish.attrs.mac(Attr::BondAdActorSystem)
+            && system.is_multicast()
+        {
+            let message = format!("{system} is a group address; give that of one system");
+            self.refuse(format!("{path}.options.ad_actor_system"), reason::INVALID_VALUE, message);
+        }
+        self.ignore_mac(wish);
+    }
+
+    fn check_bond_modes(&mut self, path: &str, wish: &LinkWish) {
+        let mode = self.int(wish.name, Attr::BondMode);
+        let word = Value::Int(mode).display(Attr::BondMode);
+        for (attr, modes, names) in ONLY_IN {
+            let said = wish.attrs.said(*attr);
+            // The default, or nothing, asks for nothing.
+            let asks = said.is_some_and(|v| *v != Value::Unset && Some(v) != attr.default_value().as_ref());
+            if asks && !modes.contains(&mode) {
+                let message = format!("a bond of mode {word} does not have it, only {names}; remove it");
+                self.refuse(format!("{path}.options.{attr}"), reason::CONTRADICTION, message);
+            }
+        }
+    }
+
+    fn check_bond_monitor(&mut self, path: &str, wish: &LinkWish) {
+        let said = |attr| wish.attrs.said(attr).is_some();
+        let miimon = self.int(wish.name, Attr::BondMiimon);
+        let arp = self.int(wish.name, Attr::BondArpInterval);
+        if miimon > 0 && arp > 0 && (said(Attr::BondMiimon) || said(Attr::BondArpInterval)) {
+            let message = format!("miimon {miimon} and arp_interval {arp} exclude each other; set one of them to 0");
+            self.refuse(format!("{path}.options"), reason::CONTRADICTION, message);
+        }
+        for attr in [Attr::BondUpdelay, Attr::BondDowndelay] {
+            let delay = self.int(wish.name, attr);
+            if delay == 0 || !(said(attr) || said(Attr::BondMiimon)) {
+                continue;
+            }
+            if miimon == 0 {
+                let message = format!("{delay}: a delay needs miimon above 0");
+                self.refuse(format!("{path}.options.{attr}"), reason::CONTRADICTION, message);
+            } else if !delay.is_multiple_of(miimon) {
+                let message = format!("{delay}: must be a multiple of miimon ({miimon}), or the kernel rounds it down");
+                self.refuse(format!("{path}.options.{attr}"), reason::INVALID_VALUE, message);
+            }
+        }
+    }
+
+    fn check_bond_targets(&mut self, path: &str, wish: &LinkWish) {
+        /// What the kernel has room for.
+        const MOST: usize = 16;
+        for (attr, family) in [(Attr::BondArpIpTarget, Family::Ipv4), (Attr::BondNsIp6Target, Family::Ipv6)] {
+            let Some(Value::Ips(targets)) = wish.attrs.said(attr).cloned() else { continue };
+            let path = format!("{path}.options.{attr}");
+            if let Some(ip) = targets.iter().find(|ip: &&IpAddr| Family::of(**ip) != family) {
+                self.refuse(path.clone(), reason::INVALID_VALUE, format!("{ip} is no {family} address"));
+            }
+            if targets.len() > MOST {
+                self.refuse(path.clone(), reason::INVALID_VALUE, format!("{} targets; at most {MOST}", targets.len()));
+            }
+            if !targets.is_empty() && self.int(wish.name, Attr::BondArpInterval) == 0 {
+                self.refuse(path, reason::CONTRADICTION, "targets need arp_interval above 0");
+            }
+        }
+    }
+
+    fn check_bond_primary(&mut self, path: &str, wish: &LinkWish) {
+        let Some(primary) = wish.attrs.link(Attr::BondPrimary) else { return };
+        let as_it_is = self.current(wish.name).and_then(|l| l.attrs.link(Attr::BondPrimary)) == Some(primary);
+        if self.controller(primary) != Some(wish.name) && !as_it_is {
+            let message = format!("{primary} is no port of {}; add it to the port list", wish.name);
+            self.refuse(format!("{path}.options.primary"), reason::CONTRADICTION, message);
+        }
+    }
+
+    /// With `fail_over_mac: active` the bond takes the address of its active port.
+    fn ignore_mac(&mut self, wish: &LinkWish) {
+        const ACTIVE: u64 = 1;
+        let follows = self.int(wish.name, Attr::BondMode) == ACTIVE_BACKUP
+            && self.int(wish.name, Attr::BondFailOverMac) == ACTIVE;
+        if !follows || wish.attrs.said(Attr::Mac).is_none() {
+            return;
+        }
+        let path = format!("{}.mac-address", wish.origin.path);
+        self.warn(path, "ignored: with fail_over_mac: active the bond has the address of its active port");
+        if let Some(wish) = self.links.get_mut(&wish.name) {
+            wish.attrs.remove(Attr::Mac);
+        }
+    }
+}

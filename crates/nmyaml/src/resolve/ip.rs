@@ -1,0 +1,179 @@
+//! Addresses, neighbours and leases of one link.
+
+use netloom_model::{Address, AddressWish, Attr, DhcpWish, IpWish, LinkKind, LinkWish, Value};
+use netloom_types::{Family, IfName, Lifetime};
+
+use super::Merge;
+use crate::{
+    document::{AddressItem, Interface, Ip, Lease},
+    errors::reason,
+};
+
+impl Merge<'_> {
+    pub(super) fn ip(&mut self, path: &str, wish: &mut LinkWish, interface: &Interface) {
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let path = format!("{path}.{family}");
+            let ip = interface.ip(family);
+            if ip.says_nothing() {
+                continue;
+            }
+            self.check_loopback(&path, wish, ip);
+            let wished = self.ip_wish(&path, wish, ip);
+            if family == Family::Ipv6 {
+                self.ipv6_switch(&path, wish, wished.enabled);
+            }
+            match family {
+                Family::Ipv4 => wish.ipv4 = wished,
+                Family::Ipv6 => wish.ipv6 = wished,
+            }
+        }
+    }
+
+    fn check_loopback(&mut self, path: &str, wish: &LinkWish, ip: &Ip) {
+        if wish.kind != LinkKind::Loopback {
+            return;
+        }
+        if ip.enabled == Some(false) {
+            let message = "the loopback link cannot do without; remove it";
+            self.refuse(format!("{path}.enabled"), reason::NOT_SUPPORTED, message);
+        }
+        if ip.dhcp == Some(true) {
+            let message = "nobody gives the loopback link a lease; remove it";
+            self.refuse(format!("{path}.dhcp"), reason::NOT_SUPPORTED, message);
+        }
+    }
+
+    fn ip_wish(&mut self, path: &str, wish: &LinkWish, ip: &Ip) -> IpWish {
+        let has_some = ip.addresses.as_ref().is_some_and(|list| !list.is_empty()) || ip.dhcp == Some(true);
+        if ip.enabled == Some(false) && has_some {
+            let message = "enabled: false removes everything of the family; what else is said here is ignored";
+            self.warn(path, message);
+        }
+        let enabled = ip.enabled.or(has_some.then_some(true));
+        if enabled == Some(false) {
+            return IpWish { enabled, ..IpWish::default() };
+        }
+        let addresses = ip.addresses.as_ref().map(|list| {
+            let one = |(j, item)| self.address(&format!("{path}.address[{j}]"), wish, ip, item);
+            list.iter().enumerate().map(one).collect()
+        });
+        IpWish {
+            enabled,
+            addresses,
+            keep_extra: ip.allow_extra_address.unwrap_or_default(),
+            neighbours: ip.neighbors.as_ref().map(|list| list.iter().copied().collect()),
+            dhcp: ip.dhcp.map(|on| Box::new(dhcp(on, &ip.lease))),
+        }
+    }
+
+    /// What the entry does not say of an address that is there already stays: its life times, and
+    /// who put it there.
+    fn address(&self, path: &str, wish: &LinkWish, ip: &Ip, item: &AddressItem) -> AddressWish {
+        let there = self
+            .current(wish.name)
+            .and_then(|link| link.addresses.iter().find(|a| a.key() == (item.ip, item.prefix_len)).copied());
+        let mut address = there.unwrap_or_else(|| Address::new(item.ip, item.prefix_len, self.options.protocol));
+        if let Some(valid) = item.valid {
+            address.valid = valid;
+            address.preferred = item.preferred.unwrap_or(valid);
+        }
+        if let Some(preferred) = item.preferred {
+            address.preferred = preferred;
+            // A preferred time alone may not outlast the valid one.
+            if item.valid.is_none() && outlasts(preferred, address.valid) {
+                address.valid = Lifetime::Forever;
+            }
+        }
+        address.protocol = item.protocol.unwrap_or(address.protocol);
+        address.route_metric = ip.prefix_route_metric.unwrap_or(address.route_metric);
+        AddressWish { address, origin: self.origin(path) }
+    }
+
+    /// IPv6 is switched by a property of the link.
+    fn ipv6_switch(&mut self, path: &str, wish: &mut LinkWish, enabled: Option<bool>) {
+        let Some(enabled) = enabled else { return };
+        if let Some(Value::Bool(disabled)) = wish.attrs.said(Attr::Ipv6Disabled)
+            && *disabled == enabled
+        {
+            let message = format!("enabled: {enabled}, and sysctl.ipv6.disable-ipv6: {disabled}: keep one");
+            self.refuse(format!("{path}.enabled"), reason::CONTRADICTION, message);
+        }
+        wish.attrs.wish(Attr::Ipv6Disabled, Value::Bool(!enabled));
+    }
+
+    /// A port of a bridge or bond has no addresses of its own.
+    pub(super) fn check_port_ip(&mut self) {
+        let names: Vec<_> = self.links.keys().copied().collect();
+        for name in names {
+            let Some(controller) = self.controller(name) else { continue };
+            let bridged = matches!(self.kind(controller), Some(LinkKind::Bridge | LinkKind::Bond));
+            if bridged && self.exists(name) {
+                for family in [Family::Ipv4, Family::Ipv6] {
+                    self.check_port_family(name, controller, family);
+                }
+            }
+        }
+    }
+
+    fn check_port_family(&mut self, name: IfName, controller: IfName, family: Family) {
+        let Some(wish) = self.links.get(&name) else { return };
+        let current = self.current(name);
+        let ip = wish.ip(family);
+        let wanted: Vec<_> = ip.addresses.iter().flatten().map(|a| a.address.key()).collect();
+        let has: Vec<_> = current.into_iter().flat_map(|l| l.addresses_of(family)).map(Address::key).collect();
+        let stays_port = current.is_some_and(|l| l.controller == Some(controller));
+        // What is so already is no wish: a report may be fed back.
+        let as_it_is = stays_port && wanted == has && ip.dhcp.as_ref().is_none_or(|d| !d.enabled);
+        if ip.enabled == Some(true) && !as_it_is {
+            let path = self.entry(name).map(|(_, path)| path).unwrap_or_default();
+            let message =
+                format!("{name} is a port of {controller}, and such a port has no addresses; put them on {controller}");
+            self.refuse(format!("{path}.{family}.enabled"), reason::CONTRADICTION, message);
+        } else if ip.enabled.is_none() && ip.addresses.is_none() && !stays_port && !has.is_empty() {
+            let path = wish.origin.path.to_string();
+            let message = format!("{name} loses its {family} addresses: it becomes a port of {controller}");
+            self.warn(path, message);
+            if let Some(wish) = self.links.get_mut(&name) {
+                let ip = match family {
+                    Family::Ipv4 => &mut wish.ipv4,
+                    Family::Ipv6 => &mut wish.ipv6,
+                };
+                ip.addresses = Some(Vec::new());
+            }
+        }
+    }
+}
+
+fn outlasts(a: Lifetime, b: Lifetime) -> bool {
+    match (a, b) {
+        (_, Lifetime::Forever) => false,
+        (Lifetime::Forever, Lifetime::Seconds(_)) => true,
+        (Lifetime::Seconds(a), Lifetime::Seconds(b)) => a > b,
+    }
+}
+
+fn dhcp(enabled: bool, lease: &Lease) -> DhcpWish {
+    let Lease {
+        auto_dns,
+        auto_gateway,
+        auto_routes,
+        route_table,
+        route_metric,
+        client_id,
+        duid,
+        send_hostname,
+        custom_hostname,
+    } = lease.clone();
+    DhcpWish {
+        enabled,
+        auto_dns,
+        auto_gateway,
+        auto_routes,
+        route_table,
+        route_metric,
+        client_id,
+        duid,
+        send_hostname,
+        custom_hostname,
+    }
+}

@@ -1,0 +1,251 @@
+//! Turns each entry into the wish of one link.
+
+use netloom_model::{Attr, Attrs, LinkKind, LinkWish, Mirror, Presence, Value};
+use netloom_types::IfName;
+
+use super::{Merge, names::is_kind};
+use crate::{
+    document::{Identifier, Interface, State},
+    errors::reason,
+    raw::Raw,
+    table,
+};
+
+impl Merge<'_> {
+    pub(super) fn links(&mut self) {
+        for (i, name, interface) in self.entries_in_order() {
+            let path = format!("interfaces[{i}]");
+            if interface.state == Some(State::Absent) {
+                self.absent_entry(&path, name, interface);
+                continue;
+            }
+            self.refuse_kept(&path, interface);
+            let Some(kind) = self.kind_of(&path, name, interface) else { continue };
+            let wish = self.link(&path, name, kind, interface);
+            if matches!(wish.kind, LinkKind::Other(_)) {
+                self.kept_link(&path, &wish, interface);
+            } else {
+                self.links.insert(name, wish);
+            }
+        }
+        self.veth_peers();
+    }
+
+    fn kind_of(&mut self, path: &str, name: IfName, interface: &Interface) -> Option<LinkKind> {
+        let is = self.current(name).map(|link| link.kind.clone());
+        match (interface.kind.clone(), is) {
+            (Some(said), Some(is)) if is_kind(&is, &said) => Some(is),
+            (Some(said), Some(is)) => {
+                let message = format!(
+                    "{said}, but {name} is there and is of type {is}; to replace it add an entry with type: {is} and state: absent"
+                );
+                self.refuse(format!("{path}.type"), reason::KIND_MISMATCH, message);
+                None
+            }
+            (Some(said), None) if said.is_virtual() => Some(said),
+            (Some(LinkKind::Other(kind)), None) => {
+                let message = format!("{name} does not exist, and netloom does not make links of type {kind}");
+                self.refuse(path, reason::NOT_SUPPORTED, message);
+                None
+            }
+            (Some(said), None) => {
+                let message =
+                    format!("{name} does not exist, and a link of type {said} cannot be made; check the name");
+                self.refuse(path, reason::LINK_NOT_FOUND, message);
+                None
+            }
+            (None, Some(is)) => match interface.block {
+                Some(block) if block != is.block() => {
+                    let message = format!("{name} is of type {is}, which has no {block} block; remove it");
+                    self.refuse(format!("{path}.{block}"), reason::KIND_MISMATCH, message);
+                    None
+                }
+                _ => Some(is),
+            },
+            (None, None) => {
+                let kinds: Vec<_> = interface.block.map(|b| table::kinds_of(b).collect()).unwrap_or_default();
+                if let [kind] = kinds[..] {
+                    return Some(kind.clone());
+                }
+                let message = format!("{name} does not exist; to make it say its type");
+                self.refuse(path, reason::LINK_NOT_FOUND, message);
+                None
+            }
+        }
+    }
+
+    fn link(&mut self, path: &str, name: IfName, kind: LinkKind, interface: &Interface) -> LinkWish {
+        let mut wish = LinkWish::new(name, kind, self.origin(path));
+        wish.adoption = self.options.adoption;
+        wish.up = match interface.state {
+            Some(State::Up) => Some(true),
+            Some(State::Down) => Some(false),
+            Some(State::Absent | State::Ignore) | None => None,
+        };
+        wish.description = interface.description.as_deref().map(Into::into);
+        wish.attrs = self.attrs(path, &wish.kind, interface);
+        wish.alt_names = interface.alt_names.clone();
+        wish.features = interface.features.clone();
+        for item in &interface.fdb {
+            wish.fdb.insert(item.key, item.entry);
+        }
+        for item in &interface.mirrors {
+            let mirror = item.mirror.map(|(matches, action, to)| {
+                let to = self.real(to);
+                Mirror { matches, action, to, ours: true }
+            });
+            wish.mirrors.insert(item.key, mirror);
+        }
+        self.ip(path, &mut wish, interface);
+        wish
+    }
+
+    fn attrs(&mut self, path: &str, kind: &LinkKind, interface: &Interface) -> Attrs {
+        let mut attrs = Attrs::new();
+        for (attr, value) in interface.attrs.iter() {
+            // It says which link is meant, not which address it shall have.
+            if attr == Attr::Mac && interface.identifier == Some(Identifier::MacAddress) {
+                continue;
+            }
+            if !attr.applies_to(kind) {
+                let message = format!("links of type {kind} do not have {attr}; remove it");
+                self.refuse(path, reason::NOT_SUPPORTED, message);
+                continue;
+            }
+            let value = match value {
+                Value::Link(link) => Value::Link(self.real(*link)),
+                other => other.clone(),
+            };
+            attrs.wish(attr, value);
+        }
+        if let Some(from) = interface.copy_mac_from {
+            self.copy_mac(path, from, &mut attrs);
+        }
+        attrs
+    }
+
+    fn copy_mac(&mut self, path: &str, from: IfName, attrs: &mut Attrs) {
+        let path = format!("{path}.copy-mac-from");
+        let real = self.real(from);
+        let said = self.entry(real).and_then(|(other, _)| other.attrs.mac(Attr::Mac));
+        let Some(mac) = said.or_else(|| self.observed.links.get(&real)?.attrs.mac(Attr::Mac)) else {
+            self.refuse(path, reason::LINK_NOT_FOUND, format!("{from} does not exist or has no address to copy"));
+            return;
+        };
+        match attrs.mac(Attr::Mac) {
+            Some(other) if other != mac => {
+                let message = format!("{from} has {mac}, and mac-address says {other}: keep one");
+                self.refuse(path, reason::CONTRADICTION, message);
+            }
+            _ => attrs.wish(Attr::Mac, Value::Mac(mac)),
+        }
+    }
+
+    /// Parts of the format that are kept, and refused when they ask for something.
+    fn refuse_kept(&mut self, path: &str, interface: &Interface) {
+        for (key, raw) in &interface.kept {
+            if !asks_nothing(raw) {
+                let message = "netloom keeps this as it is and does not set it; remove it";
+                self.refuse(format!("{path}.{key}"), reason::NOT_SUPPORTED, message);
+            }
+        }
+        if interface.lldp == Some(true) {
+            let message = "listening for LLDP takes a running agent; remove it or set it to false";
+            self.refuse(format!("{path}.lldp.enabled"), reason::NEEDS_AGENT, message);
+        }
+        for (key, ip) in [("ipv4", &interface.ipv4), ("ipv6", &interface.ipv6)] {
+            for (j, item) in ip.addresses.iter().flatten().enumerate() {
+                if item.mptcp.as_ref().is_some_and(|raw| !asks_nothing(raw)) {
+                    let message = "netloom does not set up multipath TCP; remove it";
+                    self.refuse(format!("{path}.{key}.address[{j}].mptcp-flags"), reason::NOT_SUPPORTED, message);
+                }
+            }
+        }
+    }
+
+    /// A link of a kind that is shown and kept: its entry may only say what is.
+    fn kept_link(&mut self, path: &str, wish: &LinkWish, interface: &Interface) {
+        let Some(link) = self.current(wish.name) else { return };
+        let unmet = wish.attrs.unmet_by(&link.attrs);
+        let addresses = [&wish.ipv4, &wish.ipv6].into_iter().flat_map(|ip| ip.addresses.iter().flatten());
+        let mut addresses = addresses.map(|a| a.address.key());
+        let changes = wish.up.is_some_and(|up| up != link.up)
+            || !unmet.is_empty()
+            || addresses.any(|key| !link.addresses.iter().any(|a| a.key() == key))
+            || wish.description.is_some()
+                && wish.description.as_deref() != link.alias.as_ref().and_then(|a| a.description())
+            || wish.alt_names.iter().any(|(n, p)| (*p == Presence::Present) != link.alt_names.contains(n))
+            || wish.fdb.iter().any(|(k, v)| link.fdb.get(k) != v.as_ref())
+            || !interface.mirrors.is_empty()
+            || !wish.features.is_empty()
+            || wish.ipv4.dhcp.as_ref().is_some_and(|d| d.enabled)
+            || wish.ipv6.dhcp.as_ref().is_some_and(|d| d.enabled);
+        if changes {
+            let what = unmet.iter().next().map_or(String::new(), |(attr, _)| format!(" ({attr})"));
+            let message = format!(
+                "{} is of type {}, which netloom shows and does not change{what}; remove it",
+                wish.name, wish.kind
+            );
+            self.refuse(path, reason::NOT_SUPPORTED, message);
+        }
+    }
+
+    /// Both ends of a pair are made at once, so both are wished for.
+    fn veth_peers(&mut self) {
+        let ends: Vec<(IfName, IfName)> = self
+            .links
+            .values()
+            .filter(|w| w.kind == LinkKind::Veth && w.presence == Presence::Present)
+            .filter_map(|w| Some((w.name, w.attrs.link(Attr::VethPeer)?)))
+            .collect();
+        for (name, peer) in ends {
+            let paired = self.current(name).is_some_and(|l| l.attrs.link(Attr::VethPeer) == Some(peer));
+            if !paired {
+                self.veth_peer(name, peer);
+            }
+        }
+    }
+
+    fn veth_peer(&mut self, name: IfName, peer: IfName) {
+        let path = self.entry(name).map(|(_, path)| format!("{path}.veth.peer")).unwrap_or_default();
+        if peer == name {
+            self.refuse(path, reason::CYCLE, format!("{name} cannot be its own peer"));
+            return;
+        }
+        if let Some(link) = self.current(peer) {
+            let message = format!("{peer} exists already and is not the other end of {name}; take another name");
+            let other_end = link.attrs.link(Attr::VethPeer);
+            if other_end != Some(name) {
+                self.refuse(path, reason::CONTRADICTION, message);
+            }
+            return;
+        }
+        let origin = self.origin(path.clone());
+        let adoption = self.options.adoption;
+        let wish = self
+            .links
+            .entry(peer)
+            .or_insert_with(|| LinkWish { adoption, ..LinkWish::new(peer, LinkKind::Veth, origin) });
+        let said = wish.attrs.link(Attr::VethPeer);
+        if wish.kind != LinkKind::Veth || wish.presence == Presence::Absent || said.is_some_and(|s| s != name) {
+            self.refuse(
+                path,
+                reason::CONTRADICTION,
+                format!("the entry of {peer} says something else; make the two agree"),
+            );
+        } else {
+            wish.attrs.wish(Attr::VethPeer, Value::Link(name));
+        }
+    }
+}
+
+/// Whether a kept part only says what is so anyway: reports of nmstate are full of these.
+fn asks_nothing(raw: &Raw) -> bool {
+    match raw {
+        Raw::Null | Raw::Bool(false) => true,
+        Raw::Bool(true) | Raw::Int(_) => false,
+        Raw::Text(text) => matches!(&**text, "" | "any"),
+        Raw::List(items) => items.iter().all(asks_nothing),
+        Raw::Map(entries) => entries.iter().all(|(_, value)| asks_nothing(value)),
+    }
+}
