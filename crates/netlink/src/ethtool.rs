@@ -1,14 +1,15 @@
 //! Settings of drivers: offload features, rings, pause frames, speed and duplex.
 //!
 //! These travel over generic netlink, on a socket of its own. The number of the `ethtool` family is
-//! asked for first ([`get_family`], [`decode_family`]). One dump per [`Topic`] reads all links;
-//! links whose driver has no such setting are not in it, so nothing is stored for them.
+//! asked for first ([`get_family`], [`decode_family`]). One [`dump`] reads the
+//! features of all links; the rest is asked of network cards alone, one by one ([`questions`]). A
+//! driver without such a setting refuses, and nothing is stored.
 //!
 //! Pure: messages both ways.
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attr, Attrs, Link, StepError, Value};
+use netloom_model::{Attr, Attrs, Link, LinkKind, StepError, Value};
 
 use crate::{
     link::{
@@ -131,6 +132,19 @@ pub fn get(family: u16, topic: Topic, index: u32) -> Msg {
     msg
 }
 
+/// The requests for everything but features of one link; none for links without hardware. The model
+/// has these settings for cards only, and a dump would ask thousands of links in vain.
+///
+/// Rings are asked for while the link is up: there are drivers that have none before, and at least
+/// one (`vector` of User-Mode Linux) that brings the kernel down when it is asked then.
+pub fn questions(family: u16, index: u32, link: &Link) -> Vec<Msg> {
+    if link.kind != LinkKind::Ethernet {
+        return Vec::new();
+    }
+    let rings = link.up.then_some(Topic::Rings);
+    [Topic::Linkmodes, Topic::Pause].into_iter().chain(rings).map(|topic| get(family, topic, index)).collect()
+}
+
 /// What a driver said of one link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
@@ -152,7 +166,7 @@ impl Report {
     }
 }
 
-/// Reads an answer to [`dump`] or [`get`].
+/// Reads an answer to [`dump`] or to one of the [`questions`].
 pub fn decode(message: &Message<'_>) -> Option<Report> {
     let command = message.u8_at(0);
     let topic = Topic::ALL.into_iter().find(|topic| topic.reply() == command)?;
@@ -238,7 +252,6 @@ fn set_message(family: u16, topic: Topic, index: u32) -> Msg {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::LinkKind;
     use proptest::prelude::*;
 
     use super::*;
@@ -305,6 +318,15 @@ mod tests {
         let report = decode(&messages(&bytes).next().unwrap()).unwrap();
         let shown: Vec<_> = report.features.iter().map(|(name, on)| (&**name, *on)).collect();
         assert_eq!(shown, [("rx-gro", true), ("tx-checksum", false)]);
+    }
+
+    #[test]
+    fn only_cards_are_asked_and_their_rings_only_while_up() {
+        let mut card = Link::new("eth0".parse().unwrap(), LinkKind::Ethernet);
+        assert_eq!(questions(0x20, 1, &card).len(), 2);
+        card.up = true;
+        assert_eq!(questions(0x20, 1, &card).len(), 3);
+        assert!(questions(0x20, 1, &Link::new("d0".parse().unwrap(), LinkKind::Dummy)).is_empty());
     }
 
     proptest! {

@@ -6,12 +6,20 @@
 //! [`apply`] must run on the thread of the namespace: what `/proc/sys/net` shows is that of the thread
 //! that looks.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    net::Ipv6Addr,
+    path::{Path, PathBuf},
+};
 
 use netloom_model::{Attrs, StepError, Value};
 use netloom_types::{Family, IfName};
 
 use crate::link::table::{Layout, Wire, wire};
+
+const ADDR_GEN_MODE: &str = "addr_gen_mode";
+const STABLE_PRIVACY: &str = "2";
+const MACHINE_ID: &str = "/etc/machine-id";
 
 /// One file and what is written into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +57,30 @@ pub fn apply(link: IfName, attrs: &Attrs) -> Result<(), StepError> {
         return Err(StepError::with(StepError::EINVAL, &format!("{link} is no link with settings of its own")));
     }
     for write in writes {
-        fs::write(&write.path, &write.text).map_err(|error| refused(&write, &error))?;
+        let mut result = fs::write(&write.path, &write.text);
+        if result.is_err() && write.path.ends_with(ADDR_GEN_MODE) && write.text == STABLE_PRIVACY {
+            // The kernel takes this mode only from a link that has a secret to make addresses with.
+            result = give_secret(link, &write.path).and_then(|()| fs::write(&write.path, &write.text));
+        }
+        result.map_err(|error| refused(&write, &error))?;
     }
     Ok(())
+}
+
+/// Gives a link without one the secret that stable, private addresses are made with. It must be the
+/// same after a reboot and nobody else's guess, so it comes from the machine's id.
+fn give_secret(link: IfName, beside: &Path) -> io::Result<()> {
+    let id = fs::read(MACHINE_ID)?;
+    fs::write(beside.with_file_name("stable_secret"), secret(&id, link).to_string())
+}
+
+/// FNV-1a over 128 bits: it spreads the id's bits, and the kernel hashes the result once more.
+fn secret(machine: &[u8], link: IfName) -> Ipv6Addr {
+    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;
+    let bytes = machine.iter().chain(link.as_str().as_bytes());
+    let mixed = bytes.fold(START, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
+    Ipv6Addr::from_bits(mixed)
 }
 
 fn refused(write: &Write, error: &io::Error) -> StepError {
@@ -83,6 +112,14 @@ mod tests {
                 ("/proc/sys/net/ipv4/conf/eth0.100/rp_filter", "2"),
             ]
         );
+    }
+
+    #[test]
+    fn links_of_one_machine_have_different_secrets() {
+        let id = b"0123456789abcdef0123456789abcdef";
+        let secret = |name: &str| super::secret(id, name.parse().unwrap());
+        assert_ne!(secret("eth0"), secret("eth1"));
+        assert_eq!(secret("eth0"), secret("eth0"));
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn read_gre(data: Attributes<'_>, attrs: &mut Attrs) {
 }
 
 fn read_vlan(data: Attributes<'_>, attrs: &mut Attrs) {
-    let (said, mask) = data.find(IFLA_VLAN_FLAGS).and_then(|a| pair(a.data)).unwrap_or_default();
+    // The kernel leaves the attribute out when no flag is set.
+    let (said, mask) = data.find(IFLA_VLAN_FLAGS).and_then(|a| pair(a.data)).unwrap_or((0, u32::MAX));
     let flags = said & mask | VLAN_REORDER_HDR & !mask;
     put(attrs, Attr::VlanReorderHeaders, Value::Bool(flags & VLAN_REORDER_HDR != 0));
     put(attrs, Attr::VlanLooseBinding, Value::Bool(flags & VLAN_LOOSE_BINDING != 0));

@@ -77,7 +77,7 @@ pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepEr
     for (attr, value) in new.attrs.iter() {
         match wire(attr, layout) {
             Wire::Top(..) if attr == Attr::Mtu && *new.kind == LinkKind::Bridge => later.wish(attr, value.clone()),
-            Wire::Top(..) | Wire::Flag(_) | Wire::Data(..) | Wire::Composed if !is_kernels_own(attr, value) => {
+            Wire::Top(..) | Wire::Flag(_) | Wire::Data(..) | Wire::Composed if !is_kernels_own(attr, value, layout) => {
                 first.wish(attr, value.clone());
             }
             Wire::BridgePort(..) | Wire::BondPort(..) | Wire::Inet6(..) => later.wish(attr, value.clone()),
@@ -102,9 +102,14 @@ pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepEr
 
 /// Whether a new link has this value without being told. Telling it anyway would be refused where
 /// another property rules it out.
-fn is_kernels_own(attr: Attr, value: &Value) -> bool {
-    // A bond in some modes starts with a monitor of 100 ms.
-    *value == Value::Unset || (attr != Attr::BondMiimon && attr.default_value().as_ref() == Some(value))
+fn is_kernels_own(attr: Attr, value: &Value, layout: Layout) -> bool {
+    let is_default = *value == Value::Unset || attr.default_value().as_ref() == Some(value);
+    match layout {
+        // A bond in some modes starts with a monitor of 100 ms.
+        Layout::Plain | Layout::Vxlan => is_default && attr != Attr::BondMiimon,
+        // Kinds of tunnels differ in what they start with.
+        Layout::Iptun4 | Layout::Iptun6 | Layout::Gre4 | Layout::Gre6 => *value == Value::Unset,
+    }
 }
 
 /// Says defaults of the model that are not those of the kernel.

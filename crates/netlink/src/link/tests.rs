@@ -133,6 +133,11 @@ fn fact(kind: &LinkKind, wish: &Attrs) -> Attrs {
     if *kind == LinkKind::Bond {
         bond::keep_meant(&mut fact);
     }
+    let flags = [Attr::VlanRegistration, Attr::VlanReorderHeaders, Attr::VlanLooseBinding];
+    if *kind == LinkKind::Vlan && flags.iter().all(|attr| fact.said(*attr).is_none()) {
+        // A report without flags has none set; a request without them leaves the default.
+        fact.set(Attr::VlanReorderHeaders, Value::Bool(false));
+    }
     fact
 }
 
