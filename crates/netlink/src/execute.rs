@@ -9,18 +9,19 @@
 //! that index to somebody else's link in between, and a step must never reach a link it did not name.
 //! With a name that is not known, the links are read anew once before the step is refused.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use netloom_model::{Attr, Direction, EngineError, MirrorKey, Step, StepError};
-use netloom_types::IfName;
+use netloom_model::{Attr, Direction, EngineError, MirrorKey, Rule, Step, StepError};
+use netloom_types::{Family, IfName};
 
 use crate::{
-    ethtool,
+    delete, ethtool,
     kernel::Kernel,
     link::{self, Create, Current},
     link_map::LinkMap,
     mirror,
     route::no_link,
+    rule_removal,
     socket::NetlinkError,
     steps::{Names, Work, encode, has_driver_settings},
     sysctl,
@@ -56,6 +57,10 @@ struct Batch {
     creates: Vec<(usize, u32)>,
 }
 
+fn deleted(step: &Step) -> Option<IfName> {
+    if let Step::DeleteLink { name } = step { Some(*name) } else { None }
+}
+
 struct Run<'a> {
     kernel: &'a mut Kernel,
     batch: Batch,
@@ -66,13 +71,59 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self, steps: &[Step]) -> Result<(), NetlinkError> {
-        for (at, step) in steps.iter().enumerate() {
-            self.one(at, step, steps)?;
+        let mut at = 0;
+        while at < steps.len() {
+            let deletions: Vec<IfName> = steps[at..].iter().map_while(deleted).collect();
+            if deletions.len() >= delete::MANY {
+                self.delete(at, &deletions, steps)?;
+                at += deletions.len();
+            } else {
+                self.one(at, &steps[at], steps)?;
+                at += 1;
+            }
         }
         self.flush(steps)
     }
 
+    fn delete(&mut self, at: usize, names: &[IfName], steps: &[Step]) -> Result<(), NetlinkError> {
+        self.flush(steps)?;
+        self.reread = false;
+        let results = delete::delete(&mut self.kernel.route, names)?;
+        for (name, (slot, result)) in names.iter().zip(self.results[at..].iter_mut().zip(results)) {
+            *slot = result;
+            self.kernel.links.remove(*name);
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel could take another rule for the one that is to be removed.
+    fn is_confusable(&mut self, rule: &Rule) -> Result<bool, NetlinkError> {
+        let route = &mut self.kernel.route;
+        let rules = match &mut self.kernel.rules {
+            Some(rules) => rules,
+            unknown => {
+                let mut all = BTreeSet::new();
+                for family in [Family::Ipv4, Family::Ipv6] {
+                    all.extend(rule_removal::read(route, family)?);
+                }
+                unknown.insert(all)
+            }
+        };
+        rules.remove(rule);
+        Ok(rules.iter().any(|other| rule_removal::confusable(rule, other)))
+    }
+
     fn one(&mut self, at: usize, step: &Step, steps: &[Step]) -> Result<(), NetlinkError> {
+        if let (Step::AddRule(rule), Some(rules)) = (step, &mut self.kernel.rules) {
+            rules.insert(*rule);
+        }
+        if let Step::RemoveRule(rule) = step
+            && self.is_confusable(rule)?
+        {
+            self.flush(steps)?;
+            self.results[at] = rule_removal::remove(&mut self.kernel.route, rule)?;
+            return Ok(());
+        }
         match self.prepare(step, steps)? {
             Err(refused) => self.results[at] = Err(refused),
             Ok(Work::Messages(messages)) => self.push(at, messages, false),

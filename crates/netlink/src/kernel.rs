@@ -1,8 +1,8 @@
 //! What lives on the thread of a namespace: its sockets, its names of links, its files.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
-use netloom_model::EngineError;
+use netloom_model::{EngineError, Rule};
 
 use crate::{
     ethtool,
@@ -40,6 +40,9 @@ pub(crate) struct Kernel {
     generic: Option<(Connection, u16)>,
     /// Names of links as last read.
     pub(crate) links: LinkMap,
+    /// Rules as last read or made, to know which removals the kernel could misunderstand; `None`
+    /// until they were read.
+    pub(crate) rules: Option<BTreeSet<Rule>>,
     /// Resolver and host name.
     pub(crate) files: Files,
     /// The subscription, opened when first waited for.
@@ -55,6 +58,7 @@ impl Kernel {
             route,
             generic: None,
             links: LinkMap::default(),
+            rules: None,
             files: Files::of(&options.namespace, &options.root),
             watch: None,
             event_buffer: options.event_buffer,

@@ -14,9 +14,12 @@
 //! change and in which order comes from the planner.
 
 pub mod address;
+#[cfg(test)]
+mod any_bytes;
 pub mod bridge;
 pub mod consts;
 pub mod debounce;
+mod delete;
 pub mod ethtool;
 pub mod events;
 mod execute;
@@ -32,6 +35,7 @@ mod observe;
 pub mod probe;
 pub mod route;
 pub mod rule;
+mod rule_removal;
 pub mod socket;
 mod steps;
 pub mod sysctl;

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use netloom_model::{Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Scope};
+use netloom_model::{
+    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Rule, Scope,
+};
 use netloom_types::{Family, IfName, MacAddr};
 
 use crate::{
@@ -15,7 +17,7 @@ use crate::{
     kernel::Kernel,
     link::{self, RawLink},
     link_map::LinkMap,
-    mirror, neighbour, route, rule,
+    mirror, neighbour, route, rule_removal,
     socket::NetlinkError,
 };
 
@@ -88,7 +90,7 @@ impl Tables {
     fn read_neighbours(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
         for family in [Family::Ipv4, Family::Ipv6] {
             let neighbours = kernel.route.dump(&neighbour::encode_dump(family), Vec::new, |neighbours, message| {
-                neighbours.extend(neighbour::decode(&message));
+                neighbours.extend(neighbour::decode(&message).filter(|(_, n)| Family::of(n.ip) == family));
             })?;
             for (index, neighbour) in neighbours {
                 self.on(index, |link| {
@@ -154,18 +156,22 @@ impl Tables {
 
     fn read_drivers(&mut self, kernel: &mut Kernel) -> Result<(), NetlinkError> {
         let Some((connection, family)) = kernel.generic()? else { return Ok(()) };
-        for topic in ethtool::Topic::ALL {
-            let dump = connection.dump(&ethtool::dump(*family, topic), Vec::new, |reports, message| {
-                reports.extend(ethtool::decode(&message));
-            });
-            // A kernel that does not know a topic has nothing to say about it.
-            let reports = match dump {
-                Err(NetlinkError::Refused(_)) => continue,
-                other => other?,
-            };
-            for report in reports {
-                self.on(report.index, |link| report.add_to(link));
+        let dump = connection.dump(&ethtool::dump(*family, ethtool::Topic::Features), Vec::new, |reports, message| {
+            reports.extend(ethtool::decode(&message));
+        });
+        let mut reports = match dump {
+            // A kernel that does not know of features has nothing to say about them.
+            Err(NetlinkError::Refused(_)) => Vec::new(),
+            other => other?,
+        };
+        for (index, (link, _)) in &self.links {
+            for question in ethtool::questions(*family, *index, link) {
+                // A refusal says that the driver has no such setting.
+                let _ = connection.get(&question, |message| reports.extend(ethtool::decode(&message)))?;
             }
+        }
+        for report in reports {
+            self.on(report.index, |link| report.add_to(link));
         }
         Ok(())
     }
@@ -197,7 +203,8 @@ fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), Netli
             &route::encode_dump(family),
             <(Vec<Route>, Vec<Route>)>::default,
             |(configured, derived), message| {
-                if let Some(reported) = route::decode(&message, &name) {
+                // A kernel without IPv6 answers with what it has of other families.
+                if let Some(reported) = route::decode(&message, &name).filter(|r| r.route.family() == family) {
                     let list = if reported.is_derived() { derived } else { configured };
                     list.push(reported.route);
                 }
@@ -217,15 +224,13 @@ fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), Netli
 
 fn read_rules(kernel: &mut Kernel, host: &mut Host) -> Result<(), NetlinkError> {
     for family in [Family::Ipv4, Family::Ipv6] {
-        let rules = kernel.route.dump(&rule::encode_dump(family), Vec::new, |rules, message| {
-            rules.extend(rule::decode(&message));
-        });
         // A kernel without IPv6, or without policy rules, has none.
-        match rules {
+        match rule_removal::read(&mut kernel.route, family) {
             Err(NetlinkError::Refused(_)) => {}
             rules => host.rules.extend(rules?.into_iter().map(|rule| (rule.key, rule.protocol))),
         }
     }
+    kernel.rules = Some(host.rules.iter().map(|(key, protocol)| Rule { key: *key, protocol: *protocol }).collect());
     Ok(())
 }
 

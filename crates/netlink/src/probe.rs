@@ -14,6 +14,7 @@ use std::{
 
 use netloom_model::{Observed, Route};
 use netloom_types::{IfName, RouteTable};
+use nix::poll::{PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// One question.
@@ -111,10 +112,10 @@ impl Probe {
             (Self::Gateway, None) => return Answer::NotApplicable,
             (Self::Gateway, Some(Gateway { ip, link })) => {
                 let scope = link.map_or(0, |(_, index)| index);
-                ping(ip, scope, limit)
+                patiently(limit, |left| ping(ip, scope, left))
             }
-            (Self::Ping(ip), _) => ping(*ip, 0, limit),
-            (Self::Tcp(address), _) => connect(*address, limit),
+            (Self::Ping(ip), _) => patiently(limit, |left| ping(*ip, 0, left)),
+            (Self::Tcp(address), _) => patiently(limit, |left| connect(*address, left)),
         };
         match asked {
             Ok(()) => Answer::Reached,
@@ -130,6 +131,34 @@ fn describe(error: &io::Error) -> String {
     }
 }
 
+/// Asks again while there is time, when the host itself has no way yet: right after a change an IPv6
+/// address is still being checked for duplicates, and a bridge port does not forward yet.
+#[expect(clippy::disallowed_methods, reason = "a time limit on the network needs a clock")]
+fn patiently(limit: Duration, ask: impl Fn(Duration) -> io::Result<()>) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        let answer = ask(limit.saturating_sub(started.elapsed()));
+        let left = limit.saturating_sub(started.elapsed());
+        match &answer {
+            Err(e) if is_no_way_yet(e) && left > PAUSE => {}
+            _ => return answer,
+        }
+        // No event tells the end of all these conditions.
+        let pause = PollTimeout::try_from(PAUSE).unwrap_or(PollTimeout::ZERO);
+        poll(&mut [], pause)?;
+    }
+}
+
+fn is_no_way_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::AddrNotAvailable
+    )
+}
+
 fn connect(address: SocketAddr, limit: Duration) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.connect_timeout(&SockAddr::from(address), limit.max(Duration::from_millis(1)))
@@ -137,6 +166,7 @@ fn connect(address: SocketAddr, limit: Duration) -> io::Result<()> {
 
 /// How often a request is repeated while there is time: the first one may wait for a neighbour.
 const REPEAT: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(100);
 const ECHO_REPLY: [u8; 2] = [0, 129];
 static NEXT_ID: AtomicU16 = AtomicU16::new(0);
 

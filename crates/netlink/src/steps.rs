@@ -133,3 +133,81 @@ pub(crate) fn encode(step: &Step, names: &Names<'_>) -> Result<Work, StepError> 
         Step::SetResolver(_) | Step::SetHostnameRunning(_) | Step::SetHostnameConfig(_) => Ok(Work::Alone),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Address, LinkKind, Resolver};
+    use netloom_types::Protocol;
+
+    use super::*;
+    use crate::consts::{RTM_DELLINK, RTM_NEWADDR};
+
+    fn name(text: &str) -> IfName {
+        text.parse().unwrap()
+    }
+
+    fn add_address(link: &str) -> Step {
+        let address = Address::new("192.0.2.1".parse().unwrap(), 24, Protocol::NETLOOM);
+        Step::AddAddress { name: name(link), address }
+    }
+
+    fn known() -> LinkMap {
+        let mut links = LinkMap::default();
+        links.insert(name("eth0"), 2);
+        links.insert(name("new0"), 9);
+        links
+    }
+
+    /// The kinds of the messages, or `None` for other work; whether it waits; whether a name is unknown.
+    fn look(step: &Step) -> (Option<Vec<u16>>, bool, bool) {
+        let (links, new) = (known(), HashSet::from([name("new0")]));
+        let names = Names::new(&links, &new);
+        let kinds = match encode(step, &names) {
+            Ok(Work::Messages(messages) | Work::AfterFirst(messages)) => Some(messages.iter().map(Msg::kind).collect()),
+            Ok(Work::Create | Work::Alone) | Err(_) => None,
+        };
+        (kinds, names.waits.get(), names.unknown.get())
+    }
+
+    #[test]
+    fn a_step_on_a_known_link_is_its_message() {
+        assert_eq!(look(&add_address("eth0")), (Some(vec![RTM_NEWADDR]), false, false));
+        assert_eq!(look(&Step::DeleteLink { name: name("eth0") }), (Some(vec![RTM_DELLINK]), false, false));
+    }
+
+    #[test]
+    fn a_step_on_a_link_that_is_on_its_way_waits() {
+        assert!(look(&add_address("new0")).1);
+        let vlan = |base: &str, controller: Option<&str>| Step::CreateLink {
+            name: name("v"),
+            kind: LinkKind::Vlan,
+            attrs: [(Attr::Base, Value::Link(name(base))), (Attr::VlanId, Value::Int(7))].into_iter().collect(),
+            controller: controller.map(name),
+            up: true,
+        };
+        assert!(look(&vlan("new0", None)).1);
+        assert!(look(&vlan("eth0", Some("new0"))).1);
+        assert!(!look(&vlan("eth0", None)).1);
+    }
+
+    #[test]
+    fn a_step_on_an_unknown_link_says_so() {
+        assert!(look(&add_address("nowhere")).2);
+        let controller = Step::SetController { name: name("eth0"), controller: Some(name("nowhere")) };
+        assert!(look(&controller).2);
+    }
+
+    #[test]
+    fn properties_go_with_others_unless_a_file_is_among_them() {
+        let set = |attr, value| Step::SetAttrs {
+            name: name("eth0"),
+            kind: LinkKind::Ethernet,
+            attrs: [(attr, value)].into_iter().collect(),
+        };
+        assert!(look(&set(Attr::Mtu, Value::Int(1400))).0.is_some());
+        let file = Attr::ALL.iter().find(|attr| attr.section() == Section::SysctlIpv4).copied().unwrap();
+        assert!(look(&set(file, Value::Int(1))).0.is_none());
+        assert!(look(&set(Attr::RingRx, Value::Int(256))).0.is_none());
+        assert!(look(&Step::SetResolver(Resolver::default())).0.is_none());
+    }
+}

@@ -1,0 +1,99 @@
+//! Many links deleted at once.
+//!
+//! Deleting a link waits until no processor can still be using it, some 20 ms on a usual machine,
+//! and the kernel waits for each link anew. It waits only once for all links of a group: links that
+//! are deleted one after another are put into a group of their own first, and the group is deleted.
+//!
+//! Killed between the two, links are left in that group. It is one that nobody uses and means nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use netloom_model::StepError;
+use netloom_types::IfName;
+
+use crate::{
+    consts::{IFLA_EXT_MASK, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK},
+    link,
+    link_map::name_and_index,
+    route::no_link,
+    socket::{Connection, NetlinkError},
+    wire::{Msg, ifinfomsg},
+};
+
+/// From how many links on it is worth it.
+pub(crate) const MANY: usize = 4;
+/// The kernel holds its lock for a whole group: others shall not wait for longer than a second or so.
+const AT_ONCE: usize = 128;
+const IFLA_GROUP: u16 = 27;
+/// Where numbers of groups begin that people hardly choose.
+const GROUPS: u32 = 0x6e6c_0000;
+const IFINFOMSG_LEN: usize = 16;
+const RTEXT_FILTER_SKIP_STATS: u32 = 8;
+
+type Results = Vec<Result<(), StepError>>;
+
+/// Every link: its index and its group.
+type Links = HashMap<IfName, (u32, u32)>;
+
+/// Deletes links; answers are in the order of the names.
+pub(crate) fn delete(route: &mut Connection, names: &[IfName]) -> Result<Results, NetlinkError> {
+    let mut results = Vec::with_capacity(names.len());
+    for some in names.chunks(AT_ONCE) {
+        let links = read(route)?;
+        results.extend(delete_some(route, some, &links)?);
+    }
+    Ok(results)
+}
+
+fn read(route: &mut Connection) -> Result<Links, NetlinkError> {
+    let mut msg = Msg::new(RTM_GETLINK, 0);
+    msg.header(&ifinfomsg(0, 0, 0, 0)).attr_u32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+    route.dump(&msg, Links::new, |links, message| {
+        let group = message.attrs(IFINFOMSG_LEN).find(IFLA_GROUP).and_then(|attr| attr.u32()).unwrap_or(0);
+        if let Some((name, index)) = name_and_index(&message) {
+            links.insert(name, (index, group));
+        }
+    })
+}
+
+fn delete_some(route: &mut Connection, names: &[IfName], links: &Links) -> Result<Results, NetlinkError> {
+    let used: HashSet<u32> = links.values().map(|(_, group)| *group).collect();
+    let mut candidates = (GROUPS..).take(used.len() + 1);
+    let group = candidates.find(|group| !used.contains(group)).expect("there are more numbers than groups in use");
+    let mut results: Results = vec![Ok(()); names.len()];
+    let mut known = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        match links.get(name) {
+            Some(&(index, before)) => known.push((at, index, before)),
+            None => results[at] = Err(no_link(*name)),
+        }
+    }
+    let marks: Vec<Msg> = known.iter().map(|(_, index, _)| set_group(*index, group)).collect();
+    for ((at, ..), answer) in known.iter().zip(route.batch(&marks)?) {
+        results[*at] = answer;
+    }
+    known.retain(|(at, ..)| results[*at].is_ok());
+    if known.is_empty() || route.change(&delete_group(group))?.is_ok() {
+        return Ok(results);
+    }
+    // One of them cannot be deleted at all, and then none was: say which.
+    let undo: Vec<Msg> = known.iter().map(|(_, index, before)| set_group(*index, *before)).collect();
+    route.batch(&undo)?;
+    let singly: Vec<Msg> = known.iter().map(|(_, index, _)| link::delete(*index)).collect();
+    for ((at, ..), answer) in known.iter().zip(route.batch(&singly)?) {
+        results[*at] = answer;
+    }
+    Ok(results)
+}
+
+fn set_group(index: u32, group: u32) -> Msg {
+    let mut msg = Msg::new(RTM_SETLINK, 0);
+    msg.header(&ifinfomsg(0, index, 0, 0)).attr_u32(IFLA_GROUP, group);
+    msg
+}
+
+fn delete_group(group: u32) -> Msg {
+    let mut msg = Msg::new(RTM_DELLINK, 0);
+    msg.header(&ifinfomsg(0, 0, 0, 0)).attr_u32(IFLA_GROUP, group);
+    msg
+}
