@@ -204,6 +204,12 @@ impl Interface {
         }
     }
 
+    /// The entry without what only a report says.
+    pub(crate) fn without_facts(mut self) -> Self {
+        self.facts.clear();
+        self
+    }
+
     /// Whether nothing is said but which link is meant.
     pub(crate) fn says_nothing(&self) -> bool {
         let bare = Self {

@@ -9,6 +9,7 @@
 //! host. Everything that needs the host is checked by [`Document::resolve`], before anything is
 //! touched. Every refusal names the place in the document and its line. The crate is pure.
 
+mod changes;
 mod document;
 mod emit;
 pub mod errors;
@@ -21,6 +22,7 @@ mod table;
 mod tree;
 mod words;
 
+pub use changes::{diff, revert};
 pub use document::Document;
 pub use errors::{DocumentError, Refusal, Warning};
 pub use read::parse;

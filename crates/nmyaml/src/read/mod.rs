@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::{
     document::{Dns, Document, Hostname, Places},
     errors::{DocumentError, reason},
-    read::spot::{Fields, Notes, Spot},
+    read::spot::{Fields, Keys, Notes, Spot},
     tree,
 };
 
@@ -80,16 +80,19 @@ fn refuse_ovs(fields: &Fields<'_>) {
 }
 
 fn hostname(spot: &Spot<'_>) -> Option<Hostname> {
+    const CONFIG: Keys = &["config"];
     let fields = spot.fields()?;
-    let one = |keys| {
+    let one = |keys: Keys| {
         let spot: Spot<'_> = fields.take(keys)?;
         let name = spot.text()?;
-        if let Some(why) = bad_hostname(name) {
+        // No name at boot is a wish too: there may have been none before.
+        let none = name.is_empty() && keys == CONFIG;
+        if let Some(why) = bad_hostname(name).filter(|_| !none) {
             spot.refuse(reason::INVALID_VALUE, format!("{name:?}: {why}"));
         }
         Some(name.to_owned())
     };
-    let hostname = Hostname { running: one(&["running"]), config: one(&["config"]) };
+    let hostname = Hostname { running: one(&["running"]), config: one(CONFIG) };
     fields.finish();
     Some(hostname)
 }

@@ -102,7 +102,7 @@ pub(crate) fn default_vlans(pvid: u64) -> VlanMembership {
 }
 
 /// The VLANs that `vlan` of a bridge port stands for.
-pub(crate) fn membership_of_port(vlan: &PortVlan) -> VlanMembership {
+fn membership_of_port(vlan: &PortVlan) -> VlanMembership {
     let tag = vlan.tag.and_then(|tag| VlanId::try_from(tag).ok());
     if vlan.trunk != Some(true) {
         return tag.map(VlanMembership::access).unwrap_or_default();
@@ -121,7 +121,7 @@ pub(crate) fn membership_of_port(vlan: &PortVlan) -> VlanMembership {
 }
 
 /// The VLANs that a `vlans` list stands for.
-pub(crate) fn membership_of_entries(entries: &[VlanEntry]) -> VlanMembership {
+fn membership_of_entries(entries: &[VlanEntry]) -> VlanMembership {
     let mut vlans = VlanMembership::default();
     for entry in entries {
         let set = if entry.untagged { &mut vlans.untagged } else { &mut vlans.tagged };

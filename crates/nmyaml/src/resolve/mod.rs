@@ -43,7 +43,7 @@ use crate::{
     errors::{DocumentError, Refusal, Warning},
 };
 
-pub(crate) use bridge::{default_vlans, membership_of_entries, membership_of_port};
+pub(crate) use bridge::default_vlans;
 pub(crate) use routes_absent::matches as absent_route_matches;
 pub(crate) use rules::matches as absent_rule_matches;
 

@@ -1,9 +1,11 @@
 //! One link as an entry of `interfaces`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use netloom_model::{
     Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Section, VlanMembership,
 };
-use netloom_types::{Family, VlanId, VlanSet};
+use netloom_types::{Family, IfName, VlanId, VlanSet};
 
 use crate::{
     document::{AddressItem, FdbItem, Interface, Ip, MirrorItem, Port, PortVlan, State, VlanEntry},
@@ -12,8 +14,35 @@ use crate::{
     table,
 };
 
-/// The link as an entry.
-pub(crate) fn interface(observed: &Observed, link: &Link) -> Interface {
+/// A host with what many entries need to look up.
+pub(crate) struct View<'a> {
+    pub(crate) observed: &'a Observed,
+    ports: BTreeMap<IfName, Vec<&'a Link>>,
+    /// Links that IPv4 routes lead out of.
+    routed: BTreeSet<IfName>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(observed: &'a Observed) -> Self {
+        let mut ports: BTreeMap<IfName, Vec<&'a Link>> = BTreeMap::new();
+        for link in observed.links.values() {
+            if let Some(controller) = link.controller {
+                ports.entry(controller).or_default().push(link);
+            }
+        }
+        let v4 = observed.routes.values().filter(|route| route.family() == Family::Ipv4);
+        let routed = v4.flat_map(|route| route.next_hops.iter().filter_map(|hop| hop.link)).collect();
+        Self { observed, ports, routed }
+    }
+
+    /// The link as an entry.
+    pub(crate) fn interface(&self, link: &Link) -> Interface {
+        interface(self, link)
+    }
+}
+
+fn interface(view: &View<'_>, link: &Link) -> Interface {
+    let observed = view.observed;
     let mut interface = Interface::new(link.name);
     interface.kind = Some(link.kind.clone());
     interface.state = Some(if link.up { State::Up } else { State::Down });
@@ -30,13 +59,14 @@ pub(crate) fn interface(observed: &Observed, link: &Link) -> Interface {
             || interface.attrs.iter().any(|(a, _)| table::of_block(block).contains(&a) || in_options(a))
     });
     if link.kind.is_controller() {
-        interface.ports = Some(observed.ports_of(link.name).map(|port| port_of(link, port)).collect());
+        let ports = view.ports.get(&link.name).into_iter().flatten();
+        interface.ports = Some(ports.map(|port| port_of(link, port)).collect());
     }
     if link.kind == LinkKind::Bridge && link.vlans != default_of(link) {
         interface.vlans = Some(vlan_entries(&link.vlans));
     }
     for family in [Family::Ipv4, Family::Ipv6] {
-        *interface.ip_mut(family) = ip(observed, link, family);
+        *interface.ip_mut(family) = ip(view, link, family);
     }
     interface.fdb = link.fdb.iter().map(|(key, entry)| FdbItem { key: *key, entry: Some(*entry) }).collect();
     let ours = link.mirrors.iter().filter(|(_, mirror)| mirror.ours);
@@ -96,7 +126,7 @@ fn default_of(bridge: &Link) -> VlanMembership {
 }
 
 /// A port as an item of its controller's list.
-pub(crate) fn port_of(controller: &Link, port: &Link) -> Port {
+fn port_of(controller: &Link, port: &Link) -> Port {
     let section = match controller.kind {
         LinkKind::Bridge => Some(Section::BridgePort),
         LinkKind::Bond => Some(Section::BondPort),
@@ -142,11 +172,11 @@ pub(crate) fn vlan_entries(vlans: &VlanMembership) -> Vec<VlanEntry> {
     entries
 }
 
-fn ip(observed: &Observed, link: &Link, family: Family) -> Ip {
+fn ip(view: &View<'_>, link: &Link, family: Family) -> Ip {
     /// Below this the kernel itself takes IPv6 off a link.
     const IPV6_MIN_MTU: u64 = 1280;
     let addresses: Vec<AddressItem> = link.addresses_of(family).map(|a| AddressItem::new(a.ip, a.prefix_len)).collect();
-    let controller = link.controller.and_then(|name| observed.links.get(&name)).map(|c| &c.kind);
+    let controller = link.controller.and_then(|name| view.observed.links.get(&name)).map(|c| &c.kind);
     let is_port = matches!(controller, Some(LinkKind::Bridge | LinkKind::Bond));
     let neighbors: Vec<_> = link.neighbours.iter().filter(|n| Family::of(n.ip) == family).copied().collect();
     let mut ip = Ip { neighbors: (!neighbors.is_empty()).then_some(neighbors), ..Ip::default() };
@@ -157,8 +187,8 @@ fn ip(observed: &Observed, link: &Link, family: Family) -> Ip {
     let enabled = match family {
         // Routes over a link need no address on it.
         Family::Ipv4 => {
-            let routed = || observed.routes.values().any(|r| r.family() == family && r.uses(link.name));
-            Some(!addresses.is_empty() || link.kind == LinkKind::Loopback || ip.neighbors.is_some() || routed())
+            let routed = view.routed.contains(&link.name);
+            Some(!addresses.is_empty() || link.kind == LinkKind::Loopback || ip.neighbors.is_some() || routed)
         }
         Family::Ipv6 => {
             let disabled = link.attrs.bool(Attr::Ipv6Disabled) == Some(true);

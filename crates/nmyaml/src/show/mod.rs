@@ -12,7 +12,7 @@ use netloom_types::{Family, IfName, RouteTable};
 
 use crate::document::{Dns, Document, Hostname};
 
-pub(crate) use link::{interface, port_of, port_vlans, vlan_entries};
+pub(crate) use link::{View, port_vlans, vlan_entries};
 pub(crate) use route::{route_entries, rule_entry};
 
 impl Document {
@@ -20,9 +20,10 @@ impl Document {
     /// character) and the routes out of them.
     pub fn show(observed: &Observed, names: &[String]) -> Self {
         let wanted = |name: IfName| names.is_empty() || names.iter().any(|p| glob::matches(p, name.as_str()));
+        let view = View::new(observed);
         let interfaces = observed.links.values().filter(|link| wanted(link.name));
         let mut document =
-            Self { interfaces: interfaces.map(|link| interface(observed, link)).collect(), ..Self::default() };
+            Self { interfaces: interfaces.map(|link| view.interface(link)).collect(), ..Self::default() };
         let shown = |route: &&netloom_model::Route| {
             names.is_empty() || route.next_hops.iter().any(|hop| hop.link.is_some_and(wanted))
         };

@@ -1,0 +1,229 @@
+//! One link: the properties that a wish changes.
+
+use std::collections::BTreeMap;
+
+use netloom_model::{
+    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkWish, Mirror, Observed, Presence, Section, Value,
+};
+use netloom_types::{Family, Lifetime};
+
+use super::{Side, ports::Ports};
+use crate::{
+    document::{AddressItem, FdbItem, Interface, Ip, Lease, MirrorItem, State},
+    show::vlan_entries,
+    table,
+};
+
+/// Everything that is wanted of a new link.
+pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
+    let mut entry = Interface { kind: Some(wish.kind.clone()), ..Interface::new(wish.name) };
+    entry.state = wish.up.map(state);
+    entry.attrs = own(&wish.attrs);
+    entry.description = wish.description.as_deref().map(Into::into);
+    entry.alt_names = wish.alt_names.clone();
+    entry.features = wish.features.clone();
+    entry.fdb = wish.fdb.iter().map(|(key, entry)| FdbItem { key: *key, entry: *entry }).collect();
+    entry.mirrors = wish.mirrors.iter().map(|(key, m)| MirrorItem { key: *key, mirror: m.map(parts) }).collect();
+    entry.vlans = wish.vlans.as_ref().filter(|_| wish.kind.is_controller()).map(vlan_entries);
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let ip = wish.ip(family);
+        let to = entry.ip_mut(family);
+        to.enabled = ip.enabled;
+        to.addresses = ip.addresses.as_ref().map(|list| list.iter().map(|a| item(&a.address)).collect());
+        to.prefix_route_metric = metric(ip);
+        to.allow_extra_address = ip.keep_extra.then_some(true);
+        to.neighbors = ip.neighbours.as_ref().map(|set| set.iter().copied().collect());
+        put_lease(to, ip);
+    }
+    if let ControllerWish::Of(controller) = wish.controller
+        && !ports.lists(controller, wish.name)
+    {
+        entry.controller = ControllerWish::Of(controller);
+    }
+    set_block(&mut entry);
+    ports.put(&mut entry);
+    entry
+}
+
+/// What changes on a link that is there.
+pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Side) -> Interface {
+    let mut entry = Interface { kind: Some(wish.kind.clone()), ..Interface::new(wish.name) };
+    let pick = |wanted: bool, is: bool| if side == Side::After { wanted } else { is };
+    entry.state = wish.up.filter(|up| *up != now.up).map(|up| state(pick(up, now.up)));
+    let unmet = own(&wish.attrs.unmet_by(&now.attrs));
+    entry.attrs = match side {
+        Side::After => unmet,
+        Side::Before => unmet.iter().filter_map(|(attr, _)| Some((attr, before(now, attr)?))).collect(),
+    };
+    description(&mut entry, wish, now, side);
+    let has = |presence: Presence| presence == Presence::Present;
+    let presence = |there: bool| if there { Presence::Present } else { Presence::Absent };
+    for (name, wanted) in &wish.alt_names {
+        let is = now.alt_names.contains(name);
+        if has(*wanted) != is {
+            entry.alt_names.insert(name.clone(), presence(pick(has(*wanted), is)));
+        }
+    }
+    for (name, on) in &wish.features {
+        let is = now.features.get(name).copied();
+        if is != Some(*on) {
+            entry.features.insert(name.clone(), pick(*on, is.unwrap_or(!on)));
+        }
+    }
+    entry.fdb = pairs(&wish.fdb, &now.fdb, side).map(|(key, entry)| FdbItem { key, entry }).collect();
+    entry.mirrors =
+        pairs(&wish.mirrors, &now.mirrors, side).map(|(key, m)| MirrorItem { key, mirror: m.map(parts) }).collect();
+    if let Some(vlans) = wish.vlans.as_ref().filter(|v| wish.kind.is_controller() && **v != now.vlans) {
+        entry.vlans = Some(vlan_entries(if side == Side::After { vlans } else { &now.vlans }));
+    }
+    for family in [Family::Ipv4, Family::Ipv6] {
+        ip(&mut entry, family, wish, now, observed, side);
+    }
+    set_block(&mut entry);
+    entry
+}
+
+fn state(up: bool) -> State {
+    if up { State::Up } else { State::Down }
+}
+
+fn parts(mirror: Mirror) -> (netloom_model::FlowMatch, netloom_model::MirrorAction, netloom_types::IfName) {
+    (mirror.matches, mirror.action, mirror.to)
+}
+
+/// The properties of the link's own entry; those of its port role stand with its controller, and
+/// `ipv6.enabled` says whether IPv6 is off.
+fn own(attrs: &Attrs) -> Attrs {
+    let elsewhere =
+        |attr: Attr| matches!(attr.section(), Section::BridgePort | Section::BondPort) || attr == Attr::Ipv6Disabled;
+    attrs.iter().filter(|(attr, _)| !elsewhere(*attr)).map(|(attr, value)| (attr, value.clone())).collect()
+}
+
+pub(super) fn before(now: &Link, attr: Attr) -> Option<Value> {
+    now.attrs.get(attr).or_else(|| attr.accepts(&Value::Unset).then_some(Value::Unset))
+}
+
+/// Entries of a keyed list that change, with the value of one side.
+pub(super) fn pairs<'a, K: Ord + Copy + 'a, V: Copy + PartialEq + 'a>(
+    wanted: &'a BTreeMap<K, Option<V>>,
+    now: &'a BTreeMap<K, V>,
+    side: Side,
+) -> impl Iterator<Item = (K, Option<V>)> + 'a {
+    wanted.iter().filter(|(key, value)| now.get(key) != value.as_ref()).map(move |(key, value)| match side {
+        Side::After => (*key, *value),
+        Side::Before => (*key, now.get(key).copied()),
+    })
+}
+
+fn description(entry: &mut Interface, wish: &LinkWish, now: &Link, side: Side) {
+    let is = now.alias.as_ref().and_then(|alias| alias.description()).unwrap_or_default();
+    let Some(wanted) = wish.description.as_deref().filter(|wanted| *wanted != is) else { return };
+    entry.description = Some(if side == Side::After { wanted } else { is }.to_owned());
+}
+
+fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, observed: &Observed, side: Side) {
+    let wanted = wish.ip(family);
+    let is: Vec<Address> = now.addresses_of(family).copied().collect();
+    let to = entry.ip_mut(family);
+    let disabled = family == Family::Ipv6 && now.attrs.bool(Attr::Ipv6Disabled) == Some(true);
+    if let Some(enabled) = wanted.enabled {
+        let routed = || observed.routes.values().any(|r| r.family() == family && r.uses(now.name));
+        let changes = match (enabled, family) {
+            (false, _) => !is.is_empty() || (family == Family::Ipv6 && !disabled) || routed(),
+            (true, Family::Ipv6) => disabled,
+            (true, Family::Ipv4) => false,
+        };
+        if changes {
+            to.enabled = Some(if side == Side::After { enabled } else { !disabled });
+        }
+        if changes && !enabled && side == Side::Before && !is.is_empty() {
+            to.addresses = Some(is.iter().map(item).collect());
+        }
+    }
+    let list: Option<Vec<Address>> = wanted.addresses.as_ref().map(|list| list.iter().map(|a| a.address).collect());
+    if let Some(list) = list.filter(|list| !fulfilled(list, &is, wanted.keep_extra)) {
+        let shown = if side == Side::After { &list } else { &is };
+        to.addresses = Some(shown.iter().map(item).collect());
+        // An address list switches the family on, so the block is complete without saying so.
+        if side == Side::After {
+            to.prefix_route_metric = metric(wanted);
+            to.allow_extra_address = wanted.keep_extra.then_some(true);
+        }
+    }
+    let neighbours: Vec<_> = now.neighbours.iter().filter(|n| Family::of(n.ip) == family).copied().collect();
+    if let Some(set) = &wanted.neighbours {
+        let list: Vec<_> = set.iter().copied().collect();
+        if list != neighbours {
+            to.neighbors = Some(if side == Side::After { list } else { neighbours });
+        }
+    }
+    match side {
+        Side::After => put_lease(to, wanted),
+        Side::Before if wanted.dhcp.as_ref().is_some_and(|dhcp| dhcp.enabled) => to.dhcp = Some(false),
+        Side::Before => {}
+    }
+}
+
+/// Whether the addresses are there, in the order that the kernel keeps.
+fn fulfilled(wanted: &[Address], is: &[Address], keep_extra: bool) -> bool {
+    let same_time = |wanted: Lifetime, is: Lifetime| match (wanted, is) {
+        // A life time that runs down is still the one that was asked for.
+        (Lifetime::Seconds(most), Lifetime::Seconds(left)) => left <= most,
+        (wanted, is) => wanted == is,
+    };
+    let same = |a: &Address, b: &Address| {
+        a.key() == b.key()
+            && same_time(a.valid, b.valid)
+            && same_time(a.preferred, b.preferred)
+            && a.route_metric == b.route_metric
+    };
+    let there = wanted.iter().all(|a| is.iter().any(|b| same(a, b)));
+    let row = |list: &[Address], like: &Address| -> Vec<_> {
+        let in_row = |a: &&Address| match (a.ip, like.ip) {
+            (std::net::IpAddr::V4(_), std::net::IpAddr::V4(_)) => a.prefix() == like.prefix(),
+            _ => true,
+        };
+        list.iter().filter(in_row).map(Address::key).filter(|key| wanted.iter().any(|a| a.key() == *key)).collect()
+    };
+    let ordered = wanted.iter().all(|a| row(wanted, a) == row(is, a));
+    there && ordered && (keep_extra || wanted.len() == is.len())
+}
+
+fn item(address: &Address) -> AddressItem {
+    let said = |time: Lifetime| (time != Lifetime::Forever).then_some(time);
+    let mut item = AddressItem::new(address.ip, address.prefix_len);
+    item.valid = said(address.valid);
+    item.preferred = said(address.preferred);
+    item
+}
+
+fn metric(ip: &IpWish) -> Option<u32> {
+    ip.addresses.iter().flatten().map(|a| a.address.route_metric).find(|metric| *metric != 0)
+}
+
+fn put_lease(to: &mut Ip, ip: &IpWish) {
+    let Some(dhcp) = ip.dhcp.as_ref().filter(|dhcp| dhcp.enabled) else { return };
+    to.dhcp = Some(true);
+    to.lease = Lease {
+        auto_dns: dhcp.auto_dns,
+        auto_gateway: dhcp.auto_gateway,
+        auto_routes: dhcp.auto_routes,
+        route_table: dhcp.route_table,
+        route_metric: dhcp.route_metric,
+        client_id: dhcp.client_id.clone(),
+        duid: dhcp.duid.clone(),
+        send_hostname: dhcp.send_hostname,
+        custom_hostname: dhcp.custom_hostname.clone(),
+    };
+}
+
+/// Names the kind's block when something stands in it.
+pub(super) fn set_block(entry: &mut Interface) {
+    let Some(block) = entry.kind.as_ref().and_then(table::block_of) else { return };
+    let inside = |attr: Attr| {
+        table::of_block(block).contains(&attr)
+            || matches!(attr.section(), Section::BridgeOptions | Section::BridgeStp | Section::BondOptions)
+    };
+    let says = entry.ports.is_some() || entry.vlans.is_some() || entry.attrs.iter().any(|(attr, _)| inside(attr));
+    entry.block = says.then_some(block);
+}

@@ -1,0 +1,117 @@
+//! Documents about a change: what would change, and what undoes it.
+//!
+//! Both come from the resolved wish, so what a document implies (ports that leave, children that go)
+//! is in them too. A list that changes is given in full; what does not change is left out.
+
+mod link;
+mod ports;
+mod routes;
+mod rules;
+
+use netloom_model::{HostState, LinkWish, Observed, Presence};
+
+use self::ports::Ports;
+use crate::{
+    document::{Dns, Document, Hostname, Interface, State},
+    errors::DocumentError,
+    resolve::ResolveOptions,
+    show::View,
+};
+
+/// Which end of a change a document describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The values that are wanted.
+    After,
+    /// The values that are there before.
+    Before,
+}
+
+/// The parts of `desired` that the host does not fulfil.
+pub fn diff(desired: &Document, observed: &Observed, options: &ResolveOptions) -> Result<Document, DocumentError> {
+    let state = desired.resolve(observed, options)?.state;
+    Ok(describe(desired, &state, observed, Side::After))
+}
+
+/// The document that undoes `desired` on a host that was like `before`.
+pub fn revert(desired: &Document, before: &Observed, options: &ResolveOptions) -> Result<Document, DocumentError> {
+    let state = desired.resolve(before, options)?.state;
+    Ok(describe(desired, &state, before, Side::Before))
+}
+
+fn describe(desired: &Document, state: &HostState, observed: &Observed, side: Side) -> Document {
+    let view = View::new(observed);
+    let ports = Ports::of(state, observed, side);
+    let mut wishes: Vec<&LinkWish> = state.links.values().collect();
+    wishes.sort_by_key(|wish| (wish.origin.line, wish.name));
+    let mut document = Document { places: desired.places.clone(), ..Document::default() };
+    document.places.tree = None;
+    for wish in wishes {
+        document.interfaces.extend(entries(&view, wish, &ports, side));
+    }
+    // Ports come and go without a word about their controller.
+    for name in ports.changed() {
+        if !state.links.contains_key(&name)
+            && let Some(link) = observed.links.get(&name)
+        {
+            let mut entry = Interface { kind: Some(link.kind.clone()), ..Interface::new(name) };
+            ports.put(&mut entry);
+            document.interfaces.push(entry);
+        }
+    }
+    document.routes = routes::entries(state, observed, side);
+    document.rules = rules::entries(state, observed, side);
+    files(&mut document, state, observed, side);
+    document
+}
+
+fn entries(view: &View<'_>, wish: &LinkWish, ports: &Ports<'_>, side: Side) -> Vec<Interface> {
+    let now = view.observed.links.get(&wish.name);
+    let gone = |kind: &netloom_model::LinkKind| Interface {
+        kind: Some(kind.clone()),
+        state: Some(State::Absent),
+        ..Interface::new(wish.name)
+    };
+    match (side, wish.presence, now) {
+        (_, Presence::Absent, None) => Vec::new(),
+        (Side::After, Presence::Absent, Some(link)) => vec![gone(&link.kind)],
+        (Side::Before, Presence::Absent, Some(link)) => vec![view.interface(link).without_facts()],
+        (Side::Before, Presence::Present, None) => vec![gone(&wish.kind)],
+        (Side::After, Presence::Present, None) => vec![link::wanted(wish, ports)],
+        (side, Presence::Present, Some(link)) if link.kind != wish.kind => match side {
+            Side::After => vec![gone(&link.kind), link::wanted(wish, ports)],
+            Side::Before => vec![gone(&wish.kind), view.interface(link).without_facts()],
+        },
+        (side, Presence::Present, Some(link)) => {
+            let mut entry = link::changed(wish, link, view.observed, side);
+            ports.put(&mut entry);
+            if entry.says_nothing() { Vec::new() } else { vec![entry] }
+        }
+    }
+}
+
+fn files(document: &mut Document, state: &HostState, observed: &Observed, side: Side) {
+    if let Some((wanted, _)) = state.resolver.as_ref().filter(|(wanted, _)| *wanted != observed.resolver) {
+        let resolver = match side {
+            Side::After => wanted,
+            Side::Before => &observed.resolver,
+        };
+        document.dns = Some(Dns {
+            server: resolver.servers.clone(),
+            search: resolver.search.clone(),
+            options: resolver.options.clone(),
+        });
+    }
+    let pick = |wanted: &Option<String>, now: &String| {
+        let wanted = wanted.as_ref().filter(|wanted| *wanted != now)?;
+        match side {
+            Side::After => Some(wanted.clone()),
+            Side::Before => Some(now.clone()),
+        }
+    };
+    document.hostname = Hostname {
+        // A running host name cannot be taken away, only changed.
+        running: pick(&state.hostname.running, &observed.hostname_running).filter(|name| !name.is_empty()),
+        config: pick(&state.hostname.config, &observed.hostname_config),
+    };
+}
