@@ -179,3 +179,153 @@ fn ipv6_scope(ip: IpAddr) -> u8 {
 pub(crate) fn carries_ipv6(link: &Link) -> bool {
     link.attrs.bool(Attr::Ipv6Disabled) != Some(true) && mtu_of(link) >= IPV6_MIN || link.kind == LinkKind::Loopback
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Step, Value};
+    use netloom_types::Protocol;
+
+    use super::*;
+    use crate::testing::{
+        a, add, addresses, all, del, in_table, join, n, no, route, routes, set, touched, up_dummies, vrf, yes,
+    };
+
+    #[test]
+    fn the_list_is_in_the_kernels_order() {
+        let mut sim = up_dummies(["d0"]);
+        for address in
+            ["10.0.0.1/24", "10.0.0.2/24", "fd00::1/64", "10.0.1.1/24", "fe80::5/64", "10.0.0.3/24", "fd00::2/64"]
+        {
+            yes(&mut sim, &add("d0", address));
+        }
+        let expected =
+            ["10.0.0.1/24", "10.0.1.1/24", "10.0.0.2/24", "10.0.0.3/24", "fd00::2/64", "fd00::1/64", "fe80::5/64"];
+        assert_eq!(addresses(&sim, "d0"), expected);
+    }
+
+    #[test]
+    fn adding_again_replaces_life_times() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")]);
+        let mut short = a("10.0.0.1/24");
+        short.valid = Lifetime::Seconds(100);
+        short.preferred = Lifetime::Seconds(50);
+        short.protocol = Protocol::UNSPEC;
+        let changed = yes(&mut sim, &Step::AddAddress { name: n("d0"), address: short });
+        assert_eq!(changed.links[&n("d0")].as_ref().unwrap().addresses[0], a("10.0.0.1/24"));
+        assert_eq!(sim.link(n("d0")).unwrap().addresses[0], short);
+        yes(&mut sim, &add("d0", "fd00::1/80"));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24", "fd00::1/64"]);
+        yes(&mut sim, &add("d0", "10.0.0.1/25"));
+        assert_eq!(addresses(&sim, "d0").len(), 3);
+        short.valid = Lifetime::Seconds(0);
+        assert_eq!(no(&mut sim, &Step::AddAddress { name: n("d0"), address: short }), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &add("d0", "ff02::1/64")), StepError::EADDRNOTAVAIL);
+    }
+
+    #[test]
+    fn a_primary_address_takes_its_secondary_ones_along() {
+        let mut sim = up_dummies(["d0"]);
+        all(
+            &mut sim,
+            [add("d0", "10.0.0.1/24"), add("d0", "10.0.0.2/24"), add("d0", "10.0.0.4/25"), add("d0", "10.0.1.1/24")],
+        );
+        yes(&mut sim, &del("d0", "10.0.0.2/24"));
+        all(&mut sim, [add("d0", "10.0.0.2/24"), add("d0", "10.0.0.3/24"), del("d0", "10.0.0.1/24")]);
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.4/25", "10.0.1.1/24"]);
+        assert_eq!(no(&mut sim, &del("d0", "10.0.0.1/24")), StepError::EADDRNOTAVAIL);
+        assert_eq!(no(&mut sim, &del("d0", "fd00::1/64")), StepError::EADDRNOTAVAIL);
+    }
+
+    #[test]
+    fn a_secondary_address_can_be_promoted() {
+        let mut sim = up_dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Ipv4PromoteSecondaries, Value::Bool(true)));
+        all(
+            &mut sim,
+            [add("d0", "10.0.0.1/24"), add("d0", "10.0.0.2/24"), add("d0", "10.0.0.3/24"), add("d0", "10.0.1.1/24")],
+        );
+        yes(&mut sim, &del("d0", "10.0.0.1/24"));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.1.1/24", "10.0.0.2/24", "10.0.0.3/24"]);
+        yes(&mut sim, &add("d0", "10.0.0.1/24"));
+        assert_eq!(addresses(&sim, "d0")[3], "10.0.0.1/24");
+    }
+
+    fn sourced(to: &str, via: &str, source: &str) -> netloom_model::Route {
+        let mut route = route(to, [via]);
+        route.source = Some(source.parse().unwrap());
+        route
+    }
+
+    #[test]
+    fn ipv4_routes_go_with_their_source_and_not_with_their_router() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d0", "10.0.1.1/24"), add("d1", "10.0.2.1/24")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(sourced("10.5.0.0/16", "10.0.0.9%", "10.0.1.1")),
+                Step::AddRoute(route("10.6.0.0/16", ["10.0.1.9%"])),
+                Step::AddRoute(sourced("10.7.0.0/16", "10.0.2.9%", "10.0.1.1")),
+                Step::AddRoute(in_table(99, sourced("10.8.0.0/16", "10.0.2.9%", "10.0.1.1"))),
+            ],
+        );
+        let changed = yes(&mut sim, &del("d0", "10.0.1.1/24"));
+        assert_eq!((touched(&changed), changed.routes.len()), (vec!["d0"], 2));
+        assert_eq!(routes(&sim), ["10.8.0.0/16 via 10.0.2.9 dev d1 table 99", "10.6.0.0/16 via 10.0.1.9 dev d0"]);
+    }
+
+    #[test]
+    fn an_address_on_two_links_is_still_a_source() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d0", "10.0.1.1/24"), add("d1", "10.0.1.1/32")]);
+        yes(&mut sim, &Step::AddRoute(sourced("10.5.0.0/16", "10.0.0.9%", "10.0.1.1")));
+        yes(&mut sim, &del("d0", "10.0.1.1/24"));
+        assert_eq!(routes(&sim).len(), 1);
+    }
+
+    #[test]
+    fn the_last_ipv4_address_takes_ipv4_along() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d1", "10.0.1.1/24"), add("d0", "fd00::1/64")]);
+        let neighbour = netloom_model::Neighbour { ip: "10.0.0.7".parse().unwrap(), mac: crate::testing::mac(7) };
+        all(
+            &mut sim,
+            [
+                Step::AddNeighbour { name: n("d0"), neighbour },
+                Step::AddRoute(route("10.5.0.0/16", ["%d0"])),
+                Step::AddRoute(route("fd05::/64", ["%d0"])),
+                Step::AddRoute(route("10.6.0.0/16", ["10.0.0.9%", "10.0.1.9%"])),
+            ],
+        );
+        let changed = yes(&mut sim, &del("d0", "10.0.0.1/24"));
+        assert_eq!(changed.routes.len(), 1);
+        assert!(sim.link(n("d0")).unwrap().neighbours.is_empty());
+        assert_eq!(routes(&sim).len(), 2);
+    }
+
+    #[test]
+    fn ipv6_routes_only_lose_their_source() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "fd00::1/64"), add("d1", "fd01::1/64")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(sourced("fd05::/64", "fd00::9%", "fd00::1")),
+                Step::AddRoute(sourced("fd06::/64", "fd01::9%", "fd00::1")),
+            ],
+        );
+        let changed = yes(&mut sim, &del("d0", "fd00::1/64"));
+        assert_eq!(changed.routes.len(), 2);
+        assert!(sim.observed().routes.values().all(|route| route.source.is_none()));
+    }
+
+    #[test]
+    fn an_address_in_a_vrf_is_a_source_for_its_table() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [vrf("red", 10), join("d0", "red"), add("d0", "10.0.0.1/24"), add("d1", "10.1.0.1/24")]);
+        assert_eq!(no(&mut sim, &Step::AddRoute(sourced("10.8.0.0/16", "10.1.0.9%", "10.0.0.1"))), StepError::EINVAL);
+        yes(&mut sim, &Step::AddRoute(in_table(10, sourced("10.8.0.0/16", "10.0.0.9%", "10.0.0.1"))));
+        yes(&mut sim, &Step::AddRoute(in_table(10, sourced("10.9.0.0/16", "10.0.0.9%", "10.1.0.1"))));
+    }
+}

@@ -142,3 +142,95 @@ fn is_kept(address: &Address) -> bool {
 fn link_has_ipv6_neighbours(link: Option<&Link>) -> bool {
     link.is_some_and(|link| link.neighbours.iter().any(|neighbour| neighbour.ip.is_ipv6()))
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Step, Value};
+
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, attrs, create, down, dummies, n, no, on_base, route, routes, set, touched, up, up_dummies,
+        vlan, yes,
+    };
+
+    #[test]
+    fn vlans_follow_their_base_unless_bound_loosely() {
+        let mut sim = dummies(["d0"]);
+        let loose = attrs([
+            (Attr::Base, Value::Link(n("d0"))),
+            (Attr::VlanId, Value::Int(6)),
+            (Attr::VlanLooseBinding, Value::Bool(true)),
+        ]);
+        all(&mut sim, [vlan("d0", 5), vlan("d0.5", 7), create("d0.6", LinkKind::Vlan, loose)]);
+        yes(&mut sim, &on_base("m0", LinkKind::MacVlan, "d0"));
+        assert_eq!(no(&mut sim, &up("d0.5")), StepError::ENETDOWN);
+        all(&mut sim, [up("d0.6"), down("d0.6"), up("m0")]);
+        assert_eq!(touched(&yes(&mut sim, &up("d0"))), ["d0", "d0.5", "d0.5.7"]);
+        yes(&mut sim, &up("d0.6"));
+        assert_eq!(touched(&yes(&mut sim, &down("d0"))), ["d0", "d0.5", "d0.5.7"]);
+        assert!(sim.is_up(n("d0.6")) && sim.is_up(n("m0")));
+    }
+
+    #[test]
+    fn a_base_that_comes_up_raises_vlans_that_were_down() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [vlan("d0", 5), down("d0"), up("d0")]);
+        assert!(sim.is_up(n("d0.5")));
+    }
+
+    #[test]
+    fn a_link_that_goes_down_loses_routes_and_ipv6_addresses() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64"), add("d1", "10.0.1.1/24")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("10.5.0.0/16", ["10.0.0.2%"])),
+                Step::AddRoute(route("10.6.0.0/16", ["10.0.0.2%", "10.0.1.2%"])),
+                Step::AddRoute(route("fd05::/64", ["fd00::2%"])),
+                Step::AddRoute(route("fd06::/64", ["%d0"])),
+                Step::AddRoute(route("10.66.0.0/16", [])),
+                Step::AddRoute(route("fd66::/64", [])),
+            ],
+        );
+        let changed = yes(&mut sim, &down("d0"));
+        assert_eq!((changed.links.len(), changed.routes.len()), (1, 3));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
+        let multipath = "10.6.0.0/16 via 10.0.0.2 dev d0 weight 1 via 10.0.1.2 dev d1 weight 1";
+        assert_eq!(routes(&sim), [multipath, "blackhole 10.66.0.0/16", "blackhole fd66::/64"]);
+        yes(&mut sim, &down("d1"));
+        assert_eq!(routes(&sim), ["blackhole 10.66.0.0/16", "blackhole fd66::/64"]);
+    }
+
+    #[test]
+    fn ipv6_addresses_can_be_kept() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Ipv6KeepAddrOnDown, Value::Bool(true)));
+        let mut short = crate::testing::a("fd00::2/64");
+        short.valid = Lifetime::Seconds(1000);
+        short.preferred = Lifetime::Seconds(1000);
+        let short = Step::AddAddress { name: n("d0"), address: short };
+        all(&mut sim, [up("d0"), add("d0", "fd00::1/64"), short, down("d0")]);
+        assert_eq!(addresses(&sim, "d0"), ["fd00::1/64"]);
+    }
+
+    #[test]
+    fn loopback_gets_its_addresses_when_it_comes_up() {
+        let mut sim = SimHost::new();
+        all(&mut sim, [add("lo", "10.0.0.1/32"), add("lo", "fd00::1/128"), up("lo")]);
+        assert_eq!(addresses(&sim, "lo"), ["127.0.0.1/8", "10.0.0.1/32", "fd00::1/128", "::1/128"]);
+        yes(&mut sim, &down("lo"));
+        assert_eq!(addresses(&sim, "lo"), ["127.0.0.1/8", "10.0.0.1/32"]);
+        yes(&mut sim, &up("lo"));
+        assert_eq!(addresses(&sim, "lo"), ["127.0.0.1/8", "10.0.0.1/32", "::1/128"]);
+    }
+
+    #[test]
+    fn ipv6_routes_that_drop_packets_go_with_loopback() {
+        let mut sim = SimHost::new();
+        all(&mut sim, [up("lo"), Step::AddRoute(route("fd66::/64", [])), Step::AddRoute(route("10.66.0.0/16", []))]);
+        let changed = yes(&mut sim, &down("lo"));
+        assert_eq!(changed.routes.len(), 1);
+        assert_eq!(routes(&sim), ["blackhole 10.66.0.0/16"]);
+    }
+}

@@ -9,7 +9,6 @@ use netloom_types::IfName;
 use crate::{
     SimHost, bond,
     errno::{Done, EACCES, refuse, refuse_if, refuse_plainly},
-    unique::Unique,
 };
 
 const PASSTHRU: u64 = 8;
@@ -159,9 +158,7 @@ impl SimHost {
         }
         let mut after = link.clone();
         attrs.iter().for_each(|(attr, value)| after.attrs.set(attr, value.clone()));
-        let taken = Unique::of(&after)
-            .and_then(|unique| self.index.unique.get(&unique))
-            .is_some_and(|holder| *holder != link.name);
+        let taken = self.index.is_taken(&after);
         if let Some(base) = attrs.link(Attr::Base) {
             self.link(base)?;
         }
@@ -170,11 +167,8 @@ impl SimHost {
 
     /// Other ends of a tunnel may mean another MTU.
     fn rebind(&mut self, name: IfName, attrs: &Attrs) {
-        let Some(link) = self.find(name) else { return };
-        if let Some(unique) = Unique::of(link) {
-            self.index.unique.insert(unique, name);
-        }
-        let Some(link) = self.find(name) else { return };
+        let Some(link) = self.now.host.links.get(&name) else { return };
+        self.index.add_unique(link);
         let is_tunnel = matches!(
             link.kind,
             LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap
@@ -196,4 +190,85 @@ fn shapes_tunnel(attr: Attr) -> bool {
             | Attr::Base
             | Attr::TunnelFlags
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, attrs, create, dummies, join, n, no, on_base, route, routes, set, up, vlan, vrf, yes,
+    };
+
+    #[test]
+    fn what_the_kernel_cannot_change_is_refused_or_ignored() {
+        let mut sim = dummies(["d0"]);
+        let vxlan = attrs([(Attr::VxlanId, Value::Int(7))]);
+        all(&mut sim, [vlan("d0", 5), vrf("red", 10), create("vx0", LinkKind::Vxlan, vxlan)]);
+        let changed = yes(&mut sim, &set("d0.5", Attr::VlanId, Value::Int(6)));
+        assert!(changed.links.is_empty());
+        assert_eq!(no(&mut sim, &set("red", Attr::VrfTable, Value::Int(11))), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &set("vx0", Attr::VxlanId, Value::Int(8))), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &set("vx0", Attr::VxlanPort, Value::Int(8472))), StepError::EOPNOTSUPP);
+        yes(&mut sim, &set("vx0", Attr::VxlanLearning, Value::Bool(false)));
+        assert_eq!(no(&mut sim, &set("d0", Attr::VlanId, Value::Int(8))), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &set("nope", Attr::Mtu, Value::Int(1500))), StepError::ENODEV);
+    }
+
+    #[test]
+    fn a_macvlan_neither_enters_nor_leaves_passthru() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &on_base("m0", LinkKind::MacVlan, "d0"));
+        yes(&mut sim, &set("m0", Attr::MacvlanMode, Value::Int(4)));
+        assert_eq!(no(&mut sim, &set("m0", Attr::MacvlanMode, Value::Int(PASSTHRU))), StepError::EINVAL);
+    }
+
+    #[test]
+    fn port_settings_need_a_controller_and_go_with_it() {
+        let mut sim = dummies(["d0"]);
+        let hairpin = set("d0", Attr::PortHairpin, Value::Bool(true));
+        assert_eq!(no(&mut sim, &hairpin), StepError::EOPNOTSUPP);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0"), hairpin]);
+        yes(&mut sim, &crate::testing::leave("d0"));
+        assert_eq!(sim.link(n("d0")).unwrap().attrs.bool(Attr::PortHairpin), Some(false));
+    }
+
+    #[test]
+    fn switching_ipv6_off_takes_it_all() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [up("d0"), add("d0", "fd00::1/64"), add("d0", "10.0.0.1/24")]);
+        all(
+            &mut sim,
+            [
+                netloom_model::Step::AddRoute(route("fd05::/64", ["fd00::2%"])),
+                netloom_model::Step::AddRoute(route("fd06::/64", ["%d0"])),
+            ],
+        );
+        yes(&mut sim, &set("d0", Attr::Ipv6Disabled, Value::Bool(true)));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
+        assert!(routes(&sim).is_empty());
+        assert_eq!(no(&mut sim, &add("d0", "fd00::1/64")), EACCES);
+        assert_eq!(no(&mut sim, &netloom_model::Step::AddRoute(route("fd06::/64", ["%d0"]))), EACCES);
+    }
+
+    #[test]
+    fn loopback_gets_its_ipv6_address_back() {
+        let mut sim = SimHost::new();
+        all(&mut sim, [up("lo"), set("lo", Attr::Ipv6Disabled, Value::Bool(true))]);
+        assert_eq!(addresses(&sim, "lo"), ["127.0.0.1/8"]);
+        yes(&mut sim, &set("lo", Attr::Ipv6Disabled, Value::Bool(false)));
+        assert_eq!(addresses(&sim, "lo"), ["127.0.0.1/8", "::1/128"]);
+    }
+
+    #[test]
+    fn a_tunnel_with_other_ends_is_another_tunnel() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Mtu, Value::Int(9000)));
+        let to = |last| (Attr::TunnelRemote, Value::Ip(std::net::Ipv4Addr::new(10, 0, 0, last).into()));
+        let gre = |name: &str, last| create(name, LinkKind::Gre, attrs([to(last)]));
+        all(&mut sim, [gre("g0", 1), gre("g1", 2)]);
+        assert_eq!(no(&mut sim, &set("g1", to(1).0, to(1).1)), StepError::EEXIST);
+        all(&mut sim, [set("g0", to(3).0, to(3).1), set("g1", to(1).0, to(1).1)]);
+        yes(&mut sim, &set("g1", Attr::Base, Value::Link(n("d0"))));
+        assert_eq!(sim.link(n("g1")).unwrap().attrs.int(Attr::Mtu), Some(8976));
+    }
 }

@@ -166,3 +166,77 @@ impl SimHost {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{all, attrs, create, dummies, join, n, no, set, up, yes};
+
+    fn changed<const N: usize>(now: &Attrs, said: [(Attr, Value); N]) -> Result<Attrs, i32> {
+        change(now, &attrs(said), false, false).map_err(|error| error.errno)
+    }
+
+    #[test]
+    fn modes_that_need_a_carrier_check_get_one() {
+        let attrs = changed(&Attrs::new(), [(Attr::BondMode, Value::Int(LACP))]).unwrap();
+        assert_eq!(attrs.int(Attr::BondMiimon), Some(DEFAULT_MIIMON));
+        let attrs = changed(&Attrs::new(), [(Attr::BondMode, Value::Int(ACTIVE_BACKUP))]).unwrap();
+        assert_eq!(attrs.int(Attr::BondMiimon), Some(0));
+    }
+
+    #[test]
+    fn one_monitor_switches_the_other_off() {
+        let both = [(Attr::BondMiimon, Value::Int(100)), (Attr::BondArpInterval, Value::Int(100))];
+        assert_eq!(changed(&Attrs::new(), both), Err(StepError::EINVAL));
+        let mii = changed(&Attrs::new(), [(Attr::BondMiimon, Value::Int(100))]).unwrap();
+        let arp = [(Attr::BondArpInterval, Value::Int(50)), (Attr::BondArpValidate, Value::Int(3))];
+        let arp = changed(&mii, arp).unwrap();
+        assert_eq!((arp.int(Attr::BondMiimon), arp.int(Attr::BondArpInterval)), (Some(0), Some(50)));
+        let mii = changed(&arp, [(Attr::BondMiimon, Value::Int(100))]).unwrap();
+        assert_eq!((mii.int(Attr::BondArpInterval), mii.int(Attr::BondArpValidate)), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn delays_are_numbers_of_checks() {
+        assert_eq!(changed(&Attrs::new(), [(Attr::BondUpdelay, Value::Int(200))]), Err(StepError::EPERM));
+        let said = [(Attr::BondMiimon, Value::Int(100)), (Attr::BondUpdelay, Value::Int(250))];
+        let attrs = changed(&Attrs::new(), said).unwrap();
+        assert_eq!(attrs.int(Attr::BondUpdelay), Some(200));
+        let attrs = changed(&attrs, [(Attr::BondMiimon, Value::Int(50))]).unwrap();
+        assert_eq!(attrs.int(Attr::BondUpdelay), Some(100));
+    }
+
+    #[test]
+    fn options_have_their_modes() {
+        let rr = Attrs::new();
+        for attr in [Attr::BondLacpRate, Attr::BondTlbDynamicLb, Attr::BondPrimary, Attr::BondAdActorSysPrio] {
+            assert_eq!(check(attr, &rr, false, false).map_err(|error| error.errno), Err(EACCES), "{attr:?}");
+        }
+        let lacp = changed(&rr, [(Attr::BondMode, Value::Int(LACP))]).unwrap();
+        assert_eq!(changed(&lacp, [(Attr::BondArpInterval, Value::Int(100))]), Err(EACCES));
+        assert_eq!(changed(&lacp, [(Attr::BondPacketsPerSlave, Value::Int(2))]), Err(EACCES));
+        assert_eq!(changed(&lacp, [(Attr::BondUseCarrier, Value::Bool(false))]), Err(StepError::EINVAL));
+    }
+
+    #[test]
+    fn the_mode_needs_a_bond_that_is_down_and_empty() {
+        let mut sim = dummies(["d0"]);
+        let mode = |mode| set("b0", Attr::BondMode, Value::Int(mode));
+        all(&mut sim, [create("b0", LinkKind::Bond, Attrs::new()), mode(ACTIVE_BACKUP), up("b0")]);
+        assert_eq!(no(&mut sim, &mode(LACP)), StepError::EBUSY);
+        yes(&mut sim, &join("d0", "b0"));
+        assert_eq!(no(&mut sim, &mode(LACP)), ENOTEMPTY);
+    }
+
+    #[test]
+    fn a_primary_port_counts_once_it_is_a_port() {
+        let mut sim = dummies(["d0"]);
+        let mode = attrs([(Attr::BondMode, Value::Int(ACTIVE_BACKUP))]);
+        all(&mut sim, [create("b0", LinkKind::Bond, mode), set("b0", Attr::BondPrimary, Value::Link(n("d0")))]);
+        assert_eq!(sim.link(n("b0")).unwrap().attrs.link(Attr::BondPrimary), None);
+        yes(&mut sim, &join("d0", "b0"));
+        assert_eq!(sim.link(n("b0")).unwrap().attrs.link(Attr::BondPrimary), Some(n("d0")));
+        yes(&mut sim, &crate::testing::leave("d0"));
+        assert_eq!(sim.link(n("b0")).unwrap().attrs.link(Attr::BondPrimary), None);
+    }
+}

@@ -12,7 +12,6 @@ use crate::{
     errno::{Done, refuse, refuse_if, refuse_plainly},
     mac::generated_mac,
     mtu::check_range,
-    unique::Unique,
     vlan::default_membership,
 };
 
@@ -35,7 +34,9 @@ impl SimHost {
         link.attrs = self.initial_attrs(name, kind, attrs)?;
         self.check_base(&link)?;
         let range = mtu_range(kind, &link.attrs);
-        self.check_new_mtu(&mut link, range)?;
+        if !said_not(attrs, Attr::Mtu) {
+            self.check_new_mtu(&mut link, range)?;
+        }
         if let Some(controller) = controller {
             self.check_join(&link, up, controller)?;
         }
@@ -188,8 +189,7 @@ impl SimHost {
     }
 
     fn check_unique(&self, link: &Link) -> Done {
-        let Some(unique) = Unique::of(link) else { return Ok(()) };
-        if self.index.unique.get(&unique).is_none_or(|holder| *holder == link.name) {
+        if !self.index.is_taken(link) {
             return Ok(());
         }
         match link.kind {
@@ -243,4 +243,218 @@ fn said_not(attrs: &Attrs, attr: Attr) -> bool {
 
 fn attrs_without_bond(attrs: &Attrs) -> Attrs {
     attrs.iter().filter(|(attr, _)| !bond::is_option(*attr)).map(|(attr, value)| (attr, value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        addresses, all, attrs, create, delete, dummies, mac, n, no, on_base, set, touched, up, vlan, vrf, yes,
+    };
+
+    fn mtu(sim: &SimHost, name: &str) -> u64 {
+        mtu_of(sim.link(n(name)).unwrap())
+    }
+
+    #[test]
+    fn a_new_namespace_has_a_bare_loopback() {
+        let sim = SimHost::new();
+        let lo = sim.link(IfName::LO).unwrap();
+        assert!(!lo.up && lo.addresses.is_empty());
+        assert_eq!(mtu_of(lo), 65_536);
+    }
+
+    #[test]
+    fn names_are_unique_with_further_names() {
+        let mut sim = dummies(["d0"]);
+        assert_eq!(no(&mut sim, &create("d0", LinkKind::Dummy, Attrs::new())), StepError::EEXIST);
+        yes(&mut sim, &netloom_model::Step::AddAltName { name: n("d0"), alt_name: "foo".parse().unwrap() });
+        assert_eq!(no(&mut sim, &create("foo", LinkKind::Dummy, Attrs::new())), StepError::EEXIST);
+    }
+
+    #[test]
+    fn a_vlan_inherits_and_is_unique_on_its_base() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Mtu, Value::Int(9000)));
+        let changed = yes(&mut sim, &vlan("d0", 5));
+        assert_eq!(touched(&changed), ["d0.5"]);
+        assert_eq!(changed.links[&n("d0.5")], None);
+        let link = sim.link(n("d0.5")).unwrap();
+        assert_eq!(link.attrs.mac(Attr::Mac), Some(mac(1)));
+        assert_eq!(mtu_of(link), 9000);
+        let twin = attrs([(Attr::Base, Value::Link(n("d0"))), (Attr::VlanId, Value::Int(5))]);
+        assert_eq!(no(&mut sim, &create("twin", LinkKind::Vlan, twin.clone())), StepError::EEXIST);
+        let mut other_tag = twin;
+        other_tag.wish(Attr::VlanProtocol, Value::Int(0x88a8));
+        yes(&mut sim, &create("twin", LinkKind::Vlan, other_tag));
+    }
+
+    #[test]
+    fn a_vlan_above_its_base_is_refused_when_made() {
+        let mut sim = dummies(["d0"]);
+        let big =
+            attrs([(Attr::Base, Value::Link(n("d0"))), (Attr::VlanId, Value::Int(6)), (Attr::Mtu, Value::Int(2000))]);
+        assert_eq!(no(&mut sim, &create("d0.6", LinkKind::Vlan, big)), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &vlan("nope", 5)), StepError::ENODEV);
+        assert_eq!(no(&mut sim, &vlan("lo", 5)), StepError::EOPNOTSUPP);
+    }
+
+    #[test]
+    fn a_vlan_is_not_made_up_on_a_base_that_is_down() {
+        let mut sim = dummies(["d0"]);
+        let netloom_model::Step::CreateLink { name, kind, attrs, controller, .. } = vlan("d0", 5) else { panic!() };
+        let step = netloom_model::Step::CreateLink { name, kind, attrs, controller, up: true };
+        assert_eq!(no(&mut sim, &step), StepError::ENETDOWN);
+        all(&mut sim, [up("d0"), step]);
+        assert!(sim.is_up(name));
+    }
+
+    #[test]
+    fn kinds_start_with_the_kernels_mtus() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Mtu, Value::Int(9000)));
+        let base = (Attr::Base, Value::Link(n("d0")));
+        let vxlan = |id| (Attr::VxlanId, Value::Int(id));
+        let v4 = |attr, last: u8| (attr, Value::Ip(std::net::Ipv4Addr::new(10, 0, 0, last).into()));
+        let v6 = |attr, last: u16| (attr, Value::Ip(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).into()));
+        let ends4 = attrs([v4(Attr::TunnelLocal, 1), v4(Attr::TunnelRemote, 2)]);
+        let ends6 = attrs([v6(Attr::TunnelLocal, 1), v6(Attr::TunnelRemote, 2)]);
+        let with = |attrs: &Attrs, more: (Attr, Value)| {
+            let mut attrs = attrs.clone();
+            attrs.wish(more.0, more.1);
+            attrs
+        };
+        let cases = [
+            (LinkKind::Dummy, Attrs::new(), 1500),
+            (LinkKind::Bond, Attrs::new(), 1500),
+            (LinkKind::Bridge, Attrs::new(), 1500),
+            (LinkKind::Vrf, attrs([(Attr::VrfTable, Value::Int(10))]), 65_575),
+            (LinkKind::MacVlan, attrs([base.clone()]), 9000),
+            (LinkKind::Vxlan, attrs([vxlan(1)]), 1500),
+            (LinkKind::Vxlan, attrs([vxlan(2), base.clone()]), 8950),
+            (LinkKind::Vxlan, attrs([vxlan(3), base.clone(), v6(Attr::VxlanLocal, 1)]), 8930),
+            (LinkKind::Vxlan, attrs([vxlan(4), base.clone(), (Attr::Mtu, Value::Int(8990))]), 8950),
+            (LinkKind::IpTunnel, with(&ends4, (Attr::TunnelMode, Value::Int(1))), 1480),
+            (LinkKind::IpTunnel, with(&ends4, (Attr::TunnelMode, Value::Int(2))), 1480),
+            (LinkKind::IpTunnel, with(&ends6, (Attr::TunnelMode, Value::Int(3))), 1452),
+            (LinkKind::Gre, ends4.clone(), 1476),
+            (LinkKind::Gre, with(&ends4, base.clone()), 8976),
+            (LinkKind::Gretap, ends4.clone(), 1462),
+            (LinkKind::Ip6gre, ends6.clone(), 1448),
+            (LinkKind::Ip6gre, with(&ends6, base.clone()), 1448),
+            (LinkKind::Ip6gretap, ends6, 1434),
+        ];
+        for (at, (kind, attrs, expected)) in cases.into_iter().enumerate() {
+            let name = format!("x{at}");
+            yes(&mut sim, &create(&name, kind.clone(), attrs.clone()));
+            assert_eq!(mtu(&sim, &name), expected, "{kind} {attrs:?}");
+        }
+    }
+
+    #[test]
+    fn a_tunnel_takes_the_mtu_of_the_way_to_its_far_end() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &set("d0", Attr::Mtu, Value::Int(9000)));
+        all(&mut sim, [up("d0"), crate::testing::add("d0", "10.0.0.1/24")]);
+        let ends = attrs([(Attr::TunnelRemote, Value::Ip("10.0.0.9".parse().unwrap()))]);
+        yes(&mut sim, &create("g0", LinkKind::Gre, ends));
+        assert_eq!(mtu(&sim, "g0"), 8976);
+    }
+
+    #[test]
+    fn two_tunnels_never_have_the_same_ends() {
+        let mut sim = SimHost::new();
+        let ends = attrs([
+            (Attr::TunnelLocal, Value::Ip("10.0.0.1".parse().unwrap())),
+            (Attr::TunnelRemote, Value::Ip("10.0.0.2".parse().unwrap())),
+        ]);
+        yes(&mut sim, &create("g0", LinkKind::Gre, ends.clone()));
+        assert_eq!(no(&mut sim, &create("g1", LinkKind::Gre, ends.clone())), StepError::EEXIST);
+        let mut keyed = ends.clone();
+        keyed.wish(Attr::GreInputKey, Value::Int(5));
+        yes(&mut sim, &create("g1", LinkKind::Gre, keyed));
+        yes(&mut sim, &create("g2", LinkKind::Gretap, ends));
+        let vxlan = attrs([(Attr::VxlanId, Value::Int(7))]);
+        yes(&mut sim, &create("v0", LinkKind::Vxlan, vxlan.clone()));
+        assert_eq!(no(&mut sim, &create("v1", LinkKind::Vxlan, vxlan)), StepError::EEXIST);
+    }
+
+    #[test]
+    fn one_base_feeds_one_sort_of_link() {
+        let mut sim = dummies(["d0", "d1", "d2"]);
+        yes(&mut sim, &on_base("m0", LinkKind::MacVlan, "d0"));
+        assert_eq!(no(&mut sim, &on_base("i0", LinkKind::IpVlan, "d0")), StepError::EBUSY);
+        let passthru = |name: &str, base: &str| {
+            let mode = (Attr::MacvlanMode, Value::Int(PASSTHRU));
+            create(name, LinkKind::MacVlan, attrs([(Attr::Base, Value::Link(n(base))), mode]))
+        };
+        assert_eq!(no(&mut sim, &passthru("p0", "d0")), StepError::EINVAL);
+        yes(&mut sim, &passthru("p1", "d1"));
+        assert_eq!(sim.link(n("p1")).unwrap().attrs.mac(Attr::Mac), Some(mac(2)));
+        assert_eq!(no(&mut sim, &on_base("m1", LinkKind::MacVlan, "d1")), StepError::EINVAL);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), crate::testing::join("d2", "br0")]);
+        assert_eq!(no(&mut sim, &on_base("m2", LinkKind::MacVlan, "d2")), StepError::EBUSY);
+        yes(&mut sim, &on_base("m3", LinkKind::MacVlan, "m0"));
+        assert_eq!(sim.link(n("m3")).unwrap().base(), Some(n("d0")));
+    }
+
+    #[test]
+    fn ipvlans_of_one_base_share_their_mode() {
+        let mut sim = dummies(["d0"]);
+        let base = (Attr::Base, Value::Link(n("d0")));
+        let private = attrs([base, (Attr::IpvlanMode, Value::Int(0)), (Attr::IpvlanPrivate, Value::Bool(true))]);
+        yes(&mut sim, &create("i0", LinkKind::IpVlan, private));
+        let changed = yes(&mut sim, &on_base("i1", LinkKind::IpVlan, "d0"));
+        assert_eq!(touched(&changed), ["i0", "i1"]);
+        for name in ["i0", "i1"] {
+            let attrs = &sim.link(n(name)).unwrap().attrs;
+            assert_eq!((attrs.int(Attr::IpvlanMode), attrs.bool(Attr::IpvlanPrivate)), (Some(1), Some(true)));
+        }
+        yes(&mut sim, &set("i1", Attr::IpvlanMode, Value::Int(2)));
+        assert_eq!(sim.link(n("i0")).unwrap().attrs.int(Attr::IpvlanMode), Some(2));
+    }
+
+    #[test]
+    fn a_pair_comes_and_goes_together() {
+        let mut sim = dummies(["d0"]);
+        let pair =
+            |name: &str, peer: &str| create(name, LinkKind::Veth, attrs([(Attr::VethPeer, Value::Link(n(peer)))]));
+        assert_eq!(no(&mut sim, &pair("v0", "d0")), StepError::EEXIST);
+        assert_eq!(no(&mut sim, &pair("v0", "v0")), StepError::EEXIST);
+        let changed = yes(&mut sim, &pair("v0", "v1"));
+        assert_eq!(touched(&changed), ["v0", "v1"]);
+        assert_eq!(sim.link(n("v1")).unwrap().attrs.link(Attr::VethPeer), Some(n("v0")));
+        let changed = yes(&mut sim, &delete("v1"));
+        assert_eq!(touched(&changed), ["v0", "v1"]);
+        assert!(changed.links.values().all(Option::is_some));
+    }
+
+    #[test]
+    fn cards_are_neither_made_nor_deleted() {
+        let mut sim = SimHost::new();
+        sim.add_ethernet(n("eth0"), mac(9));
+        assert_eq!(no(&mut sim, &create("eth1", LinkKind::Ethernet, Attrs::new())), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &delete("eth0")), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &delete("lo")), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &delete("eth7")), StepError::ENODEV);
+    }
+
+    #[test]
+    fn a_link_can_be_made_as_a_port() {
+        let mut sim = SimHost::new();
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), create("b0", LinkKind::Bond, Attrs::new())]);
+        all(&mut sim, [vrf("red", 10)]);
+        let port = |name: &str, controller: &str, up| netloom_model::Step::CreateLink {
+            name: n(name),
+            kind: LinkKind::Dummy,
+            attrs: Attrs::new(),
+            controller: Some(n(controller)),
+            up,
+        };
+        all(&mut sim, [port("p0", "br0", true), port("p1", "red", true), port("p2", "b0", false)]);
+        assert!(sim.is_up(n("p0")) && sim.is_up(n("p1")) && sim.is_up(n("p2")));
+        assert_eq!(no(&mut sim, &port("p3", "b0", true)), StepError::EPERM);
+        assert_eq!(no(&mut sim, &port("p3", "p0", true)), StepError::EOPNOTSUPP);
+        assert_eq!(addresses(&sim, "p0"), [""; 0]);
+    }
 }

@@ -87,3 +87,65 @@ fn vlans_meant(link: &Link, key: FdbKey) -> Vec<Option<VlanId>> {
         None => [None].into_iter().chain(link.vlans.all().iter().map(Some)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attr, Attrs, Step, Value};
+
+    use super::*;
+    use crate::testing::{all, attrs, create, dummies, join, leave, mac, n, no, touched, yes};
+
+    const STATIC: FdbEntry = FdbEntry { on_device: false, local: false, external: false };
+    const DEVICE: FdbEntry = FdbEntry { on_device: true, local: true, external: false };
+
+    fn key(last: u8, vlan: Option<u16>) -> FdbKey {
+        FdbKey { mac: mac(last), vlan: vlan.map(|id| id.try_into().unwrap()), dst: None, vni: None }
+    }
+
+    fn add(name: &str, key: FdbKey, entry: FdbEntry) -> Step {
+        Step::AddFdb { name: n(name), key, entry }
+    }
+
+    #[test]
+    fn an_entry_without_a_vlan_is_one_for_each_vlan_too() {
+        let mut sim = dummies(["d0", "d1"]);
+        assert_eq!(no(&mut sim, &add("d0", key(9, None), STATIC)), StepError::EOPNOTSUPP);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0"), join("d1", "br0")]);
+        yes(&mut sim, &add("d0", key(9, None), STATIC));
+        let keys = |sim: &SimHost, name: &str| sim.link(n(name)).unwrap().fdb.keys().copied().collect::<Vec<_>>();
+        assert_eq!(keys(&sim, "d0"), [key(9, None), key(9, Some(1))]);
+        assert_eq!(no(&mut sim, &add("d0", key(9, Some(10)), STATIC)), StepError::EINVAL);
+        let changed = yes(&mut sim, &add("d1", key(9, None), STATIC));
+        assert_eq!(touched(&changed), ["d0", "d1"]);
+        assert!(keys(&sim, "d0").is_empty());
+        let remove = |name: &str| Step::RemoveFdb { name: n(name), key: key(9, None), entry: STATIC };
+        assert_eq!(no(&mut sim, &remove("d0")), StepError::ENOENT);
+        yes(&mut sim, &remove("d1"));
+        assert!(keys(&sim, "d1").is_empty());
+    }
+
+    #[test]
+    fn leaving_the_bridge_drops_its_entries_only() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);
+        all(&mut sim, [add("d0", key(9, Some(1)), STATIC), add("d0", key(8, None), DEVICE), leave("d0")]);
+        assert_eq!(sim.link(n("d0")).unwrap().fdb.keys().copied().collect::<Vec<_>>(), [key(8, None)]);
+    }
+
+    #[test]
+    fn a_vxlan_knows_several_ends_for_unknown_stations_only() {
+        let mut sim = SimHost::new();
+        yes(&mut sim, &create("vx0", LinkKind::Vxlan, attrs([(Attr::VxlanId, Value::Int(5))])));
+        let to = |mac, last: u8| FdbKey {
+            mac,
+            vlan: None,
+            dst: Some(std::net::Ipv4Addr::new(10, 0, 0, last).into()),
+            vni: None,
+        };
+        let unknown = netloom_types::MacAddr::new([0; 6]);
+        all(&mut sim, [add("vx0", to(unknown, 1), DEVICE), add("vx0", to(unknown, 2), DEVICE)]);
+        all(&mut sim, [add("vx0", to(mac(9), 1), DEVICE), add("vx0", to(mac(9), 2), DEVICE)]);
+        let keys: Vec<FdbKey> = sim.link(n("vx0")).unwrap().fdb.keys().copied().collect();
+        assert_eq!(keys, [to(unknown, 1), to(unknown, 2), to(mac(9), 2)]);
+    }
+}

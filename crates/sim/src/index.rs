@@ -15,7 +15,7 @@ use netloom_types::{AltName, Family, IfName};
 use crate::unique::Unique;
 
 /// Several values for each key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Multi<K, V>(BTreeMap<K, BTreeSet<V>>);
 
 impl<K, V> Default for Multi<K, V> {
@@ -45,7 +45,7 @@ impl<K: Ord, V: Ord> Multi<K, V> {
 }
 
 /// The index.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     /// The link that has a further name.
     pub(crate) alt_names: BTreeMap<AltName, IfName>,
@@ -63,8 +63,8 @@ pub(crate) struct Index {
     pub(crate) prefixes: Multi<IpNet, (IfName, IpAddr)>,
     /// Links by own address, with the length of its prefix.
     pub(crate) addresses: Multi<IpAddr, (IfName, u8)>,
-    /// The link that has something that no second link may have.
-    pub(crate) unique: BTreeMap<Unique, IfName>,
+    /// Links by what no second link may have; a tunnel that lost its base may be a second one.
+    pub(crate) unique: Multi<Unique, IfName>,
     /// How many derived routes lead out by a link.
     pub(crate) derived: BTreeMap<IfName, usize>,
 }
@@ -99,9 +99,7 @@ impl Index {
         for address in &link.addresses {
             self.add_address(name, address);
         }
-        if let Some(unique) = Unique::of(link) {
-            self.unique.insert(unique, name);
-        }
+        self.add_unique(link);
     }
 
     /// Forgets a link with everything on it.
@@ -127,11 +125,21 @@ impl Index {
 
     /// Forgets what no second link may have.
     pub(crate) fn remove_unique(&mut self, link: &Link) {
-        if let Some(unique) = Unique::of(link)
-            && self.unique.get(&unique) == Some(&link.name)
-        {
-            self.unique.remove(&unique);
+        if let Some(unique) = Unique::of(link) {
+            self.unique.remove(&unique, &link.name);
         }
+    }
+
+    /// Enters what no second link may have.
+    pub(crate) fn add_unique(&mut self, link: &Link) {
+        if let Some(unique) = Unique::of(link) {
+            self.unique.insert(unique, link.name);
+        }
+    }
+
+    /// Whether another link has what `link` would have.
+    pub(crate) fn is_taken(&self, link: &Link) -> bool {
+        Unique::of(link).is_some_and(|unique| self.unique.of(&unique).any(|holder| *holder != link.name))
     }
 
     /// Enters an address.

@@ -32,8 +32,11 @@ mod errno;
 mod fdb;
 mod host;
 mod index;
+#[cfg(test)]
+mod laws;
 pub mod lookup;
 mod mac;
+mod memory;
 mod mirror;
 mod mtu;
 mod names;
@@ -50,3 +53,4 @@ mod vlan;
 pub use host::SimHost;
 pub use lookup::{Lookup, lookup};
 pub use mac::generated_mac;
+pub use memory::Memory;

@@ -216,3 +216,120 @@ fn says(observed: &Observed, route: &Route) -> Option<Found> {
     };
     Some(Found { len: route.destination.prefix_len(), metric: route.metric, end })
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Rule, Step};
+    use netloom_types::Protocol;
+
+    use super::*;
+    use crate::{
+        SimHost,
+        testing::{add, all, down, in_table, join, n, route, up, up_dummies, vrf, yes},
+    };
+
+    fn to(sim: &SimHost, ip: &str) -> String {
+        lookup(sim.observed(), ip.parse().unwrap()).to_string()
+    }
+
+    fn rule(priority: u32, action: RuleAction) -> RuleKey {
+        RuleKey::new(Family::Ipv4, priority, action)
+    }
+
+    fn add_rule(key: RuleKey) -> Step {
+        Step::AddRule(Rule { key, protocol: Protocol::NETLOOM })
+    }
+
+    #[test]
+    fn the_longest_prefix_and_then_the_lowest_metric_win() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [up("lo"), add("d0", "10.0.0.1/24"), add("d1", "10.0.1.1/24")]);
+        let mut second = route("0.0.0.0/0", ["10.0.1.2%"]);
+        second.metric = 50;
+        all(&mut sim, [Step::AddRoute(route("0.0.0.0/0", ["10.0.0.2%"])), Step::AddRoute(second)]);
+        yes(&mut sim, &Step::AddRoute(route("192.0.2.0/24", [])));
+        assert_eq!(to(&sim, "10.0.0.1"), "this host");
+        assert_eq!(to(&sim, "127.1.2.3"), "this host");
+        assert_eq!(to(&sim, "10.0.0.9"), "d0");
+        assert_eq!(to(&sim, "8.8.8.8"), "d0 via 10.0.0.2");
+        assert_eq!(to(&sim, "192.0.2.1"), "nowhere (blackhole)");
+        assert_eq!(to(&sim, "2001:db8::1"), "nowhere (no route)");
+        yes(&mut sim, &down("d0"));
+        assert_eq!(to(&sim, "8.8.8.8"), "d1 via 10.0.1.2");
+        assert_eq!(to(&sim, "10.0.0.9"), "d1 via 10.0.1.2");
+    }
+
+    #[test]
+    fn dead_ways_of_a_multipath_route_are_left_out() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "fd00::1/64"), add("d1", "fd01::1/64")]);
+        all(&mut sim, [Step::AddRoute(route("::/0", ["fd00::2%", "fd01::2%"])), down("d0")]);
+        assert_eq!(to(&sim, "2001:db8::1"), "d1 via fd01::2");
+    }
+
+    #[test]
+    fn rules_choose_the_table() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d1", "10.0.1.1/24")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("0.0.0.0/0", ["10.0.0.2%"])),
+                Step::AddRoute(in_table(50, route("0.0.0.0/0", ["10.0.1.2%"]))),
+            ],
+        );
+        let table = RuleAction::Table(RouteTable::try_from(50).unwrap());
+        let mut some = rule(100, table);
+        some.to = Some("8.8.0.0/16".parse().unwrap());
+        let mut sourced = rule(101, table);
+        sourced.from = Some("10.0.0.0/8".parse().unwrap());
+        all(&mut sim, [add_rule(some), add_rule(sourced)]);
+        assert_eq!(to(&sim, "8.8.8.8"), "d1 via 10.0.1.2");
+        assert_eq!(to(&sim, "9.9.9.9"), "d0 via 10.0.0.2");
+        let mut throw = in_table(50, route("8.8.4.0/24", []));
+        throw.kind = RouteType::Throw;
+        yes(&mut sim, &Step::AddRoute(throw));
+        assert_eq!(to(&sim, "8.8.4.4"), "d0 via 10.0.0.2");
+        yes(&mut sim, &add_rule(rule(99, RuleAction::Goto(200))));
+        assert_eq!(to(&sim, "8.8.8.8"), "d0 via 10.0.0.2");
+        yes(&mut sim, &add_rule(rule(50, RuleAction::Prohibit)));
+        assert_eq!(to(&sim, "8.8.8.8"), "nowhere (prohibited)");
+    }
+
+    #[test]
+    fn a_rule_can_ignore_short_prefixes() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d1", "10.0.1.1/24")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("0.0.0.0/0", ["10.0.0.2%"])),
+                Step::AddRoute(in_table(50, route("0.0.0.0/0", ["10.0.1.2%"]))),
+            ],
+        );
+        let mut main = rule(100, RuleAction::Table(RouteTable::MAIN));
+        main.suppress_prefix_length = Some(0);
+        all(&mut sim, [add_rule(main), add_rule(rule(101, RuleAction::Table(50.try_into().unwrap())))]);
+        assert_eq!(to(&sim, "8.8.8.8"), "d1 via 10.0.1.2");
+        assert_eq!(to(&sim, "10.0.0.7"), "d0");
+    }
+
+    #[test]
+    fn a_vrf_is_a_world_of_its_own() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [vrf("red", 10), join("d0", "red"), add("d0", "10.0.0.1/24")]);
+        assert_eq!(to(&sim, "10.0.0.1"), "nowhere (no route)");
+        assert_eq!(to(&sim, "10.0.0.9"), "nowhere (no route)");
+        yes(&mut sim, &add_rule(rule(100, RuleAction::Table(10.try_into().unwrap()))));
+        assert_eq!(to(&sim, "10.0.0.1"), "this host");
+        assert_eq!(lookup(sim.observed(), "10.0.0.9".parse().unwrap()), Lookup::Via { link: n("d0"), via: None });
+    }
+
+    #[test]
+    fn routes_that_others_made_count() {
+        let sim = up_dummies(["d0"]);
+        let mut observed = sim.into_observed();
+        observed.derived_routes.push(route("::/0", ["fe80::1%d0"]));
+        assert_eq!(lookup(&observed, "2001:db8::1".parse().unwrap()).to_string(), "d0 via fe80::1");
+    }
+}

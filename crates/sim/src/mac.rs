@@ -145,3 +145,88 @@ impl SimHost {
 fn is_passthru(link: &Link) -> bool {
     matches!(link.kind, LinkKind::MacVlan | LinkKind::MacVtap) && link.attrs.int(Attr::MacvlanMode) == Some(PASSTHRU)
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attrs, Neighbour, Step};
+
+    use super::*;
+    use crate::testing::{all, create, dummies, join, leave, mac, n, no, on_base, set, up, up_dummies, vlan, yes};
+
+    fn of(sim: &SimHost, name: &str) -> MacAddr {
+        sim.link(n(name)).unwrap().attrs.mac(Attr::Mac).unwrap()
+    }
+
+    fn set_mac(name: &str, last: u8) -> Step {
+        set(name, Attr::Mac, Value::Mac(mac(last)))
+    }
+
+    #[test]
+    fn made_up_addresses_are_local_and_differ() {
+        let (a, b) = (generated_mac(n("d0")), generated_mac(n("d1")));
+        assert_ne!(a, b);
+        assert!(!a.is_multicast() && a.bytes()[0] & 2 == 2);
+    }
+
+    #[test]
+    fn vlans_that_are_up_follow_their_base() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [vlan("d0", 5), vlan("d0", 6), vlan("d0", 7), up("d0.5"), up("d0.6")]);
+        all(&mut sim, [set_mac("d0.6", 0x77), set_mac("d0", 0x99)]);
+        assert_eq!([of(&sim, "d0.5"), of(&sim, "d0.6"), of(&sim, "d0.7")], [mac(0x99), mac(0x77), mac(1)]);
+        yes(&mut sim, &up("d0.7"));
+        assert_eq!(of(&sim, "d0.7"), mac(0x99));
+    }
+
+    #[test]
+    fn an_ipvlan_has_no_address_of_its_own() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [on_base("i0", LinkKind::IpVlan, "d0"), set_mac("d0", 0x98)]);
+        assert_eq!(of(&sim, "i0"), mac(0x98));
+        assert_eq!(no(&mut sim, &set_mac("i0", 5)), StepError::EOPNOTSUPP);
+    }
+
+    #[test]
+    fn a_macvlan_does_not_share_an_address() {
+        let mut sim = dummies(["d0"]);
+        yes(&mut sim, &on_base("m0", LinkKind::MacVlan, "d0"));
+        assert_eq!(no(&mut sim, &set_mac("m0", 1)), EADDRINUSE);
+        yes(&mut sim, &set_mac("m0", 2));
+        let group = MacAddr::new([1, 0, 0, 0, 0, 1]);
+        assert_eq!(no(&mut sim, &set("d0", Attr::Mac, Value::Mac(group))), StepError::EADDRNOTAVAIL);
+    }
+
+    #[test]
+    fn a_bridge_has_the_lowest_address_of_its_ports_unless_it_has_its_own() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d1", "br0")]);
+        assert_eq!(of(&sim, "br0"), mac(2));
+        yes(&mut sim, &join("d0", "br0"));
+        assert_eq!(of(&sim, "br0"), mac(1));
+        yes(&mut sim, &set_mac("d0", 9));
+        assert_eq!(of(&sim, "br0"), mac(2));
+        all(&mut sim, [leave("d0"), leave("d1")]);
+        assert!(of(&sim, "br0").is_zero());
+        all(&mut sim, [set_mac("br0", 0xaa), join("d0", "br0")]);
+        assert_eq!(of(&sim, "br0"), mac(0xaa));
+    }
+
+    #[test]
+    fn a_new_address_forgets_the_neighbours() {
+        let mut sim = up_dummies(["d0"]);
+        let neighbour = Neighbour { ip: "10.0.0.7".parse().unwrap(), mac: mac(7) };
+        yes(&mut sim, &Step::AddNeighbour { name: n("d0"), neighbour });
+        let changed = yes(&mut sim, &set_mac("d0", 0x44));
+        assert!(sim.link(n("d0")).unwrap().neighbours.is_empty());
+        assert!(changed.links[&n("d0")].as_ref().unwrap().neighbours.contains(&neighbour));
+    }
+
+    #[test]
+    fn an_observed_bridge_that_cannot_have_inherited_keeps_its_address() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0"), set_mac("br0", 0xaa)]);
+        let mut again = SimHost::from_observed(sim.into_observed());
+        yes(&mut again, &join("d1", "br0"));
+        assert_eq!(of(&again, "br0"), mac(0xaa));
+    }
+}

@@ -46,3 +46,30 @@ impl SimHost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Direction, FlowMatch, MirrorAction, Step};
+
+    use super::*;
+    use crate::testing::{dummies, n, no, yes};
+
+    #[test]
+    fn a_priority_is_taken_once_in_each_direction() {
+        let mut sim = dummies(["d0", "d1"]);
+        let mirror = |to| Mirror { matches: FlowMatch::default(), action: MirrorAction::Mirror, to, ours: true };
+        let add = |direction, to: &str| Step::AddMirror {
+            name: n("d0"),
+            key: MirrorKey { direction, priority: 5 },
+            mirror: mirror(n(to)),
+        };
+        assert_eq!(no(&mut sim, &add(Direction::Ingress, "nope")), StepError::ENODEV);
+        yes(&mut sim, &add(Direction::Ingress, "d1"));
+        assert_eq!(no(&mut sim, &add(Direction::Ingress, "d1")), StepError::EEXIST);
+        yes(&mut sim, &add(Direction::Egress, "d1"));
+        let key = MirrorKey { direction: Direction::Ingress, priority: 5 };
+        let remove = Step::RemoveMirror { name: n("d0"), key, mirror: mirror(n("d1")) };
+        yes(&mut sim, &remove);
+        assert_eq!(no(&mut sim, &remove), StepError::ENOENT);
+    }
+}

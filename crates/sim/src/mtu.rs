@@ -114,3 +114,82 @@ fn forget_ipv6_settings(link: &mut Link) {
         link.attrs.remove(attr);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attrs, Step};
+
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, attrs, create, dummies, join, leave, n, no, on_base, route, routes, set, touched,
+        up_dummies, vlan, vrf, yes,
+    };
+
+    fn of(sim: &SimHost, name: &str) -> u64 {
+        mtu_of(sim.link(n(name)).unwrap())
+    }
+
+    fn mtu(name: &str, mtu: u64) -> Step {
+        set(name, Attr::Mtu, Value::Int(mtu))
+    }
+
+    #[test]
+    fn lowering_a_base_lowers_vlans_and_raising_it_does_not() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [vlan("d0", 5), vlan("d0.5", 6), on_base("m0", LinkKind::MacVlan, "d0")]);
+        let changed = yes(&mut sim, &mtu("d0", 1400));
+        assert_eq!(touched(&changed), ["d0", "d0.5", "d0.5.6", "m0"]);
+        yes(&mut sim, &mtu("d0", 1600));
+        assert_eq!([of(&sim, "d0.5"), of(&sim, "d0.5.6"), of(&sim, "m0")], [1400; 3]);
+        assert_eq!(no(&mut sim, &mtu("d0.5", 1601)), StepError::ERANGE);
+        assert_eq!(no(&mut sim, &mtu("m0", 1601)), StepError::EINVAL);
+        yes(&mut sim, &mtu("d0.5", 1600));
+    }
+
+    #[test]
+    fn an_ipvlan_always_has_its_bases_mtu() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [on_base("i0", LinkKind::IpVlan, "d0"), mtu("i0", 1300), mtu("d0", 1600)]);
+        assert_eq!(of(&sim, "i0"), 1600);
+    }
+
+    #[test]
+    fn drivers_have_limits() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), vrf("red", 10), mtu("d0", 70_000)]);
+        assert_eq!(no(&mut sim, &mtu("br0", 65_536)), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &mtu("red", 1279)), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &mtu("red", 65_576)), StepError::EINVAL);
+        let vxlan = attrs([(Attr::VxlanId, Value::Int(7)), (Attr::Base, Value::Link(n("d0")))]);
+        all(&mut sim, [create("vx0", LinkKind::Vxlan, vxlan), mtu("d0", 1500)]);
+        assert_eq!(no(&mut sim, &mtu("vx0", 1451)), StepError::EINVAL);
+        yes(&mut sim, &mtu("vx0", 1450));
+    }
+
+    #[test]
+    fn a_bridge_follows_its_ports_until_it_is_told_an_mtu() {
+        let mut sim = dummies(["d0", "d1"]);
+        let small = attrs([(Attr::Mtu, Value::Int(1400))]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, small), join("d0", "br0")]);
+        assert_eq!(of(&sim, "br0"), 1500);
+        all(&mut sim, [mtu("d1", 1300), join("d1", "br0")]);
+        assert_eq!(of(&sim, "br0"), 1300);
+        yes(&mut sim, &mtu("d1", 9000));
+        assert_eq!(of(&sim, "br0"), 1500);
+        yes(&mut sim, &leave("d0"));
+        assert_eq!(of(&sim, "br0"), 9000);
+        all(&mut sim, [mtu("br0", 1450), mtu("d1", 1300)]);
+        assert_eq!(of(&sim, "br0"), 1450);
+    }
+
+    #[test]
+    fn ipv6_needs_1280_bytes() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [add("d0", "fd00::1/64"), set("d0", Attr::Ipv6Forwarding, Value::Bool(true))]);
+        yes(&mut sim, &Step::AddRoute(route("fd05::/64", ["fd00::2%"])));
+        yes(&mut sim, &mtu("d0", 1200));
+        assert!(addresses(&sim, "d0").is_empty() && routes(&sim).is_empty());
+        assert_eq!(sim.link(n("d0")).unwrap().attrs.bool(Attr::Ipv6Forwarding), Some(false));
+        assert_eq!(no(&mut sim, &add("d0", "fd00::1/64")), StepError::EINVAL);
+    }
+}

@@ -46,3 +46,39 @@ impl SimHost {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::Step;
+
+    use super::*;
+    use crate::testing::{delete, dummies, n, no, yes};
+
+    #[test]
+    fn a_further_name_is_nobody_elses() {
+        let mut sim = dummies(["d0", "d1"]);
+        let alt = |name: &str| -> AltName { name.parse().unwrap() };
+        let add = |name: &str, other: &str| Step::AddAltName { name: n(name), alt_name: alt(other) };
+        let remove = |name: &str, other: &str| Step::RemoveAltName { name: n(name), alt_name: alt(other) };
+        yes(&mut sim, &add("d0", "uplink"));
+        assert_eq!(no(&mut sim, &add("d1", "uplink")), StepError::EEXIST);
+        assert_eq!(no(&mut sim, &add("d1", "d0")), StepError::EEXIST);
+        assert_eq!(no(&mut sim, &remove("d1", "uplink")), StepError::EINVAL);
+        assert_eq!(no(&mut sim, &remove("d1", "nothing")), StepError::ENOENT);
+        assert_eq!(no(&mut sim, &add("nope", "nothing")), StepError::ENODEV);
+        yes(&mut sim, &delete("d0"));
+        yes(&mut sim, &add("d1", "uplink"));
+        yes(&mut sim, &remove("d1", "uplink"));
+    }
+
+    #[test]
+    fn features_are_changed_one_by_one() {
+        let mut sim = dummies(["d0"]);
+        for (feature, on) in [("tx-checksum", true), ("rx-gro", false), ("tx-checksum", false)] {
+            let features = [(feature.into(), on)].into();
+            yes(&mut sim, &Step::SetFeatures { name: n("d0"), features });
+        }
+        let expected = [("rx-gro".into(), false), ("tx-checksum".into(), false)].into();
+        assert_eq!(sim.link(n("d0")).unwrap().features, expected);
+    }
+}

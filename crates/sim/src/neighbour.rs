@@ -29,3 +29,30 @@ impl SimHost {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attr, Step, Value};
+
+    use super::*;
+    use crate::testing::{all, down, mac, n, no, set, up_dummies, yes};
+
+    fn at(ip: &str, last: u8) -> Neighbour {
+        Neighbour { ip: ip.parse().unwrap(), mac: mac(last) }
+    }
+
+    #[test]
+    fn one_entry_for_an_address_until_the_link_goes_down() {
+        let mut sim = up_dummies(["d0"]);
+        let add = |neighbour| Step::AddNeighbour { name: n("d0"), neighbour };
+        all(&mut sim, [add(at("10.0.0.7", 7)), add(at("10.0.0.7", 8)), add(at("fd00::7", 7))]);
+        assert_eq!(sim.link(n("d0")).unwrap().neighbours, [at("10.0.0.7", 8), at("fd00::7", 7)].into());
+        let remove = Step::RemoveNeighbour { name: n("d0"), neighbour: at("fd00::7", 7) };
+        yes(&mut sim, &remove);
+        assert_eq!(no(&mut sim, &remove), StepError::ENOENT);
+        yes(&mut sim, &down("d0"));
+        assert!(sim.link(n("d0")).unwrap().neighbours.is_empty());
+        yes(&mut sim, &set("d0", Attr::Ipv6Disabled, Value::Bool(true)));
+        assert_eq!(no(&mut sim, &add(at("fd00::7", 7))), StepError::EINVAL);
+    }
+}

@@ -189,3 +189,126 @@ fn check_shape(route: &Route) -> Done {
 fn leads_the_same_way(a: &NextHop, b: &NextHop) -> bool {
     a.via == b.via && (a.link == b.link || b.link.is_none())
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::Step;
+
+    use super::*;
+    use crate::testing::{add, all, dummies, in_table, join, n, no, route, routes, up, up_dummies, vrf, yes};
+
+    #[test]
+    fn a_key_is_there_once() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("10.8.0.0/16", ["10.0.0.9%"])),
+                Step::AddRoute(route("fd08::/64", ["fd00::9%"])),
+                Step::AddRoute(route("fd09::/64", ["%d0"])),
+                Step::AddRoute(route("10.66.0.0/16", [])),
+            ],
+        );
+        for again in [route("10.8.0.0/16", ["10.0.0.8%"]), route("fd08::/64", []), route("10.66.0.0/16", ["%d0"])] {
+            assert_eq!(no(&mut sim, &Step::AddRoute(again)), StepError::EEXIST);
+        }
+        let changed = yes(&mut sim, &Step::ReplaceRoute(route("10.8.0.0/16", ["10.0.0.7%"])));
+        assert_eq!(
+            changed.routes.values().flatten().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.8.0.0/16 via 10.0.0.9 dev d0"]
+        );
+        yes(&mut sim, &Step::ReplaceRoute(route("10.77.0.0/16", ["10.0.0.7%"])));
+        yes(&mut sim, &Step::ReplaceRoute(route("fd09::/64", ["%d1"])));
+        assert!(routes(&sim).contains(&"fd09::/64 dev d1".to_owned()));
+        assert!(!routes(&sim).contains(&"fd09::/64 dev d0".to_owned()));
+    }
+
+    #[test]
+    fn a_route_is_removed_by_what_it_does() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [add("d0", "10.0.0.1/24"), Step::AddRoute(route("10.8.0.0/16", ["10.0.0.9%"]))]);
+        assert_eq!(no(&mut sim, &Step::RemoveRoute(route("10.8.0.0/16", ["10.0.0.8%d0"]))), StepError::ESRCH);
+        assert_eq!(no(&mut sim, &Step::RemoveRoute(route("10.8.0.0/16", []))), StepError::ESRCH);
+        assert_eq!(no(&mut sim, &Step::RemoveRoute(route("10.9.0.0/16", ["10.0.0.9%d0"]))), StepError::ESRCH);
+        let changed = yes(&mut sim, &Step::RemoveRoute(route("10.8.0.0/16", ["10.0.0.9%d0"])));
+        assert_eq!(changed.routes.len(), 1);
+    }
+
+    #[test]
+    fn next_hops_must_be_up_and_reachable() {
+        let mut sim = dummies(["d0", "d1"]);
+        let try_route = |sim: &mut SimHost, to: &str, hop: &str| no(sim, &Step::AddRoute(route(to, [hop])));
+        assert_eq!(try_route(&mut sim, "10.5.0.0/16", "%d0"), StepError::ENETDOWN);
+        assert_eq!(try_route(&mut sim, "fd05::/64", "%d0"), StepError::ENETDOWN);
+        assert_eq!(try_route(&mut sim, "fd05::/64", "%nope"), StepError::ENODEV);
+        all(
+            &mut sim,
+            [up("d0"), up("d1"), add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64"), add("d1", "10.3.0.1/32")],
+        );
+        assert_eq!(try_route(&mut sim, "10.5.0.0/16", "10.1.0.9%"), StepError::ENETUNREACH);
+        assert_eq!(try_route(&mut sim, "10.5.0.0/16", "10.0.0.9%d1"), StepError::ENETUNREACH);
+        assert_eq!(try_route(&mut sim, "10.5.0.0/16", "10.3.0.9%d1"), StepError::ENETUNREACH);
+        assert_eq!(try_route(&mut sim, "fd05::/64", "fd01::9%"), StepError::EHOSTUNREACH);
+        assert_eq!(try_route(&mut sim, "fd05::/64", "fd00::1%"), StepError::EINVAL);
+        assert_eq!(try_route(&mut sim, "fd05::/64", "fe80::1%"), StepError::EINVAL);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("fd05::/64", ["fe80::1%d0"])),
+                Step::AddRoute(route("10.5.0.0/16", ["10.0.0.9%"])),
+                Step::AddRoute(route("10.6.0.0/16", ["%d1"])),
+                Step::AddRoute(route("10.7.0.0/16", ["10.6.0.1%"])),
+            ],
+        );
+        // A router behind a router is none.
+        assert_eq!(try_route(&mut sim, "10.8.0.0/16", "10.5.0.1%"), StepError::ENETUNREACH);
+        let mut onlink = route("10.9.0.0/16", ["10.99.0.1%d0"]);
+        onlink.next_hops[0].onlink = true;
+        yes(&mut sim, &Step::AddRoute(onlink));
+        assert_eq!(sim.observed().routes[&route("10.7.0.0/16", []).key()].next_hops[0].link, Some(n("d1")));
+    }
+
+    #[test]
+    fn a_router_in_a_vrf_is_found_from_its_table_or_its_link() {
+        let mut sim = up_dummies(["d0"]);
+        all(&mut sim, [vrf("red", 10), join("d0", "red"), add("d0", "10.0.0.1/24")]);
+        let via = |hop: &str| route("10.5.0.0/16", [hop]);
+        assert_eq!(no(&mut sim, &Step::AddRoute(via("10.0.0.9%"))), StepError::ENETUNREACH);
+        assert_eq!(no(&mut sim, &Step::AddRoute(in_table(11, via("10.0.0.9%")))), StepError::ENETUNREACH);
+        yes(&mut sim, &Step::AddRoute(in_table(10, via("10.0.0.9%"))));
+        yes(&mut sim, &Step::AddRoute(via("10.0.0.9%d0")));
+    }
+
+    #[test]
+    fn ipv6_multipath_needs_routers() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        yes(&mut sim, &add("d0", "fd00::1/64"));
+        assert_eq!(no(&mut sim, &Step::AddRoute(route("fd05::/64", ["%d0", "%d1"]))), StepError::EINVAL);
+        let twice = route("fd05::/64", ["fd00::2%d0", "fd00::2%d0"]);
+        assert_eq!(no(&mut sim, &Step::AddRoute(twice)), StepError::EEXIST);
+        let mut bad = route("10.5.0.0/16", []);
+        bad.kind = RouteType::Unicast;
+        assert_eq!(no(&mut sim, &Step::AddRoute(bad)), StepError::EINVAL);
+    }
+
+    #[test]
+    fn an_ipv6_route_without_a_metric_has_1024() {
+        let mut sim = up_dummies(["d0"]);
+        let mut plain = route("fd05::/64", ["%d0"]);
+        plain.metric = 0;
+        yes(&mut sim, &Step::AddRoute(plain.clone()));
+        assert_eq!(sim.observed().routes.keys().next().map(|key| key.metric), Some(1024));
+        yes(&mut sim, &Step::RemoveRoute(plain));
+    }
+
+    #[test]
+    fn routes_of_daemons_go_with_their_link() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        let mut observed = sim.observed().clone();
+        observed.derived_routes = vec![route("10.5.0.0/16", ["10.0.0.2%d0"]), route("10.6.0.0/16", ["10.1.0.2%d1"])];
+        sim = SimHost::from_observed(observed);
+        sim.apply(&crate::testing::down("d0")).unwrap();
+        assert_eq!(sim.observed().derived_routes, [route("10.6.0.0/16", ["10.1.0.2%d1"])]);
+    }
+}

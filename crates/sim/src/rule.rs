@@ -30,3 +30,28 @@ impl SimHost {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{RuleKey, Step};
+    use netloom_types::{Family, Protocol, RouteTable};
+
+    use super::*;
+    use crate::testing::{no, yes};
+
+    #[test]
+    fn a_rule_is_there_once_and_jumps_forward() {
+        let mut sim = SimHost::new();
+        let rule =
+            |priority, action| Rule { key: RuleKey::new(Family::Ipv4, priority, action), protocol: Protocol::NETLOOM };
+        let main = rule(100, RuleAction::Table(RouteTable::MAIN));
+        let changed = yes(&mut sim, &Step::AddRule(main));
+        assert_eq!(changed.rules[&main.key], None);
+        assert_eq!(no(&mut sim, &Step::AddRule(main)), StepError::EEXIST);
+        assert_eq!(no(&mut sim, &Step::AddRule(rule(100, RuleAction::Goto(99)))), StepError::EINVAL);
+        yes(&mut sim, &Step::AddRule(rule(100, RuleAction::Goto(500))));
+        let changed = yes(&mut sim, &Step::RemoveRule(main));
+        assert_eq!(changed.rules[&main.key], Some(Protocol::NETLOOM));
+        assert_eq!(no(&mut sim, &Step::RemoveRule(main)), StepError::ENOENT);
+    }
+}

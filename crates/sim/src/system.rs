@@ -20,3 +20,25 @@ impl SimHost {
         self.journal().hostname_config = Some(before);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::Step;
+
+    use super::*;
+    use crate::testing::yes;
+
+    #[test]
+    fn the_values_from_before_are_reported_when_they_differ() {
+        let mut sim = SimHost::new();
+        let resolver = Resolver { servers: vec!["10.0.0.53".to_owned()], ..Resolver::default() };
+        let changed = yes(&mut sim, &Step::SetResolver(resolver.clone()));
+        assert_eq!(changed.resolver, Some(Resolver::default()));
+        assert_eq!(yes(&mut sim, &Step::SetResolver(resolver)).resolver, None);
+        let changed = yes(&mut sim, &Step::SetHostnameRunning("one".to_owned()));
+        assert_eq!(changed.hostname_running.as_deref(), Some(""));
+        let changed = yes(&mut sim, &Step::SetHostnameConfig("two".to_owned()));
+        assert_eq!((changed.hostname_config.as_deref(), changed.hostname_running), (Some(""), None));
+        assert_eq!(sim.observed().hostname_config, "two");
+    }
+}

@@ -81,3 +81,49 @@ fn give(vlans: &mut VlanMembership, add: &VlanMembership) {
     vlans.untagged = vlans.untagged.plus(&add.untagged);
     vlans.pvid = add.pvid.or(vlans.pvid);
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::Step;
+
+    use super::*;
+    use crate::testing::{all, create, dummies, join, n, no, yes};
+
+    fn ids(ids: &[u16]) -> VlanSet {
+        ids.iter().map(|id| VlanId::try_from(*id).unwrap()).collect()
+    }
+
+    fn change(name: &str, tagged: &[u16], untagged: &[u16], pvid: Option<u16>, remove: &[u16]) -> Step {
+        let pvid = pvid.map(|id| id.try_into().unwrap());
+        let add = VlanMembership { tagged: ids(tagged), untagged: ids(untagged), pvid };
+        Step::SetVlans { name: n(name), on_bridge: name == "br0", add, remove: ids(remove) }
+    }
+
+    fn of(sim: &SimHost, name: &str) -> (String, String, Option<u16>) {
+        let vlans = &sim.link(n(name)).unwrap().vlans;
+        (vlans.tagged.to_string(), vlans.untagged.to_string(), vlans.pvid.map(VlanId::get))
+    }
+
+    #[test]
+    fn what_is_said_now_replaces_the_flags() {
+        let mut sim = dummies(["d0", "d1"]);
+        assert_eq!(no(&mut sim, &change("d0", &[5], &[], None, &[])), StepError::EOPNOTSUPP);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);
+        all(&mut sim, [change("d0", &[10, 11, 12], &[], None, &[99]), change("d0", &[], &[12], Some(12), &[])]);
+        assert_eq!(of(&sim, "d0"), ("10-11".into(), "1,12".into(), Some(12)));
+        yes(&mut sim, &change("d0", &[12], &[], None, &[1]));
+        assert_eq!(of(&sim, "d0"), ("10-12".into(), String::new(), None));
+        yes(&mut sim, &change("br0", &[30], &[], None, &[]));
+        assert_eq!(of(&sim, "br0"), ("30".into(), "1".into(), Some(1)));
+        assert_eq!(no(&mut sim, &change("d1", &[5], &[], None, &[])), StepError::EOPNOTSUPP);
+    }
+
+    #[test]
+    fn every_vlan_at_once() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);
+        let add = VlanMembership { tagged: VlanSet::all(), ..VlanMembership::default() };
+        yes(&mut sim, &Step::SetVlans { name: n("d0"), on_bridge: false, add, remove: VlanSet::new() });
+        assert_eq!(of(&sim, "d0"), ("1-4094".into(), String::new(), None));
+    }
+}

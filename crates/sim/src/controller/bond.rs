@@ -97,3 +97,81 @@ impl SimHost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::Attrs;
+
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, attrs, create, down, dummies, join, leave, mac, n, no, set, touched, up, vlan, yes,
+    };
+
+    fn of(sim: &SimHost, name: &str) -> (bool, Option<netloom_types::MacAddr>, u64) {
+        let link = sim.link(n(name)).unwrap();
+        (link.up, link.attrs.mac(Attr::Mac), mtu_of(link))
+    }
+
+    #[test]
+    fn a_port_becomes_like_its_bond_and_gets_back_what_it_had() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [set("d0", Attr::Mtu, Value::Int(1400)), add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")]);
+        all(&mut sim, [create("b0", LinkKind::Bond, Attrs::new()), up("d0")]);
+        assert_eq!(no(&mut sim, &join("d0", "b0")), StepError::EPERM);
+        all(&mut sim, [down("d0"), add("d0", "fd00::1/64")]);
+        let changed = yes(&mut sim, &join("d0", "b0"));
+        assert_eq!(touched(&changed), ["b0", "d0"]);
+        assert_eq!(of(&sim, "d0"), (true, Some(mac(1)), 1500));
+        assert_eq!(of(&sim, "b0"), (false, Some(mac(1)), 1500));
+        yes(&mut sim, &join("d1", "b0"));
+        assert_eq!(of(&sim, "d1"), (true, Some(mac(1)), 1500));
+        all(&mut sim, [set("b0", Attr::Mtu, Value::Int(1600)), set("b0", Attr::Mac, Value::Mac(mac(0xbb)))]);
+        assert_eq!(of(&sim, "d1"), (true, Some(mac(0xbb)), 1600));
+        yes(&mut sim, &leave("d0"));
+        assert_eq!(of(&sim, "d0"), (false, Some(mac(1)), 1400));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
+        assert_eq!(of(&sim, "b0").1, Some(mac(0xbb)));
+        yes(&mut sim, &leave("d1"));
+        assert_eq!(of(&sim, "b0").1, Some(generated_mac(n("b0"))));
+    }
+
+    #[test]
+    fn a_bond_with_an_address_of_its_own_keeps_it_while_it_has_ports() {
+        let mut sim = dummies(["d0"]);
+        let own = attrs([(Attr::Mac, Value::Mac(mac(0xaa)))]);
+        all(&mut sim, [create("b0", LinkKind::Bond, own), join("d0", "b0")]);
+        assert_eq!((of(&sim, "b0").1, of(&sim, "d0").1), (Some(mac(0xaa)), Some(mac(0xaa))));
+    }
+
+    #[test]
+    fn a_bond_can_take_the_address_of_its_active_port() {
+        let mut sim = dummies(["d0", "d1"]);
+        let mode = attrs([(Attr::BondMode, Value::Int(1)), (Attr::BondFailOverMac, Value::Int(1))]);
+        all(&mut sim, [create("b0", LinkKind::Bond, mode), join("d0", "b0"), join("d1", "b0")]);
+        assert_eq!((of(&sim, "b0").1, of(&sim, "d1").1), (Some(mac(1)), Some(mac(2))));
+        yes(&mut sim, &leave("d0"));
+        assert_eq!(of(&sim, "b0").1, Some(mac(2)));
+    }
+
+    #[test]
+    fn vlans_on_a_port_come_up_with_it() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [vlan("d0", 5), create("b0", LinkKind::Bond, Attrs::new()), join("d0", "b0")]);
+        assert!(sim.is_up(n("d0.5")));
+        all(&mut sim, [create("b1", LinkKind::Bond, Attrs::new()), vlan("b1", 6)]);
+        assert_eq!(no(&mut sim, &join("b1.6", "b1")), StepError::ENETDOWN);
+        all(&mut sim, [up("b1"), down("b1.6")]);
+        assert_eq!(no(&mut sim, &join("b1.6", "b1")), StepError::EBUSY);
+    }
+
+    #[test]
+    fn a_port_that_moves_on_leaves_down() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [create("b0", LinkKind::Bond, Attrs::new()), create("b1", LinkKind::Bond, Attrs::new())]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "b0"), join("d0", "b1")]);
+        yes(&mut sim, &join("d0", "br0"));
+        assert_eq!(of(&sim, "d0"), (false, Some(mac(1)), 1500));
+        yes(&mut sim, &up("d0"));
+        assert_eq!(no(&mut sim, &join("d0", "b0")), StepError::EPERM);
+    }
+}

@@ -42,3 +42,81 @@ impl SimHost {
         self.follow_port_mtu(bridge);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attr, Attrs, Step, Value};
+
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, attrs, create, dummies, join, leave, n, no, on_base, route, routes, set, up_dummies, vlan,
+        vrf, yes,
+    };
+
+    #[test]
+    fn a_port_keeps_its_state_addresses_and_routes() {
+        let mut sim = up_dummies(["d0"]);
+        all(
+            &mut sim,
+            [create("br0", LinkKind::Bridge, Attrs::new()), add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")],
+        );
+        all(&mut sim, [Step::AddRoute(route("10.5.0.0/16", ["10.0.0.2%"])), join("d0", "br0")]);
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24", "fd00::1/64"]);
+        assert_eq!(routes(&sim), ["10.5.0.0/16 via 10.0.0.2 dev d0"]);
+    }
+
+    #[test]
+    fn new_ports_are_in_the_default_vlan() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);
+        let one = VlanMembership::access(netloom_types::VlanId::MIN);
+        assert_eq!(sim.link(n("br0")).unwrap().vlans, one);
+        assert_eq!(sim.link(n("d0")).unwrap().vlans, one);
+        let none = attrs([(Attr::BridgeDefaultPvid, Value::Int(0))]);
+        all(&mut sim, [create("br1", LinkKind::Bridge, none), join("d1", "br1"), leave("d0")]);
+        for name in ["br1", "d1", "d0"] {
+            assert!(sim.link(n(name)).unwrap().vlans.is_empty());
+        }
+    }
+
+    #[test]
+    fn not_every_link_can_be_a_port() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), create("br1", LinkKind::Bridge, Attrs::new())]);
+        all(&mut sim, [vrf("red", 10), create("g0", LinkKind::Gre, Attrs::new()), vlan("br0", 5)]);
+        all(&mut sim, [on_base("m0", LinkKind::MacVlan, "d0"), on_base("i0", LinkKind::IpVlan, "d1")]);
+        for (name, errno) in [
+            ("br1", ELOOP),
+            ("lo", StepError::EINVAL),
+            ("red", StepError::EINVAL),
+            ("g0", StepError::EINVAL),
+            ("i0", StepError::EINVAL),
+            ("d0", StepError::EBUSY),
+            ("br0.5", StepError::EBUSY),
+        ] {
+            assert_eq!(no(&mut sim, &join(name, "br0")), errno, "{name}");
+        }
+        assert_eq!(no(&mut sim, &join("br0", "d0")), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &join("d0", "nope")), StepError::ENODEV);
+        yes(&mut sim, &join("m0", "br0"));
+    }
+
+    #[test]
+    fn the_default_vlan_moves_with_those_that_were_given_it() {
+        let mut sim = dummies(["d0", "d1"]);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0"), join("d1", "br0")]);
+        let twelve = VlanMembership::access(12.try_into().unwrap());
+        let mut remove = netloom_types::VlanSet::new();
+        remove.insert(netloom_types::VlanId::MIN);
+        yes(&mut sim, &Step::SetVlans { name: n("d1"), on_bridge: false, add: twelve.clone(), remove });
+        yes(&mut sim, &set("br0", Attr::BridgeDefaultPvid, Value::Int(5)));
+        let five = VlanMembership::access(5.try_into().unwrap());
+        let of = |sim: &SimHost, name: &str| sim.link(n(name)).unwrap().vlans.clone();
+        assert_eq!([of(&sim, "br0"), of(&sim, "d0"), of(&sim, "d1")], [five.clone(), five, twelve.clone()]);
+        yes(&mut sim, &set("br0", Attr::BridgeDefaultPvid, Value::Int(0)));
+        assert!(of(&sim, "br0").is_empty() && of(&sim, "d0").is_empty());
+        yes(&mut sim, &set("br0", Attr::BridgeDefaultPvid, Value::Int(9)));
+        assert_eq!(of(&sim, "d1").pvid, Some(9.try_into().unwrap()));
+        assert_eq!(of(&sim, "d1").untagged.to_string(), "9,12");
+    }
+}

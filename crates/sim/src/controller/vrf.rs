@@ -28,3 +28,77 @@ impl SimHost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Attr, Step, Value};
+
+    use super::*;
+    use crate::testing::{
+        add, addresses, all, create, delete, dummies, in_table, join, leave, n, no, route, routes, set, touched, up,
+        up_dummies, vlan, vrf, yes,
+    };
+
+    #[test]
+    fn a_move_drops_ipv6_addresses_and_the_routes_through_the_link() {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(&mut sim, [vrf("red", 10), vrf("blue", 11), add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")]);
+        all(&mut sim, [add("d1", "10.0.1.1/24"), vlan("d0", 5), up("d0.5"), add("d0.5", "fd05::1/64")]);
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(route("10.5.0.0/16", ["10.0.0.2%"])),
+                Step::AddRoute(in_table(99, route("10.6.0.0/16", ["%d0"]))),
+                Step::AddRoute(route("10.7.0.0/16", ["10.0.0.2%", "10.0.1.2%"])),
+            ],
+        );
+        let changed = yes(&mut sim, &join("d0", "red"));
+        assert_eq!(touched(&changed), ["d0", "d0.5"]);
+        assert_eq!(changed.links[&n("d0")].as_ref().unwrap().addresses.len(), 2);
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
+        assert!(addresses(&sim, "d0.5").is_empty() && sim.is_up(n("d0.5")));
+        assert_eq!(routes(&sim).len(), 1);
+        all(&mut sim, [Step::AddRoute(in_table(10, route("10.5.0.0/16", ["10.0.0.2%"]))), join("d0", "blue")]);
+        assert_eq!(routes(&sim).len(), 1);
+        yes(&mut sim, &leave("d0"));
+        assert!(sim.is_up(n("d0")));
+    }
+
+    #[test]
+    fn addresses_that_outlive_a_link_being_down_outlive_a_move() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [vrf("red", 10), add("d0", "fd00::1/64"), join("d0", "red")]);
+        assert!(addresses(&sim, "d0").is_empty());
+        all(&mut sim, [set("d0", Attr::Ipv6KeepAddrOnDown, Value::Bool(true)), add("d0", "fd00::1/64"), leave("d0")]);
+        assert_eq!(addresses(&sim, "d0"), ["fd00::1/64"]);
+    }
+
+    #[test]
+    fn deleting_a_vrf_frees_its_ports_and_leaves_its_table() {
+        let mut sim = up_dummies(["d0"]);
+        all(
+            &mut sim,
+            [vrf("red", 10), up("red"), join("d0", "red"), add("d0", "10.0.0.1/24"), add("d0", "fd00::1/64")],
+        );
+        all(
+            &mut sim,
+            [
+                Step::AddRoute(in_table(10, route("10.5.0.0/16", ["10.0.0.2%"]))),
+                Step::AddRoute(in_table(10, route("10.66.0.0/16", []))),
+            ],
+        );
+        yes(&mut sim, &delete("red"));
+        assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
+        assert!(sim.is_up(n("d0")));
+        assert_eq!(routes(&sim), ["blackhole 10.66.0.0/16 table 10"]);
+    }
+
+    #[test]
+    fn neither_loopback_nor_a_vrf_can_be_a_port() {
+        let mut sim = dummies(["d0"]);
+        all(&mut sim, [vrf("red", 10), vrf("blue", 11), create("br0", LinkKind::Bridge, netloom_model::Attrs::new())]);
+        assert_eq!(no(&mut sim, &join("lo", "red")), StepError::EOPNOTSUPP);
+        assert_eq!(no(&mut sim, &join("blue", "red")), StepError::EINVAL);
+        yes(&mut sim, &join("br0", "red"));
+    }
+}
