@@ -149,8 +149,8 @@ pub(crate) fn yes(sim: &mut SimHost, step: &Step) -> Target {
 
 /// Applies steps that work.
 pub(crate) fn all<const N: usize>(sim: &mut SimHost, steps: [Step; N]) {
-    for step in &steps {
-        yes(sim, step);
+    for step in steps {
+        yes(sim, &step);
     }
 }
 
