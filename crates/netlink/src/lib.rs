@@ -14,6 +14,7 @@
 //! change and in which order comes from the planner.
 
 pub mod address;
+mod alone;
 #[cfg(test)]
 mod any_bytes;
 pub mod bridge;

@@ -2,11 +2,13 @@
 
 use std::{cell::Cell, collections::HashSet};
 
-use netloom_model::{Attr, Attrs, Section, Step, StepError, Value};
+use netloom_model::{Attr, Attrs, LinkKind, Section, Step, StepError, Value};
 use netloom_types::IfName;
 
 use crate::{
-    address, bridge, link,
+    address,
+    alone::Alone,
+    bridge, link,
     link_map::LinkMap,
     mirror, neighbour,
     route::{self, no_link},
@@ -16,15 +18,30 @@ use crate::{
 
 /// What a step comes down to.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum Work<'a> {
     /// Messages that go with those of other steps; the first refusal is the step's.
     Messages(Vec<Msg>),
     /// The same, but the first message may be refused: it only makes room for the others.
     AfterFirst(Vec<Msg>),
     /// A new link, whose messages are made when its index is chosen.
-    Create,
-    /// Something that runs alone: it writes files, asks a driver, or must see what the kernel has.
-    Alone,
+    Create(NewLink<'a>),
+    /// Something that runs alone.
+    Alone(Alone<'a>),
+}
+
+/// A link to be made; every link that it names is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewLink<'a> {
+    /// Its name.
+    pub(crate) name: IfName,
+    /// Its kind.
+    pub(crate) kind: &'a LinkKind,
+    /// Its properties.
+    pub(crate) attrs: &'a Attrs,
+    /// Its controller.
+    pub(crate) controller: Option<IfName>,
+    /// Whether it is made up.
+    pub(crate) up: bool,
 }
 
 /// Whether some of the properties are the driver's.
@@ -73,11 +90,11 @@ impl<'a> Names<'a> {
 }
 
 /// Turns a step into work.
-pub(crate) fn encode(step: &Step, names: &Names<'_>) -> Result<Work, StepError> {
+pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, StepError> {
     let one = |msg: Msg| Ok(Work::Messages(vec![msg]));
     let find = |name: IfName| names.find(name);
     match step {
-        Step::CreateLink { name: _, kind: _, attrs, controller, up: _ } => {
+        Step::CreateLink { name, kind, attrs, controller, up } => {
             // Asks for the names only; the messages are made when the indexes are known.
             for (attr, value) in attrs.iter() {
                 if let (Value::Link(other), true) = (value, attr != Attr::VethPeer) {
@@ -87,7 +104,7 @@ pub(crate) fn encode(step: &Step, names: &Names<'_>) -> Result<Work, StepError> 
             if let Some(controller) = controller {
                 names.index(*controller)?;
             }
-            Ok(Work::Create)
+            Ok(Work::Create(NewLink { name: *name, kind, attrs, controller: *controller, up: *up }))
         }
         Step::DeleteLink { name } => one(link::delete(names.index(*name)?)),
         Step::SetUp { name, up } => one(link::set_up(names.index(*name)?, *up)),
@@ -127,16 +144,23 @@ pub(crate) fn encode(step: &Step, names: &Names<'_>) -> Result<Work, StepError> 
                 return messages.map(Work::Messages);
             }
             // Encoded all the same, so that names that are on their way were asked for.
-            Ok(Work::Alone)
+            Ok(Work::Alone(Alone::Attrs { name: *name, index, kind, attrs }))
         }
-        Step::SetFeatures { name, .. } | Step::RemoveMirror { name, .. } => names.index(*name).map(|_| Work::Alone),
-        Step::SetResolver(_) | Step::SetHostnameRunning(_) | Step::SetHostnameConfig(_) => Ok(Work::Alone),
+        Step::SetFeatures { name, features } => {
+            Ok(Work::Alone(Alone::Features { index: names.index(*name)?, features }))
+        }
+        Step::RemoveMirror { name, key, mirror: _ } => {
+            Ok(Work::Alone(Alone::RemoveMirror { index: names.index(*name)?, key: *key }))
+        }
+        Step::SetResolver(resolver) => Ok(Work::Alone(Alone::Resolver(resolver))),
+        Step::SetHostnameRunning(name) => Ok(Work::Alone(Alone::HostnameRunning(name))),
+        Step::SetHostnameConfig(name) => Ok(Work::Alone(Alone::HostnameConfig(name))),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Address, LinkKind, Resolver};
+    use netloom_model::{Address, Resolver};
     use netloom_types::Protocol;
 
     use super::*;
@@ -164,7 +188,7 @@ mod tests {
         let names = Names::new(&links, &new);
         let kinds = match encode(step, &names) {
             Ok(Work::Messages(messages) | Work::AfterFirst(messages)) => Some(messages.iter().map(Msg::kind).collect()),
-            Ok(Work::Create | Work::Alone) | Err(_) => None,
+            Ok(Work::Create(_) | Work::Alone(_)) | Err(_) => None,
         };
         (kinds, names.waits.get(), names.unknown.get())
     }
