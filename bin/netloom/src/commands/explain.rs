@@ -1,0 +1,34 @@
+//! `netloom state explain`
+
+use netloom_model::{Engine, Scope};
+use serde_json::Value as Json;
+
+use crate::{
+    args::{ExplainArgs, Format},
+    explain::{Explanation, explain},
+    failure::{Exit, Failure},
+    output,
+    session::Session,
+    text,
+};
+
+pub(crate) fn run(args: &ExplainArgs, session: &Session) -> Result<Exit, Failure> {
+    let ExplainArgs { name, format } = args;
+    session.mention_open();
+    let observed = session.host()?.observe(Scope::default()).map_err(|error| Session::unreadable(&error))?;
+    let owned = session.ownership()?;
+    let found = explain(name, &observed, &owned);
+    if found.is_empty() {
+        return Err(Failure::refused(format_args!(
+            "{name:?} is no link, further name, address or route destination here; `netloom state show -o table` lists what is"
+        )));
+    }
+    let all = || Json::Array(found.iter().map(Explanation::json).collect());
+    let text = match format.or(Format::Table) {
+        Format::Table => output::plain(&found.iter().map(Explanation::text).collect::<String>()).into_owned(),
+        Format::Yaml => text::yaml(&all()),
+        Format::Json => text::json(&all()),
+    };
+    output::data(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,16 @@
+//! `netloom state format`
+
+use crate::{
+    args::{Format, FormatArgs},
+    commands::printed,
+    failure::{Exit, Failure},
+    output,
+    wish::document,
+};
+
+pub(crate) fn run(args: &FormatArgs) -> Result<Exit, Failure> {
+    let FormatArgs { file, format } = args;
+    let (_, document) = document(file)?;
+    output::data(&printed(&document, format.or(Format::Yaml)))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,35 @@
+//! One file for each verb, each with a `run` that takes the verb's arguments and nothing global.
+
+pub(crate) mod commit;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod format;
+pub(crate) mod generate;
+pub(crate) mod guard;
+pub(crate) mod revert;
+pub(crate) mod rollback;
+pub(crate) mod set;
+pub(crate) mod show;
+pub(crate) mod version;
+pub(crate) mod watch;
+
+use netloom_nmyaml::Document;
+
+use crate::{args::Format, text};
+
+/// A document in one of the formats; as a table there is no better form than YAML.
+fn printed(document: &Document, format: Format) -> String {
+    match format {
+        Format::Yaml | Format::Table => document.to_yaml(),
+        Format::Json => document.to_json(),
+    }
+}
+
+/// A result in one of the formats; people read it on standard error instead.
+fn result(value: &serde_json::Value, format: Option<Format>) -> Option<String> {
+    match format {
+        Some(Format::Json) => Some(text::json(value)),
+        Some(Format::Yaml) => Some(text::yaml(value)),
+        Some(Format::Table) | None => None,
+    }
+}

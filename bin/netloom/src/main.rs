@@ -1,0 +1,72 @@
+//! The binary `netloom`: reads the command line, runs one verb, turns its end into an exit status.
+
+mod args;
+mod commands;
+mod explain;
+mod facts;
+mod failure;
+mod input;
+mod names;
+mod output;
+mod overview;
+mod preview;
+mod probes;
+mod progress;
+mod reference;
+mod session;
+mod signals;
+mod text;
+mod wish;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, StateArgs, StateVerb, Verb};
+use failure::{Exit, Failure};
+use session::Session;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(message) => return usage(&message),
+    };
+    let exit = run(args).unwrap_or_else(|failure| {
+        output::failure(&failure);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}
+
+fn run(args: Args) -> Result<Exit, Failure> {
+    let Args { verb } = args;
+    match verb {
+        Verb::State(args) => state(args),
+        Verb::Version(args) => commands::version::run(&args),
+        Verb::Gen(args) => commands::generate::run(&args),
+    }
+}
+
+fn state(args: StateArgs) -> Result<Exit, Failure> {
+    let StateArgs { place, verb } = args;
+    let session = &Session::new(place);
+    match verb {
+        StateVerb::Show(args) => commands::show::run(args, session),
+        StateVerb::Set(args) => commands::set::run(args, session),
+        StateVerb::Diff(args) => commands::diff::run(args, session),
+        StateVerb::Revert(args) => commands::revert::run(&args, session),
+        StateVerb::Format(args) => commands::format::run(&args),
+        StateVerb::Commit(args) => commands::commit::run(&args, session),
+        StateVerb::Rollback(args) => commands::rollback::run(&args, session),
+        StateVerb::Watch(args) => commands::watch::run(&args, session),
+        StateVerb::Explain(args) => commands::explain::run(&args, session),
+        StateVerb::Guard(args) => commands::guard::run(&args, session),
+    }
+}
+
+/// Help and version are what was asked for; everything else is wrong usage.
+fn usage(message: &clap::Error) -> ExitCode {
+    let printed = output::usage(message);
+    let exit = if message.use_stderr() || printed.is_err() { Exit::Usage } else { Exit::Done };
+    ExitCode::from(exit as u8)
+}

@@ -1,0 +1,483 @@
+//! A plan as people read it: one entry for each thing that comes, changes or goes.
+//!
+//! A plan has steps in the order of execution, often several for one thing (down, change, up). Here
+//! they are gathered by thing, in the order in which each is first touched, with old and new
+//! values. Pure; printing is `output`'s.
+
+use std::collections::HashMap;
+
+use netloom_model::{
+    Attr, Attrs, ControllerWish, FdbKey, Link, LinkKind, MirrorKey, Observed, Origin, Plan, PlannedStep, RouteKey,
+    RuleKey, Step, Value,
+};
+use netloom_types::IfName;
+use serde_json::{Value as Json, json};
+use std::net::IpAddr;
+
+use crate::{
+    output::{Colour, Output, plain},
+    text::push,
+};
+
+/// Entries that are printed before the rest is only counted: a terminal's memory is finite.
+const SHOWN: usize = 200;
+
+/// What happens to a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// It comes.
+    Add,
+    /// It changes in place.
+    Change,
+    /// It goes.
+    Remove,
+    /// It goes and comes anew, because the kernel cannot change it in place.
+    Replace,
+    /// The kernel takes it away with something else, and it is put back as it was.
+    Restore,
+}
+
+impl Mark {
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "  +",
+            Self::Change => "  ~",
+            Self::Remove => "  -",
+            Self::Replace => "-/+",
+            Self::Restore => "   ",
+        }
+    }
+
+    fn colour(self) -> Colour {
+        match self {
+            Self::Add => Colour::Green,
+            Self::Change | Self::Replace | Self::Restore => Colour::Yellow,
+            Self::Remove => Colour::Red,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Change => "change",
+            Self::Remove => "remove",
+            Self::Replace => "replace",
+            Self::Restore => "restore",
+        }
+    }
+}
+
+/// One thing that a plan touches.
+#[derive(Debug)]
+struct Entry {
+    mark: Mark,
+    text: String,
+    origin: Option<Origin>,
+}
+
+/// Everything that a plan touches.
+#[derive(Debug)]
+pub(crate) struct Preview {
+    entries: Vec<Entry>,
+}
+
+impl Preview {
+    /// Reads a plan against the host that it was made for.
+    pub(crate) fn of(plan: &Plan, observed: &Observed) -> Self {
+        let mut order: Vec<(Thing, Vec<&PlannedStep>)> = Vec::new();
+        let mut places: HashMap<Thing, usize> = HashMap::new();
+        for step in &plan.steps {
+            let thing = Thing::of(&step.step);
+            let place = *places.entry(thing).or_insert_with(|| {
+                order.push((thing, Vec::new()));
+                order.len() - 1
+            });
+            order[place].1.push(step);
+        }
+        Self { entries: order.iter().map(|(thing, steps)| entry(*thing, steps, observed)).collect() }
+    }
+
+    /// Whether the plan touches nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn count(&self, mark: Mark) -> usize {
+        self.entries.iter().filter(|entry| entry.mark == mark).count()
+    }
+
+    /// `N to add, N to change, N to remove`; a replaced thing counts as changed.
+    pub(crate) fn summary(&self) -> String {
+        let (add, remove, replace) = (self.count(Mark::Add), self.count(Mark::Remove), self.count(Mark::Replace));
+        let change = self.count(Mark::Change) + replace;
+        let anew = if replace > 0 { format!(" ({replace} made anew)") } else { String::new() };
+        format!("{add} to add, {change} to change{anew}, {remove} to remove")
+    }
+
+    /// The entries and the summary, for a terminal; all of them, or only the first ones.
+    pub(crate) fn text(&self, output: Output, all: bool) -> String {
+        let shown = if all { self.entries.len() } else { SHOWN.min(self.entries.len()) };
+        let mut text = String::new();
+        for entry in &self.entries[..shown] {
+            text += &output.paint(entry.mark.colour(), entry.mark.symbol());
+            text.push(' ');
+            text += &plain(&entry.text).replace('\n', " ");
+            text += if entry.mark == Mark::Restore { " (put back as it was)\n" } else { "\n" };
+        }
+        if shown < self.entries.len() {
+            push(&mut text, format_args!("    … and {} more; --dry-run prints all\n", self.entries.len() - shown));
+        }
+        text + &format!("Plan: {}.\n", self.summary())
+    }
+
+    /// The entries and the counts as an object.
+    pub(crate) fn json(&self) -> Json {
+        let entries: Vec<Json> = self
+            .entries
+            .iter()
+            .map(|entry| {
+                json!({
+                    "action": entry.mark.word(),
+                    "what": entry.text,
+                    "origin": entry.origin.as_ref().map(ToString::to_string),
+                })
+            })
+            .collect();
+        json!({
+            "add": self.count(Mark::Add),
+            "change": self.count(Mark::Change) + self.count(Mark::Replace),
+            "remove": self.count(Mark::Remove),
+            "changes": entries,
+        })
+    }
+}
+
+/// What steps are gathered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Thing {
+    Link(IfName),
+    Address(IfName, IpAddr, u8),
+    Vlans(IfName),
+    Fdb(IfName, FdbKey),
+    Neighbour(IfName, IpAddr),
+    Mirror(IfName, MirrorKey),
+    Route(RouteKey),
+    Rule(RuleKey),
+    Resolver,
+    HostnameRunning,
+    HostnameConfig,
+}
+
+impl Thing {
+    fn of(step: &Step) -> Self {
+        match step {
+            Step::CreateLink { name, .. }
+            | Step::DeleteLink { name }
+            | Step::SetAttrs { name, .. }
+            | Step::SetUp { name, .. }
+            | Step::SetController { name, .. }
+            | Step::SetAlias { name, .. }
+            | Step::AddAltName { name, .. }
+            | Step::RemoveAltName { name, .. }
+            | Step::SetFeatures { name, .. } => Self::Link(*name),
+            Step::AddAddress { name, address } | Step::RemoveAddress { name, address } => {
+                Self::Address(*name, address.ip, address.prefix_len)
+            }
+            Step::SetVlans { name, .. } => Self::Vlans(*name),
+            Step::AddFdb { name, key, .. } | Step::RemoveFdb { name, key, .. } => Self::Fdb(*name, *key),
+            Step::AddNeighbour { name, neighbour } | Step::RemoveNeighbour { name, neighbour } => {
+                Self::Neighbour(*name, neighbour.ip)
+            }
+            Step::AddMirror { name, key, .. } | Step::RemoveMirror { name, key, .. } => Self::Mirror(*name, *key),
+            Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route) => Self::Route(route.key()),
+            Step::AddRule(rule) | Step::RemoveRule(rule) => Self::Rule(rule.key),
+            Step::SetResolver(_) => Self::Resolver,
+            Step::SetHostnameRunning(_) => Self::HostnameRunning,
+            Step::SetHostnameConfig(_) => Self::HostnameConfig,
+        }
+    }
+
+    /// Whether the thing is on the host now.
+    fn exists(self, observed: &Observed) -> bool {
+        let link = |name: IfName| observed.links.get(&name);
+        match self {
+            Self::Link(name) => link(name).is_some(),
+            Self::Address(name, ip, len) => {
+                link(name).is_some_and(|link| link.addresses.iter().any(|address| address.key() == (ip, len)))
+            }
+            Self::Vlans(name) => link(name).is_some_and(|link| !link.vlans.is_empty()),
+            Self::Fdb(name, key) => link(name).is_some_and(|link| link.fdb.contains_key(&key)),
+            Self::Neighbour(name, ip) => {
+                link(name).is_some_and(|link| link.neighbours.iter().any(|neighbour| neighbour.ip == ip))
+            }
+            Self::Mirror(name, key) => link(name).is_some_and(|link| link.mirrors.contains_key(&key)),
+            Self::Route(key) => observed.routes.contains_key(&key),
+            Self::Rule(key) => observed.rules.contains_key(&key),
+            Self::Resolver | Self::HostnameRunning | Self::HostnameConfig => true,
+        }
+    }
+}
+
+/// Whether a step puts exactly the value there that the host has now.
+fn is_restoring(step: &Step, observed: &Observed) -> bool {
+    let link = |name: &IfName| observed.links.get(name);
+    match step {
+        Step::AddAddress { name, address } => link(name).is_some_and(|link| link.addresses.contains(address)),
+        Step::AddFdb { name, key, entry } => link(name).is_some_and(|link| link.fdb.get(key) == Some(entry)),
+        Step::AddNeighbour { name, neighbour } => link(name).is_some_and(|link| link.neighbours.contains(neighbour)),
+        Step::AddMirror { name, key, mirror } => link(name).is_some_and(|link| link.mirrors.get(key) == Some(mirror)),
+        Step::SetVlans { name, add, .. } => link(name).is_some_and(|link| link.vlans == *add),
+        Step::AddRoute(route) | Step::ReplaceRoute(route) => observed.routes.get(&route.key()) == Some(route),
+        Step::AddRule(rule) => observed.rules.get(&rule.key) == Some(&rule.protocol),
+        Step::SetResolver(resolver) => observed.resolver == *resolver,
+        Step::SetHostnameRunning(name) => observed.hostname_running == *name,
+        Step::SetHostnameConfig(name) => observed.hostname_config == *name,
+        Step::CreateLink { .. }
+        | Step::DeleteLink { .. }
+        | Step::SetAttrs { .. }
+        | Step::SetUp { .. }
+        | Step::SetController { .. }
+        | Step::SetAlias { .. }
+        | Step::AddAltName { .. }
+        | Step::RemoveAltName { .. }
+        | Step::SetFeatures { .. }
+        | Step::RemoveAddress { .. }
+        | Step::RemoveFdb { .. }
+        | Step::RemoveNeighbour { .. }
+        | Step::RemoveMirror { .. }
+        | Step::RemoveRoute(_)
+        | Step::RemoveRule(_) => false,
+    }
+}
+
+fn entry(thing: Thing, steps: &[&PlannedStep], observed: &Observed) -> Entry {
+    let origin = steps.iter().find_map(|step| step.origin.clone());
+    let last = steps.last().expect("a thing is listed because of a step");
+    let existed = thing.exists(observed);
+    if let Thing::Link(name) = thing {
+        let (mark, text) = link_entry(name, steps, observed.links.get(&name));
+        return Entry { mark, text, origin };
+    }
+    let mark = match (existed, last.step.is_removal()) {
+        (_, true) => Mark::Remove,
+        (false, false) => Mark::Add,
+        (true, false) if is_restoring(&last.step, observed) => Mark::Restore,
+        (true, false) => Mark::Change,
+    };
+    let text = match &last.step {
+        Step::ReplaceRoute(route) => match observed.routes.get(&route.key()) {
+            Some(before) => format!("route {before} -> {route}"),
+            None => last.step.to_string(),
+        },
+        step => step.to_string(),
+    };
+    Entry { mark, text, origin }
+}
+
+/// A link's steps, gathered: how it was made, if it was, and what is said of it after that.
+struct LinkSteps<'a> {
+    created: Option<(&'a LinkKind, Attrs)>,
+    deleted: bool,
+    attrs: Attrs,
+    up: Option<bool>,
+    controller: ControllerWish,
+    other: Vec<String>,
+}
+
+impl<'a> LinkSteps<'a> {
+    fn of(steps: &[&'a PlannedStep]) -> Self {
+        let mut all = Self {
+            created: None,
+            deleted: false,
+            attrs: Attrs::new(),
+            up: None,
+            controller: ControllerWish::Keep,
+            other: Vec::new(),
+        };
+        for step in steps {
+            match &step.step {
+                Step::CreateLink { kind, attrs, controller, up, .. } => {
+                    all.created = Some((kind, attrs.clone()));
+                    all.controller = controller.map_or(all.controller, ControllerWish::Of);
+                    all.up = Some(*up);
+                }
+                Step::DeleteLink { .. } => all.deleted = true,
+                Step::SetAttrs { attrs, .. } => attrs.iter().for_each(|(a, v)| all.attrs.wish(a, v.clone())),
+                Step::SetUp { up, .. } => all.up = Some(*up),
+                Step::SetController { controller, .. } => {
+                    all.controller = controller.map_or(ControllerWish::Detached, ControllerWish::Of);
+                }
+                Step::SetAlias { alias, .. } => {
+                    let text =
+                        alias.as_ref().map_or_else(|| "no alias".to_owned(), |a| format!("alias {:?}", a.as_str()));
+                    all.other.push(text);
+                }
+                Step::AddAltName { alt_name, .. } => all.other.push(format!("+further name {alt_name}")),
+                Step::RemoveAltName { alt_name, .. } => all.other.push(format!("-further name {alt_name}")),
+                Step::SetFeatures { features, .. } => {
+                    all.other
+                        .extend(features.iter().map(|(key, on)| format!("{key} {}", if *on { "on" } else { "off" })));
+                }
+                other => debug_assert!(false, "{other} is not gathered by link"),
+            }
+        }
+        all
+    }
+}
+
+fn link_entry(name: IfName, steps: &[&PlannedStep], before: Option<&Link>) -> (Mark, String) {
+    let steps = LinkSteps::of(steps);
+    match (&steps.created, before) {
+        (None, before) if steps.deleted => {
+            (Mark::Remove, before.map_or_else(|| format!("link {name}"), |link| format!("link {name} ({})", link.kind)))
+        }
+        (Some((kind, attrs)), None) => (Mark::Add, format!("link {name} ({})", join(&made(kind, attrs, &steps)))),
+        (Some((kind, attrs)), Some(before)) => {
+            let mut all = attrs.clone();
+            steps.attrs.iter().for_each(|(attr, value)| all.wish(attr, value.clone()));
+            let changed = changes(&all.unmet_by(&before.attrs), &steps, before);
+            let why = if changed.is_empty() { String::new() } else { format!(", {}", join(&changed)) };
+            (Mark::Replace, format!("link {name} ({kind}{why})"))
+        }
+        (None, Some(before)) => {
+            (Mark::Change, format!("link {name}: {}", join(&changes(&steps.attrs, &steps, before))))
+        }
+        (None, None) => (Mark::Change, format!("link {name}")),
+    }
+}
+
+/// What a new link is made as. Its alias is left out: every link of ours has one.
+fn made(kind: &LinkKind, attrs: &Attrs, steps: &LinkSteps<'_>) -> Vec<String> {
+    let mut words = vec![kind.to_string()];
+    let said = attrs.iter().chain(steps.attrs.iter());
+    words.extend(said.map(|(attr, value)| format!("{attr} {}", value.display(attr))));
+    if let ControllerWish::Of(controller) = steps.controller {
+        words.push(format!("port of {controller}"));
+    }
+    // A link that is made down may still come up by itself, with the link that it stands on.
+    if steps.up == Some(true) {
+        words.push("up".to_owned());
+    }
+    words.extend(steps.other.iter().filter(|word| !word.starts_with("alias")).cloned());
+    words
+}
+
+/// What becomes different on a link that exists.
+fn changes(attrs: &Attrs, steps: &LinkSteps<'_>, before: &Link) -> Vec<String> {
+    let show = |attr: Attr, value: Option<Value>| value.map_or_else(|| "none".to_owned(), |value| value.display(attr));
+    let mut words: Vec<String> = attrs
+        .iter()
+        .map(|(attr, value)| format!("{attr} {} -> {}", show(attr, before.attrs.get(attr)), value.display(attr)))
+        .collect();
+    if let Some(up) = steps.up {
+        let word = |up: bool| if up { "up" } else { "down" };
+        if up != before.up {
+            words.push(format!("{} -> {}", word(before.up), word(up)));
+        } else if steps.created.is_none() {
+            words.push("down for a moment".to_owned());
+        }
+    }
+    let controller = match steps.controller {
+        ControllerWish::Keep => before.controller,
+        ControllerWish::Detached => None,
+        ControllerWish::Of(controller) => Some(controller),
+    };
+    if controller != before.controller {
+        let word = |of: Option<IfName>| of.map_or_else(|| "no port".to_owned(), |of| format!("port of {of}"));
+        words.push(format!("{} -> {}", word(before.controller), word(controller)));
+    }
+    if steps.created.is_none() {
+        words.extend(steps.other.iter().cloned());
+    }
+    words
+}
+
+fn join(words: &[String]) -> String {
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Address, Alias, Host};
+    use netloom_types::Protocol;
+
+    use super::*;
+
+    fn name(text: &str) -> IfName {
+        text.parse().unwrap()
+    }
+
+    fn plan(steps: Vec<Step>) -> Plan {
+        Plan { steps: steps.into_iter().map(|step| PlannedStep { step, undo: Vec::new(), origin: None }).collect() }
+    }
+
+    fn address(text: &str) -> Address {
+        Address::new(text.parse().unwrap(), 24, Protocol::NETLOOM)
+    }
+
+    fn vlan(id: u64) -> Attrs {
+        [(Attr::Base, Value::Link(name("eth0"))), (Attr::VlanId, Value::Int(id))].into_iter().collect()
+    }
+
+    fn text(steps: Vec<Step>, observed: &Observed) -> String {
+        Preview::of(&plan(steps), observed).text(Output::new(false), true)
+    }
+
+    fn create(link: &str, attrs: Attrs) -> Step {
+        Step::CreateLink { name: name(link), kind: LinkKind::Vlan, attrs, controller: None, up: true }
+    }
+
+    #[test]
+    fn a_new_link_is_one_line_and_its_address_another() {
+        let steps = vec![
+            create("eth0.5", vlan(5)),
+            Step::SetAlias { name: name("eth0.5"), alias: Some(Alias::ours("a.yaml", None)) },
+            Step::AddAddress { name: name("eth0.5"), address: address("192.0.2.1") },
+        ];
+        assert_eq!(
+            text(steps, &Observed::default()),
+            "  + link eth0.5 (vlan, base-iface eth0, id 5, up)\n  + address 192.0.2.1/24 on eth0.5\nPlan: 2 to add, 0 to change, 0 to remove.\n"
+        );
+    }
+
+    #[test]
+    fn a_link_made_anew_tells_why_and_what_is_put_back() {
+        let mut before = Link::new(name("eth0.5"), LinkKind::Vlan);
+        before.attrs = vlan(5);
+        before.up = true;
+        before.addresses.push(address("192.0.2.1"));
+        let host = Host { links: [(before.name, before)].into(), ..Host::default() };
+        let observed = Observed { host, ..Observed::default() };
+        let steps = vec![
+            Step::DeleteLink { name: name("eth0.5") },
+            create("eth0.5", vlan(6)),
+            Step::AddAddress { name: name("eth0.5"), address: address("192.0.2.1") },
+        ];
+        assert_eq!(
+            text(steps, &observed),
+            "-/+ link eth0.5 (vlan, id 5 -> 6)\n    address 192.0.2.1/24 on eth0.5 (put back as it was)\n\
+             Plan: 0 to add, 1 to change (1 made anew), 0 to remove.\n"
+        );
+    }
+
+    #[test]
+    fn several_steps_on_one_link_are_one_change() {
+        let mut before = Link::new(name("bond0"), LinkKind::Bond);
+        before.up = true;
+        let host = Host { links: [(before.name, before)].into(), ..Host::default() };
+        let observed = Observed { host, ..Observed::default() };
+        let steps = vec![
+            Step::SetUp { name: name("bond0"), up: false },
+            Step::SetAttrs {
+                name: name("bond0"),
+                kind: LinkKind::Bond,
+                attrs: [(Attr::BondLacpRate, Value::Int(1))].into_iter().collect(),
+            },
+            Step::SetUp { name: name("bond0"), up: true },
+        ];
+        assert_eq!(
+            text(steps, &observed),
+            "  ~ link bond0: lacp_rate slow -> fast, down for a moment\nPlan: 0 to add, 1 to change, 0 to remove.\n"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Wrappers that tell a person how far a long change is, without the transaction knowing.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use netloom_journal::{Probes, Verdict};
+use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
+
+use crate::output::Output;
+
+/// Changes with fewer steps are over before a line about them is read.
+const LONG: usize = 500;
+
+/// A host that tells about every batch of steps.
+pub(crate) struct Told<'a> {
+    engine: &'a mut dyn Engine,
+    output: Output,
+    /// How many steps there are; none while nothing is being changed.
+    total: Option<usize>,
+    done: usize,
+}
+
+impl<'a> Told<'a> {
+    /// Wraps a host.
+    pub(crate) fn new(engine: &'a mut dyn Engine, output: Output) -> Self {
+        Self { engine, output, total: None, done: 0 }
+    }
+
+    /// A change of this many steps begins.
+    pub(crate) fn expect(mut self, steps: usize) -> Self {
+        self.total = (steps >= LONG).then_some(steps);
+        self
+    }
+}
+
+impl Engine for Told<'_> {
+    fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
+        if let Some(total) = self.total
+            && self.done >= total
+        {
+            self.output.note("verifying");
+        }
+        self.engine.observe(scope)
+    }
+
+    fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+        if let Some(total) = self.total {
+            self.done += steps.len();
+            // An undo sends steps as well, beyond the plan.
+            let word =
+                if self.done <= total { format!("applying {}/{total}", self.done) } else { "undoing".to_owned() };
+            self.output.note(&word);
+        }
+        self.engine.execute(steps)
+    }
+
+    fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {
+        self.engine.wait_for_change(at_most)
+    }
+}
+
+/// Probes that tell what they found.
+pub(crate) struct ToldProbes<'a> {
+    probes: &'a mut dyn Probes,
+    output: Output,
+    before: bool,
+    /// What was said of each probe last: one that is tried again and again is told once.
+    said: BTreeMap<String, Verdict>,
+}
+
+impl<'a> ToldProbes<'a> {
+    /// Wraps probes.
+    pub(crate) fn new(probes: &'a mut dyn Probes, output: Output) -> Self {
+        Self { probes, output, before: true, said: BTreeMap::new() }
+    }
+}
+
+impl Probes for ToldProbes<'_> {
+    fn names(&self) -> Vec<String> {
+        self.probes.names()
+    }
+
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+        let verdicts = self.probes.run(names, limit);
+        for (name, verdict) in names.iter().zip(&verdicts) {
+            if !self.before && self.said.insert(name.clone(), verdict.clone()).as_ref() == Some(verdict) {
+                continue;
+            }
+            match (verdict, self.before) {
+                (Verdict::Failed(why), true) => {
+                    self.output.note(&format!("probe {name} fails already, so it will not count: {why}"));
+                }
+                (Verdict::Failed(why), false) => self.output.note(&format!("probe {name} fails: {why}")),
+                (Verdict::Passed, false) => self.output.note(&format!("probe {name} passes")),
+                (Verdict::Passed, true) | (Verdict::NotApplicable, _) => {}
+            }
+        }
+        self.before = false;
+        verdicts
+    }
+}

@@ -1,0 +1,137 @@
+//! Where a verb works: the namespace, its state folder and its host, and what an earlier change
+//! left there.
+
+use std::{path::PathBuf, time::Duration};
+
+use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
+use netloom_model::{Engine, EngineError, Ownership};
+use netloom_netlink::{KernelHost, Namespace};
+
+use crate::{args::PlaceArgs, failure::Failure, output::Output};
+
+/// The clock of every transaction of this process.
+pub(crate) const CLOCK: &dyn Clock = &SystemClock;
+
+/// One namespace and what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The namespace.
+    pub(crate) namespace: Namespace,
+    /// The folder of all state.
+    pub(crate) state_dir: PathBuf,
+    /// How much is told.
+    pub(crate) output: Output,
+}
+
+impl Session {
+    /// The place that the command line names.
+    pub(crate) fn new(place: PlaceArgs) -> Self {
+        let PlaceArgs { netns, state_dir, quiet } = place;
+        // A guard process works from another folder.
+        let state_dir = std::path::absolute(&state_dir).unwrap_or(state_dir);
+        let namespace = netns.map_or(Namespace::Host, |text| Namespace::from_text(&text));
+        Self { namespace, state_dir, output: Output::new(quiet) }
+    }
+
+    /// Connects to the kernel.
+    pub(crate) fn host(&self) -> Result<KernelHost, Failure> {
+        KernelHost::open(self.namespace.clone()).map_err(|error| Self::unreadable(&error))
+    }
+
+    /// The state folder; made when it is not there.
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        let store = match (&self.namespace, self.namespace.name()) {
+            (Namespace::Host, _) => Store::of_host(&self.state_dir),
+            (Namespace::Named(_) | Namespace::Path(_), Some(name)) => Store::of_netns(&self.state_dir, name),
+            (Namespace::Named(_) | Namespace::Path(_), None) => {
+                return Err(Failure::usage(format_args!(
+                    "{} has no name, and without one nothing can be kept about it; name it with `ip netns attach`",
+                    self.namespace
+                )));
+            }
+        };
+        store.map_err(|error| failure(&error))
+    }
+
+    /// Which life of the namespace this is.
+    pub(crate) fn incarnation(&self) -> Result<Incarnation, Failure> {
+        let incarnation = self.namespace.file().map_or_else(Incarnation::of_host, |file| Incarnation::of_netns(&file));
+        incarnation.map_err(|error| failure(&error))
+    }
+
+    /// Takes the turn at the host.
+    pub(crate) fn turn<'a>(
+        &self,
+        store: &'a Store,
+        engine: &'a mut dyn Engine,
+        wait: Duration,
+    ) -> Result<Turn<'a>, Failure> {
+        Turn::take(store, engine, CLOCK, self.incarnation()?, wait).map_err(|error| failure(&error))
+    }
+
+    /// Finishes what an earlier change left behind, and says so.
+    pub(crate) fn recover(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
+        match turn.recover().map_err(|error| failure(&error))? {
+            // What waits for a person is told by the verb that it stands in the way of.
+            Recovery::Nothing | Recovery::Dropped | Recovery::Open(_) => {}
+            Recovery::Finished(summary) => self.output.warn(&format!("found and finished: {summary}")),
+            Recovery::RolledBack { summary, why, report: _ } => {
+                let source = &summary.source;
+                self.output
+                    .warn(&format!("an earlier change of {source} was left behind and is rolled back now: {why}"));
+            }
+            Recovery::Rebooted { summary, report: _ } => {
+                let source = &summary.source;
+                self.output.warn(&format!(
+                    "an earlier change of {source} was cut off by a restart of the machine; its files are put back"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who asked for what, without making a state folder where there is none: looking changes nothing.
+    pub(crate) fn ownership(&self) -> Result<Ownership, Failure> {
+        if !self.folder().is_dir() {
+            return Ok(Ownership::default());
+        }
+        self.store()?.ownership().map_err(|error| failure(&error))
+    }
+
+    /// Says that a change waits for a person, where one does. Only a courtesy: a state folder that
+    /// cannot be read is no reason to fail.
+    pub(crate) fn mention_open(&self) {
+        if self.folder().is_dir()
+            && let Ok(Some(summary)) = self.store().map(|store| store.pending().ok().flatten())
+        {
+            self.output.warn(&format!("{summary}; see `netloom state commit` and `netloom state rollback`"));
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        match self.namespace.name() {
+            Some(name) => self.state_dir.join("netns").join(name),
+            None => self.state_dir.join("host"),
+        }
+    }
+
+    /// A host that could not be read, with the usual remedy.
+    pub(crate) fn unreadable(error: &EngineError) -> Failure {
+        let root = nix::unistd::geteuid().is_root();
+        let hint = if root { "" } else { "; changes and other namespaces need root" };
+        Failure::usage(format_args!("{error}{hint}"))
+    }
+}
+
+/// How a failure of the transaction ends the process.
+pub(crate) fn failure(error: &Error) -> Failure {
+    match error {
+        Error::Plan(_) | Error::Busy { .. } | Error::Damaged { .. } | Error::Open(_) | Error::NothingOpen => {
+            Failure::refused(error)
+        }
+        Error::File { .. } | Error::Name(_) | Error::Host(_) => Failure::usage(error),
+        Error::TooLate { .. } | Error::Lost { .. } | Error::UndoIncomplete(_) | Error::Unrecorded(_) => {
+            Failure::failed(error)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! From a file to a wish for one host, and who must stay reachable meanwhile.
+
+use std::{net::IpAddr, sync::Arc};
+
+use netloom_model::{Adoption, Attr, Engine, HostState, Observed, Scope, Section};
+use netloom_netlink::Namespace;
+use netloom_nmyaml::{Document, ResolveOptions};
+use netloom_plan::Options;
+use netloom_types::Protocol;
+
+use crate::{args::WishArgs, failure::Failure, input, session::Session};
+
+/// A document that was read and is not yet held against a host.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    /// Its name in messages and records.
+    pub(crate) source: String,
+    /// The document.
+    pub(crate) document: Document,
+    /// How it is read against a host.
+    pub(crate) resolve: ResolveOptions,
+    /// What a plan for it may do.
+    pub(crate) options: Options,
+}
+
+impl Wish {
+    /// Reads the document that the command line names.
+    pub(crate) fn load(args: WishArgs, session: &Session) -> Result<Self, Failure> {
+        let WishArgs { file, whole_of, mut protect, allow_cut } = args;
+        let (source, document) = document(&file)?;
+        if session.namespace == Namespace::Host {
+            protect.extend(far_end(std::env::var("SSH_CONNECTION").ok().as_deref()));
+        }
+        let resolve = ResolveOptions {
+            adoption: Adoption::ByName,
+            protocol: Protocol::NETLOOM,
+            whole_of: whole_of.map(Arc::from),
+        };
+        Ok(Self { source, document, resolve, options: Options { protected: protect, allow_cut } })
+    }
+
+    /// Reads the host, as much of it as the document needs, and holds the document against it; what
+    /// a person should know is said.
+    pub(crate) fn on(&self, host: &mut dyn Engine, session: &Session) -> Result<Resolved, Failure> {
+        let mut scope = Scope::default();
+        loop {
+            let observed = host.observe(scope).map_err(|error| Session::unreadable(&error))?;
+            let netloom_nmyaml::Resolved { state, warnings } =
+                self.document.resolve(&observed, &self.resolve).map_err(Failure::refused)?;
+            // Asking every driver is slow, so it is done only for documents that need the answers.
+            if !scope.ethtool && needs_drivers(&state) {
+                scope.ethtool = true;
+                continue;
+            }
+            for warning in &warnings {
+                session.output.warn(&warning.to_string());
+            }
+            return Ok(Resolved { observed, state, scope });
+        }
+    }
+}
+
+/// A wish, and the host that it was held against.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// The host.
+    pub(crate) observed: Observed,
+    /// The wish.
+    pub(crate) state: HostState,
+    /// How much of the host was read.
+    pub(crate) scope: Scope,
+}
+
+fn needs_drivers(state: &HostState) -> bool {
+    let by_driver = |attr: Attr| match attr.section() {
+        Section::Ethernet | Section::Pause | Section::Ring => true,
+        Section::Common
+        | Section::Kind
+        | Section::BridgeOptions
+        | Section::BridgeStp
+        | Section::BridgePort
+        | Section::BondOptions
+        | Section::BondPort
+        | Section::Ipv4
+        | Section::Ipv6
+        | Section::SysctlIpv4
+        | Section::SysctlIpv6 => false,
+    };
+    state.links.values().any(|link| !link.features.is_empty() || link.attrs.iter().any(|(attr, _)| by_driver(attr)))
+}
+
+/// Reads a document and its name.
+pub(crate) fn document(file: &std::path::Path) -> Result<(String, Document), Failure> {
+    let input::Input { source, bytes } = input::load(file)?;
+    let document = netloom_nmyaml::parse(&source, &bytes).map_err(Failure::refused)?;
+    Ok((source, document))
+}
+
+/// The address of the machine from which a person is logged in here.
+fn far_end(ssh_connection: Option<&str>) -> Option<IpAddr> {
+    let address = ssh_connection?.split_whitespace().next()?;
+    // A link-local address carries its link behind a percent sign.
+    address.split('%').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::far_end;
+
+    #[test]
+    fn the_far_end_of_a_session_is_its_first_word() {
+        assert_eq!(far_end(Some("192.0.2.7 50124 192.0.2.1 22")), Some("192.0.2.7".parse().unwrap()));
+        assert_eq!(far_end(Some("fe80::1%eth0 50124 fe80::2%eth0 22")), Some("fe80::1".parse().unwrap()));
+        assert_eq!(far_end(Some("")), None);
+        assert_eq!(far_end(None), None);
+    }
+}

@@ -1,0 +1,243 @@
+# Stories for transaction.rs, one function each. Runs as root of a namespace that has only `lo`.
+# shellcheck shell=bash
+set -euo pipefail
+ip link set lo up
+
+cat >one.yaml <<'YAML'
+interfaces:
+  - name: lo
+    ipv4:
+      enabled: true
+      allow-extra-address: true
+      address:
+        - ip: 192.0.2.1
+          prefix-length: 32
+YAML
+cat >two.yaml <<'YAML'
+interfaces:
+  - name: lo
+    ipv4:
+      enabled: true
+      allow-extra-address: true
+      address:
+        - ip: 192.0.2.2
+          prefix-length: 32
+YAML
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Runs netloom; fails unless it ends with the status. What it prints is in ./out and ./err.
+netloom() { # STATUS ARGS...
+    local expected=$1 status=0
+    shift
+    "$NETLOOM" "$@" >out 2>err || status=$?
+    cat out err
+    ((status == expected)) || fail "netloom $*: status $status instead of $expected"
+}
+
+addresses() { ip -o address show dev lo; }
+routes() { ip route show dev lo; }
+has() { [[ $(addresses) == *" $1/"* ]] || fail "$1 is not there"; }
+has_not() { [[ $(addresses) != *" $1/"* ]] || fail "$1 is there"; }
+says() { grep -q -- "$1" out err || fail "'$1' is not said"; }
+
+# Waits for an event instead of for a time: `watch` prints it when it happens.
+until_gone() { # ADDRESS
+    exec 4< <(exec timeout 20 "$NETLOOM" state watch lo 2>&1)
+    read -r <&4
+    while [[ $(addresses) == *" $1/"* ]]; do
+        read -r <&4 || fail "$1 does not go"
+    done
+}
+
+# Starts a change that waits for a confirmation; its process id is $waiting.
+wait_for_confirmation() { # ARGS...
+    mkfifo said
+    "$NETLOOM" state set "$@" </dev/null >waiting.out 2>said &
+    waiting=$!
+    exec 3<said
+    grep -m1 "The change is in place until" <&3 || fail "it does not wait"
+    cat <&3 >waiting.err &
+}
+
+ended_with() { # STATUS
+    local status=0
+    wait "$waiting" || status=$?
+    ((status == $1)) || fail "the waiting change ended with $status instead of $1: $(cat waiting.err)"
+}
+
+a_document_is_set_once() {
+    netloom 3 state diff one.yaml
+    says "+ address 192.0.2.1/32 on lo"
+    netloom 3 state set one.yaml --dry-run
+    has_not 192.0.2.1
+    netloom 0 state set one.yaml
+    says "1 to add, 0 to change, 0 to remove"
+    has 192.0.2.1
+    netloom 0 state diff one.yaml
+    netloom 0 state set one.yaml
+    says "Nothing to do"
+    netloom 0 state set one.yaml --quiet
+    [[ ! -s out && ! -s err ]] || fail "it is not quiet"
+    netloom 0 state show lo
+    says "ip: 192.0.2.1"
+}
+
+an_open_change_is_committed() {
+    netloom 0 state set one.yaml --no-commit
+    has 192.0.2.1
+    netloom 0 state show lo
+    says "waits to be confirmed"
+    netloom 0 state commit
+    has 192.0.2.1
+    netloom 3 state rollback
+    says "no change waits"
+}
+
+an_open_change_is_rolled_back() {
+    netloom 0 state set one.yaml
+    netloom 0 state set two.yaml --no-commit --timeout 100
+    has 192.0.2.2
+    netloom 0 state rollback
+    has_not 192.0.2.2
+    has 192.0.2.1
+    netloom 3 state commit
+}
+
+an_open_change_goes_back_by_itself() {
+    netloom 0 state set one.yaml --no-commit --timeout 1
+    until_gone 192.0.2.1
+    netloom 3 state commit
+    has_not 192.0.2.1
+}
+
+an_open_change_bars_the_next_one() {
+    netloom 0 state set one.yaml --no-commit
+    netloom 3 state set two.yaml
+    says "waits to be confirmed"
+    has_not 192.0.2.2
+    netloom 0 state rollback
+}
+
+a_waiting_change_is_confirmed_by_a_signal() {
+    wait_for_confirmation one.yaml --timeout 100
+    has 192.0.2.1
+    kill -USR1 "$waiting"
+    ended_with 0
+    has 192.0.2.1
+}
+
+a_waiting_change_is_confirmed_from_elsewhere() {
+    wait_for_confirmation one.yaml --timeout 100
+    netloom 0 state commit
+    ended_with 0
+    has 192.0.2.1
+}
+
+a_waiting_change_is_interrupted() {
+    wait_for_confirmation one.yaml --timeout 100
+    kill -INT "$waiting"
+    ended_with 1
+    has_not 192.0.2.1
+    grep -q "undone" waiting.err || fail "it does not say so"
+}
+
+a_waiting_change_runs_out_of_time() {
+    wait_for_confirmation one.yaml --timeout 1
+    ended_with 1
+    has_not 192.0.2.1
+    netloom 3 state commit
+}
+
+a_failed_probe_takes_the_change_back() {
+    ip address add 192.0.2.9/32 dev lo
+    cat >cut.yaml <<'YAML'
+interfaces:
+  - name: lo
+    ipv4:
+      enabled: true
+      address:
+        - ip: 127.0.0.1
+          prefix-length: 8
+        - ip: 192.0.2.1
+          prefix-length: 32
+YAML
+    netloom 1 state set cut.yaml --probe ping:192.0.2.9 --allow-cut
+    says "ping:192.0.2.9"
+    has 192.0.2.9
+    has_not 192.0.2.1
+    netloom 0 state set cut.yaml --no-probe
+    has_not 192.0.2.9
+}
+
+a_probe_that_failed_before_does_not_count() {
+    netloom 0 state set one.yaml --probe ping:192.0.2.250
+    says "will not count"
+    has 192.0.2.1
+}
+
+a_killed_change_is_taken_back_by_the_next_command() {
+    wait_for_confirmation one.yaml --timeout 2
+    kill -KILL "$waiting"
+    # The guard does it first where it can; this is what happens without one.
+    kill -KILL "$(pgrep -f "state guard")" || fail "there is no guard"
+    has 192.0.2.1
+    until "$NETLOOM" state set two.yaml >out 2>err; do says "waits to be confirmed"; done
+    says "left behind and is rolled back now"
+    has_not 192.0.2.1
+    has 192.0.2.2
+}
+
+the_far_end_of_the_session_is_not_cut_off() {
+    ip route add 198.51.100.0/24 dev lo
+    cat >cut.yaml <<'YAML'
+routes:
+  config:
+    - destination: 198.51.100.0/24
+      next-hop-interface: lo
+      state: absent
+YAML
+    export SSH_CONNECTION="198.51.100.7 50124 192.0.2.1 22"
+    netloom 3 state set cut.yaml
+    says "198.51.100.7"
+    unset SSH_CONNECTION
+    netloom 3 state set cut.yaml --protect 198.51.100.8
+    [[ $(routes) == *198.51.100.0/24* ]] || fail "the route is gone"
+    netloom 0 state set cut.yaml --protect 198.51.100.8 --allow-cut
+    [[ $(routes) != *198.51.100.0/24* ]] || fail "the route is still there"
+}
+
+an_owner_that_wants_less_gives_the_rest_back() {
+    netloom 0 state set one.yaml --whole-of site
+    has 192.0.2.1
+    echo "interfaces: []" >none.yaml
+    netloom 0 state set none.yaml --whole-of somebody-else
+    has 192.0.2.1
+    netloom 0 state set none.yaml --whole-of site
+    has_not 192.0.2.1
+    has 127.0.0.1
+}
+
+an_explanation_names_the_line() {
+    netloom 0 state set one.yaml
+    netloom 0 state explain 192.0.2.1
+    says "one.yaml:7"
+    says "protocol 112"
+    netloom 0 state explain 127.0.0.1
+    says "nobody asked"
+    netloom 0 state explain lo -o json
+    says '"asked-by"'
+}
+
+results_come_as_data() {
+    netloom 0 state set one.yaml --json
+    grep -q '"result": "confirmed"' out || fail "no result"
+    grep -q '"add": 1' out || fail "no plan"
+    netloom 0 state set one.yaml -o yaml
+    grep -q '^result: "nothing"' out || fail "no result"
+    netloom 0 state revert two.yaml
+    netloom 3 state diff two.yaml -o yaml
+    says "192.0.2.2"
+}
+
+"$1"

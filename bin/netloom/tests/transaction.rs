@@ -1,0 +1,71 @@
+//! Whole transactions through the built program, in a network namespace of their own that has only
+//! `lo`: any Linux will do, without root where user namespaces are allowed. The stories are functions
+//! of `transaction.bash`.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+/// Enters fresh namespaces: root in there, nobody outside, and no process outlives the story.
+fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command
+}
+
+fn story(name: &str) -> Option<Output> {
+    let possible = unshare().arg("true").output().is_ok_and(|output| output.status.success());
+    if !possible {
+        assert!(std::env::var_os("CI").is_none(), "unshare does not make namespaces here");
+        return None;
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transaction-{name}"));
+    std::fs::remove_dir_all(&work).ok();
+    std::fs::create_dir_all(&work).expect("a folder for the test");
+    let output = unshare()
+        .arg("bash")
+        .arg(here.join("transaction.bash"))
+        .arg(name)
+        .env("NETLOOM", env!("CARGO_BIN_EXE_netloom"))
+        .env("NETLOOM_STATE_DIR", work.join("state"))
+        .env_remove("SSH_CONNECTION")
+        .current_dir(&work)
+        .output()
+        .expect("unshare starts");
+    Some(output)
+}
+
+macro_rules! stories {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            let Some(output) = story(stringify!($name)) else {
+                println!("not run: unshare does not make namespaces here");
+                return;
+            };
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+        }
+    )*};
+}
+
+stories! {
+    a_document_is_set_once
+    an_open_change_is_committed
+    an_open_change_is_rolled_back
+    an_open_change_goes_back_by_itself
+    an_open_change_bars_the_next_one
+    a_waiting_change_is_confirmed_by_a_signal
+    a_waiting_change_is_confirmed_from_elsewhere
+    a_waiting_change_is_interrupted
+    a_waiting_change_runs_out_of_time
+    a_failed_probe_takes_the_change_back
+    a_probe_that_failed_before_does_not_count
+    a_killed_change_is_taken_back_by_the_next_command
+    the_far_end_of_the_session_is_not_cut_off
+    an_owner_that_wants_less_gives_the_rest_back
+    an_explanation_names_the_line
+    results_come_as_data
+}
