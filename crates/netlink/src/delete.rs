@@ -12,9 +12,9 @@ use netloom_model::StepError;
 use netloom_types::IfName;
 
 use crate::{
-    consts::{IFLA_EXT_MASK, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK},
+    consts::{RTM_DELLINK, RTM_SETLINK},
     link,
-    link_map::name_and_index,
+    link_map::{IFINFOMSG_LEN, name_and_index},
     route::no_link,
     socket::{Connection, NetlinkError},
     wire::{Msg, ifinfomsg},
@@ -27,8 +27,6 @@ const AT_ONCE: usize = 128;
 const IFLA_GROUP: u16 = 27;
 /// Where numbers of groups begin that people hardly choose.
 const GROUPS: u32 = 0x6e6c_0000;
-const IFINFOMSG_LEN: usize = 16;
-const RTEXT_FILTER_SKIP_STATS: u32 = 8;
 
 type Results = Vec<Result<(), StepError>>;
 
@@ -46,9 +44,7 @@ pub(crate) fn delete(route: &mut Connection, names: &[IfName]) -> Result<Results
 }
 
 fn read(route: &mut Connection) -> Result<Links, NetlinkError> {
-    let mut msg = Msg::new(RTM_GETLINK, 0);
-    msg.header(&ifinfomsg(0, 0, 0, 0)).attr_u32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-    route.dump(&msg, Links::new, |links, message| {
+    route.dump(&link::dump(), Links::new, |links, message| {
         let group = message.attrs(IFINFOMSG_LEN).find(IFLA_GROUP).and_then(|attr| attr.u32()).unwrap_or(0);
         if let Some((name, index)) = name_and_index(&message) {
             links.insert(name, (index, group));

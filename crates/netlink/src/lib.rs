@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! wire     bytes of messages and attributes, pure
-//! codecs   model values <-> messages, pure: address, route, rule, neighbour, link, bridge, mirror
+//! codecs   model values <-> messages, pure: address, route, rule, neighbour, link, bridge, mirror, ethtool
 //! socket   requests, acknowledgements, dumps
 //! netns    a thread for each network namespace
+//! kernel   what lives on that thread; host is the handle to it
 //! observe  dumps -> Observed
-//! execute  steps -> messages in batches -> one result for each step
+//! steps    step -> messages, or work that runs alone
+//! execute  steps in batches -> one result for each step
 //! events   the kernel's notifications, debounced
+//! files    resolver and host name; sysctl: settings of links
+//! probe    whether something is still reached
 //! ```
 //!
 //! This is the only crate that talks to the kernel about networks. It decides nothing: what to

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use netloom_types::IfName;
 
 use crate::{
-    consts::{IFLA_EXT_MASK, IFLA_IFNAME, RTM_GETLINK},
+    consts::IFLA_IFNAME,
+    link,
     socket::{Connection, NetlinkError},
-    wire::{Message, Msg, ifinfomsg},
+    wire::Message,
 };
 
-const IFINFOMSG_LEN: usize = 16;
-/// Leaves out the counters, half of the message.
-const RTEXT_FILTER_SKIP_STATS: u32 = 8;
+/// The length of `ifinfomsg`.
+pub(crate) const IFINFOMSG_LEN: usize = 16;
 
 /// The links of one network namespace as they were when they were last read, kept up with what was
 /// made and deleted since.
@@ -33,9 +33,7 @@ pub(crate) fn name_and_index(message: &Message<'_>) -> Option<(IfName, u32)> {
 impl LinkMap {
     /// Reads the links of the namespace that `connection` is in.
     pub fn read(connection: &mut Connection) -> Result<Self, NetlinkError> {
-        let mut msg = Msg::new(RTM_GETLINK, 0);
-        msg.header(&ifinfomsg(0, 0, 0, 0)).attr_u32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-        connection.dump(&msg, Self::default, |map, message| {
+        connection.dump(&link::dump(), Self::default, |map, message| {
             if let Some((name, index)) = name_and_index(&message) {
                 map.insert(name, index);
             }
