@@ -4,7 +4,7 @@
 //! for that aspect alone. Order between aspects and between links is the business of the callers:
 //! [`crate::converge`] towards a goal, [`crate::restore`] back to what was.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use netloom_model::{Address, Attr, Attrs, Change, Link, LinkKind, Section, Step, Value};
 use netloom_types::{Family, Lifetime, VlanSet};
@@ -20,9 +20,11 @@ pub(crate) enum Moment {
     Attached,
 }
 
-/// The earliest moment at which a property can be set.
-pub(crate) fn moment(attr: Attr) -> Moment {
+/// The earliest moment at which a property of a link of this kind can be set.
+pub(crate) fn moment(kind: &LinkKind, attr: Attr) -> Moment {
     match attr {
+        // An MTU that a bridge is made with follows its ports all the same; one that is set does not.
+        Attr::Mtu if *kind == LinkKind::Bridge => Moment::Existing,
         // The kernel refuses a change of the default VLAN while it filters, and does the one before
         // the other within a message.
         Attr::BridgeVlanFiltering | Attr::Promiscuous => Moment::Existing,
@@ -49,8 +51,8 @@ pub(crate) fn change(kind: &LinkKind, attr: Attr, wanted: &Value, now: Option<&V
     match attr {
         // A link in passthru mode holds its base alone, so the kernel never switches to or from it.
         Attr::MacvlanMode if *wanted == PASSTHRU || now == Some(&PASSTHRU) => Change::Recreate,
-        // IPv4 tunnels keep their base as a property; the others are bound to it.
-        Attr::Base if *kind == LinkKind::IpTunnel => Change::Recreate,
+        // Many drivers refuse another hardware address while the card is up.
+        Attr::Mac if *kind == LinkKind::Ethernet => Change::Down,
         _ => attr.change(),
     }
 }
@@ -191,43 +193,73 @@ pub(crate) fn same_address(wanted: &Address, now: &Address) -> bool {
         && wanted.route_metric == now.route_metric
 }
 
-/// Addresses that must go: those not wanted, and IPv4 addresses of a subnet whose order is wrong,
-/// because the first of a subnet is the one that the kernel uses as source.
+/// The addresses that the kernel keeps in an order of their own: IPv4 addresses of one subnet, the
+/// first being the one that is used as source, and IPv6 addresses of one scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Row {
+    Subnet(ipnet::IpNet),
+    Scope { link_local: bool },
+}
+
+impl Row {
+    fn of(address: &Address) -> Self {
+        match address.ip {
+            IpAddr::V4(_) => Self::Subnet(address.prefix()),
+            IpAddr::V6(ip) => Self::Scope { link_local: ip.is_unicast_link_local() },
+        }
+    }
+}
+
+/// Addresses that must go: those not wanted, and whole rows that stand in the wrong order.
 pub(crate) fn surplus_addresses(wanted: &Link, now: &Link) -> Vec<Step> {
     let want: BTreeSet<_> = wanted.addresses.iter().map(Address::key).collect();
-    let misplaced = misplaced_subnets(wanted, now);
+    let misplaced = misplaced_rows(wanted, now);
     now.addresses
         .iter()
         .rev()
-        .filter(|address| !want.contains(&address.key()) || misplaced.contains(&address.prefix()))
+        .filter(|address| !want.contains(&address.key()) || misplaced.contains(&Row::of(address)))
         .map(|&address| Step::RemoveAddress { name: now.name, address })
         .collect()
 }
 
-/// Addresses that must come, in order.
+/// Addresses that must come. The kernel puts a new IPv4 address last and a new IPv6 address first.
 pub(crate) fn missing_addresses(wanted: &Link, now: &Link) -> Vec<Step> {
-    wanted
-        .addresses
-        .iter()
-        .filter(|address| !now.addresses.iter().any(|there| same_address(address, there)))
-        .map(|&address| Step::AddAddress { name: now.name, address })
-        .collect()
+    let missing = |address: &&Address| !now.addresses.iter().any(|there| same_address(address, there));
+    let v4 = wanted.addresses_of(Family::Ipv4).filter(missing);
+    let v6: Vec<_> = wanted.addresses_of(Family::Ipv6).filter(missing).collect();
+    v4.chain(v6.into_iter().rev()).map(|&address| Step::AddAddress { name: now.name, address }).collect()
 }
 
-fn misplaced_subnets(wanted: &Link, now: &Link) -> BTreeSet<ipnet::IpNet> {
-    let want: Vec<_> = wanted.addresses_of(Family::Ipv4).collect();
-    let kept: Vec<_> =
-        now.addresses_of(Family::Ipv4).filter(|address| want.iter().any(|w| w.key() == address.key())).collect();
-    let mut wrong = BTreeSet::new();
-    for address in &want {
-        let order = |list: &[&Address]| -> Vec<_> {
-            list.iter().filter(|a| a.prefix() == address.prefix()).map(|a| a.key()).collect()
-        };
-        let (target, current) = (order(&want), order(&kept));
-        // Addresses that are still missing are added behind, so what is there must be a prefix.
-        if !target.starts_with(&current) {
-            wrong.insert(address.prefix());
-        }
+/// Both, where no simulation says what a removal takes with it: an IPv4 address that goes takes the
+/// later ones of its subnet along.
+pub(crate) fn addresses(wanted: &Link, now: &Link) -> Vec<Step> {
+    let mut steps = surplus_addresses(wanted, now);
+    let mut left = Link::new(now.name, now.kind.clone());
+    left.addresses.clone_from(&now.addresses);
+    for step in &steps {
+        let Step::RemoveAddress { address, .. } = step else { continue };
+        let first = left.addresses.iter().find(|a| Row::of(a) == Row::of(address)).map(Address::key);
+        let takes_all = address.ip.is_ipv4() && first == Some(address.key());
+        left.addresses.retain(|a| a.key() != address.key() && !(takes_all && Row::of(a) == Row::of(address)));
     }
-    wrong
+    steps.extend(missing_addresses(wanted, &left));
+    steps
+}
+
+/// Rows whose addresses could not come into order by adding the missing ones.
+fn misplaced_rows(wanted: &Link, now: &Link) -> BTreeSet<Row> {
+    let want: BTreeSet<_> = wanted.addresses.iter().map(Address::key).collect();
+    let keys = |list: &[Address], row: Row| -> Vec<_> {
+        list.iter().filter(|a| Row::of(a) == row && want.contains(&a.key())).map(Address::key).collect()
+    };
+    let rows: BTreeSet<Row> = wanted.addresses.iter().map(Row::of).collect();
+    rows.into_iter()
+        .filter(|&row| {
+            let (target, there) = (keys(&wanted.addresses, row), keys(&now.addresses, row));
+            match row {
+                Row::Subnet(_) => !target.starts_with(&there),
+                Row::Scope { .. } => !target.ends_with(&there),
+            }
+        })
+        .collect()
 }

@@ -9,7 +9,7 @@
 //! and controllers first; ports; states; VLANs; addresses; routes; rules; files.
 
 use netloom_model::{Observed, Plan, PlannedStep, Step, StepError, Target};
-use netloom_sim::SimHost;
+use netloom_sim::{Memory, SimHost};
 use netloom_types::IfName;
 
 use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, routes};
@@ -17,6 +17,10 @@ use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, rou
 /// Rounds after which a plan must have come to rest: one does the work, one more finds nothing left;
 /// the others are for what only shows when the first is through.
 const ROUNDS: usize = 4;
+
+/// Steps back after which no more are looked for: the transaction reads back what its undo did and
+/// plans anew for what is left.
+const UNDO_LIMIT: usize = 64;
 
 /// A plan that grows on a simulated host.
 pub(crate) struct Builder {
@@ -96,7 +100,8 @@ impl Builder {
 
     /// Carries a step out on the simulation and writes it down with its undo.
     pub(crate) fn emit(&mut self, step: Step) -> Result<(), PlanError> {
-        self.attempt(step).map_err(|(step, error)| {
+        self.attempt(step).map_err(|refused| {
+            let (step, error) = *refused;
             let origin = self.origin(&step);
             PlanError::Refused { step: step.to_string(), error, origin }
         })
@@ -104,7 +109,8 @@ impl Builder {
 
     /// Like [`Self::emit`] for a step that nobody wished for: what cannot be put back is said.
     pub(crate) fn emit_consequence(&mut self, step: Step) {
-        if let Err((step, error)) = self.attempt(step) {
+        if let Err(refused) = self.attempt(step) {
+            let (step, error) = *refused;
             let note = format!("{step} goes with this change and cannot be put back: {error}");
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -112,12 +118,13 @@ impl Builder {
         }
     }
 
-    fn attempt(&mut self, step: Step) -> Result<(), (Step, StepError)> {
+    fn attempt(&mut self, step: Step) -> Result<(), Box<(Step, StepError)>> {
+        let memory = self.sim.memory();
         let touched = match self.sim.apply(&step) {
             Ok(touched) => touched,
-            Err(error) => return Err((step, error)),
+            Err(error) => return Err(Box::new((step, error))),
         };
-        let undo = restore::steps(&touched, &self.sim.observed().host);
+        let undo = self.undo(&step, &touched, memory)?;
         let origin = self.origin(&step);
         self.steps.push(PlannedStep { step, undo, origin });
         for link in touched.links.values().flatten() {
@@ -128,6 +135,60 @@ impl Builder {
         }
         restore::remember(&mut self.before, touched);
         Ok(())
+    }
+
+    /// The steps back. They are rehearsed, because a step back may take away more than it was asked
+    /// to as well: the last IPv4 address of a link takes the link's routes with it.
+    fn undo(&mut self, step: &Step, touched: &Target, memory: Memory) -> Result<Vec<Step>, Box<(Step, StepError)>> {
+        let mut undo = restore::steps(touched, &self.sim.observed().host);
+        if !undo.iter().any(|step| self.has_side_effects(step)) {
+            return Ok(undo);
+        }
+        let mut was = touched.clone();
+        let mut next = undo.clone();
+        while !next.is_empty() && undo.len() <= UNDO_LIMIT {
+            for back in &next {
+                // A step back that changes nothing is none; what it was for shows in the comparison.
+                if let Ok(more) = self.sim.apply(back) {
+                    restore::remember(&mut was, more);
+                }
+            }
+            next = restore::steps(&was, &self.sim.observed().host);
+            undo.extend(next.iter().cloned());
+        }
+        self.sim.recall(memory);
+        self.sim.apply(step).map_err(|error| Box::new((step.clone(), error)))?;
+        Ok(undo)
+    }
+
+    /// Whether the kernel may do more for this step than it says.
+    fn has_side_effects(&self, step: &Step) -> bool {
+        match step {
+            Step::SetUp { .. } | Step::SetController { .. } | Step::SetAttrs { .. } => true,
+            Step::RemoveAddress { name, .. } => self.sim.has_routes_over(*name),
+            Step::CreateLink { .. }
+            | Step::DeleteLink { .. }
+            | Step::SetAlias { .. }
+            | Step::AddAltName { .. }
+            | Step::RemoveAltName { .. }
+            | Step::SetFeatures { .. }
+            | Step::AddAddress { .. }
+            | Step::SetVlans { .. }
+            | Step::AddFdb { .. }
+            | Step::RemoveFdb { .. }
+            | Step::AddNeighbour { .. }
+            | Step::RemoveNeighbour { .. }
+            | Step::AddMirror { .. }
+            | Step::RemoveMirror { .. }
+            | Step::AddRoute(_)
+            | Step::ReplaceRoute(_)
+            | Step::RemoveRoute(_)
+            | Step::AddRule(_)
+            | Step::RemoveRule(_)
+            | Step::SetResolver(_)
+            | Step::SetHostnameRunning(_)
+            | Step::SetHostnameConfig(_) => false,
+        }
     }
 
     fn origin(&self, step: &Step) -> Option<netloom_model::Origin> {

@@ -88,8 +88,7 @@ fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, Stri
     if wanted.alt_names != now.alt_names {
         differ("alt-names", format!("{:?}", wanted.alt_names), format!("{:?}", now.alt_names));
     }
-    let missing = !aspects::missing_addresses(wanted, now).is_empty();
-    if missing || !aspects::surplus_addresses(wanted, now).is_empty() {
+    if !aspects::addresses(wanted, now).is_empty() {
         let list = |link: &Link| link.addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
         differ("address", list(wanted), list(now));
     }

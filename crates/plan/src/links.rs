@@ -71,8 +71,10 @@ fn create(builder: &mut Builder, goal: &Link) -> Result<(), PlanError> {
     let attrs = creation_attrs(builder, goal);
     // A link that is given rules for how to behave gets them before it is up; a bond takes only
     // ports that are down and puts them up itself.
-    let later = goal.attrs.iter().any(|(attr, _)| aspects::moment(attr) == Moment::Existing);
-    let up = goal.up && !later && !to_bond;
+    let later = goal.attrs.iter().any(|(attr, _)| aspects::moment(&goal.kind, attr) == Moment::Existing);
+    // What stands on a base comes up after it.
+    let base_up = goal.base().and_then(|base| host.links.get(&base)).is_none_or(|base| base.up);
+    let up = goal.up && base_up && !later && !to_bond;
     builder.emit(Step::CreateLink { name: goal.name, kind: goal.kind.clone(), attrs, controller, up })?;
     if goal.alias.is_some() {
         builder.emit(Step::SetAlias { name: goal.name, alias: goal.alias.clone() })?;
@@ -86,7 +88,7 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
     let mut attrs: Attrs = goal
         .attrs
         .iter()
-        .filter(|(attr, value)| aspects::moment(*attr) == Moment::Creation && **value != Value::Unset)
+        .filter(|(attr, value)| aspects::moment(&goal.kind, *attr) == Moment::Creation && **value != Value::Unset)
         .map(|(attr, value)| (attr, value.clone()))
         .collect();
     let Some(Some(was)) =
@@ -106,7 +108,7 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
             attrs.wish(Attr::Mac, Value::Mac(mac));
         }
     }
-    if attrs.said(Attr::Mtu).is_none()
+    if goal.attrs.said(Attr::Mtu).is_none()
         && let Some(mtu) = was.attrs.int(Attr::Mtu)
     {
         let limit =
@@ -127,7 +129,7 @@ fn change(builder: &mut Builder, name: IfName) -> Result<(), PlanError> {
     }
     let early: Attrs = unmet
         .iter()
-        .filter(|(attr, _)| aspects::moment(*attr) != Moment::Attached)
+        .filter(|(attr, _)| aspects::moment(&now.kind, *attr) != Moment::Attached)
         .map(|(attr, value)| (attr, value.clone()))
         .collect();
     let alt_names = aspects::alt_names(goal, Some(now));
@@ -186,7 +188,7 @@ pub(crate) fn finish(builder: &mut Builder, order: &[IfName]) -> Result<(), Plan
         let Some((goal, now)) = pair(builder, name) else { continue };
         let late: Attrs = aspects::unmet(goal, now)
             .iter()
-            .filter(|(attr, _)| aspects::moment(*attr) == Moment::Attached)
+            .filter(|(attr, _)| aspects::moment(&now.kind, *attr) == Moment::Attached)
             .map(|(attr, value)| (attr, value.clone()))
             .collect();
         let raise = goal.up && !now.up;

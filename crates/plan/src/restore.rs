@@ -4,10 +4,13 @@
 //! goes down its routes. The simulated host says which objects a step changed and what they were;
 //! from that and from what they are now, this makes the steps back.
 
-use netloom_model::{Attr, Attrs, Host, Link, Route, Rule, RuleKey, Step, Target, Value};
-use netloom_types::{IfName, Protocol};
+use netloom_model::{Attr, Attrs, Host, Link, LinkKind, Route, Rule, RuleKey, Step, Target, Value, VlanMembership};
+use netloom_types::{IfName, MacAddr, Protocol, VlanId};
 
-use crate::aspects::{self, Moment};
+use crate::{
+    aspects::{self, Moment},
+    goal,
+};
 
 /// The steps that bring the objects of `before` back to the values there, in a valid order.
 pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
@@ -34,16 +37,22 @@ pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
                 if !came_with_peer {
                     steps.push(create(was));
                 }
-                if came_with_peer { Link::new(was.name, was.kind.clone()) } else { created(was) }
+                if came_with_peer { other_end(was, peer) } else { created(was) }
             }
         };
         pairs.push((was, now));
     }
+    let bridged = |was: &Link| {
+        let controller = was
+            .controller
+            .and_then(|name| before.links.get(&name).and_then(Option::as_ref).or_else(|| now.links.get(&name)));
+        controller.is_some_and(|link| link.kind == LinkKind::Bridge)
+    };
     for (was, is) in &pairs {
-        properties(was, is, &mut steps);
+        properties(was, is, &moved(was, is, bridged(was)), &mut steps);
     }
     for (was, is) in &pairs {
-        belongings(was, is, &mut steps);
+        belongings(was, &moved(was, is, bridged(was)), &mut steps);
     }
     routes(before, now, &mut steps, true);
     rules(before, now, &mut steps, true);
@@ -71,16 +80,23 @@ pub(crate) fn create(link: &Link) -> Step {
     let attrs: Attrs = link
         .attrs
         .iter()
-        .filter(|(attr, _)| aspects::moment(*attr) == Moment::Creation)
+        .filter(|(attr, _)| aspects::moment(&link.kind, *attr) == Moment::Creation)
         .map(|(attr, value)| (attr, value.clone()))
         .collect();
     Step::CreateLink { name: link.name, kind: link.kind.clone(), attrs, controller: None, up: false }
 }
 
+/// The end of a pair that was made with its peer: nothing of its own was said about it.
+fn other_end(link: &Link, peer: Option<IfName>) -> Link {
+    let mut now = Link::new(link.name, link.kind.clone());
+    now.attrs.set(Attr::VethPeer, peer.map_or(Value::Unset, Value::Link));
+    now
+}
+
 /// What a link is right after [`create`], as far as it matters for what is still to do.
 fn created(link: &Link) -> Link {
     let mut now = Link::new(link.name, link.kind.clone());
-    for (attr, value) in link.attrs.iter().filter(|(attr, _)| aspects::moment(*attr) == Moment::Creation) {
+    for (attr, value) in link.attrs.iter().filter(|(attr, _)| aspects::moment(&link.kind, *attr) == Moment::Creation) {
         now.attrs.set(attr, value.clone());
     }
     now
@@ -92,21 +108,21 @@ fn attrs_back(was: &Link, is: &Link) -> Attrs {
     for (attr, _) in is.attrs.iter().filter(|(attr, _)| was.attrs.said(*attr).is_none()) {
         back.wish(attr, attr.default_value().unwrap_or(Value::Unset));
     }
-    // A hardware address that the kernel chose comes back by itself or not at all.
-    if was.attrs.said(Attr::Mac).is_none() {
+    // A bridge without ports has no hardware address, and none can be given to it.
+    if was.attrs.mac(Attr::Mac).is_none_or(MacAddr::is_zero) {
         back.remove(Attr::Mac);
     }
     back
 }
 
-fn properties(was: &Link, is: &Link, steps: &mut Vec<Step>) {
+fn properties(was: &Link, is: &Link, attached: &Link, steps: &mut Vec<Step>) {
     let name = was.name;
     if was.alias != is.alias {
         steps.push(Step::SetAlias { name, alias: was.alias.clone() });
     }
     steps.extend(aspects::alt_names(was, Some(is)));
-    let back = attrs_back(was, is);
-    let (late, early): (Attrs, Attrs) = split(&back, |attr| aspects::moment(attr) == Moment::Attached);
+    let (_, early) = split(&attrs_back(was, is), |attr| aspects::moment(&is.kind, attr) == Moment::Attached);
+    let (late, _) = split(&attrs_back(was, attached), |attr| aspects::moment(&is.kind, attr) == Moment::Attached);
     let needs_down = early.iter().any(|(attr, _)| attr.change() == netloom_model::Change::Down);
     let was_down = needs_down && is.up;
     if was_down {
@@ -127,11 +143,27 @@ fn properties(was: &Link, is: &Link, steps: &mut Vec<Step>) {
     steps.extend(aspects::set_attrs(is, late));
 }
 
+/// What the link is once it is back with its controller: a port that moves starts anew.
+fn moved(was: &Link, is: &Link, bridged: bool) -> Link {
+    let mut link = is.clone();
+    if was.controller != is.controller {
+        goal::drop_port_attrs(&mut link.attrs);
+        // Which VLAN a bridge puts a new port into is not known here; asking for all that the port
+        // had, and taking the usual one away where it had not, is right for any.
+        link.vlans = if bridged {
+            VlanMembership { pvid: None, ..VlanMembership::access(VlanId::MIN) }
+        } else {
+            was.vlans.clone()
+        };
+        link.fdb.retain(|_, entry| entry.on_device);
+    }
+    link
+}
+
 fn belongings(was: &Link, is: &Link, steps: &mut Vec<Step>) {
     steps.extend(aspects::vlans(was, is));
     steps.extend(aspects::fdb(was, is));
-    steps.extend(aspects::surplus_addresses(was, is));
-    steps.extend(aspects::missing_addresses(was, is));
+    steps.extend(aspects::addresses(was, is));
     steps.extend(aspects::neighbours(was, is));
     steps.extend(aspects::mirrors(was, is));
     steps.extend(aspects::features(was, is));

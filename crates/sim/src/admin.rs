@@ -100,14 +100,14 @@ impl SimHost {
 
     /// `lo` gets its addresses whenever it comes up.
     pub(crate) fn give_loopback_addresses(&mut self) {
-        let own = |ip: std::net::IpAddr, len| Address::new(ip, len, Protocol::ADDRESS_KERNEL_LO);
         let lo = self.edit(IfName::LO);
         let mut new = Vec::new();
-        let v4 = own(std::net::Ipv4Addr::LOCALHOST.into(), 8);
+        // The kernel marks only the IPv6 one as its own.
+        let v4 = Address::new(std::net::Ipv4Addr::LOCALHOST.into(), 8, Protocol::UNSPEC);
         if !lo.addresses.iter().any(|address| address.key() == v4.key()) {
             new.push(v4);
         }
-        let v6 = own(std::net::Ipv6Addr::LOCALHOST.into(), 128);
+        let v6 = Address::new(std::net::Ipv6Addr::LOCALHOST.into(), 128, Protocol::ADDRESS_KERNEL_LO);
         let v6_on = lo.attrs.bool(Attr::Ipv6Disabled) != Some(true);
         if v6_on && !lo.addresses.iter().any(|address| address.ip == v6.ip) {
             new.push(v6);

@@ -148,14 +148,14 @@ impl SimHost {
             attrs.remove(Attr::BondPrimary);
             match primary {
                 Value::Link(port) => {
-                    self.hidden.primary.insert(name, *port);
+                    self.hidden_mut().primary.insert(name, *port);
                     let is_port = self.find(*port).is_some_and(|link| link.controller == Some(name));
                     if is_port {
                         attrs.set(Attr::BondPrimary, primary.clone());
                     }
                 }
                 _ => {
-                    self.hidden.primary.remove(&name);
+                    self.hidden_mut().primary.remove(&name);
                 }
             }
         } else if let Some(before) = before {

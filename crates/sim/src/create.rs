@@ -216,10 +216,10 @@ impl SimHost {
     fn put_link(&mut self, mut link: Link, range: (u32, u32), said: &Attrs) {
         let name = link.name;
         if said.mac(Attr::Mac).is_some() {
-            self.hidden.own_mac.insert(name);
+            self.hidden_mut().own_mac.insert(name);
         }
         if let Some(primary) = said.link(Attr::BondPrimary) {
-            self.hidden.primary.insert(name, primary);
+            self.hidden_mut().primary.insert(name, primary);
         }
         if link.kind == LinkKind::Bridge {
             link.vlans = default_membership(&link.attrs);

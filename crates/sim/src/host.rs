@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -36,7 +37,8 @@ pub(crate) struct Hidden {
 pub struct SimHost {
     pub(crate) now: Observed,
     pub(crate) index: Index,
-    pub(crate) hidden: Hidden,
+    /// Shared with the memories that a planner keeps; see [`crate::Memory`].
+    pub(crate) hidden: Arc<Hidden>,
     changed: Target,
     last_index: u32,
 }
@@ -52,7 +54,6 @@ impl SimHost {
     pub fn new() -> Self {
         let mut lo = Link::new(IfName::LO, LinkKind::Loopback);
         lo.attrs.set(Attr::Mtu, Value::Int(65_536));
-        lo.attrs.set(Attr::Mac, Value::Mac(MacAddr::new([0; 6])));
         let mut observed = Observed::default();
         observed.host.links.insert(IfName::LO, lo);
         observed.facts.insert(IfName::LO, LinkFacts { index: 1, ..LinkFacts::default() });
@@ -68,7 +69,7 @@ impl SimHost {
         observed.derived_routes.retain(|route| !follows_from_an_address(host, route));
         let index = Index::of(&observed);
         let last_index = observed.facts.values().map(|facts| facts.index).max().unwrap_or(0);
-        let hidden = Hidden::default();
+        let hidden = Arc::default();
         let mut sim = Self { now: observed, index, hidden, changed: Target::default(), last_index };
         sim.guess_hidden();
         sim
@@ -154,16 +155,32 @@ impl SimHost {
         }
     }
 
+    /// The hidden state, to be changed.
+    pub(crate) fn hidden_mut(&mut self) -> &mut Hidden {
+        Arc::make_mut(&mut self.hidden)
+    }
+
     fn guess_hidden(&mut self) {
+        let hidden = Arc::make_mut(&mut self.hidden);
         for link in self.now.host.links.values() {
             if mac::looks_set(&self.now.host, &self.index, link) {
-                self.hidden.own_mac.insert(link.name);
+                hidden.own_mac.insert(link.name);
             }
             if mtu::looks_set(&self.now.host, &self.index, link) {
-                self.hidden.own_mtu.insert(link.name);
+                hidden.own_mtu.insert(link.name);
             }
             if let Some(primary) = link.attrs.link(Attr::BondPrimary) {
-                self.hidden.primary.insert(link.name, primary);
+                hidden.primary.insert(link.name, primary);
+            }
+            let bonded = link
+                .controller
+                .and_then(|name| self.now.host.links.get(&name))
+                .is_some_and(|c| c.kind == LinkKind::Bond);
+            if bonded {
+                // What the port had before it joined is not to be seen; the usual MTU is the guess
+                // that makes a planner set the wanted one once more.
+                let mac = self.now.facts.get(&link.name).and_then(|facts| facts.permanent_mac);
+                hidden.before_bond.insert(link.name, (mac, Some(1500)));
             }
         }
     }
@@ -218,10 +235,10 @@ impl SimHost {
             self.changed.links.entry(name).or_insert(Some(link));
         }
         self.now.facts.remove(&name);
-        self.hidden.own_mac.remove(&name);
-        self.hidden.own_mtu.remove(&name);
-        self.hidden.primary.remove(&name);
-        self.hidden.before_bond.remove(&name);
+        self.hidden_mut().own_mac.remove(&name);
+        self.hidden_mut().own_mtu.remove(&name);
+        self.hidden_mut().primary.remove(&name);
+        self.hidden_mut().before_bond.remove(&name);
     }
 
     /// Adds or replaces the route with the same key.

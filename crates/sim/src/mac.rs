@@ -77,7 +77,7 @@ impl SimHost {
 
     /// Gives the link an address because somebody asked for it.
     pub(crate) fn set_mac(&mut self, name: IfName, mac: MacAddr) {
-        self.hidden.own_mac.insert(name);
+        self.hidden_mut().own_mac.insert(name);
         let link = self.edit(name);
         let base = if is_passthru(link) { link.base() } else { None };
         let bond = link.kind == LinkKind::Bond;

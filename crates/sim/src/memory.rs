@@ -3,18 +3,20 @@
 //! Whether an MTU was set by somebody or follows the ports is such a thing. A planner that tries a
 //! step back and forth must not leave traces of that here.
 
+use std::sync::Arc;
+
 use netloom_types::IfName;
 
 use crate::host::{Hidden, SimHost};
 
 /// The hidden state of a host at some moment.
 #[derive(Debug, Clone)]
-pub struct Memory(Hidden);
+pub struct Memory(Arc<Hidden>);
 
 impl SimHost {
     /// The hidden state now.
     pub fn memory(&self) -> Memory {
-        Memory(self.hidden.clone())
+        Memory(Arc::clone(&self.hidden))
     }
 
     /// Goes back to an earlier hidden state.

@@ -53,7 +53,7 @@ impl SimHost {
     pub(crate) fn set_mtu(&mut self, name: IfName, mtu: u64) {
         match self.find(name).map(|link| &link.kind) {
             Some(LinkKind::Bridge) => {
-                self.hidden.own_mtu.insert(name);
+                self.hidden_mut().own_mtu.insert(name);
             }
             Some(LinkKind::Bond) => {
                 for port in self.index.ports_of(name) {

@@ -43,7 +43,7 @@ impl SimHost {
         let takes_mac = first && (keeps_port_macs(link) || !self.hidden.own_mac.contains(&bond));
         let hands_mac = !keeps_port_macs(link);
         let mtu = mtu_of(link);
-        self.hidden.before_bond.insert(name, before);
+        self.hidden_mut().before_bond.insert(name, before);
         if takes_mac && let Some(mac) = port_mac {
             self.take_mac(bond, mac);
         }
@@ -63,7 +63,7 @@ impl SimHost {
         self.lower(name);
         let left = self.find(name).and_then(|link| link.attrs.mac(Attr::Mac));
         let (mac, mtu) = self
-            .hidden
+            .hidden_mut()
             .before_bond
             .remove(&name)
             .unwrap_or_else(|| (self.now.facts.get(&name).and_then(|facts| facts.permanent_mac), None));
@@ -85,7 +85,7 @@ impl SimHost {
         let was_active = keeps_port_macs(link) && left == link.attrs.mac(Attr::Mac);
         match self.index.ports_of(bond).first().copied() {
             None => {
-                self.hidden.own_mac.remove(&bond);
+                self.hidden_mut().own_mac.remove(&bond);
                 self.take_mac(bond, generated_mac(bond));
             }
             Some(next) if was_active => {
