@@ -108,7 +108,7 @@ fn check_ipv6(link: &Link, ip: Ipv6Addr) -> Done {
     if ip.is_multicast() || ip.is_unspecified() {
         return refuse(StepError::EADDRNOTAVAIL, "ipv6: Invalid address");
     }
-    if mtu_of(link) < IPV6_MIN {
+    if mtu_of(link) < IPV6_MIN && link.kind != LinkKind::Loopback {
         return refuse_plainly(StepError::EINVAL);
     }
     let off = link.attrs.bool(Attr::Ipv6Disabled) == Some(true);

@@ -8,7 +8,9 @@ use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
     SimHost,
+    defaults::mtu_of,
     errno::{Done, refuse_plainly},
+    mtu::IPV6_MIN,
 };
 
 impl SimHost {
@@ -108,7 +110,7 @@ impl SimHost {
             new.push(v4);
         }
         let v6 = Address::new(std::net::Ipv6Addr::LOCALHOST.into(), 128, Protocol::ADDRESS_KERNEL_LO);
-        let v6_on = lo.attrs.bool(Attr::Ipv6Disabled) != Some(true);
+        let v6_on = lo.attrs.bool(Attr::Ipv6Disabled) != Some(true) && mtu_of(lo) >= IPV6_MIN;
         if v6_on && !lo.addresses.iter().any(|address| address.ip == v6.ip) {
             new.push(v6);
         }
@@ -135,7 +137,7 @@ fn is_loose(link: &Link) -> bool {
 }
 
 fn is_kept(address: &Address) -> bool {
-    let link_local = matches!(address.ip, std::net::IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let link_local = matches!(address.ip, std::net::IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_loopback());
     address.valid == Lifetime::Forever && !link_local
 }
 

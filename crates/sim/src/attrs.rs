@@ -8,7 +8,9 @@ use netloom_types::IfName;
 
 use crate::{
     SimHost, bond,
+    defaults::{is_tunnel, mtu_of},
     errno::{Done, EACCES, refuse, refuse_if, refuse_plainly},
+    mtu::IPV6_MIN,
 };
 
 const PASSTHRU: u64 = 8;
@@ -43,12 +45,17 @@ impl SimHost {
         match attr.section() {
             Section::BridgePort => return self.check_port_of(link, &LinkKind::Bridge),
             Section::BondPort => return self.check_bond_port(link, attr),
+            // The files of these settings are not there.
+            Section::Ipv6 | Section::SysctlIpv6 if mtu_of(link) < IPV6_MIN && link.kind != LinkKind::Loopback => {
+                return refuse_plainly(StepError::ENOENT);
+            }
             _ => {}
         }
         let same = attr.same(link.attrs.get(attr).as_ref(), Some(value));
         match (attr, value) {
             (Attr::Mac, Value::Mac(mac)) => self.check_mac(link, *mac),
             (Attr::Mtu, Value::Int(mtu)) => self.check_mtu(link, *mtu),
+            (Attr::BridgeDefaultPvid, Value::Int(pvid)) => self.check_default_pvid(link, *pvid),
             (Attr::VrfTable | Attr::VethPeer, _) => refuse_plainly(StepError::EOPNOTSUPP),
             (Attr::VxlanId, _) => refuse_if(!same, StepError::EOPNOTSUPP, "Cannot change VNI"),
             (Attr::VxlanPort, _) => refuse_if(!same, StepError::EOPNOTSUPP, "Cannot change port"),
@@ -169,11 +176,7 @@ impl SimHost {
     fn rebind(&mut self, name: IfName, attrs: &Attrs) {
         let Some(link) = self.now.host.links.get(&name) else { return };
         self.index.add_unique(link);
-        let is_tunnel = matches!(
-            link.kind,
-            LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap
-        );
-        if is_tunnel && attrs.said(Attr::Mtu).is_none() {
+        if is_tunnel(link) && attrs.said(Attr::Mtu).is_none() {
             let mtu = self.default_mtu(&link.kind, &link.attrs);
             self.take_mtu(name, mtu);
         }

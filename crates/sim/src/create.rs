@@ -1,7 +1,8 @@
 //! Making links.
 //!
-//! Everything that can be refused is checked before the first change: the kernel makes a link, puts
-//! it under its controller and sets it up in one request, and takes it all back when one part fails.
+//! Everything that can be refused is checked before the first change. A port is made down, put under
+//! its controller and then set up, because a bond takes no port that is up. A bridge is told its MTU
+//! once it is there: only then does it keep it when ports come.
 
 use netloom_model::{Attr, Attrs, Link, LinkKind, StepError, Value};
 use netloom_types::{AltName, IfName};
@@ -16,6 +17,7 @@ use crate::{
 };
 
 const PASSTHRU: u64 = 8;
+const SIT: u64 = 2;
 
 impl SimHost {
     pub(crate) fn create_link(
@@ -38,7 +40,7 @@ impl SimHost {
             self.check_new_mtu(&mut link, range)?;
         }
         if let Some(controller) = controller {
-            self.check_join(&link, up, controller)?;
+            self.check_join(&link, false, controller)?;
         }
         self.check_can_be_up(&link, up)?;
         self.check_unique(&link)?;
@@ -47,11 +49,11 @@ impl SimHost {
         if let Some(peer) = peer {
             self.insert_link(peer, range);
         }
-        if up {
-            self.raise(name);
-        }
         if let Some(controller) = controller {
             self.join(name, controller);
+        }
+        if up {
+            self.raise(name);
         }
         Ok(())
     }
@@ -83,6 +85,9 @@ impl SimHost {
             && said_not(said, Attr::VxlanLearning)
         {
             attrs.set(Attr::VxlanLearning, Value::Bool(false));
+        }
+        if attrs.int(Attr::TunnelMode) == Some(SIT) && *kind == LinkKind::IpTunnel && said_not(said, Attr::TunnelTtl) {
+            attrs.set(Attr::TunnelTtl, Value::Int(64));
         }
         if said_not(said, Attr::Mtu) {
             attrs.set(Attr::Mtu, Value::Int(self.default_mtu(kind, &attrs)));
@@ -222,6 +227,9 @@ impl SimHost {
             self.hidden_mut().primary.insert(name, primary);
         }
         if link.kind == LinkKind::Bridge {
+            if !said_not(said, Attr::Mtu) {
+                self.hidden_mut().own_mtu.insert(name);
+            }
             link.vlans = default_membership(&link.attrs);
         }
         let shared = (link.kind == LinkKind::IpVlan).then(|| link.attrs.clone());
@@ -453,8 +461,9 @@ mod tests {
         };
         all(&mut sim, [port("p0", "br0", true), port("p1", "red", true), port("p2", "b0", false)]);
         assert!(sim.is_up(n("p0")) && sim.is_up(n("p1")) && sim.is_up(n("p2")));
-        assert_eq!(no(&mut sim, &port("p3", "b0", true)), StepError::EPERM);
-        assert_eq!(no(&mut sim, &port("p3", "p0", true)), StepError::EOPNOTSUPP);
+        yes(&mut sim, &port("p3", "b0", true));
+        assert!(sim.is_up(n("p3")));
+        assert_eq!(no(&mut sim, &port("p4", "p0", true)), StepError::EOPNOTSUPP);
         assert_eq!(addresses(&sim, "p0"), [""; 0]);
     }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use netloom_model::{Attr, Attrs, Link, LinkKind, Value};
+use netloom_types::IfName;
 
 use crate::{
     SimHost,
@@ -67,15 +68,21 @@ impl SimHost {
             _ => None,
         };
         let outer = way.or(base_mtu.filter(|_| !over_v6_gre)).unwrap_or(ETHERNET_MTU);
-        outer.saturating_sub(tunnel_overhead(kind, attrs)).max(68)
+        outer.min(65_535).saturating_sub(tunnel_overhead(kind, attrs)).max(68)
     }
 
     fn way_mtu(&self, remote: IpAddr) -> Option<u64> {
         match lookup(&self.now, remote) {
             Lookup::Via { link, .. } => self.find(link).map(mtu_of),
-            Lookup::Local | Lookup::Blackhole | Lookup::Unreachable | Lookup::Prohibited | Lookup::NoRoute => None,
+            Lookup::Local => self.find(IfName::LO).map(mtu_of),
+            Lookup::Blackhole | Lookup::Unreachable | Lookup::Prohibited | Lookup::NoRoute => None,
         }
     }
+}
+
+/// Whether the link wraps packets and sends them to a far end.
+pub(crate) fn is_tunnel(link: &Link) -> bool {
+    matches!(link.kind, LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap)
 }
 
 /// The MTU of a link.

@@ -5,6 +5,7 @@ use netloom_types::{Family, IfName, RouteTable};
 
 use crate::{
     SimHost,
+    defaults::is_tunnel,
     errno::{Done, refuse_plainly},
 };
 
@@ -44,15 +45,14 @@ impl SimHost {
     fn unmake_children(&mut self, name: IfName) {
         for child in self.index.children_of(name) {
             let Some(link) = self.find(child) else { continue };
-            match link.kind {
-                LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap => {
-                    let link = link.clone();
-                    self.index.remove_unique(&link);
-                    self.index.move_child(child, Some(name), None);
-                    self.edit(child).attrs.remove(Attr::Base);
-                    self.index.add_unique(&self.now.host.links[&child]);
-                }
-                _ => self.unmake(child),
+            if is_tunnel(link) {
+                let link = link.clone();
+                self.index.remove_unique(&link);
+                self.index.move_child(child, Some(name), None);
+                self.edit(child).attrs.remove(Attr::Base);
+                self.index.add_unique(&self.now.host.links[&child]);
+            } else {
+                self.unmake(child);
             }
         }
     }

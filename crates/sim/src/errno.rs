@@ -11,6 +11,8 @@ pub(crate) const EACCES: i32 = 13;
 pub(crate) const ENOTEMPTY: i32 = 39;
 /// `ELOOP`
 pub(crate) const ELOOP: i32 = 40;
+/// `EAFNOSUPPORT`
+pub(crate) const EAFNOSUPPORT: i32 = 97;
 /// `EADDRINUSE`
 pub(crate) const EADDRINUSE: i32 = 98;
 

@@ -4,18 +4,19 @@
 //! moves there. An entry without a VLAN stands for every VLAN of the port too: the kernel keeps one
 //! for each.
 
-use netloom_model::{FdbEntry, FdbKey, Link, LinkKind, StepError};
+use netloom_model::{Attr, FdbEntry, FdbKey, Link, LinkKind, StepError, Value};
 use netloom_types::{IfName, VlanId};
 
 use crate::{
     SimHost,
-    errno::{Done, refuse_plainly},
+    errno::{Done, EAFNOSUPPORT, refuse_plainly},
 };
 
 impl SimHost {
     pub(crate) fn add_fdb(&mut self, name: IfName, key: FdbKey, entry: FdbEntry) -> Done {
         let link = self.link(name)?;
         let Some(bridge) = self.table_owner(link, entry)? else {
+            check_far_end(link, key)?;
             self.add_device_entry(name, key, entry);
             return Ok(());
         };
@@ -80,6 +81,15 @@ impl SimHost {
     }
 }
 
+/// A VXLAN reaches far ends of one family only.
+fn check_far_end(link: &Link, key: FdbKey) -> Done {
+    let ends = [Attr::VxlanLocal, Attr::VxlanRemote];
+    let v6 = ends.into_iter().any(|attr| matches!(link.attrs.said(attr), Some(Value::Ip(ip)) if ip.is_ipv6()));
+    let external = link.attrs.bool(Attr::VxlanExternal) == Some(true);
+    let fits = key.dst.is_none_or(|dst| dst.is_ipv6() == v6 || external);
+    if link.kind == LinkKind::Vxlan && !fits { refuse_plainly(EAFNOSUPPORT) } else { Ok(()) }
+}
+
 /// The VLANs that a key means on a port; `None` is the entry for frames without a VLAN.
 fn vlans_meant(link: &Link, key: FdbKey) -> Vec<Option<VlanId>> {
     match key.vlan {
@@ -90,7 +100,7 @@ fn vlans_meant(link: &Link, key: FdbKey) -> Vec<Option<VlanId>> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Attr, Attrs, Step, Value};
+    use netloom_model::{Attrs, Step};
 
     use super::*;
     use crate::testing::{all, attrs, create, dummies, join, leave, mac, n, no, touched, yes};

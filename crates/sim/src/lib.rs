@@ -25,6 +25,7 @@ mod admin;
 mod attrs;
 mod bond;
 mod controller;
+mod cost;
 mod create;
 mod defaults;
 mod delete;

@@ -8,7 +8,7 @@
 use std::{fmt, net::IpAddr};
 
 use ipnet::IpNet;
-use netloom_model::{Link, LinkKind, NextHop, Observed, Route, RouteKey, RouteType, RuleAction, RuleKey};
+use netloom_model::{Address, Link, LinkKind, NextHop, Observed, Route, RouteKey, RouteType, RuleAction, RuleKey};
 use netloom_types::{Family, IfName, RouteTable};
 
 use crate::host::table_of;
@@ -149,23 +149,19 @@ fn is_own(observed: &Observed, table: RouteTable, to: IpAddr) -> bool {
         let own = table_of(&observed.host, link);
         own == table && own != RouteTable::MAIN || own == RouteTable::MAIN && table == RouteTable::LOCAL
     };
-    let has = |link: &Link| {
-        link.addresses.iter().any(|a| a.ip == to || link.kind == LinkKind::Loopback && is_loopback_net(a.ip, to))
-    };
+    // All of an IPv4 prefix on `lo` is this host.
+    let covers = |a: &Address| a.ip.is_ipv4() && a.prefix().contains(&to);
+    let has = |link: &Link| link.addresses.iter().any(|a| a.ip == to || link.kind == LinkKind::Loopback && covers(a));
     observed.links.values().any(|link| link.up && has(link) && asked(link))
-}
-
-/// All of 127/8 is this host.
-fn is_loopback_net(own: IpAddr, to: IpAddr) -> bool {
-    own.is_ipv4() && own.is_loopback() && to.is_ipv4() && to.is_loopback()
 }
 
 /// Connected routes of a table that cover an address.
 fn connected(observed: &Observed, table: RouteTable, to: IpAddr) -> Vec<Found> {
-    let up = observed.links.values().filter(|link| link.up && link.kind != LinkKind::Loopback);
+    let connects = |link: &&Link| link.up && (link.kind != LinkKind::Loopback || to.is_ipv6());
+    let up = observed.links.values().filter(connects);
     let mut found = Vec::new();
     for link in up {
-        let covers = |a: &&netloom_model::Address| {
+        let covers = |a: &&Address| {
             let host = a.prefix_len == Family::of(a.ip).max_prefix_len();
             !host && Family::of(a.ip) == Family::of(to) && a.prefix().contains(&to)
         };

@@ -99,7 +99,8 @@ impl SimHost {
 
     /// Changes the address, and those that follow it.
     pub(crate) fn take_mac(&mut self, name: IfName, mac: MacAddr) {
-        if self.find(name).is_none_or(|link| link.attrs.mac(Attr::Mac) == Some(mac)) {
+        // The address of `lo` is never shown.
+        if self.find(name).is_none_or(|link| link.attrs.mac(Attr::Mac) == Some(mac) || name == IfName::LO) {
             return;
         }
         let link = self.edit(name);

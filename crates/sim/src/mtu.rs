@@ -1,7 +1,7 @@
 //! MTUs: their limits, and the links that follow each other's.
 
 use netloom_model::{Attr, Host, Link, LinkKind, Section, StepError, Value};
-use netloom_types::IfName;
+use netloom_types::{Family, IfName};
 
 use crate::{
     SimHost,
@@ -74,8 +74,7 @@ impl SimHost {
         link.attrs.set(Attr::Mtu, Value::Int(mtu));
         let controller = link.controller;
         if mtu < IPV6_MIN {
-            forget_ipv6_settings(link);
-            self.drop_ipv6(name);
+            self.lose_ipv6(name);
         }
         for child in self.index.children_of(name) {
             let Some(link) = self.find(child) else { continue };
@@ -90,6 +89,17 @@ impl SimHost {
         if let Some(controller) = controller {
             self.follow_port_mtu(controller);
         }
+    }
+
+    /// Below the least MTU a link has no IPv6; only `lo` keeps its settings.
+    fn lose_ipv6(&mut self, name: IfName) {
+        if name == IfName::LO {
+            self.drop_ipv6_addresses(name);
+            self.lose_routes(name, Some(Family::Ipv6));
+            return;
+        }
+        forget_ipv6_settings(self.edit(name));
+        self.drop_ipv6(name);
     }
 
     /// A bridge without an MTU of its own has the lowest of its ports'.
@@ -170,8 +180,9 @@ mod tests {
     fn a_bridge_follows_its_ports_until_it_is_told_an_mtu() {
         let mut sim = dummies(["d0", "d1"]);
         let small = attrs([(Attr::Mtu, Value::Int(1400))]);
-        all(&mut sim, [create("br0", LinkKind::Bridge, small), join("d0", "br0")]);
-        assert_eq!(of(&sim, "br0"), 1500);
+        all(&mut sim, [create("br1", LinkKind::Bridge, small), join("d0", "br1")]);
+        assert_eq!(of(&sim, "br1"), 1400);
+        all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);
         all(&mut sim, [mtu("d1", 1300), join("d1", "br0")]);
         assert_eq!(of(&sim, "br0"), 1300);
         yes(&mut sim, &mtu("d1", 9000));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netloom_model::{NextHop, Route, RouteKey, StepError};
+use netloom_model::{Link, NextHop, Route, RouteKey, StepError};
 use netloom_types::{Family, IfName, RouteTable};
 
 use crate::{
@@ -16,17 +16,28 @@ impl SimHost {
     /// Checks one next hop of a route and finds the link that it leads out by.
     pub(crate) fn check_hop(&self, route: &Route, hop: NextHop) -> Result<IfName, StepError> {
         let family = route.family();
-        if let Some(name) = hop.link {
+        if let Some(name) = hop.link
+            && (hop.via.is_none() || hop.onlink || family == Family::Ipv6)
+        {
             self.check_out(name, family)?;
         }
         match (hop.via, hop.link) {
             (None, Some(link)) => Ok(link),
             (None, None) => refuse_plainly(StepError::ENODEV),
+            (Some(via), Some(_)) if hop.onlink && via.is_ipv4() && self.is_own(via) => {
+                refuse(StepError::EINVAL, "Nexthop has invalid gateway")
+            }
             (Some(_), Some(link)) if hop.onlink => Ok(link),
             (Some(_), None) if hop.onlink => refuse(StepError::EINVAL, "Nexthop device required for onlink"),
             (Some(via @ IpAddr::V4(_)), link) => self.check_ipv4_router(route.table, via, link),
             (Some(via @ IpAddr::V6(_)), link) => self.check_ipv6_router(route.table, via, link),
         }
+    }
+
+    /// Whether this host itself has the address; all of an IPv4 prefix on `lo` counts.
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let on_loopback = |lo: &Link| lo.up && lo.addresses.iter().any(|a| a.prefix().contains(&ip));
+        self.index.addresses.of(&ip).next().is_some() || self.find(IfName::LO).is_some_and(on_loopback)
     }
 
     fn check_out(&self, name: IfName, family: Family) -> Done {
@@ -46,6 +57,9 @@ impl SimHost {
 
     fn check_ipv6_router(&self, table: RouteTable, via: IpAddr, link: Option<IfName>) -> Result<IfName, StepError> {
         let link_local = matches!(via, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if link == Some(IfName::LO) {
+            return refuse(StepError::EINVAL, "Egress device can not be loopback device for this route");
+        }
         match link {
             None if link_local => return refuse(StepError::EINVAL, "Egress device not specified"),
             Some(link) if link_local => return Ok(link),
@@ -65,7 +79,8 @@ impl SimHost {
         tables.extend(vrf);
         for len in (0..=Family::of(via).max_prefix_len()).rev() {
             let prefix = IpNet::new(via, len).ok()?.trunc();
-            let fits = |name: &IfName| link.is_none_or(|link| link == *name) && self.is_up(*name);
+            let loops = |name: IfName| name == IfName::LO && via.is_ipv6();
+            let fits = |name: &IfName| link.is_none_or(|link| link == *name) && self.is_up(*name) && !loops(*name);
             let by_address = self
                 .index
                 .prefixes

@@ -66,6 +66,9 @@ impl SimHost {
         let mut route = normal(route);
         if route.kind == RouteType::Unicast {
             check_shape(&route)?;
+            for link in route.next_hops.iter().filter_map(|hop| hop.link) {
+                self.link(link)?;
+            }
             for at in 0..route.next_hops.len() {
                 let hop = route.next_hops[at];
                 route.next_hops[at].link = Some(self.check_hop(&route, hop)?);

@@ -1,6 +1,6 @@
 //! VLANs of bridge ports and of bridges themselves.
 
-use netloom_model::{Attr, Attrs, LinkKind, StepError, Value, VlanMembership};
+use netloom_model::{Attr, Attrs, Link, LinkKind, StepError, Value, VlanMembership};
 use netloom_types::{IfName, VlanId, VlanSet};
 
 use crate::{
@@ -19,9 +19,22 @@ impl SimHost {
         if !fits {
             return refuse_plainly(StepError::EOPNOTSUPP);
         }
+        if on_bridge && !add.all().minus(&link.vlans.all()).is_empty() && !can_take_vlans(link) {
+            return refuse_plainly(StepError::EINVAL);
+        }
         let vlans = &mut self.edit(name).vlans;
         take(vlans, remove);
         give(vlans, add);
+        Ok(())
+    }
+
+    /// Whether the VLAN of new ports can be changed.
+    pub(crate) fn check_default_pvid(&self, bridge: &Link, pvid: u64) -> Done {
+        let new = u16::try_from(pvid).ok().and_then(|id| VlanId::try_from(id).ok());
+        let old = default_pvid(&bridge.attrs);
+        if new.is_some() && new != old && moves(&bridge.vlans, old, new) && !can_take_vlans(bridge) {
+            return refuse_plainly(StepError::EINVAL);
+        }
         Ok(())
     }
 
@@ -54,6 +67,11 @@ impl SimHost {
 /// The VLANs of a new port, and of a new bridge itself.
 pub(crate) fn default_membership(bridge: &Attrs) -> VlanMembership {
     default_pvid(bridge).map(VlanMembership::access).unwrap_or_default()
+}
+
+/// A bridge enters its own address in each of its VLANs, and without ports it may have none.
+fn can_take_vlans(bridge: &Link) -> bool {
+    bridge.attrs.mac(Attr::Mac).is_none_or(|mac| !mac.is_zero())
 }
 
 fn default_pvid(bridge: &Attrs) -> Option<VlanId> {

@@ -29,6 +29,7 @@ impl SimHost {
         let Some(link) = self.find(bridge) else { return };
         let vlans = default_membership(&link.attrs);
         self.edit(name).vlans = vlans;
+        self.set_initial_cost(name);
         self.follow_port_mac(bridge);
         self.follow_port_mtu(bridge);
     }

@@ -14,6 +14,7 @@ use netloom_types::IfName;
 
 use crate::{
     SimHost,
+    defaults::is_tunnel,
     errno::{Done, refuse_plainly},
 };
 
@@ -105,7 +106,8 @@ impl SimHost {
     fn stands_on(&self, upper: &Link, lower: IfName) -> bool {
         let below = |link: &Link| {
             let ports = self.index.ports.of(&link.name).copied();
-            link.base().into_iter().chain(ports).collect::<Vec<_>>()
+            // A tunnel only sends through its base, it does not stand on it.
+            link.base().filter(|_| !is_tunnel(link)).into_iter().chain(ports).collect::<Vec<_>>()
         };
         let mut open = below(upper);
         let mut seen = BTreeSet::new();

@@ -22,6 +22,7 @@ impl SimHost {
     /// it go whatever their table, IPv6 addresses too, and its VLANs go through the same.
     pub(super) fn changed_vrf(&mut self, name: IfName) {
         self.drop_ipv6_addresses(name);
+        self.edit(name).neighbours.clear();
         if self.is_up(name) {
             self.lower(name);
             self.raise(name);
