@@ -1,6 +1,6 @@
 //! Wrappers that tell a person how far a long change is, without the transaction knowing.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
 use netloom_journal::{Probes, Verdict};
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
@@ -14,27 +14,27 @@ const LONG: usize = 500;
 pub(crate) struct Told<'a> {
     engine: &'a mut dyn Engine,
     output: Output,
-    /// How many steps there are; none while nothing is being changed.
-    total: Option<usize>,
+    /// How many steps there are; 0 while nothing is being changed. Set by who plans, once that is
+    /// known.
+    total: &'a Cell<usize>,
     done: usize,
 }
 
 impl<'a> Told<'a> {
     /// Wraps a host.
-    pub(crate) fn new(engine: &'a mut dyn Engine, output: Output) -> Self {
-        Self { engine, output, total: None, done: 0 }
+    pub(crate) fn new(engine: &'a mut dyn Engine, output: Output, total: &'a Cell<usize>) -> Self {
+        Self { engine, output, total, done: 0 }
     }
 
-    /// A change of this many steps begins.
-    pub(crate) fn expect(mut self, steps: usize) -> Self {
-        self.total = (steps >= LONG).then_some(steps);
-        self
+    /// The number of steps, when it is worth a line.
+    fn many(&self) -> Option<usize> {
+        Some(self.total.get()).filter(|total| *total >= LONG)
     }
 }
 
 impl Engine for Told<'_> {
     fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
-        if let Some(total) = self.total
+        if let Some(total) = self.many()
             && self.done >= total
         {
             self.output.note("verifying");
@@ -43,7 +43,7 @@ impl Engine for Told<'_> {
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
-        if let Some(total) = self.total {
+        if let Some(total) = self.many() {
             self.done += steps.len();
             // An undo sends steps as well, beyond the plan.
             let word =

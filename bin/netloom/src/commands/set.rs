@@ -1,6 +1,7 @@
 //! `netloom state set`: the node transaction, from a file to a verified host.
 
 use std::{
+    cell::Cell,
     io::{self, BufRead, IsTerminal},
     path::Path,
     thread,
@@ -16,7 +17,7 @@ use crate::{
     args::{Format, SetArgs},
     commands::{commit::PATIENCE, diff, guard, result},
     failure::{Exit, Failure},
-    output,
+    output::{self, Output},
     preview::Preview,
     probes::{self, KernelProbes},
     progress::{Told, ToldProbes},
@@ -108,26 +109,20 @@ impl Change<'_> {
             stop: Some(&self.signals.stop),
             ..Request::new(&state, &self.wish.source)
         };
-        let prepared = {
-            let mut turn = session.turn(&self.store, &mut self.host, how.wait)?;
-            turn.prepare(&request).map_err(|error| session::failure(&error))?
-        };
-        prepared.planned.notes.iter().for_each(|note| output.warn(note));
-        let preview = Preview::of(&prepared.planned.plan, &observed);
-        if !preview.is_empty() {
-            let shown = preview.text(output, false);
-            if format == Some(Format::Table) {
-                output::data(&shown)?;
-            } else {
-                output.block(&shown);
-            }
-        }
-        let outcome = {
-            let mut told = Told::new(&mut self.host, output).expect(prepared.planned.plan.steps.len());
+        // One turn for planning and carrying out: nobody else may change the host between the two.
+        let steps = Cell::new(0);
+        let (prepared, preview, outcome) = {
+            let mut told = Told::new(&mut self.host, output, &steps);
             let mut turn = session.turn(&self.store, &mut told, how.wait)?;
+            let prepared = turn.prepare(&request).map_err(|error| session::failure(&error))?;
+            steps.set(prepared.planned.plan.steps.len());
+            let preview = Preview::of(&prepared.planned.plan, &observed);
+            show(&prepared, &preview, output, format);
             let mut probes = KernelProbes::new(session.namespace.clone(), &how.probes, &observed);
-            turn.run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
-                .map_err(|error| session::failure(&error))?
+            let outcome = turn
+                .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
+                .map_err(|error| session::failure(&error))?;
+            (prepared, preview, outcome)
         };
         let end = self.end(outcome, how, &prepared)?;
         self.report(&end, &preview, format)
@@ -210,7 +205,8 @@ impl Change<'_> {
 
     fn report(&self, end: &End, preview: &Preview, format: Option<Format>) -> Result<Exit, Failure> {
         if let Some(text) = result(&end.json(&self.wish.source, preview), format) {
-            output::data(&text)?;
+            // The change is what it is, and its status must be told, even when nobody reads the rest.
+            output::data(&text).ok();
         }
         match end {
             End::Nothing => self.session.output.note("Nothing to do: the host is as the document says."),
@@ -227,6 +223,21 @@ impl Change<'_> {
             }
         }
         Ok(Exit::Done)
+    }
+}
+
+/// Shows the plan and what a person should know about it. A reader that went away is no reason to
+/// leave the change undone.
+fn show(prepared: &Prepared, preview: &Preview, output: Output, format: Option<Format>) {
+    prepared.planned.notes.iter().for_each(|note| output.warn(note));
+    if preview.is_empty() {
+        return;
+    }
+    let shown = preview.text(output, false);
+    if format == Some(Format::Table) {
+        output::data(&shown).ok();
+    } else {
+        output.block(&shown);
     }
 }
 
