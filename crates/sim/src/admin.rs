@@ -47,6 +47,7 @@ impl SimHost {
         self.inherit_mac(name);
         if name == IfName::LO {
             self.give_loopback_addresses();
+            self.check_ipv6_mtu(name);
         }
         for child in self.following_vlans(name) {
             self.raise(child);

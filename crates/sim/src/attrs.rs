@@ -11,6 +11,7 @@ use crate::{
     defaults::{is_tunnel, mtu_of},
     errno::{Done, EACCES, refuse, refuse_if, refuse_plainly},
     mtu::IPV6_MIN,
+    vlan::check_default_pvid,
 };
 
 const PASSTHRU: u64 = 8;
@@ -55,7 +56,7 @@ impl SimHost {
         match (attr, value) {
             (Attr::Mac, Value::Mac(mac)) => self.check_mac(link, *mac),
             (Attr::Mtu, Value::Int(mtu)) => self.check_mtu(link, *mtu),
-            (Attr::BridgeDefaultPvid, Value::Int(pvid)) => self.check_default_pvid(link, *pvid),
+            (Attr::BridgeDefaultPvid, Value::Int(pvid)) => check_default_pvid(link, *pvid),
             (Attr::VrfTable | Attr::VethPeer, _) => refuse_plainly(StepError::EOPNOTSUPP),
             (Attr::VxlanId, _) => refuse_if(!same, StepError::EOPNOTSUPP, "Cannot change VNI"),
             (Attr::VxlanPort, _) => refuse_if(!same, StepError::EOPNOTSUPP, "Cannot change port"),
@@ -116,6 +117,9 @@ impl SimHost {
     }
 
     fn set_ipv6_disabled(&mut self, name: IfName, off: bool) {
+        if self.find(name).is_none_or(|link| link.attrs.bool(Attr::Ipv6Disabled) == Some(off)) {
+            return;
+        }
         self.edit(name).attrs.set(Attr::Ipv6Disabled, Value::Bool(off));
         if off {
             self.drop_ipv6(name);

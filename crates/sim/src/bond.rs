@@ -10,9 +10,6 @@ use crate::{
     errno::{Done, EACCES, ENOTEMPTY, refuse, refuse_if, refuse_plainly},
 };
 
-const ACTIVE_BACKUP: u64 = 1;
-const LACP: u64 = 4;
-const TLB: u64 = 5;
 const ALB: u64 = 6;
 /// What the kernel falls back to in modes that need a carrier check, in milliseconds.
 const DEFAULT_MIIMON: u64 = 100;
@@ -24,11 +21,11 @@ pub(crate) fn is_option(attr: Attr) -> bool {
 
 /// Whether a bond in this mode has a port that it prefers.
 pub(crate) fn uses_primary(mode: u64) -> bool {
-    matches!(mode, ACTIVE_BACKUP | TLB | ALB)
+    Attr::BondPrimary.in_bond_mode(mode)
 }
 
 fn uses_arp(mode: u64) -> bool {
-    !matches!(mode, LACP | TLB | ALB)
+    Attr::BondArpInterval.in_bond_mode(mode)
 }
 
 /// The properties `now` after the options in `said` were set, in the kernel's own order.
@@ -43,6 +40,7 @@ pub(crate) fn change(now: &Attrs, said: &Attrs, up: bool, has_ports: bool) -> Re
         check(attr, &attrs, up, has_ports)?;
         set(&mut attrs, attr, value)?;
     }
+    attrs.keep_bond_mode();
     Ok(attrs)
 }
 
@@ -56,18 +54,7 @@ fn ordered(said: &Attrs) -> Vec<Attr> {
 
 fn check(attr: Attr, attrs: &Attrs, up: bool, has_ports: bool) -> Done {
     let mode = attrs.int(Attr::BondMode).unwrap_or(0);
-    let fits = match attr {
-        Attr::BondArpInterval | Attr::BondArpValidate | Attr::BondArpMissedMax => uses_arp(mode),
-        Attr::BondLacpActive
-        | Attr::BondLacpRate
-        | Attr::BondAdActorSysPrio
-        | Attr::BondAdActorSystem
-        | Attr::BondAdUserPortKey => mode == LACP,
-        Attr::BondPrimary => uses_primary(mode),
-        Attr::BondPacketsPerSlave => mode == 0,
-        Attr::BondTlbDynamicLb => matches!(mode, TLB | ALB),
-        _ => true,
-    };
+    let fits = attr.in_bond_mode(mode);
     refuse_if(!fits, EACCES, "option not supported in mode")?;
     let needs_empty = matches!(attr, Attr::BondMode | Attr::BondFailOverMac);
     refuse_if(needs_empty && has_ports, ENOTEMPTY, "unable to set option because the bond device has slaves")?;

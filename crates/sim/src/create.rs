@@ -52,6 +52,9 @@ impl SimHost {
         if let Some(controller) = controller {
             self.join(name, controller);
         }
+        if let (LinkKind::Bridge, Some(Value::Int(mtu))) = (kind, attrs.said(Attr::Mtu)) {
+            self.take_mtu(name, *mtu);
+        }
         if up {
             self.raise(name);
         }

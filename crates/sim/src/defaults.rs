@@ -8,6 +8,7 @@ use netloom_types::IfName;
 use crate::{
     SimHost,
     lookup::{Lookup, lookup},
+    mtu::IPV6_MIN,
 };
 
 const ETHERNET_MTU: u64 = 1500;
@@ -59,22 +60,28 @@ impl SimHost {
         }
     }
 
-    /// A tunnel takes the MTU of the way to its far end; without a way, that of its base. GRE over
-    /// IPv6 does not look at its base.
+    /// A tunnel takes the MTU of the way to its far end, over its base when it has one; without a way,
+    /// that of its base. GRE over IPv6 needs the way.
     fn tunnel_mtu(&self, kind: &LinkKind, attrs: &Attrs, base_mtu: Option<u64>) -> u64 {
-        let over_v6_gre = matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
         let way = match attrs.said(Attr::TunnelRemote) {
-            Some(Value::Ip(remote)) if !is_external(kind, attrs) => self.way_mtu(*remote),
+            Some(Value::Ip(remote)) if !is_external(kind, attrs) => self.way_to(*remote),
             _ => None,
         };
-        let outer = way.or(base_mtu.filter(|_| !over_v6_gre)).unwrap_or(ETHERNET_MTU);
-        outer.min(65_535).saturating_sub(tunnel_overhead(kind, attrs)).max(68)
+        let base = attrs.link(Attr::Base);
+        let way_mtu = way.filter(|way| base.is_none_or(|base| base == *way)).and_then(|way| self.find(way)).map(mtu_of);
+        let over_v6_gre = matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
+        let outer = way_mtu.or(base_mtu.filter(|_| !over_v6_gre)).unwrap_or(ETHERNET_MTU);
+        let (least, most) = match (kind, attrs.int(Attr::TunnelMode)) {
+            (LinkKind::Gre | LinkKind::Gretap, _) | (LinkKind::IpTunnel, Some(1)) => (68, 65_535),
+            _ => (IPV6_MIN, u64::MAX),
+        };
+        outer.min(most).saturating_sub(tunnel_overhead(kind, attrs)).max(least)
     }
 
-    fn way_mtu(&self, remote: IpAddr) -> Option<u64> {
+    fn way_to(&self, remote: IpAddr) -> Option<IfName> {
         match lookup(&self.now, remote) {
-            Lookup::Via { link, .. } => self.find(link).map(mtu_of),
-            Lookup::Local => self.find(IfName::LO).map(mtu_of),
+            Lookup::Via { link, .. } => Some(link),
+            Lookup::Local => Some(IfName::LO),
             Lookup::Blackhole | Lookup::Unreachable | Lookup::Prohibited | Lookup::NoRoute => None,
         }
     }

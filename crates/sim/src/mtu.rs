@@ -73,9 +73,7 @@ impl SimHost {
         let link = self.edit(name);
         link.attrs.set(Attr::Mtu, Value::Int(mtu));
         let controller = link.controller;
-        if mtu < IPV6_MIN {
-            self.lose_ipv6(name);
-        }
+        self.check_ipv6_mtu(name);
         for child in self.index.children_of(name) {
             let Some(link) = self.find(child) else { continue };
             match link.kind {
@@ -92,7 +90,10 @@ impl SimHost {
     }
 
     /// Below the least MTU a link has no IPv6; only `lo` keeps its settings.
-    fn lose_ipv6(&mut self, name: IfName) {
+    pub(crate) fn check_ipv6_mtu(&mut self, name: IfName) {
+        if self.find(name).is_none_or(|link| mtu_of(link) >= IPV6_MIN) {
+            return;
+        }
         if name == IfName::LO {
             self.drop_ipv6_addresses(name);
             self.lose_routes(name, Some(Family::Ipv6));

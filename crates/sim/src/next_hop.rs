@@ -23,6 +23,9 @@ impl SimHost {
         }
         match (hop.via, hop.link) {
             (None, Some(link)) => Ok(link),
+            (Some(IpAddr::V6(_)), Some(IfName::LO)) => {
+                refuse(StepError::EINVAL, "Egress device can not be loopback device for this route")
+            }
             (None, None) => refuse_plainly(StepError::ENODEV),
             (Some(via), Some(_)) if hop.onlink && via.is_ipv4() && self.is_own(via) => {
                 refuse(StepError::EINVAL, "Nexthop has invalid gateway")
@@ -57,9 +60,6 @@ impl SimHost {
 
     fn check_ipv6_router(&self, table: RouteTable, via: IpAddr, link: Option<IfName>) -> Result<IfName, StepError> {
         let link_local = matches!(via, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        if link == Some(IfName::LO) {
-            return refuse(StepError::EINVAL, "Egress device can not be loopback device for this route");
-        }
         match link {
             None if link_local => return refuse(StepError::EINVAL, "Egress device not specified"),
             Some(link) if link_local => return Ok(link),
@@ -80,7 +80,7 @@ impl SimHost {
         for len in (0..=Family::of(via).max_prefix_len()).rev() {
             let prefix = IpNet::new(via, len).ok()?.trunc();
             let loops = |name: IfName| name == IfName::LO && via.is_ipv6();
-            let fits = |name: &IfName| link.is_none_or(|link| link == *name) && self.is_up(*name) && !loops(*name);
+            let fits = |name: &IfName| self.is_meant(link, *name) && self.is_up(*name) && !loops(*name);
             let by_address = self
                 .index
                 .prefixes
@@ -95,6 +95,11 @@ impl SimHost {
             }
         }
         None
+    }
+
+    /// Whether a next hop that names `asked` can lead out by `name`. A VRF stands for its ports.
+    fn is_meant(&self, asked: Option<IfName>, name: IfName) -> bool {
+        asked.is_none_or(|asked| asked == name || self.find(name).is_some_and(|link| link.controller == Some(asked)))
     }
 
     /// The links of routes to exactly `prefix` that need no router.

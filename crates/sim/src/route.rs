@@ -13,20 +13,26 @@ use crate::{
 impl SimHost {
     pub(crate) fn add_route(&mut self, route: &Route) -> Done {
         let route = self.resolve(route)?;
-        if self.now.host.routes.contains_key(&route.key()) {
+        let key = route.key();
+        // IPv6 routes without a router may stand beside each other, one for each link.
+        let taken = match key.device {
+            Some(_) => self.now.host.routes.contains_key(&key),
+            None => self.routes_to(key).next().is_some(),
+        };
+        if taken {
             return refuse_plainly(StepError::EEXIST);
         }
         self.insert_route(route);
         Ok(())
     }
 
-    /// Replaces the route with the same key. An IPv6 route without a router replaces one that leads
-    /// out by another link when it finds none by its own.
+    /// Replaces the route with the same key. A route with a router takes the place of one without
+    /// when there is no other.
     pub(crate) fn replace_route(&mut self, route: &Route) -> Done {
         let route = self.resolve(route)?;
         let key = route.key();
-        if key.device.is_some() && !self.now.host.routes.contains_key(&key) {
-            let sibling = self.routes_to(key).find(|other| other.device.is_some());
+        if key.device.is_none() && !self.now.host.routes.contains_key(&key) {
+            let sibling = self.routes_to(key).next();
             if let Some(sibling) = sibling {
                 self.take_route(sibling);
             }
@@ -222,9 +228,11 @@ mod tests {
             ["10.8.0.0/16 via 10.0.0.9 dev d0"]
         );
         yes(&mut sim, &Step::ReplaceRoute(route("10.77.0.0/16", ["10.0.0.7%"])));
-        yes(&mut sim, &Step::ReplaceRoute(route("fd09::/64", ["%d1"])));
-        assert!(routes(&sim).contains(&"fd09::/64 dev d1".to_owned()));
+        yes(&mut sim, &Step::AddRoute(route("fd09::/64", ["%d1"])));
+        assert_eq!(no(&mut sim, &Step::AddRoute(route("fd09::/64", ["fd00::9%"]))), StepError::EEXIST);
+        yes(&mut sim, &Step::ReplaceRoute(route("fd09::/64", ["fd00::9%"])));
         assert!(!routes(&sim).contains(&"fd09::/64 dev d0".to_owned()));
+        assert!(routes(&sim).contains(&"fd09::/64 dev d1".to_owned()));
     }
 
     #[test]

@@ -28,16 +28,6 @@ impl SimHost {
         Ok(())
     }
 
-    /// Whether the VLAN of new ports can be changed.
-    pub(crate) fn check_default_pvid(&self, bridge: &Link, pvid: u64) -> Done {
-        let new = u16::try_from(pvid).ok().and_then(|id| VlanId::try_from(id).ok());
-        let old = default_pvid(&bridge.attrs);
-        if new.is_some() && new != old && moves(&bridge.vlans, old, new) && !can_take_vlans(bridge) {
-            return refuse_plainly(StepError::EINVAL);
-        }
-        Ok(())
-    }
-
     /// Changes the VLAN of new ports. Ports that are in the old one as it was given to them move to
     /// the new one; those that somebody configured stay as they are.
     pub(crate) fn set_default_pvid(&mut self, bridge: IfName, pvid: u64) {
@@ -67,6 +57,16 @@ impl SimHost {
 /// The VLANs of a new port, and of a new bridge itself.
 pub(crate) fn default_membership(bridge: &Attrs) -> VlanMembership {
     default_pvid(bridge).map(VlanMembership::access).unwrap_or_default()
+}
+
+/// Whether the VLAN of new ports can be changed.
+pub(crate) fn check_default_pvid(bridge: &Link, pvid: u64) -> Done {
+    let new = u16::try_from(pvid).ok().and_then(|id| VlanId::try_from(id).ok());
+    let old = default_pvid(&bridge.attrs);
+    if new.is_some() && new != old && moves(&bridge.vlans, old, new) && !can_take_vlans(bridge) {
+        return refuse_plainly(StepError::EINVAL);
+    }
+    Ok(())
 }
 
 /// A bridge enters its own address in each of its VLANs, and without ports it may have none.

@@ -28,7 +28,7 @@ impl SimHost {
             // The bond sets its port up, which needs the port's base.
             self.check_can_be_up(link, true)?;
         }
-        if self.feeds_children(link) {
+        if self.feeds_children(link) || link.kind == LinkKind::MacVtap {
             return refuse_plainly(StepError::EBUSY);
         }
         Ok(())
@@ -46,6 +46,9 @@ impl SimHost {
         self.hidden_mut().before_bond.insert(name, before);
         if takes_mac && let Some(mac) = port_mac {
             self.take_mac(bond, mac);
+        }
+        if hands_mac {
+            self.hidden_mut().own_mac.insert(name);
         }
         if hands_mac && let Some(mac) = self.find(bond).and_then(|link| link.attrs.mac(Attr::Mac)) {
             self.take_mac(name, mac);

@@ -18,7 +18,7 @@ impl SimHost {
         if !is_ethernet_like(link) || link.kind == LinkKind::IpVlan {
             return refuse_plainly(StepError::EINVAL);
         }
-        if self.feeds_children(link) {
+        if self.feeds_children(link) || link.kind == LinkKind::MacVtap {
             return refuse_plainly(StepError::EBUSY);
         }
         Ok(())
