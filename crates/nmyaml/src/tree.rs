@@ -343,7 +343,8 @@ mod tests {
         let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
         for i in 1..20 {
             let one = format!("*a{}, ", i - 1);
-            bomb.push_str(&format!("a{i}: &a{i} [{}]\n", one.repeat(10)));
+            let line = format!("a{i}: &a{i} [{}]\n", one.repeat(10));
+            bomb.push_str(&line);
         }
         assert_eq!(reason_of(bomb.as_bytes()), reason::TOO_MANY_VALUES);
         assert_eq!(reason_of("[".repeat(100).as_bytes()), reason::TOO_DEEP);

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use netloom_model::{
-    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkWish, Mirror, Observed, Presence, Section, Value,
+    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkKind, LinkWish, Mirror, Observed, Presence, Section, Value,
 };
 use netloom_types::{Family, Lifetime};
 
 use super::{Side, ports::Ports};
 use crate::{
     document::{AddressItem, FdbItem, Interface, Ip, Lease, MirrorItem, State},
+    resolve::mode_has,
     show::vlan_entries,
     table,
 };
@@ -24,7 +25,7 @@ pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
     entry.features = wish.features.clone();
     entry.fdb = wish.fdb.iter().map(|(key, entry)| FdbItem { key: *key, entry: *entry }).collect();
     entry.mirrors = wish.mirrors.iter().map(|(key, m)| MirrorItem { key: *key, mirror: m.map(parts) }).collect();
-    entry.vlans = wish.vlans.as_ref().filter(|_| wish.kind.is_controller()).map(vlan_entries);
+    entry.vlans = wish.vlans.as_ref().filter(|_| wish.kind == LinkKind::Bridge).map(vlan_entries);
     for family in [Family::Ipv4, Family::Ipv6] {
         let ip = wish.ip(family);
         let to = entry.ip_mut(family);
@@ -53,7 +54,13 @@ pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Si
     let unmet = own(&wish.attrs.unmet_by(&now.attrs));
     entry.attrs = match side {
         Side::After => unmet,
-        Side::Before => unmet.iter().filter_map(|(attr, _)| Some((attr, before(now, attr)?))).collect(),
+        Side::Before => {
+            // An option that the bond's old mode does not have cannot be set back, and means nothing.
+            let mode = now.attrs.int(Attr::BondMode).unwrap_or_default();
+            let had = |attr: Attr| wish.kind != LinkKind::Bond || mode_has(mode, attr);
+            let back = unmet.iter().filter(|(attr, _)| had(*attr));
+            back.filter_map(|(attr, _)| Some((attr, before(now, attr)?))).collect()
+        }
     };
     description(&mut entry, wish, now, side);
     let has = |presence: Presence| presence == Presence::Present;
@@ -73,7 +80,7 @@ pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Si
     entry.fdb = pairs(&wish.fdb, &now.fdb, side).map(|(key, entry)| FdbItem { key, entry }).collect();
     entry.mirrors =
         pairs(&wish.mirrors, &now.mirrors, side).map(|(key, m)| MirrorItem { key, mirror: m.map(parts) }).collect();
-    if let Some(vlans) = wish.vlans.as_ref().filter(|v| wish.kind.is_controller() && **v != now.vlans) {
+    if let Some(vlans) = wish.vlans.as_ref().filter(|v| wish.kind == LinkKind::Bridge && **v != now.vlans) {
         entry.vlans = Some(vlan_entries(if side == Side::After { vlans } else { &now.vlans }));
     }
     for family in [Family::Ipv4, Family::Ipv6] {
@@ -138,17 +145,20 @@ fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, observ
         }
         if changes && !enabled && side == Side::Before && !is.is_empty() {
             to.addresses = Some(is.iter().map(item).collect());
+            to.prefix_route_metric = is.iter().map(|a| a.route_metric).find(|metric| *metric != 0);
         }
     }
     let list: Option<Vec<Address>> = wanted.addresses.as_ref().map(|list| list.iter().map(|a| a.address).collect());
     if let Some(list) = list.filter(|list| !fulfilled(list, &is, wanted.keep_extra)) {
         let shown = if side == Side::After { &list } else { &is };
         to.addresses = Some(shown.iter().map(item).collect());
-        // An address list switches the family on, so the block is complete without saying so.
-        if side == Side::After {
-            to.prefix_route_metric = metric(wanted);
-            to.allow_extra_address = wanted.keep_extra.then_some(true);
-        }
+        let metrics = |list: &[Address]| list.iter().map(|a| a.route_metric).find(|metric| *metric != 0);
+        to.prefix_route_metric = match side {
+            Side::After => metrics(&list),
+            // Addresses that stay keep their metric unless the old one is said.
+            Side::Before => metrics(&is).or_else(|| metrics(&list).map(|_| 0)),
+        };
+        to.allow_extra_address = (side == Side::After && wanted.keep_extra).then_some(true);
     }
     let neighbours: Vec<_> = now.neighbours.iter().filter(|n| Family::of(n.ip) == family).copied().collect();
     if let Some(set) = &wanted.neighbours {

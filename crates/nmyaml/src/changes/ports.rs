@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Attr, ControllerWish, HostState, Link, LinkKind, LinkWish, Observed, Presence, Section};
+use netloom_model::{
+    Attr, ControllerWish, HostState, Link, LinkKind, LinkWish, Observed, Presence, Section, Value, VlanMembership,
+};
 use netloom_types::IfName;
 
 use super::{
@@ -95,7 +97,13 @@ impl<'a> Ports<'a> {
             Side::After => self.after.get(&entry.name),
             Side::Before => self.before.get(&entry.name),
         };
-        let list = names.into_iter().flatten().map(|name| self.port(entry, *name)).collect();
+        let list: Vec<Port> = names.into_iter().flatten().map(|name| self.port(entry, *name)).collect();
+        // VLANs of ports switch filtering on or off unless it is said what it shall be.
+        if list.iter().any(|port| port.vlan.is_some() || port.vlans.is_some())
+            && let Some(filtering) = self.value(entry.name, Attr::BridgeVlanFiltering)
+        {
+            entry.attrs.wish(Attr::BridgeVlanFiltering, filtering);
+        }
         entry.ports = Some(list);
         set_block(entry);
     }
@@ -139,14 +147,19 @@ impl<'a> Ports<'a> {
         self.kept(now).is_none() && wish.controller != now.controller.map_or(ControllerWish::Keep, ControllerWish::Of)
     }
 
-    fn default_of(&self, bridge: IfName) -> netloom_model::VlanMembership {
-        let said = self.state.links.get(&bridge).filter(|_| self.side == Side::After);
-        let said = said.and_then(|w| w.attrs.said(Attr::BridgeDefaultPvid).cloned());
-        let is = || self.observed.links.get(&bridge).and_then(|link| link.attrs.get(Attr::BridgeDefaultPvid));
-        match said.or_else(is).or_else(|| Attr::BridgeDefaultPvid.default_value()) {
-            Some(netloom_model::Value::Int(pvid)) => default_vlans(pvid),
+    fn default_of(&self, bridge: IfName) -> VlanMembership {
+        match self.value(bridge, Attr::BridgeDefaultPvid) {
+            Some(Value::Int(pvid)) => default_vlans(pvid),
             _ => default_vlans(0),
         }
+    }
+
+    /// The value of a property on the side that is described.
+    fn value(&self, name: IfName, attr: Attr) -> Option<Value> {
+        let wish = self.state.links.get(&name).filter(|_| self.side == Side::After);
+        let said = wish.and_then(|wish| wish.attrs.said(attr).cloned());
+        let is = || self.observed.links.get(&name).and_then(|link| link.attrs.get(attr));
+        said.or_else(is).or_else(|| attr.default_value())
     }
 }
 

@@ -38,6 +38,11 @@ const ONLY_IN: &[(Attr, &[u64], &str)] = &[
     (Attr::BondPrimary, &[ACTIVE_BACKUP, TLB, ALB], "active-backup, balance-tlb and balance-alb"),
 ];
 
+/// Whether bonds of a mode have an option.
+pub(crate) fn mode_has(mode: u64, attr: Attr) -> bool {
+    ONLY_IN.iter().find(|(only, ..)| *only == attr).is_none_or(|(_, modes, _)| modes.contains(&mode))
+}
+
 impl Merge<'_> {
     pub(super) fn check_bond(&mut self, path: &str, wish: &LinkWish) {
         let path = format!("{path}.link-aggregation");
@@ -57,13 +62,22 @@ impl Merge<'_> {
     fn check_bond_modes(&mut self, path: &str, wish: &LinkWish) {
         let mode = self.int(wish.name, Attr::BondMode);
         let word = Value::Int(mode).display(Attr::BondMode);
+        // A bond keeps options of a mode that it had before; a report of it may be fed back.
+        let same_mode = self.current(wish.name).filter(|link| link.attrs.int(Attr::BondMode) == Some(mode));
         for (attr, modes, names) in ONLY_IN {
             let said = wish.attrs.said(*attr);
             // The default, or nothing, asks for nothing.
             let asks = said.is_some_and(|v| *v != Value::Unset && Some(v) != attr.default_value().as_ref());
-            if asks && !modes.contains(&mode) {
+            let as_it_is = same_mode.is_some_and(|link| link.attrs.said(*attr) == said);
+            if modes.contains(&mode) || as_it_is || said.is_none() {
+                continue;
+            }
+            if asks {
                 let message = format!("a bond of mode {word} does not have it, only {names}; remove it");
                 self.refuse(format!("{path}.options.{attr}"), reason::CONTRADICTION, message);
+            } else if let Some(wish) = self.links.get_mut(&wish.name) {
+                // In this mode the option has no meaning, and the kernel does not let it be set.
+                wish.attrs.remove(*attr);
             }
         }
     }

@@ -212,6 +212,11 @@ impl Merge<'_> {
             self.refuse(path, reason::CYCLE, format!("{name} cannot be its own peer"));
             return;
         }
+        if self.entry(peer).is_some_and(|(entry, _)| entry.state == Some(State::Absent)) {
+            let message = format!("{peer} shall be absent, and it is the other end of {name}; decide for one of them");
+            self.refuse(path, reason::ABSENT_PARENT, message);
+            return;
+        }
         if let Some(link) = self.current(peer) {
             let message = format!("{peer} exists already and is not the other end of {name}; take another name");
             let other_end = link.attrs.link(Attr::VethPeer);

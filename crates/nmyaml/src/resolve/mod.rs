@@ -43,6 +43,7 @@ use crate::{
     errors::{DocumentError, Refusal, Warning},
 };
 
+pub(crate) use bond::mode_has;
 pub(crate) use bridge::default_vlans;
 pub(crate) use routes_absent::matches as absent_route_matches;
 pub(crate) use rules::matches as absent_rule_matches;

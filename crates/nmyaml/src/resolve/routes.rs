@@ -106,11 +106,10 @@ impl Merge<'_> {
 
     fn join_present(&self, route: &mut Route, left: &super::routes_absent::Left) {
         let key = RouteKey { device: None, ..route.key() };
-        let there = match left.get(&key) {
-            Some(rest) => rest.as_ref().map(|(route, _)| route),
-            None => self.observed.routes.get(&key),
-        };
-        let Some(there) = there.filter(|r| r.next_hops.len() > 1) else { return };
+        // A route with one way onward is replaced; only one with several is added to.
+        let Some(whole) = self.observed.routes.get(&key).filter(|r| r.next_hops.len() > 1) else { return };
+        let there = left.get(&key).map_or(Some(whole), |rest| rest.as_ref().map(|(route, _)| route));
+        let Some(there) = there else { return };
         let mut hops = there.next_hops.clone();
         add_hops(&mut hops, &route.next_hops);
         route.next_hops = hops;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{
-    Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Section, VlanMembership,
+    Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Section, Value,
+    VlanMembership,
 };
 use netloom_types::{Family, IfName, VlanId, VlanSet};
 
@@ -61,6 +62,11 @@ fn interface(view: &View<'_>, link: &Link) -> Interface {
     if link.kind.is_controller() {
         let ports = view.ports.get(&link.name).into_iter().flatten();
         interface.ports = Some(ports.map(|port| port_of(link, port)).collect());
+    }
+    let tagging = interface.ports.iter().flatten().any(|port| port.vlan.is_some() || port.vlans.is_some());
+    if tagging && link.attrs.bool(Attr::BridgeVlanFiltering) == Some(false) {
+        // Otherwise the ports' VLANs would switch it on.
+        interface.attrs.wish(Attr::BridgeVlanFiltering, Value::Bool(false));
     }
     if link.kind == LinkKind::Bridge && link.vlans != default_of(link) {
         interface.vlans = Some(vlan_entries(&link.vlans));

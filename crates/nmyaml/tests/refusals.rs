@@ -1,0 +1,110 @@
+//! Every document that is refused, with the place and the reason that are given.
+//!
+//! The cases are in `refusals/`: a first line with the document that the host has before, then one
+//! line for each case: the path, the reason and the document.
+
+mod bench;
+
+use bench::{apply, host, refusals};
+use netloom_model::{Link, LinkKind};
+use netloom_nmyaml::errors::reason;
+use netloom_types::IfName;
+
+/// Checks that each document is refused at its path for its reason, with a line.
+fn refused(cases: &str) {
+    let (setup, cases) = cases.split_once('\n').expect("a first line");
+    let mut sim = host();
+    apply(&mut sim, setup.trim_start_matches("before:"));
+    let mut observed = sim.into_observed();
+    let tun: IfName = "tun0".parse().expect("a name");
+    observed.host.links.insert(tun, Link { up: true, ..Link::new(tun, LinkKind::Other("tun".into())) });
+    let mut wrong = Vec::new();
+    for case in cases.lines() {
+        let mut parts = case.splitn(3, " | ");
+        let (Some(path), Some(reason), Some(text)) = (parts.next(), parts.next(), parts.next()) else {
+            panic!("three parts: {case}");
+        };
+        let found = refusals(&observed, text);
+        let path = if path == "-" { "" } else { path };
+        if !found.iter().any(|(p, line, r)| p == path && *r == reason && *line > 0) {
+            wrong.push(format!("{text}\n  wanted {path} {reason}\n  got    {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn keys_and_types() {
+    refused(include_str!("refusals/keys_and_types.txt"));
+}
+
+#[test]
+fn links_that_are_not_there() {
+    refused(include_str!("refusals/links_that_are_not_there.txt"));
+}
+
+#[test]
+fn what_is_kept_is_not_changed() {
+    refused(include_str!("refusals/what_is_kept_is_not_changed.txt"));
+}
+
+#[test]
+fn new_links_need_what_makes_them() {
+    refused(include_str!("refusals/new_links_need_what_makes_them.txt"));
+}
+
+#[test]
+fn rules_of_single_kinds() {
+    refused(include_str!("refusals/rules_of_single_kinds.txt"));
+}
+
+#[test]
+fn bonds() {
+    refused(include_str!("refusals/bonds.txt"));
+}
+
+#[test]
+fn ports_and_controllers() {
+    refused(include_str!("refusals/ports_and_controllers.txt"));
+}
+
+#[test]
+fn children_of_absent_parents() {
+    refused(include_str!("refusals/children_of_absent_parents.txt"));
+}
+
+#[test]
+fn bridge_port_vlans() {
+    refused(include_str!("refusals/bridge_port_vlans.txt"));
+}
+
+#[test]
+fn addresses() {
+    refused(include_str!("refusals/addresses.txt"));
+}
+
+#[test]
+fn routes() {
+    refused(include_str!("refusals/routes.txt"));
+}
+
+#[test]
+fn rules_dns_and_hostname() {
+    refused(include_str!("refusals/rules_dns_and_hostname.txt"));
+}
+
+#[test]
+fn a_refusal_reads_like_a_sentence_with_a_place() {
+    let text = b"interfaces:\n- name: a\n  type: vlan\n  vlan:\n    base-ifce: eth0\n    id: 5000\n";
+    let error = netloom_nmyaml::parse("site.yaml", text).unwrap_err();
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "site.yaml:5: interfaces[0].vlan.base-ifce: unknown key; did you mean base-iface?",
+            "site.yaml:6: interfaces[0].vlan.id: 5000: must be between 1 and 4094",
+        ]
+    );
+    assert_eq!(error.reason(), reason::UNKNOWN_KEY);
+}
