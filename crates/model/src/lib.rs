@@ -14,6 +14,7 @@
 
 mod address;
 mod attr;
+mod bond;
 mod bridge;
 mod engine;
 mod host;

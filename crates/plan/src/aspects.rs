@@ -59,7 +59,17 @@ pub(crate) fn change(kind: &LinkKind, attr: Attr, wanted: &Value, now: Option<&V
 
 /// The wishes of `wanted` that `now` does not fulfil.
 pub(crate) fn unmet(wanted: &Link, now: &Link) -> Attrs {
-    wanted.attrs.unmet_by(&now.attrs)
+    let mut unmet = wanted.attrs.unmet_by(&now.attrs);
+    if wanted.kind == LinkKind::Bond {
+        let mode = if wanted.attrs.said(Attr::BondMode).is_some() { &wanted.attrs } else { &now.attrs }.bond_mode();
+        // The default of an option that the mode does not have is no wish; another value is, and
+        // the kernel has the word on it.
+        let idle = |attr: Attr, value: &Value| {
+            !attr.in_bond_mode(mode) && attr.default_value().as_ref().is_none_or(|d| d == value)
+        };
+        unmet = unmet.iter().filter(|(attr, value)| !idle(*attr, value)).map(|(a, v)| (a, v.clone())).collect();
+    }
+    unmet
 }
 
 /// Whether the link must be made anew to become `wanted`.

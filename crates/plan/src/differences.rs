@@ -70,7 +70,7 @@ fn link(name: IfName, goal: Option<&GoalLink>, now: Option<&Link>, found: &mut V
         let word = |name: Option<IfName>| name.map_or_else(|| "none".to_owned(), |name| name.to_string());
         differ("controller", word(wanted.controller), word(now.controller));
     }
-    for (attr, value) in wanted.attrs.unmet_by(&now.attrs).iter() {
+    for (attr, value) in aspects::unmet(wanted, now).iter() {
         differ(attr.key(), value.display(attr), shown(now, attr));
     }
     lists(goal, now, &mut differ);

@@ -9,7 +9,7 @@ use netloom_model::{
     Address, AddressWish, Adoption, Alias, Attr, ControllerWish, HostState, IpWish, Link, LinkKind, LinkWish, Observed,
     Ownership, Presence, Route, Value,
 };
-use netloom_types::{Family, Protocol};
+use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
     PlanError, aspects,
@@ -33,6 +33,7 @@ pub(crate) fn lay(wish: &HostState, observed: &Observed, owned: &Ownership) -> R
     for link in wish.links.values() {
         lay_link(link, observed, owned, &dependents, &mut goal, &mut notes)?;
     }
+    raise_bond_ports(wish, observed, &mut goal);
     lay_routes(wish, observed, &mut goal)?;
     lay_rules(wish, observed, &mut goal);
     if let Some((resolver, _)) = &wish.resolver {
@@ -77,6 +78,24 @@ fn lay_link(
     }
     goal.links.insert(wish.name, Some(laid));
     Ok(())
+}
+
+/// A bond brings its ports up; one that joins without a word about its state stays so.
+fn raise_bond_ports(wish: &HostState, observed: &Observed, goal: &mut Goal) {
+    let is_bond = |name: IfName| {
+        let kind =
+            wish.links.get(&name).map(|link| &link.kind).or_else(|| observed.links.get(&name).map(|link| &link.kind));
+        kind == Some(&LinkKind::Bond)
+    };
+    let joins = wish.links.values().filter(|link| {
+        let was = observed.links.get(&link.name).and_then(|now| now.controller);
+        matches!(link.controller, ControllerWish::Of(name) if link.up.is_none() && was != Some(name) && is_bond(name))
+    });
+    for link in joins {
+        if let Some(Some(goal)) = goal.links.get_mut(&link.name) {
+            goal.link.up = true;
+        }
+    }
 }
 
 fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {

@@ -108,6 +108,10 @@ fn attrs_back(was: &Link, is: &Link) -> Attrs {
     for (attr, _) in is.attrs.iter().filter(|(attr, _)| was.attrs.said(*attr).is_none()) {
         back.wish(attr, attr.default_value().unwrap_or(Value::Unset));
     }
+    if was.kind == LinkKind::Bond {
+        let mode = was.attrs.bond_mode();
+        back = back.iter().filter(|(attr, _)| attr.in_bond_mode(mode)).map(|(attr, v)| (attr, v.clone())).collect();
+    }
     // A bridge without ports has no hardware address, and none can be given to it.
     if was.attrs.mac(Attr::Mac).is_none_or(MacAddr::is_zero) {
         back.remove(Attr::Mac);

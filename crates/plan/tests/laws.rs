@@ -15,7 +15,7 @@ use netloom_types::{Family, IfName, Protocol, RouteTable};
 use proptest::prelude::*;
 
 fn name(text: &str) -> IfName {
-    text.parse().unwrap()
+    text.parse().expect("a name of these tests")
 }
 
 fn origin() -> Origin {
@@ -139,7 +139,7 @@ fn host_state() -> impl Strategy<Value = HostState> {
                 let hop = NextHop { via, link: Some(name(LINKS[usize::from(net % 2)].0)), weight: 1, onlink: false };
                 let route = Route {
                     table: RouteTable::MAIN,
-                    destination: format!("198.51.100.{}/28", net * 16).parse().unwrap(),
+                    destination: format!("198.51.100.{}/28", net * 16).parse().expect("a prefix"),
                     metric: 0,
                     kind: RouteType::Unicast,
                     next_hops: vec![hop],

@@ -8,7 +8,6 @@ use netloom_model::{Alias, Attr, Attrs, Link, LinkFacts, LinkKind, OperState, Va
 use netloom_types::{AltName, Family, IfName};
 
 use super::{
-    bond::{self, mode},
     composed::{self, put},
     kind,
     table::{Block, IFF_PROMISC, Layout, sysctl_slots},
@@ -105,7 +104,7 @@ pub fn decode(message: &Message<'_>) -> Option<RawLink> {
         put(&mut link.attrs, Attr::Mac, Value::Mac(mac));
     }
     read_data(top.kind, &link.kind, layout, top.data, &mut link.attrs);
-    let has_primary = link.kind == LinkKind::Bond && bond::has(mode(&link.attrs), Attr::BondPrimary);
+    let has_primary = link.kind == LinkKind::Bond && Attr::BondPrimary.in_bond_mode(link.attrs.bond_mode());
     let primary = index_in(top.data, IFLA_BOND_PRIMARY).filter(|_| has_primary);
     let mut facts = top.facts;
     facts.index = index;
@@ -146,7 +145,7 @@ fn read_data(word: Option<&str>, kind: &LinkKind, layout: Layout, data: &[u8], a
     }
     composed::read(kind, layout, attributes(data), attrs);
     if *kind == LinkKind::Bond {
-        bond::keep_meant(attrs);
+        attrs.keep_bond_mode();
     }
 }
 

@@ -131,7 +131,7 @@ fn fact(kind: &LinkKind, wish: &Attrs) -> Attrs {
         }
     }
     if *kind == LinkKind::Bond {
-        bond::keep_meant(&mut fact);
+        fact.keep_bond_mode();
     }
     let flags = [Attr::VlanRegistration, Attr::VlanReorderHeaders, Attr::VlanLooseBinding];
     if *kind == LinkKind::Vlan && flags.iter().all(|attr| fact.said(*attr).is_none()) {
