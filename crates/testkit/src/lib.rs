@@ -1,0 +1,34 @@
+//! What the tests of the whole share: scenarios, namespaces, comparison and a crash harness.
+//!
+//! ```text
+//! scenario   stories in files: a host, documents, what must come of them
+//! play       one story on one host, through the real transaction
+//! foreign    what is somebody else's and must survive every story
+//! compare    two hosts, field by field
+//! stage      the simulated host that stories are played on
+//! space      the real one, in a namespace of its own
+//! crash      killing the process after any step
+//! power      cutting the power at any byte
+//! golden     files that say what came out last time
+//! runner     one line per story, a filter, a summary
+//! ```
+//!
+//! Only tests use this crate. It decides nothing about networks itself: stories do.
+
+pub mod compare;
+pub mod crash;
+pub mod foreign;
+pub mod golden;
+pub mod play;
+pub mod power;
+pub mod runner;
+pub mod scenario;
+pub mod space;
+pub mod stage;
+
+use std::path::{Path, PathBuf};
+
+/// The folder with all scenarios.
+pub fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}

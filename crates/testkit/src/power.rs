@@ -1,0 +1,144 @@
+//! Loss of power: the journal ends at any byte, and the kernel starts anew.
+//!
+//! A record is on disk, or part of it is, or none of it. So the journal of a transaction that was cut
+//! off is itself cut at every byte, and each time the next start must cope: no error, no journal left
+//! behind, and every file as it was before the transaction or as it shall be after it, never between.
+
+use std::{fs, path::Path, time::Duration};
+
+use netloom_journal::{Incarnation, NoProbes, Request, Store, SystemClock, Turn};
+use netloom_model::{Engine, Host, Scope, Step};
+
+use crate::{
+    crash::{self, PowerCut},
+    play::{self, Player, Stage, StateFolder},
+    scenario::Round,
+};
+
+/// What was on disk when the power went.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    /// The journal.
+    pub journal: Vec<u8>,
+    /// The ownership record, when there was one.
+    ownership: Option<Vec<u8>>,
+    /// The host before the transaction.
+    pub before: Host,
+    /// The host when the power went.
+    pub then: Host,
+}
+
+/// After which steps of a plan the power goes: after each, or with a long plan after the first, the
+/// middle and the last, because every start reads the whole journal.
+pub fn moments(steps: usize) -> Vec<usize> {
+    const ALL: usize = 12;
+    if steps <= ALL { (1..=steps).collect() } else { vec![1, steps / 2, steps] }
+}
+
+/// Sets the document of a round and cuts the power after `steps` of its steps.
+pub fn cut_after<S: Stage>(player: &mut Player<'_, S>, round: &Round, steps: usize) -> Result<Cut, String> {
+    let before = player.observe()?;
+    let wish = play::round_wish(round, &before)?;
+    let request = Request { confirm: false, ..play::request(round, &wish) };
+    let mut host = PowerCut { host: player.stage, left: steps };
+    let text = |error: netloom_journal::Error| error.to_string();
+    let mut turn = Turn::take(&player.store, &mut host, &SystemClock, player.incarnation.clone(), Duration::ZERO)
+        .map_err(text)?
+        .with_batch(1);
+    let prepared = turn.prepare(&request).map_err(text)?;
+    match turn.run(&prepared, &request, &mut NoProbes) {
+        Err(netloom_journal::Error::Lost { .. }) => {}
+        other => return Err(format!("the power is gone, and yet: {other:?}")),
+    }
+    drop(turn);
+    let journal = crash::journal(player.store.dir()).ok_or("there is no journal")?;
+    let ownership = fs::read(player.store.dir().join("ownership.json")).ok();
+    Ok(Cut { journal, ownership, before: before.host, then: player.observe()?.host })
+}
+
+/// Starts anew on a kernel that knows nothing, with the journal cut at every byte from `first` on.
+/// Gives the number of starts.
+pub fn start_anew_everywhere(cut: &Cut, first: usize, fresh: &mut dyn Engine) -> Result<usize, String> {
+    let folder = StateFolder::new();
+    let store = folder.store()?;
+    let empty = observe(fresh)?;
+    for end in first..=cut.journal.len() {
+        start_anew(cut, end, &store, fresh, &empty).map_err(|why| format!("journal cut at byte {end}: {why}"))?;
+    }
+    Ok(cut.journal.len() + 1 - first)
+}
+
+/// Where the last step's record begins. All before it is the same for every moment of one plan, so
+/// it is cut only once.
+pub fn last_step(journal: &[u8]) -> usize {
+    // The last line says that an undo was begun, which the lack of power ended at once.
+    let ends: Vec<usize> = lines(journal).collect();
+    ends.len().checked_sub(3).map_or(0, |at| ends[at])
+}
+
+/// Where the first record ends: from there on, steps were sent.
+fn begun(journal: &[u8]) -> usize {
+    lines(journal).nth(1).unwrap_or(journal.len())
+}
+
+fn lines(journal: &[u8]) -> impl Iterator<Item = usize> {
+    journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1)
+}
+
+fn start_anew(cut: &Cut, end: usize, store: &Store, fresh: &mut dyn Engine, empty: &Host) -> Result<(), String> {
+    lay_down(store.dir(), &cut.journal[..end], cut.ownership.as_deref())?;
+    // The first record is on disk before the first step: without it, no file was touched yet.
+    let files = if end < begun(&cut.journal) { &cut.before } else { &cut.then };
+    put_files(fresh, files)?;
+    recover(store, fresh, "after the reboot")?;
+    let now = observe(fresh)?;
+    let wanted = Host {
+        resolver: cut.before.resolver.clone(),
+        hostname_config: cut.before.hostname_config.clone(),
+        hostname_running: now.hostname_running.clone(),
+        ..empty.clone()
+    };
+    play::same("the host after the reboot", &wanted, &now)?;
+    let ownership = fs::read(store.dir().join("ownership.json")).ok();
+    if ownership == cut.ownership { Ok(()) } else { Err("the ownership record is another one".to_owned()) }
+}
+
+/// Recovers in a store; afterwards nothing may be left of the transaction.
+pub fn recover(store: &Store, host: &mut dyn Engine, incarnation: &str) -> Result<(), String> {
+    let text = |error: netloom_journal::Error| error.to_string();
+    let incarnation = Incarnation::named(incarnation);
+    Turn::take(store, host, &SystemClock, incarnation, Duration::ZERO).map_err(text)?.recover().map_err(text)?;
+    match crash::journal(store.dir()) {
+        None if store.failed().map_err(text)?.is_empty() => Ok(()),
+        _ => Err("the journal is still there".to_owned()),
+    }
+}
+
+fn lay_down(dir: &Path, journal: &[u8], ownership: Option<&[u8]>) -> Result<(), String> {
+    let cannot = |error: std::io::Error| error.to_string();
+    fs::write(dir.join("journal"), journal).map_err(cannot)?;
+    match ownership {
+        Some(ownership) => fs::write(dir.join("ownership.json"), ownership).map_err(cannot),
+        None => Ok(()),
+    }
+}
+
+/// Makes the files of a host say what another host's say.
+fn put_files(host: &mut dyn Engine, as_in: &Host) -> Result<(), String> {
+    let now = observe(host)?;
+    let mut steps = Vec::new();
+    if now.resolver != as_in.resolver {
+        steps.push(Step::SetResolver(as_in.resolver.clone()));
+    }
+    if now.hostname_config != as_in.hostname_config {
+        steps.push(Step::SetHostnameConfig(as_in.hostname_config.clone()));
+    }
+    for result in host.execute(&steps).map_err(|error| error.to_string())? {
+        result.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn observe(host: &mut dyn Engine) -> Result<Host, String> {
+    host.observe(Scope::default()).map(|observed| observed.host).map_err(|error| error.to_string())
+}

@@ -1,0 +1,143 @@
+//! Which crate may know which: the pure ones reach no input or output, and nothing points upward.
+//!
+//! The picture is taken from `cargo metadata`, so a dependency of a dependency counts as well.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
+
+use serde_json::Value;
+
+/// Crates that decide and do nothing.
+const PURE: &[&str] = &["netloom-types", "netloom-model", "netloom-sim", "netloom-plan", "netloom-nmyaml"];
+
+/// Crates that talk to the system: one of them below a pure crate is a hole in the wall.
+const INPUT_OUTPUT: &[&str] = &[
+    "async-io",
+    "async-std",
+    "getrandom",
+    "libc",
+    "mio",
+    "netlink-packet-core",
+    "netlink-sys",
+    "nix",
+    "rand",
+    "rustix",
+    "signal-hook",
+    "smol",
+    "socket2",
+    "tokio",
+    "netloom-journal",
+    "netloom-netlink",
+    "netloom-testkit",
+];
+
+/// What each of our crates may use of our own; one that is not listed may use all but the tests'.
+const DIRECTION: &[(&str, &[&str])] = &[
+    ("netloom-types", &[]),
+    ("netloom-model", &["netloom-types"]),
+    ("netloom-sim", &["netloom-types", "netloom-model"]),
+    ("netloom-plan", &["netloom-types", "netloom-model", "netloom-sim"]),
+    ("netloom-nmyaml", &["netloom-types", "netloom-model"]),
+    ("netloom-netlink", &["netloom-types", "netloom-model"]),
+    ("netloom-journal", &["netloom-types", "netloom-model", "netloom-plan"]),
+];
+
+/// Crates by name, each with the crates that it is built with.
+struct Graph(BTreeMap<String, BTreeSet<String>>);
+
+impl Graph {
+    fn read() -> Self {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+        let answer = Command::new(cargo)
+            .args(["metadata", "--format-version", "1", "--offline", "--manifest-path", manifest])
+            .output()
+            .expect("cargo can be run");
+        assert!(answer.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&answer.stderr));
+        Self::of(&serde_json::from_slice(&answer.stdout).expect("cargo metadata answers in JSON"))
+    }
+
+    fn of(metadata: &Value) -> Self {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let names: BTreeMap<String, String> =
+            list(&metadata["packages"]).iter().map(|package| (text(&package["id"]), text(&package["name"]))).collect();
+        let built_with = |dep: &Value| list(&dep["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+        let nodes = list(&metadata["resolve"]["nodes"]).into_iter().map(|node| {
+            let deps = list(&node["deps"]);
+            let deps = deps.iter().filter(|dep| built_with(dep)).map(|dep| names[&text(&dep["pkg"])].clone());
+            (names[&text(&node["id"])].clone(), deps.collect())
+        });
+        Self(nodes.collect())
+    }
+
+    /// Everything below a crate, with the way to it.
+    fn below(&self, name: &str) -> BTreeMap<String, String> {
+        let mut ways = BTreeMap::new();
+        let mut open = vec![(name.to_owned(), name.to_owned())];
+        while let Some((at, way)) = open.pop() {
+            for next in self.0.get(&at).into_iter().flatten() {
+                if !ways.contains_key(next) {
+                    let way = format!("{way} -> {next}");
+                    ways.insert(next.clone(), way.clone());
+                    open.push((next.clone(), way));
+                }
+            }
+        }
+        ways
+    }
+
+    fn ours(&self) -> impl Iterator<Item = &String> {
+        self.0.keys().filter(|name| *name == "netloom" || name.starts_with("netloom-"))
+    }
+}
+
+#[test]
+fn pure_crates_reach_no_input_or_output() {
+    let graph = Graph::read();
+    for name in PURE {
+        assert!(graph.0.contains_key(*name), "there is no crate {name}");
+        let below = graph.below(name);
+        for forbidden in INPUT_OUTPUT {
+            assert!(!below.contains_key(*forbidden), "a pure crate reaches the system: {}", below[*forbidden]);
+        }
+    }
+}
+
+#[test]
+fn our_crates_point_one_way() {
+    let graph = Graph::read();
+    let listed: BTreeMap<&str, &[&str]> = DIRECTION.iter().copied().collect();
+    for name in graph.ours() {
+        for used in graph.0[name].iter().filter(|used| graph.ours().any(|own| own == *used)) {
+            let allowed = match listed.get(name.as_str()) {
+                Some(allowed) => allowed.contains(&used.as_str()),
+                None => used != "netloom-testkit",
+            };
+            assert!(allowed, "{name} must not know {used}");
+        }
+    }
+}
+
+#[test]
+fn the_check_itself_sees_a_way_over_two_crates() {
+    let package = |name: &str| serde_json::json!({"id": name, "name": name});
+    let node = |name: &str, dep: Option<(&str, Value)>| {
+        let deps: Vec<Value> =
+            dep.map(|(to, kind)| serde_json::json!({"pkg": to, "dep_kinds": [{"kind": kind}]})).into_iter().collect();
+        serde_json::json!({"id": name, "deps": deps})
+    };
+    let graph = Graph::of(&serde_json::json!({
+        "packages": [package("a"), package("b"), package("nix"), package("c")],
+        "resolve": {"nodes": [
+            node("a", Some(("b", Value::Null))),
+            node("b", Some(("nix", Value::Null))),
+            node("nix", None),
+            node("c", Some(("nix", "dev".into()))),
+        ]},
+    }));
+    assert_eq!(graph.below("a")["nix"], "a -> b -> nix");
+    assert!(graph.below("c").is_empty());
+}

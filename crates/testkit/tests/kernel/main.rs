@@ -1,0 +1,86 @@
+//! The kernel tier: everything again on a real kernel, and what only a real kernel can show.
+//!
+//! `./x test kernel` runs it in a kernel that has every device kind; words in the arguments pick
+//! tests by name. Every test has network namespaces of its own. The program also starts itself as a
+//! child, to be killed in the middle of a transaction.
+
+mod crashes;
+mod entries;
+mod events;
+mod hostname;
+mod needs;
+mod power;
+mod probes;
+mod properties;
+mod stories;
+mod turns;
+mod vlans;
+
+use std::{
+    io::{Write as _, stdout},
+    process::ExitCode,
+};
+
+use netloom_testkit::{
+    crash::{Order, PLANS},
+    runner::{self, Arguments, Test},
+    scenario::Scenario,
+};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(order) = Order::parse(&words) {
+        return as_a_child(order.and_then(|order| crashes::obey(&order)));
+    }
+    if let Some(name) = hostname::order(&words) {
+        return as_a_child(hostname::obey(&name));
+    }
+    let scenarios = needs::met().and_then(|()| Scenario::load_all(&netloom_testkit::scenarios()));
+    match scenarios {
+        Ok(scenarios) => runner::run(tests(&scenarios), &Arguments::parse(words.into_iter()), &mut stdout()),
+        Err(why) => {
+            say(&format!("the kernel tier cannot run here: {why}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
+    let mut tests: Vec<Test<'_>> = Vec::new();
+    for scenario in scenarios {
+        tests.push(Test::new(scenario.name.clone(), || stories::play(scenario)));
+    }
+    for (name, round) in PLANS {
+        tests.push(Test::new(format!("crash/{name}"), || crashes::killed_after_every_step(scenarios, name, *round)));
+        tests.push(Test::new(format!("crash-in-undo/{name}"), || crashes::killed_in_undo(scenarios, name, *round)));
+    }
+    tests.push(Test::new("power/files-and-links", || power::cut_everywhere(scenarios)));
+    tests.push(Test::new("probe/broken-is-rolled-back", probes::broken_is_rolled_back));
+    tests.push(Test::new("probe/failed-before-does-not-count", probes::failed_before_does_not_count));
+    tests.push(Test::new("events/overrun", events::overrun));
+    tests.push(Test::new("events/settled", events::settled));
+    tests.push(Test::new("properties/of-every-kind", properties::of_every_kind));
+    tests.push(Test::new("properties/of-ports-and-families", properties::of_ports_and_families));
+    tests.push(Test::new("entries/forwarding", entries::of_forwarding));
+    tests.push(Test::new("entries/mirrors", entries::of_mirrors));
+    tests.push(Test::new("vlans/all-in-few-messages", vlans::all_in_few_messages));
+    tests.push(Test::new("turns/second-is-refused", turns::second_is_refused));
+    tests.push(Test::new("turns/namespaces-are-apart", turns::namespaces_are_apart));
+    tests.push(Test::new("turns/deadline", turns::deadline));
+    tests
+}
+
+fn as_a_child(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(text: &str) {
+    // Nobody to tell is nobody to tell.
+    writeln!(stdout(), "{text}").ok();
+}

@@ -1,0 +1,44 @@
+//! Every scenario on the real kernel and on the simulated one, compared field by field.
+
+use netloom_testkit::{
+    compare,
+    play::{self, Played, Player, Stage, StateFolder},
+    runner::{Ended, Outcome},
+    scenario::Scenario,
+    space::Space,
+    stage::SimStage,
+};
+
+use crate::hostname;
+
+pub(crate) fn play(scenario: &Scenario) -> Outcome {
+    if hostname::concerns(scenario) {
+        return hostname::play(scenario);
+    }
+    let mut space = Space::new()?;
+    space.lend_cards(&scenario.cards())?;
+    let mut stage = space.stage()?;
+    compared(scenario, &mut stage)
+}
+
+/// Plays on a real host and on the simulated one, and compares plans and hosts after every document.
+pub(crate) fn compared(scenario: &Scenario, stage: &mut impl Stage) -> Outcome {
+    let mut sim = SimStage::new(scenario)?;
+    let (folder, sim_folder) = (StateFolder::new(), StateFolder::new());
+    let mut player = Player::begin(stage, &folder, scenario)?;
+    let mut model = Player::begin(&mut sim, &sim_folder, scenario).map_err(|why| format!("simulated: {why}"))?;
+    let asked = player.asked.clone();
+    let alike = |what: &str, simulated: &Played, real: &Played| {
+        let canonical = |played: &Played| compare::canonical(&played.observed.host, &asked);
+        play::same(what, &canonical(simulated), &canonical(real))
+    };
+    let start = |player: Result<_, String>| player.map(|observed| Played { plan: String::new(), observed });
+    alike("the host before (simulated | real)", &start(model.observe())?, &start(player.observe())?)?;
+    for round in &scenario.rounds {
+        let named = |why: String| format!("{}-set.yaml: {why}", round.number);
+        let real = player.play(round).map_err(named)?;
+        let simulated = model.play(round).map_err(|why| named(format!("simulated: {why}")))?;
+        alike("the host (simulated | real)", &simulated, &real).map_err(named)?;
+    }
+    Ok(Ended::OK)
+}
