@@ -162,9 +162,6 @@ mod tests {
     const ACTIVE_BACKUP: u64 = 1;
     const LACP: u64 = 4;
 
-    const ACTIVE_BACKUP: u64 = 1;
-    const LACP: u64 = 4;
-
     fn changed<const N: usize>(now: &Attrs, said: [(Attr, Value); N]) -> Result<Attrs, i32> {
         change(now, &attrs(said), false, false).map_err(|error| error.errno)
     }
