@@ -27,9 +27,8 @@ impl SimHost {
             self.place_address(name, address);
             return Ok(());
         };
-        // IPv6 tells addresses apart without their length, and keeps the length that is there.
         let there = &mut self.edit(name).addresses[at];
-        *there = Address { prefix_len: there.prefix_len, ..address };
+        *there = replaced(there, address);
         Ok(())
     }
 
@@ -115,6 +114,14 @@ fn check_ipv6(link: &Link, ip: Ipv6Addr) -> Done {
     refuse_if(off, EACCES, "ipv6: IPv6 is disabled on this device")
 }
 
+/// What becomes of an address that is added again. IPv6 tells addresses apart without their length,
+/// and keeps the length that is there, and the metric when none is said.
+fn replaced(there: &Address, new: Address) -> Address {
+    let keeps_metric = new.ip.is_ipv6() && new.route_metric == 0;
+    let route_metric = if keeps_metric { there.route_metric } else { new.route_metric };
+    Address { prefix_len: there.prefix_len, route_metric, ..new }
+}
+
 /// Where the same address stands, by what the kernel tells them apart by.
 fn find(addresses: &[Address], address: &Address) -> Option<usize> {
     addresses.iter().position(|there| match address.ip {
@@ -177,7 +184,7 @@ fn ipv6_scope(ip: IpAddr) -> u8 {
 
 /// Whether the kind of a link lets it carry IPv6 at all.
 pub(crate) fn carries_ipv6(link: &Link) -> bool {
-    link.attrs.bool(Attr::Ipv6Disabled) != Some(true) && mtu_of(link) >= IPV6_MIN || link.kind == LinkKind::Loopback
+    link.attrs.bool(Attr::Ipv6Disabled) != Some(true) && (mtu_of(link) >= IPV6_MIN || link.kind == LinkKind::Loopback)
 }
 
 #[cfg(test)]

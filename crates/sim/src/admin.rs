@@ -4,7 +4,7 @@
 //! them up even when somebody had set them down.
 
 use netloom_model::{Address, Attr, Link, LinkKind, OperState, StepError};
-use netloom_types::{IfName, Lifetime, Protocol};
+use netloom_types::{IfName, Lifetime, MacAddr, Protocol};
 
 use crate::{
     SimHost,
@@ -28,10 +28,16 @@ impl SimHost {
         Ok(())
     }
 
-    /// A VLAN is up only while its base is.
+    /// A VLAN is up only while its base is, and with an address: a bridge without ports has none to
+    /// inherit.
     pub(crate) fn check_can_be_up(&self, link: &Link, up: bool) -> Done {
-        let needs_base = up && link.kind == LinkKind::Vlan && !is_loose(link);
-        if needs_base && !link.base().is_some_and(|base| self.is_up(base)) {
+        if !up || link.kind != LinkKind::Vlan {
+            return Ok(());
+        }
+        if link.attrs.mac(Attr::Mac).is_some_and(MacAddr::is_zero) {
+            return refuse_plainly(StepError::EADDRNOTAVAIL);
+        }
+        if !is_loose(link) && !link.base().is_some_and(|base| self.is_up(base)) {
             return refuse_plainly(StepError::ENETDOWN);
         }
         Ok(())
@@ -121,7 +127,12 @@ impl SimHost {
     }
 
     fn following_vlans(&self, name: IfName) -> Vec<IfName> {
-        let follows = |child: &&IfName| self.find(**child).is_some_and(|l| l.kind == LinkKind::Vlan && !is_loose(l));
+        let follows = |child: &&IfName| {
+            self.find(**child).is_some_and(|link| {
+                let zero = link.attrs.mac(Attr::Mac).is_some_and(MacAddr::is_zero);
+                link.kind == LinkKind::Vlan && !is_loose(link) && (link.up || !zero)
+            })
+        };
         self.index.children.of(&name).filter(follows).copied().collect()
     }
 

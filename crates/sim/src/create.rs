@@ -5,13 +5,13 @@
 //! once it is there: only then does it keep it when ports come.
 
 use netloom_model::{Attr, Attrs, Link, LinkKind, StepError, Value};
-use netloom_types::{AltName, IfName};
+use netloom_types::{AltName, IfName, MacAddr};
 
 use crate::{
     SimHost, bond,
-    defaults::{mtu_of, mtu_range, vxlan_overhead},
+    defaults::{is_vxlan_over_ipv6, mtu_of, mtu_range, vxlan_overhead},
     errno::{Done, refuse, refuse_if, refuse_plainly},
-    mac::generated_mac,
+    mac::{generated_mac, is_passthru},
     mtu::check_range,
     vlan::default_membership,
 };
@@ -53,7 +53,7 @@ impl SimHost {
             self.join(name, controller);
         }
         if let (LinkKind::Bridge, Some(Value::Int(mtu))) = (kind, attrs.said(Attr::Mtu)) {
-            self.take_mtu(name, *mtu);
+            self.set_mtu(name, *mtu);
         }
         if up {
             self.raise(name);
@@ -118,18 +118,19 @@ impl SimHost {
         Ok(())
     }
 
-    fn initial_mac(&self, name: IfName, kind: &LinkKind, attrs: &Attrs) -> Option<netloom_types::MacAddr> {
+    fn initial_mac(&self, name: IfName, kind: &LinkKind, attrs: &Attrs) -> Option<MacAddr> {
         let inherited = match kind {
             LinkKind::Vlan | LinkKind::IpVlan => true,
             LinkKind::MacVlan | LinkKind::MacVtap => attrs.int(Attr::MacvlanMode) == Some(PASSTHRU),
             LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Ip6gre => return None,
             _ => false,
         };
-        if inherited {
-            attrs.link(Attr::Base).and_then(|base| self.find(base)).and_then(|base| base.attrs.mac(Attr::Mac))
-        } else {
-            Some(generated_mac(name))
-        }
+        if inherited { self.find(attrs.link(Attr::Base)?)?.attrs.mac(Attr::Mac) } else { Some(generated_mac(name)) }
+    }
+
+    fn base_mac(&self, link: &Link) -> Option<(IfName, MacAddr)> {
+        let base = self.find(link.base()?)?;
+        Some((base.name, base.attrs.mac(Attr::Mac)?))
     }
 
     fn check_base(&self, link: &Link) -> Done {
@@ -146,6 +147,14 @@ impl SimHost {
                     return refuse_plainly(StepError::EINVAL);
                 }
                 self.check_shares_base(link, base)
+            }
+            LinkKind::Vxlan => {
+                let off = base.is_some_and(|base| base.attrs.bool(Attr::Ipv6Disabled) == Some(true));
+                refuse_if(
+                    off && is_vxlan_over_ipv6(&link.attrs),
+                    StepError::EPERM,
+                    "IPv6 support disabled by administrator",
+                )
             }
             LinkKind::Vrf => {
                 refuse_if(link.attrs.int(Attr::VrfTable).is_none(), StepError::EINVAL, "VRF table id is missing")
@@ -230,10 +239,13 @@ impl SimHost {
             self.hidden_mut().primary.insert(name, primary);
         }
         if link.kind == LinkKind::Bridge {
-            if !said_not(said, Attr::Mtu) {
-                self.hidden_mut().own_mtu.insert(name);
-            }
+            link.attrs.set(Attr::Mtu, Value::Int(self.default_mtu(&link.kind, &link.attrs)));
             link.vlans = default_membership(&link.attrs);
+        }
+        if is_passthru(&link)
+            && let Some((base, mac)) = self.base_mac(&link)
+        {
+            self.hidden_mut().before_passthru.insert(base, mac);
         }
         let shared = (link.kind == LinkKind::IpVlan).then(|| link.attrs.clone());
         self.insert_link(link, range);

@@ -40,7 +40,8 @@ impl SimHost {
     /// The MTU of a new link, or of a tunnel whose ends changed.
     pub(crate) fn default_mtu(&self, kind: &LinkKind, attrs: &Attrs) -> u64 {
         let base = attrs.link(Attr::Base).and_then(|name| self.find(name));
-        let base_mtu = base.map(mtu_of);
+        let is_sit = *kind == LinkKind::IpTunnel && attrs.int(Attr::TunnelMode) == Some(2);
+        let base_mtu = base.filter(|base| !(is_sit && base.kind == LinkKind::Vrf)).map(mtu_of);
         match kind {
             LinkKind::Vlan | LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan => {
                 base_mtu.unwrap_or(ETHERNET_MTU)
@@ -60,16 +61,24 @@ impl SimHost {
         }
     }
 
-    /// A tunnel takes the MTU of the way to its far end, over its base when it has one; without a way,
-    /// that of its base. GRE over IPv6 needs the way.
+    /// A tunnel takes the MTU of the way to its far end; without a way, that of its base, but for GRE
+    /// over IPv6.
     fn tunnel_mtu(&self, kind: &LinkKind, attrs: &Attrs, base_mtu: Option<u64>) -> u64 {
-        let way = match attrs.said(Attr::TunnelRemote) {
-            Some(Value::Ip(remote)) if !is_external(kind, attrs) => self.way_to(*remote),
+        let way = match (attrs.said(Attr::TunnelRemote), attrs.said(Attr::TunnelLocal)) {
+            _ if is_external(kind, attrs) => None,
+            // IPv4 looks for a way from an own address only.
+            (Some(_), Some(Value::Ip(local @ IpAddr::V4(_)))) if self.index.addresses.of(local).next().is_none() => {
+                None
+            }
+            (Some(Value::Ip(remote)), _) => self.way_to(*remote),
             _ => None,
         };
         let base = attrs.link(Attr::Base);
-        let way_mtu = way.filter(|way| base.is_none_or(|base| base == *way)).and_then(|way| self.find(way)).map(mtu_of);
         let over_v6_gre = matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
+        let over_v6 = over_v6_gre || matches!(attrs.int(Attr::TunnelMode), Some(3 | 4));
+        // IPv4 looks for a way over the base only.
+        let fits = |way: &IfName| over_v6 || base.is_none_or(|base| base == *way);
+        let way_mtu = way.filter(fits).and_then(|way| self.find(way)).map(mtu_of);
         let outer = way_mtu.or(base_mtu.filter(|_| !over_v6_gre)).unwrap_or(ETHERNET_MTU);
         let (least, most) = match (kind, attrs.int(Attr::TunnelMode)) {
             (LinkKind::Gre | LinkKind::Gretap, _) | (LinkKind::IpTunnel, Some(1)) => (68, 65_535),
@@ -97,12 +106,15 @@ pub(crate) fn mtu_of(link: &Link) -> u64 {
     link.attrs.int(Attr::Mtu).unwrap_or(ETHERNET_MTU)
 }
 
+/// Whether an end of the VXLAN is an IPv6 address.
+pub(crate) fn is_vxlan_over_ipv6(attrs: &Attrs) -> bool {
+    let ends = [Attr::VxlanLocal, Attr::VxlanRemote];
+    ends.into_iter().any(|attr| matches!(attrs.said(attr), Some(Value::Ip(IpAddr::V6(_)))))
+}
+
 /// The bytes that VXLAN puts before a packet.
 pub(crate) fn vxlan_overhead(attrs: &Attrs) -> u64 {
-    let v6 = [Attr::VxlanLocal, Attr::VxlanRemote]
-        .into_iter()
-        .any(|attr| matches!(attrs.said(attr), Some(Value::Ip(IpAddr::V6(_)))));
-    if v6 { 70 } else { 50 }
+    if is_vxlan_over_ipv6(attrs) { 70 } else { 50 }
 }
 
 /// The bytes that a tunnel puts before a packet.

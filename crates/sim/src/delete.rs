@@ -7,6 +7,7 @@ use crate::{
     SimHost,
     defaults::is_tunnel,
     errno::{Done, refuse_plainly},
+    mac::is_passthru,
 };
 
 impl SimHost {
@@ -21,6 +22,7 @@ impl SimHost {
     fn unmake(&mut self, name: IfName) {
         let Some(link) = self.find(name) else { return };
         let peer = link.attrs.link(Attr::VethPeer).filter(|_| link.kind == LinkKind::Veth);
+        let base = link.base().filter(|_| is_passthru(link));
         let controller = link.controller;
         let table = self.table_of(link);
         self.unmake_children(name);
@@ -35,6 +37,11 @@ impl SimHost {
         self.unmake_addresses(name, table);
         self.forget_mirrors_to(name);
         self.take_link(name);
+        if let Some(base) = base
+            && let Some(mac) = self.hidden_mut().before_passthru.remove(&base)
+        {
+            self.take_mac(base, mac);
+        }
         // The ends of a pair name each other: this one is gone by now.
         if let Some(peer) = peer {
             self.unmake(peer);

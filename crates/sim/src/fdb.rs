@@ -4,11 +4,12 @@
 //! moves there. An entry without a VLAN stands for every VLAN of the port too: the kernel keeps one
 //! for each.
 
-use netloom_model::{Attr, FdbEntry, FdbKey, Link, LinkKind, StepError, Value};
+use netloom_model::{Attr, FdbEntry, FdbKey, Link, LinkKind, StepError};
 use netloom_types::{IfName, VlanId};
 
 use crate::{
     SimHost,
+    defaults::is_vxlan_over_ipv6,
     errno::{Done, EAFNOSUPPORT, refuse_plainly},
 };
 
@@ -83,8 +84,7 @@ impl SimHost {
 
 /// A VXLAN reaches far ends of one family only.
 fn check_far_end(link: &Link, key: FdbKey) -> Done {
-    let ends = [Attr::VxlanLocal, Attr::VxlanRemote];
-    let v6 = ends.into_iter().any(|attr| matches!(link.attrs.said(attr), Some(Value::Ip(ip)) if ip.is_ipv6()));
+    let v6 = is_vxlan_over_ipv6(&link.attrs);
     let external = link.attrs.bool(Attr::VxlanExternal) == Some(true);
     let fits = key.dst.is_none_or(|dst| dst.is_ipv6() == v6 || external);
     if link.kind == LinkKind::Vxlan && !fits { refuse_plainly(EAFNOSUPPORT) } else { Ok(()) }
@@ -100,7 +100,7 @@ fn vlans_meant(link: &Link, key: FdbKey) -> Vec<Option<VlanId>> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Attrs, Step};
+    use netloom_model::{Attrs, Step, Value};
 
     use super::*;
     use crate::testing::{all, attrs, create, dummies, join, leave, mac, n, no, touched, yes};

@@ -30,6 +30,8 @@ pub(crate) struct Hidden {
     pub(crate) primary: BTreeMap<IfName, IfName>,
     /// Hardware address and MTU that a bond's port gets back when it leaves.
     pub(crate) before_bond: BTreeMap<IfName, (Option<MacAddr>, Option<u64>)>,
+    /// The hardware address that a base gets back when the macvlan goes that took it over.
+    pub(crate) before_passthru: BTreeMap<IfName, MacAddr>,
 }
 
 /// A host in memory.
@@ -239,6 +241,7 @@ impl SimHost {
         self.hidden_mut().own_mtu.remove(&name);
         self.hidden_mut().primary.remove(&name);
         self.hidden_mut().before_bond.remove(&name);
+        self.hidden_mut().before_passthru.remove(&name);
     }
 
     /// Adds or replaces the route with the same key.

@@ -5,6 +5,7 @@ use netloom_types::{IfName, MacAddr};
 
 use crate::{
     SimHost,
+    controller::bond::{has_port_mac, keeps_port_macs},
     create::is_ethernet_like,
     errno::{Done, EADDRINUSE, refuse_plainly},
     index::Index,
@@ -81,16 +82,15 @@ impl SimHost {
         let link = self.edit(name);
         let base = if is_passthru(link) { link.base() } else { None };
         let bond = link.kind == LinkKind::Bond;
-        let keeps_port_macs = bond && crate::controller::bond::keeps_port_macs(link);
-        if keeps_port_macs {
-            // The address of such a bond is that of its active port.
+        if bond && has_port_mac(link) {
             return;
         }
+        let hands_on = bond && !keeps_port_macs(link);
         self.take_mac(name, mac);
         if let Some(base) = base {
             self.take_mac(base, mac);
         }
-        if bond {
+        if hands_on {
             for port in self.index.ports_of(name) {
                 self.take_mac(port, mac);
             }
@@ -143,7 +143,8 @@ impl SimHost {
     }
 }
 
-fn is_passthru(link: &Link) -> bool {
+/// Whether the link is a macvlan that has its base for itself, and the same address.
+pub(crate) fn is_passthru(link: &Link) -> bool {
     matches!(link.kind, LinkKind::MacVlan | LinkKind::MacVtap) && link.attrs.int(Attr::MacvlanMode) == Some(PASSTHRU)
 }
 

@@ -51,13 +51,15 @@ impl SimHost {
 
     /// Gives the link an MTU because somebody asked for it.
     pub(crate) fn set_mtu(&mut self, name: IfName, mtu: u64) {
-        match self.find(name).map(|link| &link.kind) {
-            Some(LinkKind::Bridge) => {
+        let Some(link) = self.find(name) else { return };
+        match link.kind {
+            // The kernel looks no further at an MTU that is there already.
+            LinkKind::Bridge if mtu_of(link) != mtu => {
                 self.hidden_mut().own_mtu.insert(name);
             }
-            Some(LinkKind::Bond) => {
+            LinkKind::Bond => {
                 for port in self.index.ports_of(name) {
-                    self.take_mtu(port, mtu);
+                    self.set_mtu(port, mtu);
                 }
             }
             _ => {}

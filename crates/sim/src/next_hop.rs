@@ -110,8 +110,9 @@ impl SimHost {
             .routes
             .range(first..)
             .take_while(move |(key, _)| key.table == table && key.destination == prefix)
-            .flat_map(|(_, route)| &route.next_hops)
-            .filter(|hop| hop.via.is_none())
-            .filter_map(|hop| hop.link)
+            .filter_map(|(_, route)| match &route.next_hops[..] {
+                [NextHop { via: None, link, .. }] => *link,
+                _ => None,
+            })
     }
 }

@@ -80,6 +80,7 @@ impl SimHost {
                 route.next_hops[at].link = Some(self.check_hop(&route, hop)?);
             }
             route.next_hops.sort_unstable();
+            check_shape(&route)?;
         } else if !route.next_hops.is_empty() {
             return refuse_plainly(StepError::EINVAL);
         }

@@ -11,13 +11,22 @@ use crate::{
     mac::generated_mac,
 };
 
-/// Whether the bond's ports keep their own addresses and the bond has that of the active one.
+const ACTIVE_BACKUP: u64 = 1;
+const TLB: u64 = 5;
+const ALB: u64 = 6;
+
+/// Whether the bond has the address of its active port, whatever it was told.
+pub(crate) fn has_port_mac(bond: &Link) -> bool {
+    bond.attrs.int(Attr::BondMode) == Some(ACTIVE_BACKUP) && bond.attrs.int(Attr::BondFailOverMac) == Some(1)
+}
+
+/// Whether the bond's ports keep their own addresses: those that balance by address need them all.
 pub(crate) fn keeps_port_macs(bond: &Link) -> bool {
-    bond.attrs.int(Attr::BondMode) == Some(1) && bond.attrs.int(Attr::BondFailOverMac) == Some(1)
+    has_port_mac(bond) || matches!(bond.attrs.int(Attr::BondMode), Some(TLB | ALB))
 }
 
 impl SimHost {
-    pub(super) fn check_bond_join(&self, link: &Link, up: bool) -> Done {
+    pub(super) fn check_bond_join(&self, link: &Link, up: bool, bond: &Link) -> Done {
         if up {
             return refuse(StepError::EPERM, "Device can not be enslaved while up");
         }
@@ -31,7 +40,7 @@ impl SimHost {
         if self.feeds_children(link) || link.kind == LinkKind::MacVtap {
             return refuse_plainly(StepError::EBUSY);
         }
-        Ok(())
+        self.check_mtu(link, mtu_of(bond))
     }
 
     /// The port goes up with the bond's address and MTU; the first one gives the bond its address.
@@ -40,23 +49,36 @@ impl SimHost {
         let port_mac = port.attrs.mac(Attr::Mac);
         let before = (port_mac, Some(mtu_of(port)));
         let first = self.index.ports.of(&bond).count() == 1;
-        let takes_mac = first && (keeps_port_macs(link) || !self.hidden.own_mac.contains(&bond));
-        let hands_mac = !keeps_port_macs(link);
+        let takes_mac = first && (has_port_mac(link) || !self.hidden.own_mac.contains(&bond));
+        // Where ports keep their own addresses the active one has the bond's all the same.
+        let hands_mac = !keeps_port_macs(link) || first && !has_port_mac(link) && self.has_carrier(port);
+        let sets_mac = !has_port_mac(link);
         let mtu = mtu_of(link);
         self.hidden_mut().before_bond.insert(name, before);
         if takes_mac && let Some(mac) = port_mac {
             self.take_mac(bond, mac);
         }
-        if hands_mac {
+        if sets_mac {
+            // Even where it is the same in the end: it was set.
             self.hidden_mut().own_mac.insert(name);
+            self.edit(name).neighbours.clear();
         }
         if hands_mac && let Some(mac) = self.find(bond).and_then(|link| link.attrs.mac(Attr::Mac)) {
             self.take_mac(name, mac);
         }
-        self.take_mtu(name, mtu);
+        self.set_mtu(name, mtu);
         self.raise(name);
         if self.hidden.primary.get(&bond) == Some(&name) {
             self.edit(bond).attrs.set(Attr::BondPrimary, Value::Link(name));
+        }
+    }
+
+    /// Whether the port can carry frames as soon as it is up.
+    fn has_carrier(&self, port: &Link) -> bool {
+        match port.kind {
+            LinkKind::Veth => port.attrs.link(Attr::VethPeer).is_some_and(|peer| self.is_up(peer)),
+            LinkKind::Bridge | LinkKind::Bond => self.index.ports.of(&port.name).next().is_some(),
+            _ => true,
         }
     }
 
@@ -73,8 +95,10 @@ impl SimHost {
         if let Some(mac) = mac {
             self.take_mac(name, mac);
         }
-        if let Some(mtu) = mtu {
-            self.take_mtu(name, mtu);
+        if let Some(mtu) = mtu
+            && self.find(name).is_some_and(|link| self.check_mtu(link, mtu).is_ok())
+        {
+            self.set_mtu(name, mtu);
         }
         let Some(link) = self.find(bond) else { return };
         if link.attrs.link(Attr::BondPrimary) == Some(name) {
@@ -85,7 +109,7 @@ impl SimHost {
 
     fn refresh_bond_mac(&mut self, bond: IfName, left: Option<netloom_types::MacAddr>) {
         let Some(link) = self.find(bond) else { return };
-        let was_active = keeps_port_macs(link) && left == link.attrs.mac(Attr::Mac);
+        let was_active = has_port_mac(link) && left == link.attrs.mac(Attr::Mac);
         match self.index.ports_of(bond).first().copied() {
             None => {
                 self.hidden_mut().own_mac.remove(&bond);
@@ -94,6 +118,11 @@ impl SimHost {
             Some(next) if was_active => {
                 if let Some(mac) = self.find(next).and_then(|port| port.attrs.mac(Attr::Mac)) {
                     self.take_mac(bond, mac);
+                }
+            }
+            Some(next) if keeps_port_macs(link) && left == link.attrs.mac(Attr::Mac) => {
+                if let Some(mac) = left {
+                    self.take_mac(next, mac);
                 }
             }
             Some(_) => {}

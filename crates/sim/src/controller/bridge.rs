@@ -1,7 +1,7 @@
 //! Ports of bridges.
 
-use netloom_model::{Link, LinkKind, StepError, VlanMembership};
-use netloom_types::IfName;
+use netloom_model::{Attr, Link, LinkKind, StepError, VlanMembership};
+use netloom_types::{IfName, MacAddr};
 
 use crate::{
     SimHost,
@@ -15,7 +15,8 @@ impl SimHost {
         if link.kind == LinkKind::Bridge || link.name == bridge.name {
             return refuse(ELOOP, "Can not enslave a bridge to a bridge");
         }
-        if !is_ethernet_like(link) || link.kind == LinkKind::IpVlan {
+        let zero = link.attrs.mac(Attr::Mac).is_some_and(MacAddr::is_zero);
+        if !is_ethernet_like(link) || link.kind == LinkKind::IpVlan || zero {
             return refuse_plainly(StepError::EINVAL);
         }
         if self.feeds_children(link) || link.kind == LinkKind::MacVtap {
@@ -46,7 +47,7 @@ impl SimHost {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Attr, Attrs, Step, Value};
+    use netloom_model::{Attrs, Step, Value};
 
     use super::*;
     use crate::testing::{

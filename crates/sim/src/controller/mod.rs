@@ -46,7 +46,7 @@ impl SimHost {
         }
         match controller.kind {
             LinkKind::Bridge => self.check_bridge_join(link, controller)?,
-            LinkKind::Bond => self.check_bond_join(link, up)?,
+            LinkKind::Bond => self.check_bond_join(link, up, controller)?,
             _ => vrf::check_join(link)?,
         }
         if self.stands_on(link, controller.name) {

@@ -1,6 +1,6 @@
 //! Ports of VRFs.
 
-use netloom_model::{Link, LinkKind, StepError};
+use netloom_model::{Attr, Link, LinkKind, StepError, Value};
 use netloom_types::IfName;
 
 use crate::{
@@ -18,12 +18,31 @@ pub(super) fn check_join(link: &Link) -> Done {
 }
 
 impl SimHost {
+    /// Whether links on this one make it take every frame, because it cannot pick out theirs. The
+    /// kernel takes that for a wish of somebody when it sets the link down and up.
+    fn hears_all(&self, name: IfName) -> bool {
+        let Some(link) = self.find(name) else { return false };
+        let picks = !matches!(link.kind, LinkKind::Dummy | LinkKind::Veth);
+        let mac = link.attrs.mac(Attr::Mac);
+        !picks
+            && self.index.children.of(&name).filter_map(|child| self.find(*child)).any(|child| match child.kind {
+                LinkKind::MacVlan | LinkKind::MacVtap => child.up,
+                LinkKind::Vlan => {
+                    child.up && (child.attrs.mac(Attr::Mac) != mac || self.hands_frames_to_controller(child))
+                }
+                _ => false,
+            })
+    }
+
     /// The link's routes change their table, so the kernel sets it down and up again: routes through
     /// it go whatever their table, IPv6 addresses too, and its VLANs go through the same.
     pub(super) fn changed_vrf(&mut self, name: IfName) {
         self.drop_ipv6_addresses(name);
         self.edit(name).neighbours.clear();
         if self.is_up(name) {
+            if self.hears_all(name) {
+                self.edit(name).attrs.set(Attr::Promiscuous, Value::Bool(true));
+            }
             self.lower(name);
             self.raise(name);
         }
@@ -32,7 +51,7 @@ impl SimHost {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Attr, Step, Value};
+    use netloom_model::Step;
 
     use super::*;
     use crate::testing::{
