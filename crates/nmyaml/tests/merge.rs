@@ -130,7 +130,10 @@ fn routes_are_added_and_only_absent_entries_take_away() {
     assert_eq!(gone("destination: 10.6.0.0/16"), 0);
     let both = "routes: {config: [{destination: 10.9.0.0/16, next-hop-interface: eth0, metric: 5, mtu: 1400}, {state: absent, destination: 10.9.0.0/16}]}";
     let state = resolve(&observed, both).state;
-    assert_eq!((state.routes.len(), state.absent_routes.len()), (1, 0), "absent entries act first");
+    assert_eq!((state.routes.len(), state.absent_routes.len()), (1, 1), "absent entries act first");
+    let same = both.replace(", mtu: 1400", "");
+    let state = resolve(&observed, &same).state;
+    assert_eq!((state.routes.len(), state.absent_routes.len()), (1, 0), "what is asked for as it is stays");
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Routes that shall be there.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use ipnet::IpNet;
 use netloom_model::{Attr, LinkKind, NextHop, Origin, Route, RouteKey, RouteMetrics, RouteType, RouteWish, Value};
@@ -46,11 +43,15 @@ impl Merge<'_> {
         }
         let left = self.absent_routes();
         let mut wishes: Vec<RouteWish> = groups.into_iter().filter_map(|group| self.merged(group, &left)).collect();
-        let kept: BTreeSet<RouteKey> = wishes.iter().map(|w| w.route.key()).collect();
+        let kept: BTreeMap<RouteKey, bool> =
+            wishes.iter().map(|wish| (wish.route.key(), self.is_there(&wish.route))).collect();
         let mut absent = Vec::new();
         for (key, rest) in left {
             match rest {
-                _ if kept.contains(&key) => {}
+                Some(_) if kept.contains_key(&key) => {}
+                // One that is asked for again as it is stays. One that is asked for otherwise is
+                // named: that is how a document takes the place of somebody else's route.
+                None if kept.get(&key) == Some(&true) => {}
                 None => absent.push(key),
                 // A hop of several goes, the route stays.
                 Some((route, origin)) => {
@@ -62,6 +63,10 @@ impl Merge<'_> {
             }
         }
         (wishes, absent)
+    }
+
+    fn is_there(&self, route: &Route) -> bool {
+        self.observed.routes.get(&route.key()).is_some_and(|there| there.same_effect(route))
     }
 
     /// Hops with weights become one route; what is there of it already stays (entries are added).
@@ -96,9 +101,7 @@ impl Merge<'_> {
             hop.weight = 1;
         }
         route.next_hops.sort_unstable();
-        if let Some(there) = self.observed.routes.get(&route.key())
-            && there.same_effect(&route)
-        {
+        if let Some(there) = self.observed.routes.get(&route.key()).filter(|there| there.same_effect(&route)) {
             route.protocol = there.protocol;
         }
         Some(RouteWish { route, origin: first.origin })
