@@ -8,7 +8,7 @@ use netloom_types::IfName;
 
 use crate::{
     SimHost, bond,
-    defaults::{is_tunnel, mtu_of},
+    defaults::{is_over_ipv6, is_tunnel, mtu_of, tunnel_overhead},
     errno::{Done, EACCES, refuse, refuse_if, refuse_plainly},
     mtu::IPV6_MIN,
     vlan::check_default_pvid,
@@ -33,8 +33,8 @@ impl SimHost {
         for (attr, value) in attrs.iter().filter(|(attr, _)| !bond::is_option(*attr)) {
             self.put_attr(name, attr, value);
         }
-        if before.is_some() {
-            self.rebind(name, attrs);
+        if let Some(before) = before {
+            self.rebind(&before, attrs);
         }
         Ok(())
     }
@@ -176,27 +176,28 @@ impl SimHost {
         if taken && link.kind != LinkKind::Vlan { refuse_plainly(StepError::EEXIST) } else { Ok(()) }
     }
 
-    /// Other ends of a tunnel may mean another MTU.
-    fn rebind(&mut self, name: IfName, attrs: &Attrs) {
-        let Some(link) = self.now.host.links.get(&name) else { return };
+    /// Other ends of a tunnel may mean another MTU, even instead of one that was set. Over IPv4 only
+    /// another base or the key count.
+    fn rebind(&mut self, before: &Link, attrs: &Attrs) {
+        let Some(link) = self.now.host.links.get(&before.name) else { return };
         self.index.add_unique(link);
-        if is_tunnel(link) && attrs.said(Attr::Mtu).is_none() {
-            let mtu = self.default_mtu(&link.kind, &link.attrs);
-            self.take_mtu(name, mtu);
+        if !is_tunnel(link) || attrs.said(Attr::Mtu).is_some() {
+            return;
         }
+        let mtu = if is_over_ipv6(link) || link.base() != before.base() {
+            self.default_mtu(&link.kind, &link.attrs)
+        } else {
+            let overhead = |link: &Link| tunnel_overhead(&link.kind, &link.attrs);
+            (mtu_of(link) + overhead(before)).saturating_sub(overhead(link))
+        };
+        self.take_mtu(before.name, mtu);
     }
 }
 
+/// Whether the property is one that makes a tunnel what it is; VXLANs share the base.
 fn shapes_tunnel(attr: Attr) -> bool {
-    matches!(
-        attr,
-        Attr::TunnelLocal
-            | Attr::TunnelRemote
-            | Attr::GreInputKey
-            | Attr::GreOutputKey
-            | Attr::Base
-            | Attr::TunnelFlags
-    )
+    attr.section() == Section::Kind
+        && (attr == Attr::Base || attr.applies_to(&LinkKind::Gre) || attr.applies_to(&LinkKind::IpTunnel))
 }
 
 #[cfg(test)]

@@ -138,12 +138,14 @@ impl SimHost {
         match link.kind {
             LinkKind::Vlan => {
                 let Some(base) = base else { return refuse(StepError::EINVAL, "link not specified") };
-                refuse_if(!is_ethernet_like(base), StepError::EOPNOTSUPP, "8021q: VLANs not supported on device")?;
+                let takes_tags = is_ethernet_like(base) && base.kind != LinkKind::IpVlan;
+                refuse_if(!takes_tags, StepError::EOPNOTSUPP, "8021q: VLANs not supported on device")?;
                 refuse_if(link.attrs.int(Attr::VlanId).is_none(), StepError::EINVAL, "VLAN properties not specified")
             }
             LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan => {
                 let Some(base) = base else { return refuse_plainly(StepError::EINVAL) };
-                if !is_ethernet_like(base) {
+                let ipvlan_below = base.kind == LinkKind::IpVlan && link.kind != LinkKind::IpVlan;
+                if !is_ethernet_like(base) || ipvlan_below {
                     return refuse_plainly(StepError::EINVAL);
                 }
                 self.check_shares_base(link, base)

@@ -101,6 +101,12 @@ pub(crate) fn is_tunnel(link: &Link) -> bool {
     matches!(link.kind, LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap)
 }
 
+/// Whether a tunnel's far end is an IPv6 address.
+pub(crate) fn is_over_ipv6(tunnel: &Link) -> bool {
+    matches!(tunnel.kind, LinkKind::Ip6gre | LinkKind::Ip6gretap)
+        || matches!(tunnel.attrs.int(Attr::TunnelMode), Some(3 | 4)) && tunnel.kind == LinkKind::IpTunnel
+}
+
 /// The MTU of a link.
 pub(crate) fn mtu_of(link: &Link) -> u64 {
     link.attrs.int(Attr::Mtu).unwrap_or(ETHERNET_MTU)
@@ -118,7 +124,7 @@ pub(crate) fn vxlan_overhead(attrs: &Attrs) -> u64 {
 }
 
 /// The bytes that a tunnel puts before a packet.
-fn tunnel_overhead(kind: &LinkKind, attrs: &Attrs) -> u64 {
+pub(crate) fn tunnel_overhead(kind: &LinkKind, attrs: &Attrs) -> u64 {
     let key = if attrs.said(Attr::GreOutputKey).is_some_and(|key| *key != Value::Unset) { 4 } else { 0 };
     match kind {
         LinkKind::Gre => 24 + key,

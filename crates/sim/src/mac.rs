@@ -113,6 +113,7 @@ impl SimHost {
             match link.kind {
                 LinkKind::Vlan if link.up => self.inherit_mac(child),
                 LinkKind::IpVlan => self.take_mac(child, mac),
+                LinkKind::MacVlan | LinkKind::MacVtap if is_passthru(link) => self.take_mac(child, mac),
                 _ => {}
             }
         }

@@ -12,6 +12,7 @@ use crate::{
 
 /// The least that IPv6 needs; below it the kernel takes IPv6 off the link.
 pub(crate) const IPV6_MIN: u64 = 1280;
+const IP6IP6: u64 = 3;
 
 /// Whether the MTU of an observed bridge cannot be that of its ports.
 pub(crate) fn looks_set(host: &Host, index: &Index, link: &Link) -> bool {
@@ -40,6 +41,9 @@ impl SimHost {
     pub(crate) fn check_mtu(&self, link: &Link, mtu: u64) -> Done {
         let range = self.now.facts.get(&link.name).map_or((0, 0), |facts| (facts.min_mtu, facts.max_mtu));
         check_range(mtu, range)?;
+        if link.kind == LinkKind::IpTunnel && link.attrs.int(Attr::TunnelMode) == Some(IP6IP6) && mtu < IPV6_MIN {
+            return refuse_plainly(StepError::EINVAL);
+        }
         let Some(base) = link.base().and_then(|base| self.find(base)).map(mtu_of) else { return Ok(()) };
         match link.kind {
             LinkKind::Vlan if mtu > base => refuse_plainly(StepError::ERANGE),

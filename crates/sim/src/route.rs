@@ -97,7 +97,7 @@ impl SimHost {
             let table = self.table_of(link);
             match route.family() {
                 Family::Ipv4 => link.up && (table == RouteTable::MAIN || table == route.table),
-                Family::Ipv6 => out.is_none_or(|out| self.table_of(out) == table),
+                Family::Ipv6 => link.up && out.is_none_or(|out| self.table_of(out) == table),
             }
         });
         match (fits, route.family()) {

@@ -5,13 +5,15 @@ use std::net::IpAddr;
 use netloom_model::{Attr, Link, LinkKind, Value};
 use netloom_types::IfName;
 
+use crate::defaults::is_vxlan_over_ipv6;
+
 /// Something that one link at most has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unique {
     /// The tag on a base.
     Vlan { base: Option<IfName>, protocol: Option<u64>, id: Option<u64> },
-    /// The network behind a UDP port.
-    Vxlan { id: Option<u64>, port: Option<u64> },
+    /// The network behind a UDP port of one family.
+    Vxlan { id: Option<u64>, port: Option<u64>, over_ipv6: bool },
     /// The ends of a tunnel, among tunnels of the same driver.
     Tunnel { driver: u8, local: Option<IpAddr>, remote: Option<IpAddr>, key: Option<u64>, base: Option<IfName> },
     /// A driver has one tunnel at most that takes its ends from the packet.
@@ -28,7 +30,11 @@ impl Unique {
                 protocol: attrs.int(Attr::VlanProtocol),
                 id: attrs.int(Attr::VlanId),
             }),
-            LinkKind::Vxlan => Some(Self::Vxlan { id: attrs.int(Attr::VxlanId), port: attrs.int(Attr::VxlanPort) }),
+            LinkKind::Vxlan => Some(Self::Vxlan {
+                id: attrs.int(Attr::VxlanId),
+                port: attrs.int(Attr::VxlanPort),
+                over_ipv6: is_vxlan_over_ipv6(attrs),
+            }),
             LinkKind::IpTunnel => Some(tunnel(link, ip_tunnel_driver(attrs.int(Attr::TunnelMode)))),
             LinkKind::Gre => Some(tunnel(link, 1)),
             LinkKind::Gretap => Some(tunnel(link, 2)),
