@@ -215,7 +215,8 @@ impl Row {
     fn of(address: &Address) -> Self {
         match address.ip {
             IpAddr::V4(_) => Self::Subnet(address.prefix()),
-            IpAddr::V6(ip) => Self::Scope { link_local: ip.is_unicast_link_local() },
+            // ::1 counts as link-local when the kernel sorts.
+            IpAddr::V6(ip) => Self::Scope { link_local: ip.is_unicast_link_local() || ip.is_loopback() },
         }
     }
 }

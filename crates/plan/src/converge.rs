@@ -166,8 +166,11 @@ impl Builder {
         match step {
             Step::SetUp { .. } | Step::SetController { .. } | Step::SetAttrs { .. } => true,
             Step::RemoveAddress { name, .. } => self.sim.has_routes_over(*name),
+            // A port that goes may take the hardware address of its controller with it.
+            Step::DeleteLink { name } => {
+                self.sim.observed().links.get(name).is_some_and(|link| link.controller.is_some())
+            }
             Step::CreateLink { .. }
-            | Step::DeleteLink { .. }
             | Step::SetAlias { .. }
             | Step::AddAltName { .. }
             | Step::RemoveAltName { .. }
