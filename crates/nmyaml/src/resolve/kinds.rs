@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use netloom_model::{Attr, LinkKind, LinkWish, Value};
-use netloom_types::{Family, IfName};
+use netloom_types::{Family, IfName, RouteTable};
 
 use super::Merge;
 use crate::errors::reason;
@@ -14,6 +14,7 @@ impl Merge<'_> {
             LinkKind::Bond => self.check_bond(path, wish),
             LinkKind::MacVlan | LinkKind::MacVtap => self.check_macvlan(path, wish),
             LinkKind::IpVlan => self.check_ipvlan(path, wish.name),
+            LinkKind::Vrf => self.check_vrf(path, wish),
             LinkKind::Vxlan => self.check_vxlan(path, wish.name),
             LinkKind::IpTunnel => self.check_ip_tunnel(path, wish),
             LinkKind::Gre | LinkKind::Gretap => self.check_ends(path, "gre", wish.name, Family::Ipv4),
@@ -23,7 +24,6 @@ impl Merge<'_> {
             | LinkKind::Dummy
             | LinkKind::Vlan
             | LinkKind::Bridge
-            | LinkKind::Vrf
             | LinkKind::Veth
             | LinkKind::Other(_) => {}
         }
@@ -40,6 +40,13 @@ impl Merge<'_> {
         if !upper_is_zero {
             let message = format!("{token}: must be the lower half of an IPv6 address, such as ::1");
             self.refuse(format!("{path}.ipv6.token"), reason::INVALID_VALUE, message);
+        }
+    }
+
+    fn check_vrf(&mut self, path: &str, wish: &LinkWish) {
+        if wish.attrs.said(Attr::VrfTable) == Some(&Value::Int(RouteTable::LOCAL.get().into())) {
+            let message = "255 is the kernel's own table of local addresses; take another one";
+            self.refuse(format!("{path}.vrf.route-table-id"), reason::INVALID_VALUE, message);
         }
     }
 
