@@ -166,6 +166,12 @@ fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
         });
     }
     overlay(wish, &mut link);
+    if link.kind == LinkKind::Bond {
+        // Options of the old mode that nobody named go with it.
+        let mode = link.attrs.bond_mode();
+        let idle = |attr: Attr| !attr.in_bond_mode(mode) && wish.attrs.said(attr).is_none();
+        link.attrs = link.attrs.iter().filter(|(attr, _)| !idle(*attr)).map(|(a, value)| (a, value.clone())).collect();
+    }
     let moves = link.controller != now.controller;
     if moves {
         let said: Vec<_> = wish.attrs.iter().map(|(attr, value)| (attr, value.clone())).collect();
