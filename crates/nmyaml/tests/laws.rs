@@ -50,7 +50,7 @@ fn unequal(got: &Observed, wanted: &Observed) -> Option<String> {
     };
     let (got, wanted) = (lines(&got), lines(&wanted));
     let only = |a: &[String], b: &[String], sign: &str| -> String {
-        a.iter().filter(|line| !b.contains(line)).map(|line| format!("{sign} {line}\n")).collect()
+        a.iter().filter(|line| !b.contains(line)).fold(String::new(), |text, line| text + sign + " " + line + "\n")
     };
     Some(format!("{}{}", only(&got, &wanted, "+"), only(&wanted, &got, "-")))
 }
@@ -71,7 +71,7 @@ fn check_show(observed: &Observed) {
     let plan = netloom_plan::plan(&state, observed, &Ownership::default(), &netloom_plan::Options::default())
         .unwrap_or_else(|e| panic!("{e}\n{}", shown.to_yaml()));
     assert!(plan.plan.is_empty(), "{:?}\n{}", plan.plan.steps, shown.to_yaml());
-    let difference = diff(&shown, observed, &options).unwrap();
+    let difference = diff(&shown, observed, &options).expect("it was resolved before");
     assert!(difference.is_empty(), "{}\nof\n{}", difference.to_yaml(), shown.to_yaml());
 }
 
@@ -79,8 +79,8 @@ fn check_show(observed: &Observed) {
 fn check_change(before: &Observed, text: &str) -> Option<Observed> {
     let options = ResolveOptions::default();
     let document = parse("random.yaml", text.as_bytes()).ok()?;
-    assert_eq!(parse("printed", document.to_yaml().as_bytes()).unwrap(), document, "{text}");
-    assert_eq!(parse("printed", document.to_json().as_bytes()).unwrap(), document, "{text}");
+    assert_eq!(parse("printed", document.to_yaml().as_bytes()).expect("what is printed"), document, "{text}");
+    assert_eq!(parse("printed", document.to_json().as_bytes()).expect("what is printed"), document, "{text}");
     let state = resolved(&document, before)?;
     let after = carried_out(before, &state).ok()?;
 
@@ -88,7 +88,7 @@ fn check_change(before: &Observed, text: &str) -> Option<Observed> {
     let again = again.unwrap_or_else(|e| panic!("after it was carried out: {e}\n{text}"));
     assert!(again.is_empty(), "still to do:\n{}\nof\n{text}", again.to_yaml());
 
-    let difference = diff(&document, before, &options).unwrap();
+    let difference = diff(&document, before, &options).expect("it was resolved before");
     let printed = difference.to_yaml();
     assert_eq!(parse("diff", printed.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{printed}")), difference, "{printed}");
     let by_difference = difference.resolve(before, &options).unwrap_or_else(|e| panic!("{e}\n{printed}\nof\n{text}"));
@@ -98,7 +98,7 @@ fn check_change(before: &Observed, text: &str) -> Option<Observed> {
         panic!("{what}difference:\n{printed}\nof\n{text}");
     }
 
-    let back = revert(&document, before, &options).unwrap();
+    let back = revert(&document, before, &options).expect("it was resolved before");
     let printed = back.to_yaml();
     assert_eq!(parse("revert", printed.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{printed}")), back, "{printed}");
     let state = back.resolve(&after, &options).unwrap_or_else(|e| panic!("{e}\nrevert:\n{printed}\nof\n{text}")).state;
@@ -149,7 +149,7 @@ proptest! {
             let _ = document.resolve(&observed, &options);
             let _ = diff(&document, &observed, &options);
             let _ = revert(&document, &observed, &options);
-            assert_eq!(parse("printed", document.to_yaml().as_bytes()).unwrap(), document);
+            assert_eq!(parse("printed", document.to_yaml().as_bytes()).expect("what is printed"), document);
         }
     }
 }

@@ -11,15 +11,17 @@ use crate::{
 
 impl Merge<'_> {
     pub(super) fn bridges(&mut self) {
+        let ports = self.grouped(Self::controller);
         for (i, name, interface) in self.entries_in_order() {
             let is_bridge = self.kind(name) == Some(&LinkKind::Bridge);
             if is_bridge && self.links.get(&name).is_some_and(|w| w.presence == Presence::Present) {
-                self.bridge(&format!("interfaces[{i}].bridge"), name, interface);
+                let all = ports.get(&name).map_or(&[][..], |ports| ports);
+                self.bridge(&format!("interfaces[{i}].bridge"), name, interface, all);
             }
         }
     }
 
-    fn bridge(&mut self, path: &str, name: IfName, interface: &Interface) {
+    fn bridge(&mut self, path: &str, name: IfName, interface: &Interface, all: &[IfName]) {
         let default = default_vlans(self.int(name, Attr::BridgeDefaultPvid));
         let (mut tagging, mut reset) = (false, false);
         for (j, port) in interface.ports.iter().flatten().enumerate() {
@@ -45,19 +47,20 @@ impl Merge<'_> {
         if let (Some(entries), Some(wish)) = (&interface.vlans, self.links.get_mut(&name)) {
             wish.vlans = Some(membership_of_entries(entries));
         }
-        self.filtering(name, &default, tagging, reset);
+        let plain = reset && self.all_plain(name, all, &default);
+        self.filtering(name, tagging, plain);
         self.check_default_pvid(path, name);
     }
 
     /// A port with VLANs switches filtering on; when the last one is reset it goes off. What is said
     /// of filtering itself wins.
-    fn filtering(&mut self, name: IfName, default: &VlanMembership, tagging: bool, reset: bool) {
+    fn filtering(&mut self, name: IfName, tagging: bool, plain: bool) {
         let said = self.links.get(&name).is_some_and(|w| w.attrs.said(Attr::BridgeVlanFiltering).is_some());
         let wanted = if said {
             return;
         } else if tagging {
             true
-        } else if reset && self.all_ports_plain(name, default) {
+        } else if plain {
             false
         } else {
             return;
@@ -67,8 +70,8 @@ impl Merge<'_> {
         }
     }
 
-    fn all_ports_plain(&self, bridge: IfName, default: &VlanMembership) -> bool {
-        self.all_names().into_iter().filter(|port| self.controller(*port) == Some(bridge)).all(|port| {
+    fn all_plain(&self, bridge: IfName, ports: &[IfName], default: &VlanMembership) -> bool {
+        ports.iter().copied().all(|port| {
             let said = self.links.get(&port).and_then(|w| w.vlans.as_ref());
             let is = self.current(port).filter(|link| link.controller == Some(bridge)).map(|link| &link.vlans);
             said.or(is).is_none_or(|vlans| vlans == default)
