@@ -4,7 +4,7 @@
 //! depth, and values with every use of an alias counted, so that no text makes it take more memory
 //! than a small multiple of the largest honest document.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
@@ -81,7 +81,7 @@ fn refusal(line: u32, reason: &'static str, message: impl Into<String>) -> Refus
     Refusal { path: String::new(), line, reason, message: message.into() }
 }
 
-fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, Refusal> {
+fn text(bytes: &[u8]) -> Result<Cow<'_, str>, Refusal> {
     if bytes.len() > MAX_BYTES {
         let message =
             format!("the document has {} bytes; the limit is {MAX_BYTES} (16 MiB): split it into several", bytes.len());
@@ -105,7 +105,7 @@ fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, Refusal> {
         let message = format!("byte {at} is the control character 0x{:02x}, which YAML does not allow", bytes[at]);
         return Err(refusal(line_at(bytes, at), reason::NOT_YAML, message));
     }
-    Ok(if text.trim_start().starts_with(['{', '[']) { json_tabs(text) } else { text.into() })
+    Ok(if text.trim_start().starts_with(['{', '[']) { json_as_yaml(text) } else { text.into() })
 }
 
 fn line_at(bytes: &[u8], at: usize) -> u32 {
@@ -124,22 +124,34 @@ fn other_encoding(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// JSON may be indented with tabs, YAML may not: tabs outside of texts become spaces.
-fn json_tabs(text: &str) -> std::borrow::Cow<'_, str> {
-    if !text.contains('\t') {
+/// Two things that JSON has and YAML has not: tabs as indentation, which become spaces, and
+/// characters written as two escapes, which become themselves.
+fn json_as_yaml(text: &str) -> Cow<'_, str> {
+    if !text.contains('\t') && !text.contains("\\ud") && !text.contains("\\uD") {
         return text.into();
     }
-    let (mut quoted, mut escaped) = (false, false);
-    let spaced = text
-        .chars()
-        .map(|c| {
-            let tab = c == '\t' && !quoted;
-            quoted ^= c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            if tab { ' ' } else { c }
-        })
-        .collect::<String>();
-    spaced.into()
+    let mut out = String::with_capacity(text.len());
+    let (mut quoted, mut escaped, mut rest) = (false, false, text);
+    while let Some(c) = rest.chars().next() {
+        if let Some((pair, after)) = rest.strip_prefix("\\u").filter(|_| !escaped).and_then(surrogates) {
+            out.push(pair);
+            rest = after;
+            continue;
+        }
+        out.push(if c == '\t' && !quoted { ' ' } else { c });
+        quoted ^= c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        rest = &rest[c.len_utf8()..];
+    }
+    out.into()
+}
+
+/// The character of two escapes, the first of which has lost its `\u`, and what follows them.
+fn surrogates(text: &str) -> Option<(char, &str)> {
+    let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
+    let second = text.get(4..)?.strip_prefix("\\u")?;
+    let pair = char::decode_utf16([unit(text)?, unit(second)?]).next()?.ok()?;
+    (u32::from(pair) > 0xffff).then_some((pair, &second[4..]))
 }
 
 enum Frame {
@@ -319,6 +331,13 @@ mod tests {
     fn json_is_read_with_tabs_too() {
         let node = read(b"{\n\t\"a\": [1, true, \"x\\ty\"],\n\t\"b\": null\n}").unwrap().unwrap();
         assert_eq!(node.line_of("b"), 3);
+    }
+
+    #[test]
+    fn json_escapes_beyond_the_first_plane_are_read() {
+        let node = read(br#"{"a": "\ud83d\ude00 \u00e4"}"#).unwrap().unwrap();
+        let Data::Map(entries) = &node.data else { panic!("a block") };
+        assert_eq!(entries[0].1.data, Data::Scalar { text: "\u{1f600} \u{e4}".into(), plain: false });
     }
 
     #[test]
