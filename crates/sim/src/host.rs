@@ -247,13 +247,12 @@ impl SimHost {
     /// Adds or replaces the route with the same key.
     pub(crate) fn insert_route(&mut self, route: Route) {
         let key = route.key();
-        self.index.add_route(&route);
-        let before = self.now.host.routes.insert(key, route);
+        let before = self.now.host.routes.remove(&key);
         if let Some(before) = &before {
             self.index.remove_route(before);
-            // Both may lead out by the same link.
-            self.index.add_route(&self.now.host.routes[&key]);
         }
+        self.index.add_route(&route);
+        self.now.host.routes.insert(key, route);
         self.changed.routes.entry(key).or_insert(before);
     }
 

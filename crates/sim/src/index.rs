@@ -9,8 +9,8 @@ use std::{
 };
 
 use ipnet::IpNet;
-use netloom_model::{Address, Link, Observed, Route, RouteKey, RouteType};
-use netloom_types::{AltName, Family, IfName};
+use netloom_model::{Address, Link, NextHop, Observed, Route, RouteKey, RouteType};
+use netloom_types::{AltName, Family, IfName, RouteTable};
 
 use crate::unique::Unique;
 
@@ -39,7 +39,7 @@ impl<K: Ord, V: Ord> Multi<K, V> {
     }
 
     /// The values of a key, in order.
-    pub(crate) fn of(&self, key: &K) -> impl Iterator<Item = &V> {
+    pub(crate) fn of<'a>(&'a self, key: &K) -> impl Iterator<Item = &'a V> + use<'a, K, V> {
         self.0.get(key).into_iter().flatten()
     }
 }
@@ -63,6 +63,10 @@ pub(crate) struct Index {
     pub(crate) prefixes: Multi<IpNet, (IfName, IpAddr)>,
     /// Links by own address, with the length of its prefix.
     pub(crate) addresses: Multi<IpAddr, (IfName, u8)>,
+    /// Links and metrics of routes that need no router, by table and destination.
+    pub(crate) device_routes: Multi<(RouteTable, IpNet), (IfName, u32)>,
+    /// How many of the prefixes above have a length: a search need not try the others.
+    pub(crate) lengths: BTreeMap<(Family, u8), usize>,
     /// Links by what no second link may have; a tunnel that lost its base may be a second one.
     pub(crate) unique: Multi<Unique, IfName>,
     /// How many derived routes lead out by a link.
@@ -145,12 +149,14 @@ impl Index {
     /// Enters an address.
     pub(crate) fn add_address(&mut self, name: IfName, address: &Address) {
         self.prefixes.insert(address.prefix(), (name, address.ip));
+        self.count(address.prefix(), true);
         self.addresses.insert(address.ip, (name, address.prefix_len));
     }
 
     /// Forgets an address.
     pub(crate) fn remove_address(&mut self, name: IfName, address: &Address) {
         self.prefixes.remove(&address.prefix(), &(name, address.ip));
+        self.count(address.prefix(), false);
         self.addresses.remove(&address.ip, &(name, address.prefix_len));
     }
 
@@ -163,6 +169,10 @@ impl Index {
         if let Some(source) = route.source {
             self.sources.insert(source, key);
         }
+        if let Some(link) = device_of(route) {
+            self.device_routes.insert((route.table, route.destination), (link, route.metric));
+            self.count(route.destination, true);
+        }
     }
 
     /// Forgets a route.
@@ -174,6 +184,24 @@ impl Index {
         if let Some(source) = route.source {
             self.sources.remove(&source, &key);
         }
+        if let Some(link) = device_of(route) {
+            self.device_routes.remove(&(route.table, route.destination), &(link, route.metric));
+            self.count(route.destination, false);
+        }
+    }
+
+    fn count(&mut self, prefix: IpNet, more: bool) {
+        let key = (Family::of_net(prefix), prefix.prefix_len());
+        let count = self.lengths.entry(key).or_default();
+        *count = if more { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.lengths.remove(&key);
+        }
+    }
+
+    /// The lengths of prefixes that are on some link, longest first.
+    pub(crate) fn lengths_of(&self, family: Family) -> impl Iterator<Item = u8> {
+        self.lengths.range((family, 0)..=(family, u8::MAX)).rev().map(|((_, len), _)| *len)
     }
 
     /// Moves a link from one controller to another.
@@ -219,6 +247,14 @@ impl Index {
     /// The routes that lead out by a link.
     pub(crate) fn routes_of(&self, name: IfName) -> Vec<RouteKey> {
         self.routes.of(&name).copied().collect()
+    }
+}
+
+/// The link of a route that needs no router and has one way only.
+fn device_of(route: &Route) -> Option<IfName> {
+    match &route.next_hops[..] {
+        [NextHop { via: None, link, .. }] => *link,
+        _ => None,
     }
 }
 

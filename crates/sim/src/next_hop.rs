@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netloom_model::{Link, NextHop, Route, RouteKey, StepError};
+use netloom_model::{Link, NextHop, Route, StepError};
 use netloom_types::{Family, IfName, RouteTable};
 
 use crate::{
@@ -77,42 +77,19 @@ impl SimHost {
         let vrf = link.and_then(|name| self.find(name)).map(|link| self.table_of(link));
         let mut tables = vec![table, RouteTable::MAIN];
         tables.extend(vrf);
-        for len in (0..=Family::of(via).max_prefix_len()).rev() {
+        let loops = |name: IfName| name == IfName::LO && via.is_ipv6();
+        let fits = |name: &IfName| self.is_meant(link, *name) && self.is_up(*name) && !loops(*name);
+        let in_tables = |name: &IfName| self.find(*name).is_some_and(|owner| tables.contains(&self.table_of(owner)));
+        self.index.lengths_of(Family::of(via)).find_map(|len| {
             let prefix = IpNet::new(via, len).ok()?.trunc();
-            let loops = |name: IfName| name == IfName::LO && via.is_ipv6();
-            let fits = |name: &IfName| self.is_meant(link, *name) && self.is_up(*name) && !loops(*name);
-            let by_address = self
-                .index
-                .prefixes
-                .of(&prefix)
-                .map(|(name, _)| *name)
-                .filter(fits)
-                .find(|name| self.find(*name).is_some_and(|owner| tables.contains(&self.table_of(owner))));
-            let found =
-                by_address.or_else(|| tables.iter().find_map(|table| self.device_routes(*table, prefix).find(fits)));
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+            let by_address = self.index.prefixes.of(&prefix).map(|(name, _)| *name);
+            let by_route = tables.iter().flat_map(|table| self.index.device_routes.of(&(*table, prefix)));
+            by_address.filter(fits).find(in_tables).or_else(|| by_route.map(|(name, _)| *name).find(fits))
+        })
     }
 
     /// Whether a next hop that names `asked` can lead out by `name`. A VRF stands for its ports.
     fn is_meant(&self, asked: Option<IfName>, name: IfName) -> bool {
         asked.is_none_or(|asked| asked == name || self.find(name).is_some_and(|link| link.controller == Some(asked)))
-    }
-
-    /// The links of routes to exactly `prefix` that need no router.
-    fn device_routes(&self, table: RouteTable, prefix: IpNet) -> impl Iterator<Item = IfName> {
-        let first = RouteKey { table, destination: prefix, metric: 0, device: None };
-        self.now
-            .host
-            .routes
-            .range(first..)
-            .take_while(move |(key, _)| key.table == table && key.destination == prefix)
-            .filter_map(|(_, route)| match &route.next_hops[..] {
-                [NextHop { via: None, link, .. }] => *link,
-                _ => None,
-            })
     }
 }

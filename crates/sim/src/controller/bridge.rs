@@ -6,6 +6,7 @@ use netloom_types::{IfName, MacAddr};
 use crate::{
     SimHost,
     create::is_ethernet_like,
+    defaults::mtu_of,
     errno::{Done, ELOOP, refuse, refuse_plainly},
     vlan::default_membership,
 };
@@ -31,8 +32,17 @@ impl SimHost {
         let vlans = default_membership(&link.attrs);
         self.edit(name).vlans = vlans;
         self.set_initial_cost(name);
-        self.follow_port_mac(bridge);
-        self.follow_port_mtu(bridge);
+        // A look at all ports is needed for the first one only: the others can just be lower.
+        let first = self.index.ports.of(&bridge).nth(1).is_none();
+        let (Some(port), Some(link)) = (self.find(name), self.find(bridge)) else { return };
+        let lower_mac = port.attrs.mac(Attr::Mac) < link.attrs.mac(Attr::Mac);
+        let lower_mtu = mtu_of(port) < mtu_of(link);
+        if first || lower_mac {
+            self.follow_port_mac(bridge);
+        }
+        if first || lower_mtu {
+            self.follow_port_mtu(bridge);
+        }
     }
 
     /// The port's VLANs and its entries in the bridge's table go.
@@ -40,8 +50,15 @@ impl SimHost {
         let link = self.edit(name);
         link.vlans = VlanMembership::default();
         link.fdb.retain(|_, entry| entry.on_device);
-        self.follow_port_mac(bridge);
-        self.follow_port_mtu(bridge);
+        let (Some(port), Some(link)) = (self.find(name), self.find(bridge)) else { return };
+        let gave_mac = port.attrs.mac(Attr::Mac) == link.attrs.mac(Attr::Mac);
+        let gave_mtu = mtu_of(port) == mtu_of(link);
+        if gave_mac {
+            self.follow_port_mac(bridge);
+        }
+        if gave_mtu {
+            self.follow_port_mtu(bridge);
+        }
     }
 }
 
