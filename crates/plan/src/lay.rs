@@ -149,7 +149,8 @@ fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
     }
     let mut link = Link::new(name, kind);
     link.up = true;
-    link.alias = Some(Alias::ours(&wish.origin.source, wish.description.as_deref()));
+    let description = wish.description.as_deref().filter(|text| !text.is_empty());
+    link.alias = Some(Alias::ours(&wish.origin.source, description));
     overlay(wish, &mut link);
     Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, origin: Some(wish.origin.clone()) })
 }
@@ -160,10 +161,11 @@ fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
     link.attrs.remove(Attr::Mac);
     link.attrs.remove(Attr::Mtu);
     if let Some(description) = &wish.description {
-        link.alias = Some(match link.alias.as_ref().and_then(Alias::source) {
-            Some(source) => Alias::ours(source, Some(description)),
-            None => Alias::raw(description),
-        });
+        let text = Some(&**description).filter(|text| !text.is_empty());
+        link.alias = match link.alias.as_ref().and_then(Alias::source) {
+            Some(source) => Some(Alias::ours(source, text)),
+            None => text.map(Alias::raw),
+        };
     }
     overlay(wish, &mut link);
     if link.kind == LinkKind::Bond {

@@ -83,9 +83,11 @@ fn set(attrs: &mut Attrs, attr: Attr, value: &Value) -> Done {
         (Attr::BondUpdelay | Attr::BondDowndelay, Value::Int(delay)) => {
             // Kept as a number of checks.
             let miimon = attrs.int(Attr::BondMiimon).unwrap_or(0);
-            if miimon == 0 {
+            // The engine clears delays before it stops the monitor that they need.
+            if miimon == 0 && *delay != 0 {
                 return refuse_plainly(StepError::EPERM);
             }
+            let miimon = miimon.max(1);
             attrs.set(attr, Value::Int(delay / miimon * miimon));
         }
         (Attr::BondUseCarrier, Value::Bool(false)) => {
