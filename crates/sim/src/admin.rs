@@ -55,6 +55,11 @@ impl SimHost {
             self.give_loopback_addresses();
             self.check_ipv6_mtu(name);
         }
+        self.raise_vlans(name);
+    }
+
+    /// Sets the VLANs of a link up that follow it.
+    pub(crate) fn raise_vlans(&mut self, name: IfName) {
         for child in self.following_vlans(name) {
             self.raise(child);
         }

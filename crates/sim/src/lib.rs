@@ -8,10 +8,11 @@
 //! ```text
 //! host        the picture, its journal of one step, and the way in
 //! index       what stands on what, kept beside the picture so that no step looks at every link
-//! create, delete, admin, attrs, mac, mtu      one link
-//! controller  bridge, bond and VRF
-//! address, neighbour, route, rule, vlan, fdb, mirror, names, system
+//! create, delete, admin, attrs, mac, mtu, defaults, unique, names      one link
+//! controller  ports of bridges (with cost and vlan), bonds (with bond) and VRFs
+//! address, neighbour, route, next_hop, rule, fdb, mirror, system       everything else
 //! lookup      where a packet would go
+//! memory      what the kernel knows and does not show
 //! ```
 //!
 //! It is not a network: no packet moves, no link loses its carrier, no lease ends. Hardware

@@ -19,10 +19,13 @@ pub(super) fn check_join(link: &Link) -> Done {
 
 impl SimHost {
     /// Whether links on this one make it take every frame, because it cannot pick out theirs. The
-    /// kernel takes that for a wish of somebody when it sets the link down and up.
+    /// kernel takes that for a wish of somebody when it moves the link.
     fn hears_all(&self, name: IfName) -> bool {
         let Some(link) = self.find(name) else { return false };
-        let picks = !matches!(link.kind, LinkKind::Dummy | LinkKind::Veth);
+        let picks = !matches!(
+            link.kind,
+            LinkKind::Dummy | LinkKind::Veth | LinkKind::Bridge | LinkKind::Gretap | LinkKind::Ip6gretap
+        );
         let mac = link.attrs.mac(Attr::Mac);
         !picks
             && self.index.children.of(&name).filter_map(|child| self.find(*child)).any(|child| match child.kind {
@@ -34,8 +37,8 @@ impl SimHost {
             })
     }
 
-    /// The link's routes change their table, so the kernel sets it down and up again: routes through
-    /// it go whatever their table, IPv6 addresses too, and its VLANs go through the same.
+    /// The link's routes change their table, so the kernel drops those through it, whatever their
+    /// table, with IPv6 addresses and neighbours. Its VLANs keep theirs, and those that are down come up.
     pub(super) fn changed_vrf(&mut self, name: IfName) {
         self.drop_ipv6_addresses(name);
         self.edit(name).neighbours.clear();
@@ -43,8 +46,8 @@ impl SimHost {
             if self.hears_all(name) {
                 self.edit(name).attrs.set(Attr::Promiscuous, Value::Bool(true));
             }
-            self.lower(name);
-            self.raise(name);
+            self.lose_routes(name, None);
+            self.raise_vlans(name);
         }
     }
 }
@@ -73,10 +76,10 @@ mod tests {
             ],
         );
         let changed = yes(&mut sim, &join("d0", "red"));
-        assert_eq!(touched(&changed), ["d0", "d0.5"]);
+        assert_eq!(touched(&changed), ["d0"]);
         assert_eq!(changed.links[&n("d0")].as_ref().unwrap().addresses.len(), 2);
         assert_eq!(addresses(&sim, "d0"), ["10.0.0.1/24"]);
-        assert!(addresses(&sim, "d0.5").is_empty() && sim.is_up(n("d0.5")));
+        assert_eq!(addresses(&sim, "d0.5"), ["fd05::1/64"]);
         assert_eq!(routes(&sim).len(), 1);
         all(&mut sim, [Step::AddRoute(in_table(10, route("10.5.0.0/16", ["10.0.0.2%"]))), join("d0", "blue")]);
         assert_eq!(routes(&sim).len(), 1);
