@@ -126,6 +126,7 @@ impl Builder {
         };
         let undo = self.undo(&step, &touched, memory)?;
         let origin = self.origin(&step);
+        let followers = self.followers(&step, &touched);
         self.steps.push(PlannedStep { step, undo, origin });
         for link in touched.links.values().flatten() {
             self.goal.heal_link(link.clone());
@@ -134,7 +135,16 @@ impl Builder {
             self.goal.heal_route(route.clone());
         }
         restore::remember(&mut self.before, touched);
-        Ok(())
+        followers.into_iter().try_for_each(|name| self.attempt(Step::SetUp { name, up: true }))
+    }
+
+    /// VLANs that come up with their base. Newer kernels put them up some time later, too late for an
+    /// address or route that comes next, so each is put up once more by a step of its own.
+    fn followers(&self, step: &Step, touched: &Target) -> Vec<IfName> {
+        let Step::SetUp { name: base, up: true } = step else { return Vec::new() };
+        let now = &self.sim.observed().links;
+        let follows = |name: &&IfName| now.get(*name).is_some_and(|link| link.base() == Some(*base) && link.up);
+        touched.links.keys().filter(follows).copied().collect()
     }
 
     /// The steps back. They are rehearsed, because a step back may take away more than it was asked
