@@ -100,15 +100,19 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Whether the kernel made the address by itself, on a link with this hardware address: a
-    /// link-local one, one from a router advertisement, or a temporary one.
-    pub fn is_generated(&self, mac: Option<MacAddr>) -> bool {
+    /// Whether the kernel made the address by itself: a link-local one, from the link's hardware
+    /// address or the own end of a tunnel, one from a router advertisement, or a temporary one.
+    pub fn is_generated(&self, mac: Option<MacAddr>, local: Option<IpAddr>) -> bool {
         let IpAddr::V6(ip) = self.address.ip else { return false };
         match self.address.protocol {
             Protocol::ADDRESS_KERNEL_RA | Protocol::ADDRESS_KERNEL_LL => true,
-            // Kernels before 5.18 do not say who made an address.
+            // Kernels before 5.18 do not say who made an address, and none says it of a tunnel's.
             Protocol::UNSPEC if ip.segments()[..4] == [0xfe80, 0, 0, 0] => {
-                self.flags & IFA_F_STABLE_PRIVACY != 0 || mac.is_some_and(|mac| ip.octets()[8..] == interface_id(mac))
+                let own_end =
+                    matches!(local, Some(IpAddr::V4(end)) if ip.octets()[8..] == [[0; 4], end.octets()].concat());
+                self.flags & IFA_F_STABLE_PRIVACY != 0
+                    || own_end
+                    || mac.is_some_and(|mac| ip.octets()[8..] == interface_id(mac))
             }
             _ => self.flags & (IFA_F_TEMPORARY | IFA_F_MANAGETEMPADDR) != 0,
         }
@@ -203,13 +207,16 @@ mod tests {
         let mac = Some(MacAddr::new([2, 0, 0, 0, 0, 1]));
         let reported =
             |ip: &str, protocol, flags| Reported { index: 1, address: Address { protocol, ..address(ip, 64) }, flags };
-        assert!(reported("fe80::1", Protocol::ADDRESS_KERNEL_LL, 0).is_generated(None));
-        assert!(reported("2001:db8::1", Protocol::ADDRESS_KERNEL_RA, 0).is_generated(None));
-        assert!(reported("fe80::ff:fe00:1", Protocol::UNSPEC, 0x80).is_generated(mac));
-        assert!(reported("2001:db8::2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac));
-        assert!(!reported("fe80::1", Protocol::UNSPEC, 0x80).is_generated(mac));
-        assert!(!reported("fe80::ff:fe00:1", Protocol::NETLOOM, 0x80).is_generated(mac));
+        assert!(reported("fe80::1", Protocol::ADDRESS_KERNEL_LL, 0).is_generated(None, None));
+        assert!(reported("2001:db8::1", Protocol::ADDRESS_KERNEL_RA, 0).is_generated(None, None));
+        assert!(reported("fe80::ff:fe00:1", Protocol::UNSPEC, 0x80).is_generated(mac, None));
+        assert!(reported("2001:db8::2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac, None));
+        assert!(!reported("fe80::1", Protocol::UNSPEC, 0x80).is_generated(mac, None));
+        assert!(!reported("fe80::ff:fe00:1", Protocol::NETLOOM, 0x80).is_generated(mac, None));
+        let end = Some(IpAddr::from([192, 0, 2, 1]));
+        assert!(reported("fe80::c000:201", Protocol::UNSPEC, 0x80).is_generated(None, end));
+        assert!(!reported("fe80::c000:202", Protocol::UNSPEC, 0x80).is_generated(None, end));
         // For IPv4 the same bit says "secondary".
-        assert!(!reported("192.0.2.2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac));
+        assert!(!reported("192.0.2.2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac, None));
     }
 }

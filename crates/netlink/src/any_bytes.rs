@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn decode_all(message: &Message<'_>) {
-    let _ = address::decode(message).map(|reported| reported.is_generated(None));
+    let _ = address::decode(message).map(|reported| reported.is_generated(None, None));
     let _ = neighbour::decode(message);
     let _ = route::decode(message, &|_| None).map(|reported| reported.is_derived());
     let _ = rule::decode(message);

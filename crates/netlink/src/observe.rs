@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use netloom_model::{
-    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Rule, Scope,
+    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Rule, Scope, Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -79,7 +79,11 @@ impl Tables {
         })?;
         for reported in addresses {
             self.on(reported.index, |link| {
-                if !reported.is_generated(link.attrs.mac(Attr::Mac)) {
+                let local = match link.attrs.said(Attr::TunnelLocal) {
+                    Some(Value::Ip(local)) => Some(*local),
+                    _ => None,
+                };
+                if !reported.is_generated(link.attrs.mac(Attr::Mac), local) {
                     link.addresses.push(reported.address);
                 }
             });

@@ -147,6 +147,10 @@ fn read_data(word: Option<&str>, kind: &LinkKind, layout: Layout, data: &[u8], a
     if *kind == LinkKind::Bond {
         attrs.keep_bond_mode();
     }
+    // A link that takes the identifier from elsewhere has none; the kernel says 0.
+    if attrs.bool(Attr::VxlanExternal) == Some(true) && attrs.int(Attr::VxlanId) == Some(0) {
+        attrs.remove(Attr::VxlanId);
+    }
 }
 
 fn read_block(block: Block, data: Attributes<'_>, attrs: &mut Attrs) {
