@@ -95,7 +95,10 @@ impl SimHost {
         if said_not(said, Attr::Mtu) {
             attrs.set(Attr::Mtu, Value::Int(self.default_mtu(kind, &attrs)));
         }
-        if said_not(said, Attr::Mac)
+        // A link that stands for its base has the base's address, whatever was said.
+        let stands_for_base =
+            matches!(kind, LinkKind::MacVlan | LinkKind::MacVtap) && attrs.int(Attr::MacvlanMode) == Some(PASSTHRU);
+        if (said_not(said, Attr::Mac) || stands_for_base)
             && let Some(mac) = self.initial_mac(name, kind, &attrs)
         {
             attrs.set(Attr::Mac, Value::Mac(mac));
