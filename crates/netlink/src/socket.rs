@@ -1,8 +1,9 @@
 //! Requests and their answers over one netlink socket.
 //!
 //! The kernel handles a message while it is being sent, so answers wait in the receive buffer when
-//! the call returns. A batch is bounded such that its acknowledgements fit that buffer: none is ever
-//! lost. Dumps are handed on message by message and never collected; one that the kernel marks as
+//! the call returns. Of a batch only the last message asks for an answer: refusals come unasked, and
+//! no word on a message before it means that it worked. A batch is bounded such that a refusal of each
+//! message fits that buffer: none is ever lost. Dumps are handed on message by message and never collected; one that the kernel marks as
 //! interrupted is read again.
 //!
 //! Not here: notifications (see `events`), and any meaning of the messages.
@@ -23,9 +24,9 @@ use crate::{
     wire::{Message, Msg, attributes, messages},
 };
 
-/// The receive buffer of a request socket. Acknowledgements of a whole batch must fit.
+/// The receive buffer of a request socket. Refusals of a whole batch must fit.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// What one acknowledgement takes from the receive buffer, with the kernel's bookkeeping and text.
+/// What one refusal takes from the receive buffer, with the kernel's bookkeeping and text.
 const ACK_COST: usize = 2048;
 /// The most messages in one send.
 const BATCH_MESSAGES: usize = 256;
@@ -133,6 +134,13 @@ impl std::ops::Add for Counters {
     }
 }
 
+impl std::fmt::Display for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { requests, writes, dumps, bytes } = self;
+        write!(f, "{requests} requests, {writes} writes, {dumps} dumps, {bytes} bytes")
+    }
+}
+
 /// A socket for requests, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Connection {
@@ -174,21 +182,18 @@ impl Connection {
 
     /// Asks for changes, many in one send, and gives the kernel's answer to each, in order. A
     /// refused one does not stop those after it.
-    ///
-    /// # Panics
-    /// Never: each message is answered by the kernel, or here when it cannot be sent.
     pub fn batch(&mut self, msgs: &[Msg]) -> Result<Vec<Result<(), StepError>>, NetlinkError> {
-        let mut results: Vec<Option<Result<(), StepError>>> = vec![None; msgs.len()];
+        let mut results = vec![Ok(()); msgs.len()];
         let mut next = 0;
         let mut out = Vec::new();
         while next < msgs.len() {
             let sent = self.fill(msgs, next, &mut out, &mut results);
             let first_seq = self.seq.wrapping_sub(u32::try_from(sent.len()).unwrap_or(u32::MAX)).wrapping_add(1);
             self.send(&out)?;
-            self.collect_acks(first_seq, &mut results[sent.clone()])?;
+            self.collect_answers(first_seq, &mut results[sent.clone()])?;
             next = sent.end;
         }
-        Ok(results.into_iter().map(|r| r.expect("every message was answered or not sendable")).collect())
+        Ok(results)
     }
 
     /// Asks for one change.
@@ -260,24 +265,29 @@ impl Connection {
         msgs: &[Msg],
         next: usize,
         out: &mut Vec<u8>,
-        results: &mut [Option<Result<(), StepError>>],
+        results: &mut [Result<(), StepError>],
     ) -> Range<usize> {
         out.clear();
-        let mut end = next;
+        let (mut end, mut bytes) = (next, 0);
         while let Some(msg) = msgs.get(end) {
             if msg.is_too_long() || msg.len() > BATCH_BYTES {
                 if end == next {
-                    results[end] = Some(Err(StepError::with(EMSGSIZE, "the message is too long for the kernel")));
+                    results[end] = Err(StepError::with(EMSGSIZE, "the message is too long for the kernel"));
                     return end + 1..end + 1;
                 }
                 break;
             }
-            if end - next == self.batch_messages || out.len() + msg.len() > BATCH_BYTES {
+            if end - next == self.batch_messages || bytes + msg.len() > BATCH_BYTES {
                 break;
             }
-            let seq = self.next_seq();
-            msg.write_to(out, NLM_F_REQUEST | NLM_F_ACK, seq);
+            bytes += msg.len();
             end += 1;
+        }
+        for (at, msg) in msgs[next..end].iter().enumerate() {
+            // The last one's answer comes after those of all others, and a refusal is told unasked.
+            let ack = if next + at + 1 == end { NLM_F_ACK } else { 0 };
+            let seq = self.next_seq();
+            msg.write_to(out, NLM_F_REQUEST | ack, seq);
         }
         let sent = u64::try_from(end - next).unwrap_or(u64::MAX);
         self.counters.requests += sent;
@@ -285,23 +295,22 @@ impl Connection {
         next..end
     }
 
-    fn collect_acks(
-        &mut self,
-        first_seq: u32,
-        results: &mut [Option<Result<(), StepError>>],
-    ) -> Result<(), NetlinkError> {
-        let mut missing = results.len();
-        while missing > 0 {
+    /// Takes in the refusals of one send and the answer to its last message. The kernel handles
+    /// messages in order, so those without a word by then have worked.
+    fn collect_answers(&mut self, first_seq: u32, results: &mut [Result<(), StepError>]) -> Result<(), NetlinkError> {
+        let Some(last) = results.len().checked_sub(1) else { return Ok(()) };
+        loop {
             self.receive()?;
             for message in messages(&self.buffer) {
                 let at = usize::try_from(message.seq.wrapping_sub(first_seq)).unwrap_or(usize::MAX);
                 if let (Some(slot), Some(result)) = (results.get_mut(at), answer(&message)) {
-                    missing -= usize::from(slot.is_none());
-                    *slot = Some(result);
+                    *slot = result;
+                    if at == last {
+                        return Ok(());
+                    }
                 }
             }
         }
-        Ok(())
     }
 
     fn next_seq(&mut self) -> u32 {
