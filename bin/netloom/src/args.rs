@@ -204,6 +204,9 @@ pub(crate) struct SetArgs {
     /// Wait this long for another transaction in the same namespace to end, instead of refusing
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400), default_value_t = 0)]
     pub(crate) wait: u32,
+    /// Say at the end what went between this program and the kernel
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
     /// Format of the result on standard output; without it nothing is printed there.
     #[command(flatten)]
     pub(crate) format: FormatArg,

@@ -4,7 +4,7 @@
 //! they are gathered by thing, in the order in which each is first touched, with old and new
 //! values. Pure; printing is `output`'s.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use netloom_model::{
     Attr, Attrs, ControllerWish, FdbKey, Link, LinkKind, MirrorKey, Observed, Origin, Plan, PlannedStep, RouteKey,
@@ -67,34 +67,42 @@ impl Mark {
     }
 }
 
-/// One thing that a plan touches.
+/// One thing that a plan touches. Its text is made when it is printed: most plans that are too long
+/// to be read are not.
 #[derive(Debug)]
-struct Entry {
+struct Entry<'a> {
+    thing: Thing,
     mark: Mark,
-    text: String,
-    origin: Option<Origin>,
+    first: &'a PlannedStep,
+    more: Vec<&'a PlannedStep>,
 }
 
 /// Everything that a plan touches.
 #[derive(Debug)]
-pub(crate) struct Preview {
-    entries: Vec<Entry>,
+pub(crate) struct Preview<'a> {
+    entries: Vec<Entry<'a>>,
+    observed: &'a Observed,
 }
 
-impl Preview {
+impl<'a> Preview<'a> {
     /// Reads a plan against the host that it was made for.
-    pub(crate) fn of(plan: &Plan, observed: &Observed) -> Self {
-        let mut order: Vec<(Thing, Vec<&PlannedStep>)> = Vec::new();
-        let mut places: HashMap<Thing, usize> = HashMap::new();
+    pub(crate) fn of(plan: &'a Plan, observed: &'a Observed) -> Self {
+        let mut entries: Vec<Entry<'a>> = Vec::new();
+        let mut places: HashMap<Thing, usize> = HashMap::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let thing = Thing::of(&step.step);
-            let place = *places.entry(thing).or_insert_with(|| {
-                order.push((thing, Vec::new()));
-                order.len() - 1
-            });
-            order[place].1.push(step);
+            match places.entry(thing) {
+                hash_map::Entry::Occupied(place) => entries[*place.get()].more.push(step),
+                hash_map::Entry::Vacant(place) => {
+                    place.insert(entries.len());
+                    entries.push(Entry { thing, mark: Mark::Change, first: step, more: Vec::new() });
+                }
+            }
         }
-        Self { entries: order.iter().map(|(thing, steps)| entry(*thing, steps, observed)).collect() }
+        for entry in &mut entries {
+            entry.mark = entry.mark(observed);
+        }
+        Self { entries, observed }
     }
 
     /// Whether the plan touches nothing.
@@ -121,7 +129,7 @@ impl Preview {
         for entry in &self.entries[..shown] {
             text += &output.paint(entry.mark.colour(), entry.mark.symbol());
             text.push(' ');
-            text += &plain(&entry.text).replace('\n', " ");
+            text += &plain(&entry.text(self.observed)).replace('\n', " ");
             text += if entry.mark == Mark::Restore { " (put back as it was)\n" } else { "\n" };
         }
         if shown < self.entries.len() {
@@ -138,8 +146,8 @@ impl Preview {
             .map(|entry| {
                 json!({
                     "action": entry.mark.word(),
-                    "what": entry.text,
-                    "origin": entry.origin.as_ref().map(ToString::to_string),
+                    "what": entry.text(self.observed),
+                    "origin": entry.origin().map(ToString::to_string),
                 })
             })
             .collect();
@@ -250,34 +258,57 @@ fn is_restoring(step: &Step, observed: &Observed) -> bool {
     }
 }
 
-fn entry(thing: Thing, steps: &[&PlannedStep], observed: &Observed) -> Entry {
-    let origin = steps.iter().find_map(|step| step.origin.clone());
-    let last = steps.last().expect("a thing is listed because of a step");
-    let existed = thing.exists(observed);
-    if let Thing::Link(name) = thing {
-        let (mark, text) = link_entry(name, steps, observed.links.get(&name));
-        return Entry { mark, text, origin };
+impl<'a> Entry<'a> {
+    fn steps(&self) -> impl DoubleEndedIterator<Item = &'a PlannedStep> {
+        std::iter::once(self.first).chain(self.more.iter().copied())
     }
-    let mark = match (existed, last.step.is_removal()) {
-        (_, true) => Mark::Remove,
-        (false, false) => Mark::Add,
-        (true, false) if is_restoring(&last.step, observed) => Mark::Restore,
-        (true, false) => Mark::Change,
-    };
-    let text = match &last.step {
-        Step::ReplaceRoute(route) => match observed.routes.get(&route.key()) {
-            Some(before) => format!("route {before} -> {route}"),
-            None => last.step.to_string(),
-        },
-        step => step.to_string(),
-    };
-    Entry { mark, text, origin }
+
+    fn last(&self) -> &'a Step {
+        &self.more.last().unwrap_or(&self.first).step
+    }
+
+    fn origin(&self) -> Option<&'a Origin> {
+        self.steps().find_map(|step| step.origin.as_ref())
+    }
+
+    fn mark(&self, observed: &Observed) -> Mark {
+        let existed = self.thing.exists(observed);
+        if let Thing::Link(_) = self.thing {
+            let created = self.steps().any(|step| matches!(step.step, Step::CreateLink { .. }));
+            let deleted = self.steps().any(|step| matches!(step.step, Step::DeleteLink { .. }));
+            return match (created, existed) {
+                (false, _) if deleted => Mark::Remove,
+                (true, false) => Mark::Add,
+                (true, true) => Mark::Replace,
+                (false, _) => Mark::Change,
+            };
+        }
+        match (existed, self.last().is_removal()) {
+            (_, true) => Mark::Remove,
+            (false, false) => Mark::Add,
+            (true, false) if is_restoring(self.last(), observed) => Mark::Restore,
+            (true, false) => Mark::Change,
+        }
+    }
+
+    fn text(&self, observed: &Observed) -> String {
+        match (self.thing, self.last()) {
+            (Thing::Link(name), _) => {
+                let steps: Vec<&PlannedStep> = self.steps().collect();
+                link_text(name, self.mark, &steps, observed.links.get(&name))
+            }
+            (_, Step::ReplaceRoute(route)) => match observed.routes.get(&route.key()) {
+                Some(before) => format!("route {before} -> {route}"),
+                None => self.last().to_string(),
+            },
+            (_, step) => step.to_string(),
+        }
+    }
 }
 
 /// A link's steps, gathered: how it was made, if it was, and what is said of it after that.
 struct LinkSteps<'a> {
     created: Option<(&'a LinkKind, Attrs)>,
-    deleted: bool,
     attrs: Attrs,
     up: Option<bool>,
     controller: ControllerWish,
@@ -286,14 +317,8 @@ struct LinkSteps<'a> {
 
 impl<'a> LinkSteps<'a> {
     fn of(steps: &[&'a PlannedStep]) -> Self {
-        let mut all = Self {
-            created: None,
-            deleted: false,
-            attrs: Attrs::new(),
-            up: None,
-            controller: ControllerWish::Keep,
-            other: Vec::new(),
-        };
+        let mut all =
+            Self { created: None, attrs: Attrs::new(), up: None, controller: ControllerWish::Keep, other: Vec::new() };
         for step in steps {
             match &step.step {
                 Step::CreateLink { kind, attrs, controller, up, .. } => {
@@ -301,7 +326,8 @@ impl<'a> LinkSteps<'a> {
                     all.controller = controller.map_or(all.controller, ControllerWish::Of);
                     all.up = Some(*up);
                 }
-                Step::DeleteLink { .. } => all.deleted = true,
+                // Said by the mark.
+                Step::DeleteLink { .. } => {}
                 Step::SetAttrs { attrs, .. } => attrs.iter().for_each(|(a, v)| all.attrs.wish(a, v.clone())),
                 Step::SetUp { up, .. } => all.up = Some(*up),
                 Step::SetController { controller, .. } => {
@@ -325,24 +351,20 @@ impl<'a> LinkSteps<'a> {
     }
 }
 
-fn link_entry(name: IfName, steps: &[&PlannedStep], before: Option<&Link>) -> (Mark, String) {
+fn link_text(name: IfName, mark: Mark, steps: &[&PlannedStep], before: Option<&Link>) -> String {
     let steps = LinkSteps::of(steps);
-    match (&steps.created, before) {
-        (None, before) if steps.deleted => {
-            (Mark::Remove, before.map_or_else(|| format!("link {name}"), |link| format!("link {name} ({})", link.kind)))
-        }
-        (Some((kind, attrs)), None) => (Mark::Add, format!("link {name} ({})", join(&made(kind, attrs, &steps)))),
-        (Some((kind, attrs)), Some(before)) => {
+    match (mark, &steps.created, before) {
+        (Mark::Remove, _, Some(before)) => format!("link {name} ({})", before.kind),
+        (_, Some((kind, attrs)), None) => format!("link {name} ({})", join(&made(kind, attrs, &steps))),
+        (_, Some((kind, attrs)), Some(before)) => {
             let mut all = attrs.clone();
             steps.attrs.iter().for_each(|(attr, value)| all.wish(attr, value.clone()));
             let changed = changes(&all.unmet_by(&before.attrs), &steps, before);
             let why = if changed.is_empty() { String::new() } else { format!(", {}", join(&changed)) };
-            (Mark::Replace, format!("link {name} ({kind}{why})"))
+            format!("link {name} ({kind}{why})")
         }
-        (None, Some(before)) => {
-            (Mark::Change, format!("link {name}: {}", join(&changes(&steps.attrs, &steps, before))))
-        }
-        (None, None) => (Mark::Change, format!("link {name}")),
+        (_, None, Some(before)) => format!("link {name}: {}", join(&changes(&steps.attrs, &steps, before))),
+        (_, None, None) => format!("link {name}"),
     }
 }
 

@@ -45,7 +45,7 @@ enum Ending {
 }
 
 pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
-    let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, wait, format } = args;
+    let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, wait, stats, format } = args;
     let from_stdin = wish.file == Path::new("-");
     let wish = Wish::load(wish, session)?;
     if dry_run {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let probes = if no_probe { Vec::new() } else { probes::parse(&probe)? };
     let signals = Signals::take_over()?;
     let change = Change { session, wish: &wish, store: session.store()?, host: session.host()?, signals, timeout };
-    let how = How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes };
+    let how = How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, stats };
     change.carry_out(&how, format.asked())
 }
 
@@ -83,6 +83,7 @@ struct How {
     wait: Duration,
     from_stdin: bool,
     probes: Vec<Probe>,
+    stats: bool,
 }
 
 /// Everything that one change needs.
@@ -111,21 +112,24 @@ impl Change<'_> {
         };
         // One turn for planning and carrying out: nobody else may change the host between the two.
         let steps = Cell::new(0);
-        let (prepared, preview, outcome) = {
+        let (prepared, outcome) = {
             let mut told = Told::new(&mut self.host, output, &steps);
             let mut turn = session.turn(&self.store, &mut told, how.wait)?;
             let prepared = turn.prepare(&request).map_err(|error| session::failure(&error))?;
             steps.set(prepared.planned.plan.steps.len());
-            let preview = Preview::of(&prepared.planned.plan, &observed);
-            show(&prepared, &preview, output, format);
+            show(&prepared, &Preview::of(&prepared.planned.plan, &observed), output, format);
             let mut probes = KernelProbes::new(session.namespace.clone(), &how.probes, &observed);
             let outcome = turn
                 .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
                 .map_err(|error| session::failure(&error))?;
-            (prepared, preview, outcome)
+            (prepared, outcome)
         };
         let end = self.end(outcome, how, &prepared)?;
-        self.report(&end, &preview, format)
+        if how.stats {
+            let counters = self.host.counters().map_err(|error| Failure::usage(&error))?;
+            output.note(&format!("netlink: {counters}"));
+        }
+        self.report(&end, || Preview::of(&prepared.planned.plan, &observed).json(), format)
     }
 
     /// What became of the change once nobody has to wait for it any more.
@@ -203,8 +207,10 @@ impl Change<'_> {
         Ok(())
     }
 
-    fn report(&self, end: &End, preview: &Preview, format: Option<Format>) -> Result<Exit, Failure> {
-        if let Some(text) = result(&end.json(&self.wish.source, preview), format) {
+    fn report(&self, end: &End, plan: impl Fn() -> Json, format: Option<Format>) -> Result<Exit, Failure> {
+        if let Some(format) = format.filter(|format| *format != Format::Table)
+            && let Some(text) = result(&end.json(&self.wish.source, &plan()), Some(format))
+        {
             // The change is what it is, and its status must be told, even when nobody reads the rest.
             output::data(&text).ok();
         }
@@ -228,7 +234,7 @@ impl Change<'_> {
 
 /// Shows the plan and what a person should know about it. A reader that went away is no reason to
 /// leave the change undone.
-fn show(prepared: &Prepared, preview: &Preview, output: Output, format: Option<Format>) {
+fn show(prepared: &Prepared, preview: &Preview<'_>, output: Output, format: Option<Format>) {
     prepared.planned.notes.iter().for_each(|note| output.warn(note));
     if preview.is_empty() {
         return;
@@ -251,13 +257,13 @@ enum End {
 }
 
 impl End {
-    fn json(&self, source: &str, preview: &Preview) -> Json {
+    fn json(&self, source: &str, plan: &Json) -> Json {
         let (word, why, deadline) = match self {
             Self::Nothing => ("nothing", None, None),
             Self::Confirmed => ("confirmed", None, None),
             Self::Open(summary) => ("open", None, Some(summary.deadline.to_string())),
             Self::RolledBack(why) => ("rolled-back", Some(why), None),
         };
-        json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": preview.json() })
+        json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan })
     }
 }
