@@ -94,7 +94,7 @@ impl Store {
     /// Replaces the ownership record; at every moment the old or the new one is on disk as a whole.
     pub(crate) fn write_ownership(&self, ownership: &Ownership) -> Result<(), Error> {
         let (path, new) = (self.dir.join("ownership.json"), self.dir.join("ownership.json.new"));
-        let mut file = BufWriter::new(private().truncate(true).open(&new).at("write", &new)?);
+        let mut file = BufWriter::with_capacity(1 << 16, private().truncate(true).open(&new).at("write", &new)?);
         serde_json::to_writer(&mut file, &OwnershipOut { format: OWNERSHIP_FORMAT, ownership })
             .map_err(io::Error::from)
             .and_then(|()| file.write_all(b"\n"))
@@ -142,15 +142,13 @@ impl Store {
     /// Puts the beginning of a transaction on disk, so that it survives a loss of power.
     pub(crate) fn begin_journal(&self, begin: Begin<'_>) -> Result<Journal, Error> {
         let path = self.journal_path();
-        let file = private().create_new(true).open(&path).at("begin", &path)?;
-        let mut to = BufWriter::with_capacity(1 << 16, file);
-        let file = to
+        let mut file = private().create_new(true).open(&path).at("begin", &path)?;
+        let written = file
             .write_all(HEADER.as_bytes())
-            .and_then(|()| record::write(&Record::Begin(Box::new(begin)), &mut to))
-            .and_then(|()| to.into_inner().map_err(io::IntoInnerError::into_error))
-            .and_then(|file| file.sync_all().map(|()| file));
-        match file.at("write", &path) {
-            Ok(file) => self.sync_dir().map(|()| Journal { file, path }),
+            .and_then(|()| record::write(&Record::Begin(Box::new(begin)), &mut file))
+            .and_then(|()| file.sync_all());
+        match written.at("write", &path) {
+            Ok(()) => self.sync_dir().map(|()| Journal { file, path }),
             Err(error) => {
                 // No step was sent. What could not be removed is known as such at the next start.
                 fs::remove_file(&path).ok();

@@ -117,11 +117,87 @@ pub enum Previous {
     Hostname(String),
 }
 
+/// Who asked for one object, each with the place. Nearly always one, and there are as many of these
+/// as objects, so this is a sorted list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Origins(Vec<(Arc<str>, Origin)>);
+
+impl Origins {
+    /// Notes who asked, in place of what they asked before.
+    pub fn insert(&mut self, owner: Arc<str>, origin: Origin) {
+        match self.find(&owner) {
+            Ok(at) => self.0[at].1 = origin,
+            Err(at) => {
+                // No room for more than there are: most never get a second one.
+                self.0.reserve_exact(1);
+                self.0.insert(at, (owner, origin));
+            }
+        }
+    }
+
+    /// Forgets one who asked.
+    pub fn remove(&mut self, owner: &str) {
+        if let Ok(at) = self.find(owner) {
+            self.0.remove(at);
+        }
+    }
+
+    /// Whether somebody asked.
+    pub fn contains_key(&self, owner: &str) -> bool {
+        self.find(owner).is_ok()
+    }
+
+    /// All who asked, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Origin)> {
+        self.0.iter().map(|(owner, origin)| (owner, origin))
+    }
+
+    /// How many asked.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nobody asks any more.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn find(&self, owner: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(other, _)| (**other).cmp(owner))
+    }
+}
+
+impl<const N: usize> From<[(Arc<str>, Origin); N]> for Origins {
+    fn from(all: [(Arc<str>, Origin); N]) -> Self {
+        all.into_iter().collect()
+    }
+}
+
+impl FromIterator<(Arc<str>, Origin)> for Origins {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Origin)>>(all: I) -> Self {
+        let mut origins = Self::default();
+        all.into_iter().for_each(|(owner, origin)| origins.insert(owner, origin));
+        origins
+    }
+}
+
+impl Serialize for Origins {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Origins {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(BTreeMap::<Arc<str>, Origin>::deserialize(from)?.into_iter().collect())
+    }
+}
+
 /// One object that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// Who asked, and where; when the last one goes, `before` is put back.
-    pub origins: BTreeMap<Arc<str>, Origin>,
+    pub origins: Origins,
     /// The value before the first of them asked.
     pub before: Previous,
     /// The value that was set; when the host has another one by then, somebody changed it by hand

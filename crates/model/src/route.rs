@@ -32,6 +32,7 @@ pub struct NextHop {
     /// The share of traffic among several next hops, 1 to 256.
     pub weight: u16,
     /// The router is on the link even though no address says so.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub onlink: bool,
 }
 
@@ -64,6 +65,7 @@ pub struct RouteKey {
     /// The metric; lower is better.
     pub metric: u32,
     /// Set for an IPv6 route without a router: the kernel keeps one for each link.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub device: Option<IfName>,
 }
 
@@ -81,11 +83,18 @@ pub struct Route {
     /// The ways onward: none for types other than unicast, several for multipath. Sorted.
     pub next_hops: Vec<NextHop>,
     /// The own address to use.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub source: Option<IpAddr>,
     /// Who put it there.
     pub protocol: Protocol,
     /// Path properties.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub metrics: RouteMetrics,
+}
+
+/// What is as usual is not written down: records of many routes stay short.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Route {

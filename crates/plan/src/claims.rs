@@ -3,14 +3,11 @@
 //! On a link that netloom made, one claim on the link is enough: all of it is ours. On somebody
 //! else's link every named property is a claim of its own, with the value that was there before.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use netloom_model::{
-    Attr, Claim, ControllerWish, HostState, IpWish, LinkWish, ObjectKey, Observed, Origin, Ownership, Presence,
-    Previous, Value,
+    Attr, Claim, ControllerWish, HostState, IpWish, LinkWish, ObjectKey, Observed, Origin, Origins, Ownership,
+    Presence, Previous, Value,
 };
 use netloom_types::Family;
 
@@ -61,7 +58,7 @@ fn claim(
 ) {
     let owner: Arc<str> = wish.whole_of.clone().unwrap_or_else(|| origin.source.clone());
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
-        origins: BTreeMap::new(),
+        origins: Origins::default(),
         before: value(key, observed),
         ours: Previous::Absent,
     });

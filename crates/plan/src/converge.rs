@@ -152,6 +152,8 @@ impl Builder {
     fn undo(&mut self, step: &Step, touched: &Target, memory: Memory) -> Result<Vec<Step>, Box<(Step, StepError)>> {
         let mut undo = restore::steps(touched, &self.sim.observed().host);
         if !undo.iter().any(|step| self.has_side_effects(step)) {
+            // Kept until the end, one for each step.
+            undo.shrink_to_fit();
             return Ok(undo);
         }
         let mut was = touched.clone();
