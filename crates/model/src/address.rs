@@ -1,6 +1,6 @@
 //! Addresses and neighbours of a link.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 use netloom_types::{Lifetime, MacAddr, Protocol};
@@ -21,12 +21,85 @@ pub struct Address {
     pub protocol: Protocol,
     /// The metric of the route to its prefix; 0 for the kernel's choice.
     pub route_metric: u32,
+    /// What few addresses have. A wish leaves it out and takes any; what is put back has it all.
+    #[serde(default, skip_serializing_if = "AddressExtra::is_usual")]
+    pub extra: AddressExtra,
+}
+
+/// What an address can have that nobody wishes for here, kept so that it can be put back as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct AddressExtra {
+    /// The kernel makes no route to the prefix.
+    pub no_prefix_route: bool,
+    /// Nobody is asked whether the address is in use already.
+    pub no_dad: bool,
+    /// The kernel joins the group when the address is a multicast one.
+    pub join_group: bool,
+    /// How far an IPv4 address is valid, as the kernel numbers it; none for the usual.
+    pub scope: Option<u8>,
+    /// The broadcast address of the prefix.
+    pub broadcast: Option<Ipv4Addr>,
+    /// The name that old programs know the address by; none for that of its link.
+    pub label: Option<AddressLabel>,
+    /// The other end, which the prefix is then of.
+    pub peer: Option<IpAddr>,
+}
+
+impl AddressExtra {
+    /// Whether there is nothing beyond what every address has.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The label of an IPv4 address, such as `eth0:1`: 1 to 15 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressLabel([u8; Self::MAX], u8);
+
+impl AddressLabel {
+    const MAX: usize = 15;
+
+    /// A label; none for a text that the kernel has no room for.
+    pub fn new(text: &str) -> Option<Self> {
+        let len = u8::try_from(text.len()).ok()?;
+        let mut bytes = [0; Self::MAX];
+        bytes.get_mut(..text.len()).filter(|room| !room.is_empty())?.copy_from_slice(text.as_bytes());
+        Some(Self(bytes, len))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0[..usize::from(self.1)]).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for AddressLabel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl TryFrom<String> for AddressLabel {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::new(&text).ok_or("the label of an address has 1 to 15 bytes")
+    }
+}
+
+impl From<AddressLabel> for String {
+    fn from(label: AddressLabel) -> Self {
+        label.as_str().to_owned()
+    }
 }
 
 impl Address {
     /// An address that lasts for ever.
     pub fn new(ip: IpAddr, prefix_len: u8, protocol: Protocol) -> Self {
-        Self { ip, prefix_len, valid: Lifetime::Forever, preferred: Lifetime::Forever, protocol, route_metric: 0 }
+        let (valid, preferred) = (Lifetime::Forever, Lifetime::Forever);
+        Self { ip, prefix_len, valid, preferred, protocol, route_metric: 0, extra: AddressExtra::default() }
     }
 
     /// What the kernel tells addresses of one link apart by.
@@ -34,18 +107,36 @@ impl Address {
         (self.ip, self.prefix_len)
     }
 
-    /// The prefix that is reached over the link.
+    /// Whether this address, as it is there, does what `wanted` asks for, whoever made it. A life
+    /// time that runs down is still the one that was asked for; what is left out may be anything.
+    pub fn fulfils(&self, wanted: &Self) -> bool {
+        let same_time = |wanted: Lifetime, now: Lifetime| match (wanted, now) {
+            (Lifetime::Forever, Lifetime::Forever) => true,
+            (Lifetime::Seconds(most), Lifetime::Seconds(left)) => left <= most,
+            (Lifetime::Forever, Lifetime::Seconds(_)) | (Lifetime::Seconds(_), Lifetime::Forever) => false,
+        };
+        wanted.key() == self.key()
+            && same_time(wanted.valid, self.valid)
+            && same_time(wanted.preferred, self.preferred)
+            && wanted.route_metric == self.route_metric
+            && (wanted.extra.is_usual() || wanted.extra == self.extra)
+    }
+
+    /// The prefix that is reached over the link: around the other end where the address has one.
     ///
     /// # Panics
     /// Never for an address that was parsed: the length fits the family.
     pub fn prefix(&self) -> IpNet {
-        IpNet::new(self.ip, self.prefix_len).expect("prefix length fits the family").trunc()
+        IpNet::new(self.extra.peer.unwrap_or(self.ip), self.prefix_len).expect("prefix length fits the family").trunc()
     }
 }
 
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.ip, self.prefix_len)
+        match self.extra.peer {
+            Some(peer) => write!(f, "{} peer {peer}/{}", self.ip, self.prefix_len),
+            None => write!(f, "{}/{}", self.ip, self.prefix_len),
+        }
     }
 }
 
@@ -56,4 +147,43 @@ pub struct Neighbour {
     pub ip: IpAddr,
     /// Its hardware address.
     pub mac: MacAddr,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_few_addresses_have_counts_only_when_it_is_said() {
+        let plain = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::UNSPEC);
+        let peer = Some(IpAddr::from([10, 9, 0, 1]));
+        let full = Address { extra: AddressExtra { no_prefix_route: true, peer, ..plain.extra }, ..plain };
+        assert!(full.fulfils(&plain) && !plain.fulfils(&full));
+        assert_eq!(
+            (full.to_string().as_str(), full.prefix().to_string().as_str()),
+            ("10.0.0.1 peer 10.9.0.1/24", "10.9.0.0/24")
+        );
+    }
+
+    #[test]
+    fn a_label_has_the_length_that_the_kernel_allows() {
+        assert_eq!(AddressLabel::new(""), None);
+        assert_eq!(AddressLabel::new("0123456789abcdef"), None);
+        assert_eq!(AddressLabel::new("0123456789abcde").unwrap().as_str(), "0123456789abcde");
+    }
+
+    #[test]
+    fn a_time_that_runs_down_fulfils_what_was_asked_for() {
+        let wanted = |valid| Address {
+            valid,
+            preferred: valid,
+            ..Address::new("10.0.0.1".parse().expect("an address"), 24, Protocol::NETLOOM)
+        };
+        let left = Address { protocol: Protocol::UNSPEC, ..wanted(Lifetime::Seconds(250)) };
+        assert!(left.fulfils(&wanted(Lifetime::Seconds(300))));
+        assert!(!left.fulfils(&wanted(Lifetime::Seconds(200))));
+        assert!(!left.fulfils(&wanted(Lifetime::Forever)));
+        assert!(!left.fulfils(&Address { route_metric: 5, ..left }));
+        assert!(!left.fulfils(&Address { prefix_len: 25, ..left }));
+    }
 }

@@ -29,7 +29,7 @@ mod step;
 mod system;
 mod wish;
 
-pub use address::{Address, Neighbour};
+pub use address::{Address, AddressExtra, AddressLabel, Neighbour};
 pub use attr::{Attr, Attrs, Change, Section, Shape, Value};
 pub use bridge::{FdbEntry, FdbKey, VlanMembership};
 pub use engine::{Engine, EngineError, Retry, Scope, StepError};

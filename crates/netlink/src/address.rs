@@ -1,10 +1,11 @@
 //! Addresses of links, to and from the wire.
 //!
-//! A broadcast address is not sent: the kernel makes the broadcast route of the prefix by itself.
+//! A broadcast address is sent only where one is to be put back: the kernel makes the broadcast route
+//! of the prefix without it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use netloom_model::Address;
+use netloom_model::{Address, AddressExtra, AddressLabel};
 use netloom_types::{Family, Lifetime, MacAddr, Protocol};
 
 use crate::{
@@ -15,12 +16,17 @@ use crate::{
 const HEADER_LEN: usize = 8;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const IFA_LABEL: u16 = 3;
+const IFA_BROADCAST: u16 = 4;
 const IFA_CACHEINFO: u16 = 6;
 const IFA_FLAGS: u16 = 8;
 const IFA_RT_PRIORITY: u16 = 9;
 const IFA_PROTO: u16 = 11;
 const IFA_F_TEMPORARY: u32 = 0x01;
+const IFA_F_NODAD: u32 = 0x02;
 const IFA_F_MANAGETEMPADDR: u32 = 0x100;
+const IFA_F_NOPREFIXROUTE: u32 = 0x200;
+const IFA_F_MCAUTOJOIN: u32 = 0x400;
 const IFA_F_STABLE_PRIVACY: u32 = 0x800;
 const RT_SCOPE_HOST: u8 = 254;
 const FOREVER: u32 = u32::MAX;
@@ -43,11 +49,7 @@ pub(crate) fn family_of(number: u8) -> Option<Family> {
 }
 
 fn header(address: &Address, index: u32) -> [u8; HEADER_LEN] {
-    // The kernel does not find the scope by itself; `ip address` says host for 127/8 too.
-    let scope = match address.ip {
-        IpAddr::V4(ip) if ip.is_loopback() => RT_SCOPE_HOST,
-        IpAddr::V4(_) | IpAddr::V6(_) => 0,
-    };
+    let scope = address.extra.scope.unwrap_or_else(|| usual_scope(address.ip));
     let mut bytes = [0; HEADER_LEN];
     bytes[0] = family_number(Family::of(address.ip));
     bytes[1] = address.prefix_len;
@@ -56,10 +58,24 @@ fn header(address: &Address, index: u32) -> [u8; HEADER_LEN] {
     bytes
 }
 
+/// The kernel does not find the scope by itself; `ip address` says host for 127/8 too.
+fn usual_scope(ip: IpAddr) -> u8 {
+    match ip {
+        IpAddr::V4(ip) if ip.is_loopback() => RT_SCOPE_HOST,
+        IpAddr::V4(_) | IpAddr::V6(_) => 0,
+    }
+}
+
+/// Both ends: the same where the address has no other one.
+fn ends(msg: &mut Msg, address: &Address) {
+    msg.attr_ip(IFA_LOCAL, address.ip).attr_ip(IFA_ADDRESS, address.extra.peer.unwrap_or(address.ip));
+}
+
 /// Asks for an address, or for other life times of one that is there.
 pub fn encode_add(address: &Address, index: u32) -> Msg {
     let mut msg = Msg::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
-    msg.header(&header(address, index)).attr_ip(IFA_LOCAL, address.ip).attr_ip(IFA_ADDRESS, address.ip);
+    msg.header(&header(address, index));
+    ends(&mut msg, address);
     if (address.preferred, address.valid) != (Lifetime::Forever, Lifetime::Forever) {
         let mut cache = [0; 16];
         cache[..4].copy_from_slice(&seconds(address.preferred).to_ne_bytes());
@@ -72,13 +88,26 @@ pub fn encode_add(address: &Address, index: u32) -> Msg {
     if address.protocol != Protocol::UNSPEC {
         msg.attr_u8(IFA_PROTO, address.protocol.0);
     }
+    let AddressExtra { no_prefix_route, no_dad, join_group, scope: _, broadcast, label, peer: _ } = address.extra;
+    let flags = [(no_prefix_route, IFA_F_NOPREFIXROUTE), (no_dad, IFA_F_NODAD), (join_group, IFA_F_MCAUTOJOIN)];
+    let flags = flags.iter().filter(|(on, _)| *on).fold(0, |all, (_, flag)| all | flag);
+    if flags != 0 {
+        msg.attr_u32(IFA_FLAGS, flags);
+    }
+    if let Some(broadcast) = broadcast {
+        msg.attr_ip(IFA_BROADCAST, broadcast.into());
+    }
+    if let Some(label) = label {
+        msg.attr_str(IFA_LABEL, label.as_str());
+    }
     msg
 }
 
 /// Asks that an address goes.
 pub fn encode_remove(address: &Address, index: u32) -> Msg {
     let mut msg = Msg::new(RTM_DELADDR, 0);
-    msg.header(&header(address, index)).attr_ip(IFA_LOCAL, address.ip).attr_ip(IFA_ADDRESS, address.ip);
+    msg.header(&header(address, index));
+    ends(&mut msg, address);
     msg
 }
 
@@ -119,7 +148,7 @@ impl Reported {
     }
 }
 
-/// Reads an address; `None` for one that has a peer of its own, which the model cannot say.
+/// Reads an address.
 pub fn decode(message: &Message<'_>) -> Option<Reported> {
     let family = family_of(message.u8_at(0))?;
     let (mut local, mut remote) = (None, None);
@@ -130,6 +159,8 @@ pub fn decode(message: &Message<'_>) -> Option<Reported> {
             IFA_ADDRESS => remote = attr.ip(),
             IFA_LOCAL => local = attr.ip(),
             IFA_FLAGS => flags = attr.u32()?,
+            IFA_LABEL => address.extra.label = attr.str().and_then(AddressLabel::new),
+            IFA_BROADCAST => address.extra.broadcast = attr.ip().and_then(only_v4),
             IFA_RT_PRIORITY => address.route_metric = attr.u32()?,
             IFA_PROTO => address.protocol = Protocol(attr.u8()?),
             IFA_CACHEINFO => {
@@ -139,11 +170,23 @@ pub fn decode(message: &Message<'_>) -> Option<Reported> {
             _ => {}
         }
     }
-    if local.is_some() && remote.is_some() && local != remote {
-        return None;
-    }
     address.ip = local.or(remote).filter(|ip| Family::of(*ip) == family)?;
+    let extra = &mut address.extra;
+    extra.peer = remote.filter(|remote| local.is_some_and(|local| local != *remote) && Family::of(*remote) == family);
+    extra.no_prefix_route = flags & IFA_F_NOPREFIXROUTE != 0;
+    extra.no_dad = flags & IFA_F_NODAD != 0;
+    extra.join_group = flags & IFA_F_MCAUTOJOIN != 0;
+    // IPv6 finds the scope by itself.
+    let scope = message.u8_at(3);
+    extra.scope = (family == Family::Ipv4 && scope != usual_scope(address.ip)).then_some(scope);
     (address.prefix_len <= family.max_prefix_len()).then_some(Reported { index: message.u32_at(4), address, flags })
+}
+
+fn only_v4(ip: IpAddr) -> Option<Ipv4Addr> {
+    match ip {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    }
 }
 
 fn seconds(lifetime: Lifetime) -> u32 {
@@ -193,13 +236,26 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_a_peer_is_not_ours_to_say() {
-        let mut msg = Msg::new(RTM_NEWADDR, 0);
-        msg.header(&header(&address("10.0.0.1", 32), 3))
-            .attr_ip(IFA_LOCAL, "10.0.0.1".parse().unwrap())
-            .attr_ip(IFA_ADDRESS, "10.0.0.2".parse().unwrap());
-        let bytes = msg.finish();
-        assert_eq!(decode(&messages(&bytes).next().unwrap()), None);
+    fn what_few_addresses_have_is_read_back_too() {
+        let extra = AddressExtra {
+            no_prefix_route: true,
+            no_dad: false,
+            join_group: true,
+            scope: Some(253),
+            broadcast: Some(Ipv4Addr::new(10, 0, 0, 255)),
+            label: AddressLabel::new("eth0:1"),
+            peer: None,
+        };
+        let four = Address { extra, ..address("10.0.0.1", 24) };
+        let peer = |ip: &str| AddressExtra { peer: Some(ip.parse().unwrap()), ..AddressExtra::default() };
+        let end = Address { extra: peer("10.9.0.1"), ..address("10.0.0.1", 32) };
+        let six = Address {
+            extra: AddressExtra { no_prefix_route: true, no_dad: true, ..peer("2001:db8::2") },
+            ..address("2001:db8::1", 128)
+        };
+        for address in [four, end, six] {
+            assert_eq!(round_trip(&address).unwrap().address, address);
+        }
     }
 
     #[test]

@@ -77,8 +77,11 @@ impl Tables {
         let addresses = kernel.route.dump(&address::encode_dump(), Vec::new, |addresses, message| {
             addresses.extend(address::decode(&message));
         })?;
-        for reported in addresses {
+        for mut reported in addresses {
             self.on(reported.index, |link| {
+                let label = &mut reported.address.extra.label;
+                // Unless told otherwise the kernel takes the link's name.
+                *label = label.filter(|label| label.as_str() != link.name.as_str());
                 let local = match link.attrs.said(Attr::TunnelLocal) {
                     Some(Value::Ip(local)) => Some(*local),
                     _ => None,

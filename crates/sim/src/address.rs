@@ -119,7 +119,9 @@ fn check_ipv6(link: &Link, ip: Ipv6Addr) -> Done {
 fn replaced(there: &Address, new: Address) -> Address {
     let keeps_metric = new.ip.is_ipv6() && new.route_metric == 0;
     let route_metric = if keeps_metric { there.route_metric } else { new.route_metric };
-    Address { prefix_len: there.prefix_len, route_metric, ..new }
+    // IPv4 keeps what a lifetime or a metric is not.
+    let extra = if new.ip.is_ipv4() { there.extra } else { new.extra };
+    Address { prefix_len: there.prefix_len, route_metric, extra, ..new }
 }
 
 /// Where the same address stands, by what the kernel tells them apart by.
