@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Origin;
+
 /// The resolver's configuration, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Resolver {
@@ -27,4 +29,6 @@ pub struct HostnameWish {
     pub running: Option<String>,
     /// The name that it gets at boot.
     pub config: Option<String>,
+    /// Who asked.
+    pub origin: Option<Origin>,
 }

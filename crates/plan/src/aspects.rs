@@ -7,7 +7,7 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use netloom_model::{Address, Attr, Attrs, Change, Link, LinkKind, Section, Step, Value};
-use netloom_types::{Family, Lifetime, VlanSet};
+use netloom_types::{Family, VlanSet};
 
 /// When a property can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,19 +188,9 @@ pub(crate) fn features(wanted: &Link, now: &Link) -> Option<Step> {
     (!changed.is_empty()).then_some(Step::SetFeatures { name: wanted.name, features: changed })
 }
 
-/// Whether two addresses with one key count as the same. A life time that runs down is still the
-/// one that was asked for.
+/// Whether an address that is there is the wanted one, the mark of who put it there included.
 pub(crate) fn same_address(wanted: &Address, now: &Address) -> bool {
-    let same_time = |wanted: Lifetime, now: Lifetime| match (wanted, now) {
-        (Lifetime::Forever, Lifetime::Forever) => true,
-        (Lifetime::Seconds(most), Lifetime::Seconds(left)) => left <= most,
-        (Lifetime::Forever, Lifetime::Seconds(_)) | (Lifetime::Seconds(_), Lifetime::Forever) => false,
-    };
-    wanted.key() == now.key()
-        && same_time(wanted.valid, now.valid)
-        && same_time(wanted.preferred, now.preferred)
-        && wanted.protocol == now.protocol
-        && wanted.route_metric == now.route_metric
+    now.fulfils(wanted) && wanted.protocol == now.protocol
 }
 
 /// The addresses that the kernel keeps in an order of their own: IPv4 addresses of one subnet, the

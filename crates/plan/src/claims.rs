@@ -9,16 +9,17 @@ use netloom_model::{
     Attr, Claim, ControllerWish, HostState, IpWish, LinkWish, ObjectKey, Observed, Origin, Origins, Ownership,
     Presence, Previous, Value,
 };
-use netloom_types::Family;
+use netloom_types::{Family, Protocol};
 
-use crate::{goal::Goal, release};
+use crate::{goal::Goal, release::Named};
 
 /// The record once `goal`, which was laid from `wish`, is reached.
 pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &Ownership) -> Ownership {
     let mut record = owned.clone();
     if let Some(source) = &wish.whole_of {
+        let named = Named::of(wish);
         for (key, claim) in &mut record.claims {
-            if !release::named(wish, key) {
+            if !named.has(key) {
                 claim.origins.remove(source);
             }
         }
@@ -38,6 +39,15 @@ pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &
     }
     if let Some((resolver, origin)) = &wish.resolver {
         claim(&mut record, wish, ObjectKey::Resolver, origin, observed, Previous::Resolver(resolver.clone()));
+    }
+    if let Some(origin) = &wish.hostname.origin {
+        let names =
+            [(ObjectKey::HostnameRunning, &wish.hostname.running), (ObjectKey::HostnameConfig, &wish.hostname.config)];
+        for (key, name) in names {
+            if let Some(name) = name {
+                claim(&mut record, wish, key, origin, observed, Previous::Hostname(name.clone()));
+            }
+        }
     }
     drop_gone(wish, goal, &mut record);
     record
@@ -59,11 +69,39 @@ fn claim(
     let owner: Arc<str> = wish.whole_of.clone().unwrap_or_else(|| origin.source.clone());
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),
-        before: value(key, observed),
+        before: if is_marked(key, observed) { Previous::Absent } else { value(key, observed) },
         ours: Previous::Absent,
     });
     claim.origins.insert(owner, origin.clone());
     claim.ours = ours;
+}
+
+/// Whether the kernel itself says that netloom made the object, even when the record of it was lost.
+fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
+    match key {
+        ObjectKey::Link(name) => observed.links.get(name).is_some_and(netloom_model::Link::is_ours),
+        ObjectKey::Address(name, ip) => observed.links.get(name).is_some_and(|link| {
+            link.addresses.iter().any(|address| address.ip == *ip && address.protocol == Protocol::NETLOOM)
+        }),
+        ObjectKey::Route(key) => observed.routes.get(key).is_some_and(|route| route.protocol == Protocol::NETLOOM),
+        ObjectKey::Rule(key) => observed.rules.get(key) == Some(&Protocol::NETLOOM),
+        ObjectKey::Mirror(name, key) => {
+            observed.links.get(name).and_then(|link| link.mirrors.get(key)).is_some_and(|mirror| mirror.ours)
+        }
+        ObjectKey::Up(_)
+        | ObjectKey::Controller(_)
+        | ObjectKey::Attr(..)
+        | ObjectKey::Alias(_)
+        | ObjectKey::AltName(..)
+        | ObjectKey::Addresses(..)
+        | ObjectKey::Vlans(_)
+        | ObjectKey::Fdb(..)
+        | ObjectKey::Neighbours(..)
+        | ObjectKey::Feature(..)
+        | ObjectKey::Resolver
+        | ObjectKey::HostnameRunning
+        | ObjectKey::HostnameConfig => false,
+    }
 }
 
 fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &mut Ownership) {

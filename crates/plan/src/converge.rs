@@ -22,6 +22,18 @@ const ROUNDS: usize = 4;
 /// plans anew for what is left.
 const UNDO_LIMIT: usize = 64;
 
+/// A plan that has come to rest.
+pub(crate) struct Finished {
+    pub(crate) plan: Plan,
+    /// Everything that was touched, as it was.
+    pub(crate) before: Target,
+    /// What the host must show afterwards.
+    pub(crate) expected: Goal,
+    pub(crate) notes: Vec<String>,
+    /// The host after the last step.
+    pub(crate) sim: SimHost,
+}
+
 /// A plan that grows on a simulated host.
 pub(crate) struct Builder {
     /// The host as it is after the steps so far.
@@ -135,6 +147,7 @@ impl Builder {
             self.goal.heal_route(route.clone());
         }
         restore::remember(&mut self.before, touched);
+        self.accept_addresses();
         followers.into_iter().try_for_each(|name| self.attempt(Step::SetUp { name, up: true }))
     }
 
@@ -145,6 +158,14 @@ impl Builder {
         let now = &self.sim.observed().links;
         let follows = |name: &&IfName| now.get(*name).is_some_and(|link| link.base() == Some(*base) && link.up);
         touched.links.keys().filter(follows).copied().collect()
+    }
+
+    /// A link that comes up may get addresses from the kernel, as `lo` does.
+    fn accept_addresses(&mut self) {
+        let Some(PlannedStep { step: Step::SetUp { name, up: true }, .. }) = self.steps.last() else { return };
+        if let (Some(now), Some(Some(goal))) = (self.sim.observed().links.get(name), self.goal.links.get_mut(name)) {
+            goal.accept(now);
+        }
     }
 
     /// The steps back. They are rehearsed, because a step back may take away more than it was asked
@@ -222,7 +243,15 @@ impl Builder {
     }
 
     /// The finished plan.
-    pub(crate) fn plan(self) -> (Plan, Target, Vec<String>, SimHost) {
-        (Plan { steps: self.steps }, self.before, self.notes, self.sim)
+    pub(crate) fn finish(mut self) -> Finished {
+        let sim = self.sim.observed();
+        self.goal.settle(&sim.host);
+        Finished {
+            plan: Plan { steps: self.steps },
+            before: self.before,
+            expected: self.goal,
+            notes: self.notes,
+            sim: self.sim,
+        }
     }
 }

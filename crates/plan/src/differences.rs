@@ -1,9 +1,7 @@
 //! Where a host differs from what it shall be, property by property.
 
-use std::{collections::BTreeSet, fmt::Debug};
-
-use netloom_model::{Address, Attr, Host, Link, Value};
-use netloom_types::IfName;
+use netloom_model::{Address, Attr, Host, Link, Resolver, Route, RouteMetrics, Value};
+use netloom_types::{IfName, Protocol};
 
 use crate::{
     Difference, aspects,
@@ -19,32 +17,56 @@ pub(crate) fn between(goal: &Goal, host: &Host) -> Vec<Difference> {
     }
     for (key, goal) in routes {
         let path = || format!("route {} table {} metric {}", key.destination, key.table, key.metric);
-        compare(path, goal.route.as_ref(), host.routes.get(key), &mut found);
+        compare(path, goal.route.as_ref().map(route_text), host.routes.get(key).map(route_text), &mut found);
     }
     for (key, goal) in rules {
-        compare(|| format!("rule {key}"), goal.protocol.as_ref(), host.rules.get(key), &mut found);
+        let by = |protocol: &Protocol| format!("made by protocol {protocol}");
+        compare(|| format!("rule {key}"), goal.protocol.as_ref().map(by), host.rules.get(key).map(by), &mut found);
     }
     let mut file = |path: &str, wanted: Option<String>, got: String| {
         if let Some(wanted) = wanted.filter(|wanted| *wanted != got) {
             found.push(Difference { path: path.to_owned(), wanted, got });
         }
     };
-    file("dns-resolver", resolver.as_ref().map(|r| format!("{r:?}")), format!("{:?}", host.resolver));
+    file("dns-resolver", resolver.as_ref().map(resolver_text), resolver_text(&host.resolver));
     file("hostname.running", hostname_running.clone(), host.hostname_running.clone());
     file("hostname.config", hostname_config.clone(), host.hostname_config.clone());
     found
 }
 
-fn compare<T: PartialEq + Debug>(
-    path: impl Fn() -> String,
-    wanted: Option<&T>,
-    got: Option<&T>,
-    found: &mut Vec<Difference>,
-) {
-    let show = |value: Option<&T>| value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
+fn compare(path: impl Fn() -> String, wanted: Option<String>, got: Option<String>, found: &mut Vec<Difference>) {
     if wanted != got {
+        let show = |value: Option<String>| value.unwrap_or_else(|| "absent".to_owned());
         found.push(Difference { path: path(), wanted: show(wanted), got: show(got) });
     }
+}
+
+/// Everything of a route that can differ under one key.
+fn route_text(route: &Route) -> String {
+    let RouteMetrics { mtu, lock_mtu, advmss, cwnd, initcwnd, initrwnd, quickack } = route.metrics;
+    let mut text = format!("{route} protocol {}", route.protocol);
+    if let Some(source) = route.source {
+        text += &format!(" source {source}");
+    }
+    for (word, value) in
+        [("mtu", mtu), ("advmss", advmss), ("cwnd", cwnd), ("initcwnd", initcwnd), ("initrwnd", initrwnd)]
+    {
+        if value != 0 {
+            text += &format!(" {word} {value}");
+        }
+    }
+    for (word, on) in [("lock-mtu", lock_mtu), ("quickack", quickack)] {
+        if on {
+            text = text + " " + word;
+        }
+    }
+    text
+}
+
+fn resolver_text(resolver: &Resolver) -> String {
+    let part = |word: &str, list: &[String]| format!("{word} {}", list.join(","));
+    [part("servers", &resolver.servers), part("search", &resolver.search), part("options", &resolver.options)]
+        .join("; ")
 }
 
 fn link(name: IfName, goal: Option<&GoalLink>, now: Option<&Link>, found: &mut Vec<Difference>) {
@@ -76,6 +98,11 @@ fn link(name: IfName, goal: Option<&GoalLink>, now: Option<&Link>, found: &mut V
     lists(goal, now, &mut differ);
 }
 
+fn joined<T: ToString>(items: impl Iterator<Item = T>) -> String {
+    let list: Vec<String> = items.map(|item| item.to_string()).collect();
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
 fn shown(link: &Link, attr: Attr) -> String {
     link.attrs.get(attr).unwrap_or(Value::Unset).display(attr)
 }
@@ -83,10 +110,14 @@ fn shown(link: &Link, attr: Attr) -> String {
 fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, String)) {
     let wanted = &goal.link;
     if wanted.alias != now.alias {
-        differ("alias", format!("{:?}", wanted.alias), format!("{:?}", now.alias));
+        let text = |link: &Link| {
+            link.alias.as_ref().map_or_else(|| "none".to_owned(), |alias| format!("{:?}", alias.as_str()))
+        };
+        differ("alias", text(wanted), text(now));
     }
     if wanted.alt_names != now.alt_names {
-        differ("alt-names", format!("{:?}", wanted.alt_names), format!("{:?}", now.alt_names));
+        let list = |link: &Link| joined(link.alt_names.iter());
+        differ("alt-names", list(wanted), list(now));
     }
     if !aspects::addresses(wanted, now).is_empty() {
         let list = |link: &Link| link.addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
@@ -94,23 +125,30 @@ fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, Stri
     }
     if goal.vlans && wanted.vlans != now.vlans {
         let list = |link: &Link| {
-            format!("tagged {} untagged {} pvid {:?}", link.vlans.tagged, link.vlans.untagged, link.vlans.pvid)
+            let pvid = link.vlans.pvid.map_or_else(|| "none".to_owned(), |pvid| pvid.to_string());
+            format!("tagged {} untagged {} pvid {pvid}", link.vlans.tagged, link.vlans.untagged)
         };
         differ("vlan", list(wanted), list(now));
     }
     if goal.fdb && wanted.fdb != now.fdb {
-        let list = |link: &Link| link.fdb.keys().map(|key| key.mac.to_string()).collect::<BTreeSet<_>>();
-        differ("fdb", format!("{:?}", list(wanted)), format!("{:?}", list(now)));
+        let list = |link: &Link| joined(link.fdb.keys().map(|key| key.mac));
+        differ("fdb", list(wanted), list(now));
     }
     if wanted.neighbours != now.neighbours {
-        differ("neighbors", format!("{:?}", wanted.neighbours), format!("{:?}", now.neighbours));
+        let list = |link: &Link| joined(link.neighbours.iter().map(|n| format!("{} at {}", n.ip, n.mac)));
+        differ("neighbors", list(wanted), list(now));
     }
     if wanted.mirrors != now.mirrors {
-        differ("mirrors", format!("{:?}", wanted.mirrors), format!("{:?}", now.mirrors));
+        let list = |link: &Link| joined(link.mirrors.iter().map(|(key, m)| format!("{} to {}", key.priority, m.to)));
+        differ("mirrors", list(wanted), list(now));
     }
     for (feature, on) in &wanted.features {
         if now.features.get(feature) != Some(on) {
-            differ(&format!("ethtool.feature.{feature}"), on.to_string(), format!("{:?}", now.features.get(feature)));
+            differ(
+                &format!("ethtool.feature.{feature}"),
+                on.to_string(),
+                now.features.get(feature).map_or_else(|| "unknown".to_owned(), ToString::to_string),
+            );
         }
     }
 }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attr, Attrs, Link, LinkKind, Observed, Origin, Route, RouteKey, RuleKey, Section, Target, Value};
+use netloom_model::{Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RuleKey, Section, Target, Value};
 use netloom_types::{Family, IfName, Protocol};
 
 /// What one link shall be.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalLink {
     /// The link, its properties being wishes.
     pub(crate) link: Link,
@@ -18,12 +18,48 @@ pub(crate) struct GoalLink {
     pub(crate) vlans: bool,
     /// Whether its forwarding entries matter; a port that moves loses them.
     pub(crate) fdb: bool,
+    /// Whether the wish names the addresses of a family; otherwise those that the kernel gives stay.
+    pub(crate) lists: Lists,
     /// Who asked; none for a link that only has to be put back.
     pub(crate) origin: Option<Origin>,
 }
 
+/// Which lists of addresses are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Lists {
+    pub(crate) ipv4: bool,
+    pub(crate) ipv6: bool,
+}
+
+impl Lists {
+    fn says(self, family: Family) -> bool {
+        match family {
+            Family::Ipv4 => self.ipv4,
+            Family::Ipv6 => self.ipv6,
+        }
+    }
+}
+
+impl GoalLink {
+    /// A link that shall be as it was, in everything.
+    pub(crate) fn put_back(link: Link) -> Self {
+        Self { link, vlans: true, fdb: true, lists: Lists::default(), origin: None }
+    }
+
+    /// The kernel gave the link addresses when it came up; they belong to it unless the wish has a
+    /// list without them.
+    pub(crate) fn accept(&mut self, now: &Link) {
+        for address in &now.addresses {
+            let known = self.link.addresses.iter().any(|there| there.key() == address.key());
+            if !known && !self.lists.says(Family::of(address.ip)) {
+                self.link.addresses.push(*address);
+            }
+        }
+    }
+}
+
 /// What one route shall be.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalRoute {
     /// The route, or none.
     pub(crate) route: Option<Route>,
@@ -32,7 +68,7 @@ pub(crate) struct GoalRoute {
 }
 
 /// What one rule shall be.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalRule {
     /// Its maker, or none when the rule shall go.
     pub(crate) protocol: Option<Protocol>,
@@ -41,7 +77,7 @@ pub(crate) struct GoalRule {
 }
 
 /// What the host shall be, for the objects that are concerned.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Goal {
     pub(crate) links: BTreeMap<IfName, Option<GoalLink>>,
     pub(crate) routes: BTreeMap<RouteKey, GoalRoute>,
@@ -60,7 +96,7 @@ impl Goal {
             if let Some(now) = observed.links.get(&link.name) {
                 complete(&mut link.attrs, &now.attrs);
             }
-            GoalLink { link, vlans: true, fdb: true, origin: None }
+            GoalLink { lists: Lists { ipv4: true, ipv6: true }, ..GoalLink::put_back(link) }
         };
         Self {
             links: links.iter().map(|(name, link)| (*name, link.as_ref().map(whole))).collect(),
@@ -73,6 +109,21 @@ impl Goal {
             hostname_running: hostname_running.clone(),
             hostname_config: hostname_config.clone(),
         }
+    }
+
+    /// Gives up what nobody wished for and the plan could not put back: `end` is what it leads to.
+    pub(crate) fn settle(&mut self, end: &Host) {
+        for (name, goal) in &mut self.links {
+            let Some(goal) = goal.as_mut().filter(|goal| goal.origin.is_none()) else { continue };
+            if let Some(now) = end.links.get(name) {
+                goal.link.addresses.retain(|address| now.addresses.iter().any(|there| there.key() == address.key()));
+                goal.link.fdb.retain(|key, _| now.fdb.contains_key(key));
+                goal.link.mirrors.retain(|key, _| now.mirrors.contains_key(key));
+                goal.link.neighbours.retain(|neighbour| now.neighbours.contains(neighbour));
+                goal.vlans &= goal.link.vlans == now.vlans;
+            }
+        }
+        self.routes.retain(|key, goal| goal.origin.is_some() || goal.route.as_ref() == end.routes.get(key));
     }
 
     /// The link that is wanted under this name.
@@ -106,7 +157,7 @@ impl Goal {
         if link.attrs.link(Attr::BondPrimary).is_some_and(|port| self.is_absent(port)) {
             link.attrs.remove(Attr::BondPrimary);
         }
-        let goal = GoalLink { vlans: !lost_controller, fdb: !lost_controller, origin: None, link };
+        let goal = GoalLink { vlans: !lost_controller, fdb: !lost_controller, ..GoalLink::put_back(link) };
         self.links.insert(goal.link.name, Some(goal));
     }
 
@@ -163,27 +214,5 @@ pub(crate) fn drop_port_attrs(attrs: &mut Attrs) {
         .collect();
     for attr in gone {
         attrs.remove(attr);
-    }
-}
-
-/// The properties without which the kernel makes no link of this kind.
-pub(crate) fn required(kind: &LinkKind) -> &'static [Attr] {
-    match kind {
-        LinkKind::Vlan => &[Attr::Base, Attr::VlanId],
-        LinkKind::Vrf => &[Attr::VrfTable],
-        LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan => &[Attr::Base],
-        LinkKind::Veth => &[Attr::VethPeer],
-        LinkKind::IpTunnel => &[Attr::TunnelMode],
-        LinkKind::Vxlan
-        | LinkKind::Ethernet
-        | LinkKind::Loopback
-        | LinkKind::Dummy
-        | LinkKind::Bridge
-        | LinkKind::Bond
-        | LinkKind::Gre
-        | LinkKind::Gretap
-        | LinkKind::Ip6gre
-        | LinkKind::Ip6gretap
-        | LinkKind::Other(_) => &[],
     }
 }

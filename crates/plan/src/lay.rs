@@ -12,62 +12,62 @@ use netloom_model::{
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
-    PlanError, aspects,
-    goal::{self, Goal, GoalLink, GoalRoute, GoalRule},
+    PlanError, aspects, claims,
+    goal::{self, Goal, GoalLink, GoalRoute, GoalRule, Lists},
     order::Dependents,
     release,
 };
 
+/// What a wish is laid on.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    /// The host.
+    pub(crate) observed: &'a Observed,
+    /// Who asked for what on it so far.
+    pub(crate) owned: &'a Ownership,
+}
+
 /// The goal of a wish, and what a person should know about it.
+#[derive(Default)]
 pub(crate) struct Laid {
     pub(crate) goal: Goal,
     pub(crate) notes: Vec<String>,
 }
 
-/// Lays `wish` over `observed`.
-pub(crate) fn lay(wish: &HostState, observed: &Observed, owned: &Ownership) -> Result<Laid, PlanError> {
-    let mut goal = Goal::default();
-    let mut notes = Vec::new();
-    release::lay(wish, observed, owned, &mut goal, &mut notes);
+/// Lays `wish` over the ground.
+pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanError> {
+    let observed = ground.observed;
+    let mut laid = Laid::default();
+    release::lay(wish, ground, &mut laid);
     let dependents = Dependents::of(observed.links.values());
     for link in wish.links.values() {
-        lay_link(link, observed, owned, &dependents, &mut goal, &mut notes)?;
+        match link.presence {
+            Presence::Present => lay_present(link, observed, &mut laid.goal)?,
+            Presence::Absent => lay_absent(link, ground, &dependents, &mut laid)?,
+        }
     }
-    raise_bond_ports(wish, observed, &mut goal);
-    lay_routes(wish, observed, &mut goal)?;
-    lay_rules(wish, observed, &mut goal);
+    let goal = &mut laid.goal;
+    raise_bond_ports(wish, observed, goal);
+    lay_routes(wish, observed, goal)?;
+    lay_rules(wish, observed, goal);
     if let Some((resolver, _)) = &wish.resolver {
         goal.resolver = Some(resolver.clone());
     }
-    goal.hostname_running = wish.hostname.running.clone().or(goal.hostname_running);
-    goal.hostname_config = wish.hostname.config.clone().or(goal.hostname_config);
-    Ok(Laid { goal, notes })
+    goal.hostname_running = wish.hostname.running.clone().or(goal.hostname_running.take());
+    goal.hostname_config = wish.hostname.config.clone().or(goal.hostname_config.take());
+    Ok(laid)
 }
 
-fn lay_link(
-    wish: &LinkWish,
-    observed: &Observed,
-    owned: &Ownership,
-    dependents: &Dependents,
-    goal: &mut Goal,
-    notes: &mut Vec<String>,
-) -> Result<(), PlanError> {
-    let existing = observed.links.get(&wish.name);
-    if wish.presence == Presence::Absent {
-        return lay_absent(wish, existing, observed, owned, dependents, goal, notes);
-    }
+fn lay_present(wish: &LinkWish, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
     check_leases(wish)?;
-    let laid = match existing {
+    let laid = match observed.links.get(&wish.name) {
+        Some(link) if wish.adoption == Adoption::Never && !link.is_ours() => {
+            return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+        }
         Some(link) if link.kind == wish.kind => {
-            if wish.adoption == Adoption::Never && !link.is_ours() {
-                return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
-            }
             // What a release put back is the ground that the wish is laid on.
             let ground = goal.links.remove(&wish.name).flatten().map_or_else(|| link.clone(), |released| released.link);
             over_existing(wish, &ground, link)
-        }
-        Some(link) if wish.adoption == Adoption::Never && !link.is_ours() => {
-            return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
         }
         Some(_) | None => new_link(wish)?,
     };
@@ -107,16 +107,8 @@ fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn lay_absent(
-    wish: &LinkWish,
-    existing: Option<&Link>,
-    observed: &Observed,
-    owned: &Ownership,
-    dependents: &Dependents,
-    goal: &mut Goal,
-    notes: &mut Vec<String>,
-) -> Result<(), PlanError> {
-    let Some(link) = existing else { return Ok(()) };
+fn lay_absent(wish: &LinkWish, ground: Ground<'_>, dependents: &Dependents, laid: &mut Laid) -> Result<(), PlanError> {
+    let Some(link) = ground.observed.links.get(&wish.name) else { return Ok(()) };
     if wish.adoption == Adoption::Never && !link.is_ours() {
         return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
     }
@@ -129,12 +121,16 @@ fn lay_absent(
     }
     if link.kind.is_virtual() {
         for name in dependents.closure(wish.name) {
-            goal.links.insert(name, None);
+            laid.goal.links.insert(name, None);
         }
     } else {
-        release::give_back_link(wish.name, observed, owned, goal, notes);
+        release::give_back_link(wish.name, ground, laid);
     }
     Ok(())
+}
+
+fn lists(wish: &LinkWish) -> Lists {
+    Lists { ipv4: claims::says_addresses(&wish.ipv4), ipv6: claims::says_addresses(&wish.ipv6) }
 }
 
 fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
@@ -144,7 +140,7 @@ fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
         kind if !kind.is_virtual() => return Err(PlanError::NotCreatable { name, kind: kind.clone(), origin }),
         _ => {}
     }
-    if let Some(&attr) = goal::required(&kind).iter().find(|attr| wish.attrs.said(**attr).is_none()) {
+    if let Some(&attr) = kind.required().iter().find(|attr| wish.attrs.said(**attr).is_none()) {
         return Err(PlanError::MissingProperty { name, kind, attr, origin });
     }
     let mut link = Link::new(name, kind);
@@ -152,7 +148,7 @@ fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
     let description = wish.description.as_deref().filter(|text| !text.is_empty());
     link.alias = Some(Alias::ours(&wish.origin.source, description));
     overlay(wish, &mut link);
-    Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, origin: Some(wish.origin.clone()) })
+    Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, lists: lists(wish), origin: Some(wish.origin.clone()) })
 }
 
 fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
@@ -188,6 +184,7 @@ fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
     GoalLink {
         vlans: wish.vlans.is_some() || !moves,
         fdb: !moves || !wish.fdb.is_empty(),
+        lists: lists(wish),
         origin: Some(wish.origin.clone()),
         link,
     }
@@ -286,7 +283,9 @@ fn settled(wish: &AddressWish, old: &[Address]) -> Address {
     let there = old.iter().find(|address| address.key() == wanted.key());
     match there {
         Some(there) if aspects::same_address(&Address { protocol: there.protocol, ..wanted }, there) => *there,
-        Some(_) | None => wanted,
+        // What nobody asked about stays with it.
+        Some(there) => Address { extra: there.extra, ..wanted },
+        None => wanted,
     }
 }
 

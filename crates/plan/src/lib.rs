@@ -31,7 +31,11 @@ use netloom_model::{HostState, Observed, Ownership, Plan, Target};
 
 pub use error::PlanError;
 
-use crate::{converge::Builder, goal::Goal};
+use crate::{
+    converge::{Builder, Finished},
+    goal::Goal,
+    lay::Ground,
+};
 
 /// What a plan may and may not do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,6 +57,25 @@ pub struct Planned {
     pub ownership: Ownership,
     /// What a person should know although it stops nothing.
     pub notes: Vec<String>,
+    /// What the host must show once the plan is carried out.
+    pub expected: Expected,
+}
+
+/// What a host must show: what was wished for, and what had to be put back because the kernel takes
+/// it away with something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected(Goal);
+
+impl Expected {
+    /// Expects the objects of `target` as they are there.
+    pub fn exactly(target: &Target) -> Self {
+        Self(Goal::from_target(target, &Observed::default()))
+    }
+
+    /// Where the host is not as expected.
+    pub fn unmet(&self, observed: &Observed) -> Vec<Difference> {
+        differences::between(&self.0, &observed.host)
+    }
 }
 
 /// One property that is not as it shall be.
@@ -74,26 +97,26 @@ impl std::fmt::Display for Difference {
 
 /// Plans the steps that fulfil `wish` on the host that `observed` shows.
 pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &Options) -> Result<Planned, PlanError> {
-    let laid = lay::lay(wish, observed, owned)?;
+    let laid = lay::lay(wish, Ground { observed, owned })?;
     let ownership = claims::after(wish, &laid.goal, observed, owned);
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
     builder.run()?;
-    let (plan, before, notes, sim) = builder.plan();
+    let Finished { plan, before, expected, notes, sim } = builder.finish();
     safety::check(options, observed, sim.observed())?;
-    Ok(Planned { plan, before, ownership, notes })
+    Ok(Planned { plan, before, ownership, notes, expected: Expected(expected) })
 }
 
 /// Plans the steps that bring the objects of `target` back to exactly the values there.
 pub fn converge(observed: &Observed, target: &Target) -> Result<Plan, PlanError> {
     let mut builder = Builder::new(observed, Goal::from_target(target, observed));
     builder.run()?;
-    Ok(builder.plan().0)
+    Ok(builder.finish().plan)
 }
 
 /// The wishes that the host does not fulfil.
 pub fn unmet(wish: &HostState, observed: &Observed) -> Result<Vec<Difference>, PlanError> {
-    let laid = lay::lay(wish, observed, &Ownership::default())?;
+    let laid = lay::lay(wish, Ground { observed, owned: &Ownership::default() })?;
     Ok(differences::between(&laid.goal, &observed.host))
 }
 

@@ -3,86 +3,109 @@
 //! What netloom made goes; a property of somebody else's link gets the value that it had before,
 //! unless somebody has changed it by hand since: then it is left alone, and said.
 
+use std::collections::BTreeSet;
+
 use netloom_model::{
-    Attr, Claim, HostState, Link, ObjectKey, Observed, Ownership, Presence, Previous, RouteWish, RuleWish, Value,
+    Address, Attr, Claim, HostState, Link, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey, RuleKey, Value,
 };
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
     claims,
     goal::{Goal, GoalLink, GoalRoute, GoalRule},
+    lay::{Ground, Laid},
 };
 
-/// Lays into `goal` what the source of a whole wish no longer names.
-pub(crate) fn lay(wish: &HostState, observed: &Observed, owned: &Ownership, goal: &mut Goal, notes: &mut Vec<String>) {
+/// Lays into the goal what the source of a whole wish no longer names.
+pub(crate) fn lay(wish: &HostState, ground: Ground<'_>, laid: &mut Laid) {
     let Some(source) = &wish.whole_of else { return };
-    for (key, claim) in &owned.claims {
+    let named = Named::of(wish);
+    for (key, claim) in &ground.owned.claims {
         let last = claim.origins.len() == 1 && claim.origins.contains_key(source);
-        if last && !named(wish, key) {
-            give_back(key, claim, observed, goal, notes);
+        if last && !named.has(key) {
+            give_back(key, claim, ground.observed, laid);
         }
     }
 }
 
 /// Gives back everything that was changed on one link.
-pub(crate) fn give_back_link(
-    name: IfName,
-    observed: &Observed,
-    owned: &Ownership,
-    goal: &mut Goal,
-    notes: &mut Vec<String>,
-) {
-    for (key, claim) in owned.of_link(name) {
-        give_back(key, claim, observed, goal, notes);
+pub(crate) fn give_back_link(name: IfName, ground: Ground<'_>, laid: &mut Laid) {
+    for (key, claim) in ground.owned.of_link(name) {
+        give_back(key, claim, ground.observed, laid);
     }
 }
 
-/// Whether the wish names the object.
-pub(crate) fn named(wish: &HostState, key: &ObjectKey) -> bool {
-    let link = |name: &IfName| wish.links.get(name);
-    match key {
-        ObjectKey::Link(name) => link(name).is_some_and(|l| l.presence == Presence::Present),
-        ObjectKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
-        ObjectKey::Controller(name) => link(name).is_some_and(|l| l.controller != netloom_model::ControllerWish::Keep),
-        ObjectKey::Attr(name, Attr::Ipv6Disabled) => {
-            link(name).is_some_and(|l| l.ipv6.enabled.is_some() || l.attrs.said(Attr::Ipv6Disabled).is_some())
+/// What a wish names, ready to be asked for one object after the other.
+pub(crate) struct Named<'a> {
+    wish: &'a HostState,
+    routes: BTreeSet<RouteKey>,
+    rules: BTreeSet<RuleKey>,
+}
+
+impl<'a> Named<'a> {
+    /// Reads it off the wish.
+    pub(crate) fn of(wish: &'a HostState) -> Self {
+        let routes = wish.routes.iter().map(|wish| wish.route.key()).collect();
+        let rules = wish.rules.iter().map(|wish| wish.rule.key).collect();
+        Self { wish, routes, rules }
+    }
+
+    /// Whether the wish names the object.
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        let wish = self.wish;
+        let link = |name: &IfName| wish.links.get(name);
+        match key {
+            ObjectKey::Link(name) => link(name).is_some_and(|l| l.presence == Presence::Present),
+            ObjectKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
+            ObjectKey::Controller(name) => {
+                link(name).is_some_and(|l| l.controller != netloom_model::ControllerWish::Keep)
+            }
+            ObjectKey::Attr(name, Attr::Ipv6Disabled) => {
+                link(name).is_some_and(|l| l.ipv6.enabled.is_some() || l.attrs.said(Attr::Ipv6Disabled).is_some())
+            }
+            ObjectKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.said(*attr).is_some()),
+            ObjectKey::Alias(name) => link(name).is_some_and(|l| l.description.is_some()),
+            ObjectKey::AltName(name, alt) => link(name).is_some_and(|l| l.alt_names.contains_key(alt)),
+            ObjectKey::Addresses(name, family) => link(name).is_some_and(|l| claims::says_addresses(l.ip(*family))),
+            ObjectKey::Address(name, ip) => link(name)
+                .is_some_and(|l| l.ip(Family::of(*ip)).addresses.iter().flatten().any(|wish| wish.address.ip == *ip)),
+            ObjectKey::Vlans(name) => link(name).is_some_and(|l| l.vlans.is_some()),
+            ObjectKey::Fdb(name, fdb) => link(name).is_some_and(|l| l.fdb.contains_key(fdb)),
+            ObjectKey::Neighbours(name, family) => link(name).is_some_and(|l| l.ip(*family).neighbours.is_some()),
+            ObjectKey::Mirror(name, mirror) => link(name).is_some_and(|l| l.mirrors.contains_key(mirror)),
+            ObjectKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
+            ObjectKey::Route(key) => self.routes.contains(key),
+            ObjectKey::Rule(key) => self.rules.contains(key),
+            ObjectKey::Resolver => wish.resolver.is_some(),
+            ObjectKey::HostnameRunning => wish.hostname.running.is_some(),
+            ObjectKey::HostnameConfig => wish.hostname.config.is_some(),
         }
-        ObjectKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.said(*attr).is_some()),
-        ObjectKey::Alias(name) => link(name).is_some_and(|l| l.description.is_some()),
-        ObjectKey::AltName(name, alt) => link(name).is_some_and(|l| l.alt_names.contains_key(alt)),
-        ObjectKey::Addresses(name, family) => link(name).is_some_and(|l| claims::says_addresses(l.ip(*family))),
-        ObjectKey::Address(name, ip) => link(name)
-            .is_some_and(|l| l.ip(Family::of(*ip)).addresses.iter().flatten().any(|wish| wish.address.ip == *ip)),
-        ObjectKey::Vlans(name) => link(name).is_some_and(|l| l.vlans.is_some()),
-        ObjectKey::Fdb(name, fdb) => link(name).is_some_and(|l| l.fdb.contains_key(fdb)),
-        ObjectKey::Neighbours(name, family) => link(name).is_some_and(|l| l.ip(*family).neighbours.is_some()),
-        ObjectKey::Mirror(name, mirror) => link(name).is_some_and(|l| l.mirrors.contains_key(mirror)),
-        ObjectKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
-        ObjectKey::Route(key) => wish.routes.iter().any(|RouteWish { route, .. }| route.key() == *key),
-        ObjectKey::Rule(key) => wish.rules.iter().any(|RuleWish { rule, .. }| rule.key == *key),
-        ObjectKey::Resolver => wish.resolver.is_some(),
-        ObjectKey::HostnameRunning => wish.hostname.running.is_some(),
-        ObjectKey::HostnameConfig => wish.hostname.config.is_some(),
     }
 }
 
 /// Lays the value of before into the goal, when the host still has the value that was set.
-fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &mut Goal, notes: &mut Vec<String>) {
+fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
     let now = claims::value(key, observed);
     if now == claim.before {
         return;
     }
     if !claims::still_ours(key, &claim.ours, &now) {
-        notes.push(format!("{key} was changed by hand since netloom set it, so it is left as it is"));
+        laid.notes.push(format!("{key} was changed by hand since netloom set it, so it is left as it is"));
         return;
     }
     match key.link() {
-        Some(name) => give_back_on_link(name, key, claim, observed, goal),
-        None => give_back_object(key, claim, observed, goal),
+        Some(name) => give_back_on_link(name, key, claim, observed, laid),
+        None => give_back_object(key, claim, observed, &mut laid.goal),
     }
 }
 
-fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &mut Goal) {
+fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
+    if let Previous::Controller(Some(controller)) = claim.before
+        && !observed.links.contains_key(&controller)
+    {
+        laid.notes.push(format!("{key} was {controller}, which is gone, so {name} is left without one"));
+    }
+    let goal = &mut laid.goal;
     if let (ObjectKey::Link(_), Previous::Absent) = (key, &claim.before) {
         if observed.links.get(&name).is_some_and(Link::is_ours) {
             goal.links.insert(name, None);
@@ -94,16 +117,18 @@ fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Ob
         let mut link = now.clone();
         link.attrs.remove(Attr::Mac);
         link.attrs.remove(Attr::Mtu);
-        Some(GoalLink { link, vlans: true, fdb: true, origin: None })
+        Some(GoalLink::put_back(link))
     });
     let Some(goal) = entry else { return };
-    put_back(&mut goal.link, key, &claim.before);
+    put_back(&mut goal.link, key, claim, observed);
 }
 
-fn put_back(link: &mut Link, key: &ObjectKey, before: &Previous) {
-    match (key, before) {
+fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed) {
+    match (key, &claim.before) {
         (ObjectKey::Up(_), Previous::Up(up)) => link.up = *up,
-        (ObjectKey::Controller(_), Previous::Controller(controller)) => link.controller = *controller,
+        (ObjectKey::Controller(_), Previous::Controller(controller)) => {
+            link.controller = controller.filter(|name| observed.links.contains_key(name));
+        }
         (ObjectKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.wish(*attr, value.clone()),
         (ObjectKey::Attr(_, attr), Previous::Absent) => {
             link.attrs.wish(*attr, attr.default_value().unwrap_or(Value::Unset));
@@ -116,9 +141,12 @@ fn put_back(link: &mut Link, key: &ObjectKey, before: &Previous) {
         (ObjectKey::AltName(_, name), Previous::Present) => {
             link.alt_names.insert(name.clone());
         }
-        (ObjectKey::Addresses(_, family), Previous::Addresses(addresses)) => {
-            link.addresses.retain(|address| Family::of(address.ip) != *family);
-            link.addresses.extend(addresses.iter().copied());
+        (ObjectKey::Addresses(..), Previous::Addresses(before)) => {
+            // What somebody added since is not ours to take away.
+            let ours = |address: &Address| matches!(&claim.ours, Previous::Addresses(list) if has(list, address));
+            link.addresses.retain(|address| !ours(address) || has(before, address));
+            let lost: Vec<_> = before.iter().filter(|address| !has(&link.addresses, address)).copied().collect();
+            link.addresses.extend(lost);
         }
         (ObjectKey::Vlans(_), Previous::Vlans(vlans)) => link.vlans = vlans.clone(),
         (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
@@ -127,9 +155,11 @@ fn put_back(link: &mut Link, key: &ObjectKey, before: &Previous) {
         (ObjectKey::Fdb(_, fdb), Previous::Absent) => {
             link.fdb.remove(fdb);
         }
-        (ObjectKey::Neighbours(_, family), Previous::Neighbours(neighbours)) => {
-            link.neighbours.retain(|neighbour| Family::of(neighbour.ip) != *family);
-            link.neighbours.extend(neighbours.iter().copied());
+        (ObjectKey::Neighbours(..), Previous::Neighbours(before)) => {
+            let ours =
+                |neighbour: &Neighbour| matches!(&claim.ours, Previous::Neighbours(set) if set.contains(neighbour));
+            link.neighbours.retain(|neighbour| !ours(neighbour));
+            link.neighbours.extend(before.iter().copied());
         }
         (ObjectKey::Mirror(_, mirror), Previous::Mirror(value)) => {
             link.mirrors.insert(*mirror, *value);
@@ -143,6 +173,10 @@ fn put_back(link: &mut Link, key: &ObjectKey, before: &Previous) {
         // Single addresses follow their list; every other pair cannot come out of `claims`.
         _ => {}
     }
+}
+
+fn has(list: &[Address], address: &Address) -> bool {
+    list.iter().any(|other| other.key() == address.key())
 }
 
 fn give_back_object(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &mut Goal) {

@@ -15,7 +15,7 @@ use netloom_model::{
     Engine, EngineError, HostState, HostnameWish, Observed, Ownership, Plan, PlannedStep, Rule, RuleAction, RuleKey,
     Scope, Step, StepError, Target,
 };
-use netloom_plan::Planned;
+use netloom_plan::{Expected, Planned};
 use netloom_types::{Family, Protocol};
 
 /// A folder that goes with the test.
@@ -178,7 +178,8 @@ pub(crate) fn change(host: &Observed) -> Prepared {
         hostname_config: Some(host.hostname_config.clone()),
         ..Target::default()
     };
-    let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new() };
+    let expected = Expected::exactly(&Target { hostname_running: Some("new".into()), ..Target::default() });
+    let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new(), expected };
     Prepared { planned, owned: Ownership::default(), recovered: Recovery::Nothing }
 }
 
@@ -191,7 +192,10 @@ pub(crate) fn owned() -> Ownership {
 
 /// The wish behind [`change`].
 pub(crate) fn wish() -> HostState {
-    HostState { hostname: HostnameWish { running: Some("new".into()), config: None }, ..HostState::default() }
+    HostState {
+        hostname: HostnameWish { running: Some("new".into()), ..HostnameWish::default() },
+        ..HostState::default()
+    }
 }
 
 pub(crate) fn request(wish: &HostState) -> Request<'_> {

@@ -19,6 +19,7 @@ mod bond;
 mod bridge;
 mod check;
 mod ip;
+mod kept;
 mod kinds;
 mod links;
 mod names;
@@ -43,7 +44,6 @@ use crate::{
     errors::{DocumentError, Refusal, Warning},
 };
 
-pub(crate) use bond::mode_has;
 pub(crate) use bridge::default_vlans;
 pub(crate) use routes_absent::matches as absent_route_matches;
 pub(crate) use rules::matches as absent_rule_matches;
@@ -94,7 +94,11 @@ impl Document {
         }
         let state = HostState {
             resolver: merge.resolver(),
-            hostname: HostnameWish { running: self.hostname.running.clone(), config: self.hostname.config.clone() },
+            hostname: HostnameWish {
+                running: self.hostname.running.clone(),
+                config: self.hostname.config.clone(),
+                origin: Some(merge.origin("hostname")),
+            },
             links: merge.links,
             routes,
             absent_routes,

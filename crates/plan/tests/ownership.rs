@@ -1,0 +1,151 @@
+//! What is claimed, and what is given back when nobody asks any more.
+
+use std::sync::Arc;
+
+use netloom_model::{
+    Address, AddressWish, Alias, Attr, ControllerWish, HostState, HostnameWish, LinkKind, LinkWish, NextHop, Origin,
+    Ownership, Route, RouteMetrics, RouteType, RouteWish, Step, Value,
+};
+use netloom_plan::{Options, Planned, plan};
+use netloom_sim::SimHost;
+use netloom_types::{IfName, MacAddr, Protocol, RouteTable};
+
+const SITE: &str = "site";
+
+fn name(text: &str) -> IfName {
+    text.parse().expect("a name of these tests")
+}
+
+fn origin() -> Origin {
+    Origin::new(Arc::from("site.yaml"), "", 1)
+}
+
+fn address(text: &str, protocol: Protocol) -> Address {
+    Address::new(text.parse().expect("an address of these tests"), 24, protocol)
+}
+
+/// A host with the cards eth0 and eth1.
+fn host() -> SimHost {
+    let mut host = SimHost::new();
+    for (n, card) in ["eth0", "eth1"].into_iter().enumerate() {
+        host.add_ethernet(name(card), MacAddr::new([2, 0, 0, 0, 0, u8::try_from(n).unwrap_or(0)]));
+    }
+    host
+}
+
+/// All that `site` wants.
+fn whole(links: impl IntoIterator<Item = LinkWish>) -> HostState {
+    let links = links.into_iter().map(|link| (link.name, link)).collect();
+    HostState { links, whole_of: Some(Arc::from(SITE)), ..HostState::default() }
+}
+
+fn set(host: &mut SimHost, wish: &HostState, owned: &Ownership) -> Planned {
+    let planned = plan(wish, host.observed(), owned, &Options::default()).unwrap();
+    for step in &planned.plan.steps {
+        host.apply(&step.step).unwrap();
+    }
+    assert_eq!(planned.expected.unmet(host.observed()), []);
+    planned
+}
+
+fn card(link: &str) -> LinkWish {
+    LinkWish::new(name(link), LinkKind::Ethernet, origin())
+}
+
+#[test]
+fn the_loopback_link_keeps_what_the_kernel_gives_it() {
+    let mut host = SimHost::new();
+    let mut lo = LinkWish::new(IfName::LO, LinkKind::Loopback, origin());
+    lo.up = Some(true);
+    set(&mut host, &whole([lo]), &Ownership::default());
+    let addresses: Vec<_> = host.observed().links[&IfName::LO].addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["127.0.0.1/8", "::1/128"]);
+}
+
+#[test]
+fn an_address_added_by_hand_since_survives_the_release() {
+    let mut host = host();
+    let mut wish = card("eth0");
+    let ours = AddressWish { address: address("192.0.2.1", Protocol::NETLOOM), origin: origin() };
+    wish.ipv4.addresses = Some(vec![ours]);
+    let planned = set(&mut host, &whole([wish]), &Ownership::default());
+    let by_hand = address("198.51.100.9", Protocol::STATIC);
+    host.apply(&Step::AddAddress { name: name("eth0"), address: by_hand }).unwrap();
+    set(&mut host, &whole([]), &planned.ownership);
+    assert_eq!(host.observed().links[&name("eth0")].addresses, [by_hand]);
+}
+
+#[test]
+fn a_property_gets_back_what_it_was_and_one_changed_by_hand_stays() {
+    let mut host = host();
+    let mut wish = card("eth0");
+    wish.attrs.wish(Attr::Mtu, Value::Int(1400));
+    wish.description = Some("uplink".into());
+    let planned = set(&mut host, &whole([wish]), &Ownership::default());
+    let alias = Some(Alias::raw("somebody's"));
+    host.apply(&Step::SetAlias { name: name("eth0"), alias: alias.clone() }).unwrap();
+    let released = set(&mut host, &whole([]), &planned.ownership);
+    let eth0 = &host.observed().links[&name("eth0")];
+    assert_eq!((eth0.attrs.int(Attr::Mtu), &eth0.alias), (Some(1500), &alias));
+    assert!(released.notes.iter().any(|note| note.contains("changed by hand")), "{:?}", released.notes);
+    assert_eq!(released.ownership, Ownership::default());
+}
+
+#[test]
+fn a_release_does_not_wait_for_a_controller_that_is_gone() {
+    let mut host = host();
+    let bridge = |host: &mut SimHost| {
+        let step = Step::CreateLink {
+            name: name("br1"),
+            kind: LinkKind::Bridge,
+            attrs: <_>::default(),
+            controller: None,
+            up: true,
+        };
+        host.apply(&step).unwrap();
+    };
+    bridge(&mut host);
+    host.apply(&Step::SetController { name: name("eth0"), controller: Some(name("br1")) }).unwrap();
+    let mut wish = card("eth0");
+    wish.controller = ControllerWish::Detached;
+    let planned = set(&mut host, &whole([wish]), &Ownership::default());
+    host.apply(&Step::DeleteLink { name: name("br1") }).unwrap();
+    let released = set(&mut host, &whole([]), &planned.ownership);
+    assert!(released.notes.iter().any(|note| note.contains("br1")), "{:?}", released.notes);
+}
+
+#[test]
+fn what_carries_our_mark_goes_even_when_the_record_was_lost() {
+    let mut host = host();
+    let mut eth0 = card("eth0");
+    eth0.up = Some(true);
+    let dummy = LinkWish::new(name("d0"), LinkKind::Dummy, origin());
+    let hop = NextHop { via: None, link: Some(name("eth0")), weight: 1, onlink: false };
+    let route = Route {
+        table: RouteTable::MAIN,
+        destination: "203.0.113.0/24".parse().expect("a prefix"),
+        metric: 0,
+        kind: RouteType::Unicast,
+        next_hops: vec![hop],
+        source: None,
+        protocol: Protocol::NETLOOM,
+        metrics: RouteMetrics::default(),
+    };
+    let wish = HostState { routes: vec![RouteWish { route, origin: origin() }], ..whole([eth0.clone(), dummy]) };
+    set(&mut host, &wish, &Ownership::default());
+    let again = set(&mut host, &wish, &Ownership::default());
+    set(&mut host, &whole([eth0]), &again.ownership);
+    assert!(host.observed().routes.is_empty());
+    assert!(!host.observed().links.contains_key(&name("d0")));
+}
+
+#[test]
+fn a_host_name_is_given_back() {
+    let mut host = host();
+    host.apply(&Step::SetHostnameRunning("before".to_owned())).unwrap();
+    let hostname = HostnameWish { running: Some("node-1".to_owned()), config: None, origin: Some(origin()) };
+    let planned = set(&mut host, &HostState { hostname, ..whole([]) }, &Ownership::default());
+    assert_eq!(host.observed().hostname_running, "node-1");
+    set(&mut host, &whole([]), &planned.ownership);
+    assert_eq!(host.observed().hostname_running, "before");
+}
