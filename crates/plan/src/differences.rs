@@ -44,23 +44,12 @@ fn compare(path: impl Fn() -> String, wanted: Option<String>, got: Option<String
 /// Everything of a route that can differ under one key.
 fn route_text(route: &Route) -> String {
     let RouteMetrics { mtu, lock_mtu, advmss, cwnd, initcwnd, initrwnd, quickack } = route.metrics;
-    let mut text = format!("{route} protocol {}", route.protocol);
-    if let Some(source) = route.source {
-        text += &format!(" source {source}");
-    }
-    for (word, value) in
-        [("mtu", mtu), ("advmss", advmss), ("cwnd", cwnd), ("initcwnd", initcwnd), ("initrwnd", initrwnd)]
-    {
-        if value != 0 {
-            text += &format!(" {word} {value}");
-        }
-    }
-    for (word, on) in [("lock-mtu", lock_mtu), ("quickack", quickack)] {
-        if on {
-            text = text + " " + word;
-        }
-    }
-    text
+    let numbers = [("mtu", mtu), ("advmss", advmss), ("cwnd", cwnd), ("initcwnd", initcwnd), ("initrwnd", initrwnd)];
+    let said = numbers.into_iter().filter(|(_, value)| *value != 0).map(|(word, value)| format!("{word} {value}"));
+    let flags = [("lock-mtu", lock_mtu), ("quickack", quickack)].into_iter().filter(|(_, on)| *on);
+    let words = [format!("{route} protocol {}", route.protocol)].into_iter();
+    let source = route.source.map(|source| format!("source {source}"));
+    words.chain(source).chain(said).chain(flags.map(|(word, _)| word.to_owned())).collect::<Vec<_>>().join(" ")
 }
 
 fn resolver_text(resolver: &Resolver) -> String {

@@ -40,9 +40,9 @@ fn whole(links: impl IntoIterator<Item = LinkWish>) -> HostState {
 }
 
 fn set(host: &mut SimHost, wish: &HostState, owned: &Ownership) -> Planned {
-    let planned = plan(wish, host.observed(), owned, &Options::default()).unwrap();
+    let planned = plan(wish, host.observed(), owned, &Options::default()).expect("a wish that can be planned");
     for step in &planned.plan.steps {
-        host.apply(&step.step).unwrap();
+        host.apply(&step.step).expect("a planned step is taken");
     }
     assert_eq!(planned.expected.unmet(host.observed()), []);
     planned
