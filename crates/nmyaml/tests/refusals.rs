@@ -5,10 +5,12 @@
 
 mod bench;
 
+use std::net::IpAddr;
+
 use bench::{apply, host, refusals};
-use netloom_model::{Link, LinkKind};
+use netloom_model::{Address, Link, LinkKind, Neighbour};
 use netloom_nmyaml::errors::reason;
-use netloom_types::IfName;
+use netloom_types::{IfName, Lifetime, MacAddr, Protocol};
 
 /// Checks that each document is refused at its path for its reason, with a line.
 fn refused(cases: &str) {
@@ -17,7 +19,7 @@ fn refused(cases: &str) {
     apply(&mut sim, setup.trim_start_matches("before:"));
     let mut observed = sim.into_observed();
     let tun: IfName = "tun0".parse().expect("a name");
-    observed.host.links.insert(tun, Link { up: true, ..Link::new(tun, LinkKind::Other("tun".into())) });
+    observed.host.links.insert(tun, kept(tun));
     let mut wrong = Vec::new();
     for case in cases.lines() {
         let mut parts = case.splitn(3, " | ");
@@ -31,6 +33,33 @@ fn refused(cases: &str) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A link of a kind that is shown and kept, with something of everything on it.
+fn kept(name: IfName) -> Link {
+    let ip = |last: u8| IpAddr::from([10, 5, 0, last]);
+    let mut link = Link { up: true, ..Link::new(name, LinkKind::Other("tun".into())) };
+    let first = Address::new(ip(1), 24, Protocol::UNSPEC);
+    let aging = Address { valid: Lifetime::Seconds(300), preferred: Lifetime::Seconds(300), ..first };
+    link.addresses = vec![first, Address { ip: ip(2), ..aging }];
+    link.neighbours.insert(Neighbour { ip: ip(9), mac: MacAddr::new([2, 0, 0, 0, 5, 9]) });
+    link
+}
+
+#[test]
+fn what_is_kept_may_be_said_as_it_is() {
+    let mut observed = host().into_observed();
+    let tun: IfName = "tun0".parse().expect("a name");
+    observed.host.links.insert(tun, kept(tun));
+    for text in [
+        "interfaces: [{name: tun0, state: up, ipv4: {enabled: true}, ipv6: {enabled: true}}]",
+        "interfaces: [{name: tun0, ipv4: {address: [{ip: 10.5.0.1, prefix-length: 24}, {ip: 10.5.0.2, prefix-length: 24, valid-life-time: 400sec}]}}]",
+        "interfaces: [{name: tun0, ipv4: {address: [{ip: 10.5.0.1, prefix-length: 24}], allow-extra-address: true}}]",
+        "interfaces: [{name: tun0, ipv4: {neighbors: [{ip: 10.5.0.9, linkLayerAddress: '02:00:00:00:05:09'}]}}]",
+        &netloom_nmyaml::Document::show(&observed, &[]).to_yaml(),
+    ] {
+        assert_eq!(refusals(&observed, text), [], "{text}");
+    }
 }
 
 #[test]

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use netloom_model::{
-    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkKind, LinkWish, Mirror, Observed, Presence, Section, Value,
+    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkKind, LinkWish, Mirror, Presence, Section, Value,
 };
-use netloom_types::{Family, Lifetime};
+use netloom_types::{Family, Lifetime, Protocol};
 
 use super::{Side, ports::Ports};
 use crate::{
     document::{AddressItem, FdbItem, Interface, Ip, Lease, MirrorItem, State},
-    resolve::mode_has,
-    show::vlan_entries,
+    show::{View, vlan_entries},
     table,
 };
 
@@ -29,7 +28,7 @@ pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
     for family in [Family::Ipv4, Family::Ipv6] {
         let ip = wish.ip(family);
         let to = entry.ip_mut(family);
-        to.enabled = ip.enabled;
+        to.enabled = enabled(wish, family);
         to.addresses = ip.addresses.as_ref().map(|list| list.iter().map(|a| item(&a.address)).collect());
         to.prefix_route_metric = metric(ip);
         to.allow_extra_address = ip.keep_extra.then_some(true);
@@ -47,7 +46,7 @@ pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
 }
 
 /// What changes on a link that is there.
-pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Side) -> Interface {
+pub(super) fn changed(wish: &LinkWish, now: &Link, view: &View<'_>, side: Side) -> Interface {
     let mut entry = Interface { kind: Some(wish.kind.clone()), ..Interface::new(wish.name) };
     let pick = |wanted: bool, is: bool| if side == Side::After { wanted } else { is };
     entry.state = wish.up.filter(|up| *up != now.up).map(|up| state(pick(up, now.up)));
@@ -57,7 +56,7 @@ pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Si
         Side::Before => {
             // An option that the bond's old mode does not have cannot be set back, and means nothing.
             let mode = now.attrs.int(Attr::BondMode).unwrap_or_default();
-            let had = |attr: Attr| wish.kind != LinkKind::Bond || mode_has(mode, attr);
+            let had = |attr: Attr| wish.kind != LinkKind::Bond || attr.in_bond_mode(mode);
             let back = unmet.iter().filter(|(attr, _)| had(*attr));
             back.filter_map(|(attr, _)| Some((attr, before(now, attr)?))).collect()
         }
@@ -84,7 +83,7 @@ pub(super) fn changed(wish: &LinkWish, now: &Link, observed: &Observed, side: Si
         entry.vlans = Some(vlan_entries(if side == Side::After { vlans } else { &now.vlans }));
     }
     for family in [Family::Ipv4, Family::Ipv6] {
-        ip(&mut entry, family, wish, now, observed, side);
+        ip(&mut entry, family, wish, now, view, side);
     }
     set_block(&mut entry);
     entry
@@ -122,21 +121,28 @@ pub(super) fn pairs<'a, K: Ord + Copy + 'a, V: Copy + PartialEq + 'a>(
     })
 }
 
+/// Whether the wish switches a family; `sysctl` says it of IPv6 as well.
+fn enabled(wish: &LinkWish, family: Family) -> Option<bool> {
+    match (wish.ip(family).enabled, family, wish.attrs.said(Attr::Ipv6Disabled)) {
+        (None, Family::Ipv6, Some(Value::Bool(disabled))) => Some(!disabled),
+        (said, ..) => said,
+    }
+}
+
 fn description(entry: &mut Interface, wish: &LinkWish, now: &Link, side: Side) {
     let is = now.alias.as_ref().and_then(|alias| alias.description()).unwrap_or_default();
     let Some(wanted) = wish.description.as_deref().filter(|wanted| *wanted != is) else { return };
     entry.description = Some(if side == Side::After { wanted } else { is }.to_owned());
 }
 
-fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, observed: &Observed, side: Side) {
+fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, view: &View<'_>, side: Side) {
     let wanted = wish.ip(family);
     let is: Vec<Address> = now.addresses_of(family).copied().collect();
     let to = entry.ip_mut(family);
     let disabled = family == Family::Ipv6 && now.attrs.bool(Attr::Ipv6Disabled) == Some(true);
-    if let Some(enabled) = wanted.enabled {
-        let routed = || observed.routes.values().any(|r| r.family() == family && r.uses(now.name));
+    if let Some(enabled) = enabled(wish, family) {
         let changes = match (enabled, family) {
-            (false, _) => !is.is_empty() || (family == Family::Ipv6 && !disabled) || routed(),
+            (false, _) => !is.is_empty() || (family == Family::Ipv6 && !disabled) || view.is_routed(now.name, family),
             (true, Family::Ipv6) => disabled,
             (true, Family::Ipv4) => false,
         };
@@ -144,14 +150,16 @@ fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, observ
             to.enabled = Some(if side == Side::After { enabled } else { !disabled });
         }
         if changes && !enabled && side == Side::Before && !is.is_empty() {
-            to.addresses = Some(is.iter().map(item).collect());
+            to.addresses = Some(is.iter().map(old_item).collect());
             to.prefix_route_metric = is.iter().map(|a| a.route_metric).find(|metric| *metric != 0);
         }
     }
     let list: Option<Vec<Address>> = wanted.addresses.as_ref().map(|list| list.iter().map(|a| a.address).collect());
     if let Some(list) = list.filter(|list| !fulfilled(list, &is, wanted.keep_extra)) {
-        let shown = if side == Side::After { &list } else { &is };
-        to.addresses = Some(shown.iter().map(item).collect());
+        to.addresses = Some(match side {
+            Side::After => list.iter().map(item).collect(),
+            Side::Before => is.iter().map(old_item).collect(),
+        });
         let metrics = |list: &[Address]| list.iter().map(|a| a.route_metric).find(|metric| *metric != 0);
         to.prefix_route_metric = match side {
             Side::After => metrics(&list),
@@ -176,18 +184,7 @@ fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, observ
 
 /// Whether the addresses are there, in the order that the kernel keeps.
 fn fulfilled(wanted: &[Address], is: &[Address], keep_extra: bool) -> bool {
-    let same_time = |wanted: Lifetime, is: Lifetime| match (wanted, is) {
-        // A life time that runs down is still the one that was asked for.
-        (Lifetime::Seconds(most), Lifetime::Seconds(left)) => left <= most,
-        (wanted, is) => wanted == is,
-    };
-    let same = |a: &Address, b: &Address| {
-        a.key() == b.key()
-            && same_time(a.valid, b.valid)
-            && same_time(a.preferred, b.preferred)
-            && a.route_metric == b.route_metric
-    };
-    let there = wanted.iter().all(|a| is.iter().any(|b| same(a, b)));
+    let there = wanted.iter().all(|a| is.iter().any(|b| b.fulfils(a)));
     let row = |list: &[Address], like: &Address| -> Vec<_> {
         let in_row = |a: &&Address| match (a.ip, like.ip) {
             (std::net::IpAddr::V4(_), std::net::IpAddr::V4(_)) => a.prefix() == like.prefix(),
@@ -205,6 +202,12 @@ fn item(address: &Address) -> AddressItem {
     item.valid = said(address.valid);
     item.preferred = said(address.preferred);
     item
+}
+
+/// An address as it was, with who put it there unless that is said of every new one.
+fn old_item(address: &Address) -> AddressItem {
+    let protocol = Some(address.protocol).filter(|protocol| *protocol != Protocol::NETLOOM);
+    AddressItem { protocol, ..item(address) }
 }
 
 fn metric(ip: &IpWish) -> Option<u32> {

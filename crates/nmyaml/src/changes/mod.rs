@@ -8,7 +8,7 @@ mod ports;
 mod routes;
 mod rules;
 
-use netloom_model::{HostState, LinkWish, Observed, Presence};
+use netloom_model::{HostState, Link, LinkWish, Observed, Presence};
 
 use self::ports::Ports;
 use crate::{
@@ -37,6 +37,11 @@ pub fn diff(desired: &Document, observed: &Observed, options: &ResolveOptions) -
 pub fn revert(desired: &Document, before: &Observed, options: &ResolveOptions) -> Result<Document, DocumentError> {
     let state = desired.resolve(before, options)?.state;
     Ok(describe(desired, &state, before, Side::Before))
+}
+
+/// What a wish changes on a link that is there, as an entry that says nothing else.
+pub(crate) fn unmet(wish: &LinkWish, link: &Link, view: &View<'_>) -> Interface {
+    link::changed(wish, link, view, Side::After)
 }
 
 fn describe(desired: &Document, state: &HostState, observed: &Observed, side: Side) -> Document {
@@ -83,7 +88,7 @@ fn entries(view: &View<'_>, wish: &LinkWish, ports: &Ports<'_>, side: Side) -> V
             Side::Before => vec![gone(&wish.kind), view.interface(link).without_facts()],
         },
         (side, Presence::Present, Some(link)) => {
-            let mut entry = link::changed(wish, link, view.observed, side);
+            let mut entry = link::changed(wish, link, view, side);
             ports.put(&mut entry);
             if entry.says_nothing() { Vec::new() } else { vec![entry] }
         }

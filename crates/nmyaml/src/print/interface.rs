@@ -11,7 +11,7 @@ use crate::{
     words::{IP_PROTOCOLS, word_of},
 };
 
-pub(super) fn interface(interface: &Interface) -> Raw {
+pub(crate) fn interface(interface: &Interface) -> Raw {
     let mut block = Block::new();
     identity(&mut block, interface);
     value::section(&mut block, Section::Common, &interface.attrs);

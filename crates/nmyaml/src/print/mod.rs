@@ -5,6 +5,8 @@ mod interface;
 mod layer3;
 mod value;
 
+pub(crate) use interface::interface;
+
 use crate::{
     document::{Dns, Document, Hostname},
     emit,

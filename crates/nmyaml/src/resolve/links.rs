@@ -7,12 +7,12 @@ use super::{Merge, names::is_kind};
 use crate::{
     document::{Identifier, Interface, State},
     errors::reason,
-    raw::Raw,
     table,
 };
 
 impl Merge<'_> {
     pub(super) fn links(&mut self) {
+        let mut kept = Vec::new();
         for (i, name, interface) in self.entries_in_order() {
             let path = format!("interfaces[{i}]");
             if interface.state == Some(State::Absent) {
@@ -23,11 +23,12 @@ impl Merge<'_> {
             let Some(kind) = self.kind_of(&path, name, interface) else { continue };
             let wish = self.link(&path, name, kind, interface);
             if matches!(wish.kind, LinkKind::Other(_)) {
-                self.kept_link(&path, &wish, interface);
+                kept.push(wish);
             } else {
                 self.links.insert(name, wish);
             }
         }
+        self.kept_links(&kept);
         self.veth_peers();
     }
 
@@ -141,55 +142,6 @@ impl Merge<'_> {
         }
     }
 
-    /// Parts of the format that are kept, and refused when they ask for something.
-    fn refuse_kept(&mut self, path: &str, interface: &Interface) {
-        for (key, raw) in &interface.kept {
-            if !asks_nothing(raw) {
-                let message = "netloom keeps this as it is and does not set it; remove it";
-                self.refuse(format!("{path}.{key}"), reason::NOT_SUPPORTED, message);
-            }
-        }
-        if interface.lldp == Some(true) {
-            let message = "listening for LLDP takes a running agent; remove it or set it to false";
-            self.refuse(format!("{path}.lldp.enabled"), reason::NEEDS_AGENT, message);
-        }
-        for (key, ip) in [("ipv4", &interface.ipv4), ("ipv6", &interface.ipv6)] {
-            for (j, item) in ip.addresses.iter().flatten().enumerate() {
-                if item.mptcp.as_ref().is_some_and(|raw| !asks_nothing(raw)) {
-                    let message = "netloom does not set up multipath TCP; remove it";
-                    self.refuse(format!("{path}.{key}.address[{j}].mptcp-flags"), reason::NOT_SUPPORTED, message);
-                }
-            }
-        }
-    }
-
-    /// A link of a kind that is shown and kept: its entry may only say what is.
-    fn kept_link(&mut self, path: &str, wish: &LinkWish, interface: &Interface) {
-        let Some(link) = self.current(wish.name) else { return };
-        let unmet = wish.attrs.unmet_by(&link.attrs);
-        let addresses = [&wish.ipv4, &wish.ipv6].into_iter().flat_map(|ip| ip.addresses.iter().flatten());
-        let mut addresses = addresses.map(|a| a.address.key());
-        let changes = wish.up.is_some_and(|up| up != link.up)
-            || !unmet.is_empty()
-            || addresses.any(|key| !link.addresses.iter().any(|a| a.key() == key))
-            || wish.description.is_some()
-                && wish.description.as_deref() != link.alias.as_ref().and_then(|a| a.description())
-            || wish.alt_names.iter().any(|(n, p)| (*p == Presence::Present) != link.alt_names.contains(n))
-            || wish.fdb.iter().any(|(k, v)| link.fdb.get(k) != v.as_ref())
-            || !interface.mirrors.is_empty()
-            || !wish.features.is_empty()
-            || wish.ipv4.dhcp.as_ref().is_some_and(|d| d.enabled)
-            || wish.ipv6.dhcp.as_ref().is_some_and(|d| d.enabled);
-        if changes {
-            let what = unmet.iter().next().map_or(String::new(), |(attr, _)| format!(" ({attr})"));
-            let message = format!(
-                "{} is of type {}, which netloom shows and does not change{what}; remove it",
-                wish.name, wish.kind
-            );
-            self.refuse(path, reason::NOT_SUPPORTED, message);
-        }
-    }
-
     /// Both ends of a pair are made at once, so both are wished for.
     fn veth_peers(&mut self) {
         let ends: Vec<(IfName, IfName)> = self
@@ -241,16 +193,5 @@ impl Merge<'_> {
         } else {
             wish.attrs.wish(Attr::VethPeer, Value::Link(name));
         }
-    }
-}
-
-/// Whether a kept part only says what is so anyway: reports of nmstate are full of these.
-fn asks_nothing(raw: &Raw) -> bool {
-    match raw {
-        Raw::Null | Raw::Bool(false) => true,
-        Raw::Bool(true) | Raw::Int(_) => false,
-        Raw::Text(text) => matches!(&**text, "" | "any"),
-        Raw::List(items) => items.iter().all(asks_nothing),
-        Raw::Map(entries) => entries.iter().all(|(_, value)| asks_nothing(value)),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{
-    Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Section, Value,
+    Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Route, Section, Value,
     VlanMembership,
 };
 use netloom_types::{Family, IfName, VlanId, VlanSet};
@@ -19,8 +19,8 @@ use crate::{
 pub(crate) struct View<'a> {
     pub(crate) observed: &'a Observed,
     ports: BTreeMap<IfName, Vec<&'a Link>>,
-    /// Links that IPv4 routes lead out of.
-    routed: BTreeSet<IfName>,
+    /// Links that routes lead out of.
+    routed: BTreeSet<(IfName, Family)>,
 }
 
 impl<'a> View<'a> {
@@ -31,9 +31,14 @@ impl<'a> View<'a> {
                 ports.entry(controller).or_default().push(link);
             }
         }
-        let v4 = observed.routes.values().filter(|route| route.family() == Family::Ipv4);
-        let routed = v4.flat_map(|route| route.next_hops.iter().filter_map(|hop| hop.link)).collect();
+        let hops = |route: &'a Route| route.next_hops.iter().filter_map(|hop| Some((hop.link?, route.family())));
+        let routed = observed.routes.values().flat_map(hops).collect();
         Self { observed, ports, routed }
+    }
+
+    /// Whether a route of the family leads out of the link.
+    pub(crate) fn is_routed(&self, name: IfName, family: Family) -> bool {
+        self.routed.contains(&(name, family))
     }
 
     /// The link as an entry.
@@ -193,7 +198,7 @@ fn ip(view: &View<'_>, link: &Link, family: Family) -> Ip {
     let enabled = match family {
         // Routes over a link need no address on it.
         Family::Ipv4 => {
-            let routed = view.routed.contains(&link.name);
+            let routed = view.is_routed(link.name, family);
             Some(!addresses.is_empty() || link.kind == LinkKind::Loopback || ip.neighbors.is_some() || routed)
         }
         Family::Ipv6 => {
