@@ -290,6 +290,35 @@ pub(crate) struct Lease {
     pub(crate) custom_hostname: Option<String>,
 }
 
+impl Lease {
+    /// The keys that are said.
+    pub(crate) fn keys(&self) -> Vec<&'static str> {
+        let Self {
+            auto_dns,
+            auto_gateway,
+            auto_routes,
+            route_table,
+            route_metric,
+            client_id,
+            duid,
+            send_hostname,
+            custom_hostname,
+        } = self;
+        let said = [
+            ("auto-dns", auto_dns.is_some()),
+            ("auto-gateway", auto_gateway.is_some()),
+            ("auto-routes", auto_routes.is_some()),
+            ("auto-route-table-id", route_table.is_some()),
+            ("auto-route-metric", route_metric.is_some()),
+            ("dhcp-client-id", client_id.is_some()),
+            ("dhcp-duid", duid.is_some()),
+            ("dhcp-send-hostname", send_hostname.is_some()),
+            ("dhcp-custom-hostname", custom_hostname.is_some()),
+        ];
+        said.into_iter().filter(|(_, said)| *said).map(|(key, _)| key).collect()
+    }
+}
+
 /// One entry of an `address` list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AddressItem {

@@ -18,7 +18,7 @@ impl Merge<'_> {
                 continue;
             }
             self.check_loopback(&path, wish, ip);
-            let wished = self.ip_wish(&path, wish, ip);
+            let wished = self.ip_wish(&path, family, wish, ip);
             if family == Family::Ipv6 {
                 self.ipv6_switch(&path, wish, wished.enabled);
             }
@@ -43,9 +43,10 @@ impl Merge<'_> {
         }
     }
 
-    fn ip_wish(&mut self, path: &str, wish: &LinkWish, ip: &Ip) -> IpWish {
+    fn ip_wish(&mut self, path: &str, family: Family, wish: &LinkWish, ip: &Ip) -> IpWish {
         let has_some = ip.addresses.as_ref().is_some_and(|list| !list.is_empty()) || ip.dhcp == Some(true);
-        if ip.enabled == Some(false) && has_some {
+        let says_more = has_some || ip.neighbors.is_some() || !ip.lease.keys().is_empty();
+        if ip.enabled == Some(false) && says_more {
             let message = "enabled: false removes everything of the family; what else is said here is ignored";
             self.warn(path, message);
         }
@@ -53,6 +54,8 @@ impl Merge<'_> {
         if enabled == Some(false) {
             return IpWish { enabled, ..IpWish::default() };
         }
+        self.check_lease(path, family, wish, ip);
+        self.check_prefix_metric(path, ip);
         let addresses = ip.addresses.as_ref().map(|list| {
             let one = |(j, item)| self.address(&format!("{path}.address[{j}]"), wish, ip, item);
             list.iter().enumerate().map(one).collect()
@@ -63,6 +66,35 @@ impl Merge<'_> {
             keep_extra: ip.allow_extra_address.unwrap_or_default(),
             neighbours: ip.neighbors.as_ref().map(|list| list.iter().copied().collect()),
             dhcp: ip.dhcp.map(|on| Box::new(dhcp(on, &ip.lease))),
+        }
+    }
+
+    /// What is said of a lease that nobody asks for would be without effect.
+    fn check_lease(&mut self, path: &str, family: Family, wish: &LinkWish, ip: &Ip) {
+        if ip.dhcp == Some(true) {
+            return;
+        }
+        let advertised = family == Family::Ipv6 && wish.attrs.said(Attr::Ipv6Autoconf) == Some(&Value::Bool(true));
+        for key in ip.lease.keys() {
+            let path = format!("{path}.{key}");
+            if advertised && key.starts_with("auto-") {
+                self.warn(path, "ignored: it goes for a lease, and the kernel itself takes what routers advertise");
+            } else {
+                self.refuse(path, reason::CONTRADICTION, "has no effect without dhcp: true; add that or remove this");
+            }
+        }
+    }
+
+    /// The metric stands for the addresses of the list.
+    fn check_prefix_metric(&mut self, path: &str, ip: &Ip) {
+        let without_effect = match (&ip.addresses, ip.prefix_route_metric) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(list), Some(metric)) => list.is_empty() && metric != 0,
+        };
+        if without_effect {
+            let message = "has no effect without address: it goes for the addresses of that list; add them";
+            self.refuse(format!("{path}.prefix-route-metric"), reason::MISSING_KEY, message);
         }
     }
 
