@@ -1,5 +1,7 @@
 //! What goes with a link that goes.
 
+use std::collections::BTreeMap;
+
 use netloom_model::{Attr, LinkKind, LinkWish, Presence};
 use netloom_types::IfName;
 
@@ -30,15 +32,14 @@ impl Merge<'_> {
     /// Links on a link that goes, and the other end of a pair, go too.
     pub(super) fn absences(&mut self) {
         let mut queue: Vec<IfName> = self.links.keys().copied().filter(|name| self.goes(*name)).collect();
+        let mut children: BTreeMap<IfName, Vec<IfName>> = BTreeMap::new();
+        for link in self.observed.links.values().filter(|_| !queue.is_empty()) {
+            for parent in [link.base(), link.attrs.link(Attr::VethPeer)].into_iter().flatten() {
+                children.entry(parent).or_default().push(link.name);
+            }
+        }
         while let Some(parent) = queue.pop() {
-            let children: Vec<IfName> = self
-                .observed
-                .links
-                .values()
-                .filter(|link| link.base() == Some(parent) || link.attrs.link(Attr::VethPeer) == Some(parent))
-                .map(|link| link.name)
-                .collect();
-            for child in children {
+            for &child in children.get(&parent).into_iter().flatten() {
                 if self.child_goes(parent, child) {
                     queue.push(child);
                 }
