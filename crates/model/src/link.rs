@@ -110,6 +110,28 @@ impl LinkKind {
         !matches!(self, Self::Ethernet | Self::Loopback | Self::Other(_))
     }
 
+    /// The properties without which the kernel makes no link of this kind.
+    pub fn required(&self) -> &'static [Attr] {
+        match self {
+            Self::Vlan => &[Attr::Base, Attr::VlanId],
+            Self::Vrf => &[Attr::VrfTable],
+            Self::MacVlan | Self::MacVtap | Self::IpVlan => &[Attr::Base],
+            Self::Veth => &[Attr::VethPeer],
+            Self::IpTunnel => &[Attr::TunnelMode],
+            Self::Vxlan
+            | Self::Ethernet
+            | Self::Loopback
+            | Self::Dummy
+            | Self::Bridge
+            | Self::Bond
+            | Self::Gre
+            | Self::Gretap
+            | Self::Ip6gre
+            | Self::Ip6gretap
+            | Self::Other(_) => &[],
+        }
+    }
+
     /// Whether other links can be its ports.
     pub fn is_controller(&self) -> bool {
         matches!(self, Self::Bridge | Self::Bond | Self::Vrf)

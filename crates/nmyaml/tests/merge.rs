@@ -386,3 +386,59 @@ fn names_select_what_is_shown() {
     let shown = netloom_nmyaml::Document::show(&observed, &["eth?".to_owned()]).to_yaml();
     assert!(shown.contains("10.9.0.0/16") && !shown.contains("hostname"), "{shown}");
 }
+
+#[test]
+fn what_is_said_of_a_lease_is_used_or_told_to_be_ignored() {
+    let observed = after(&[]);
+    let text = "interfaces: [{name: eth0, ipv4: {enabled: true, dhcp: true, auto-dns: false}}]";
+    let dhcp = wish(&resolve(&observed, text).state, "eth0").ipv4.dhcp.clone().unwrap();
+    assert_eq!((dhcp.enabled, dhcp.auto_dns), (true, Some(false)));
+    for (path, text) in [
+        ("interfaces[0].ipv6.auto-dns", "{name: eth0, ipv6: {enabled: true, autoconf: true, auto-dns: false}}"),
+        ("interfaces[0].ipv4", "{name: eth0, ipv4: {enabled: false, auto-dns: false}}"),
+        ("interfaces[0].ipv4", "{name: eth0, ipv4: {enabled: false, neighbors: []}}"),
+    ] {
+        let warnings = resolve(&observed, &format!("interfaces: [{text}]")).warnings;
+        assert_eq!(warnings.iter().map(|w| &*w.path).collect::<Vec<_>>(), [path], "{text}");
+        assert!(warnings[0].message.contains("ignored"), "{}", warnings[0].message);
+    }
+}
+
+#[test]
+fn a_vlan_that_its_filtering_bridge_does_not_have_is_told() {
+    let bridge = "{name: br0, type: linux-bridge, bridge: {options: {vlan-filtering: true}";
+    let vlan = "{name: br0.10, type: vlan, vlan: {base-iface: br0, id: 10}}";
+    let warned = |observed: &Observed, text: &str| {
+        let warnings = resolve(observed, &format!("interfaces: [{text}]")).warnings;
+        warnings.iter().map(|w| w.path.clone()).collect::<Vec<_>>()
+    };
+    let nothing = after(&[]);
+    assert_eq!(warned(&nothing, &format!("{bridge}}}}}, {vlan}")), ["interfaces[1].vlan.id"]);
+    let own = format!("{bridge}, vlans: [{{id: 10}}]}}}}");
+    assert!(warned(&nothing, &format!("{own}, {vlan}")).is_empty());
+    let plain = "{name: br0, type: linux-bridge}";
+    assert!(warned(&nothing, &format!("{plain}, {vlan}")).is_empty());
+    let there = after(&[&format!("interfaces: [{own}, {vlan}]")]);
+    assert!(warned(&there, vlan).is_empty());
+    assert_eq!(warned(&there, "{name: br0, bridge: {vlans: [{id: 20}]}}"), ["interfaces[0].bridge.vlans"]);
+    assert!(warned(&there, "{name: eth0, mtu: 1400}").is_empty());
+}
+
+#[test]
+fn defaults_of_options_that_the_bonds_mode_lacks_are_not_sent() {
+    let text = "interfaces: [{name: b, type: bond, link-aggregation: {mode: 802.3ad, options: {arp_missed_max: 2}, ports-config: [{name: eth1, priority: 0}]}}]";
+    let state = resolve(&after(&[]), text).state;
+    assert_eq!(wish(&state, "b").attrs.said(Attr::BondArpMissedMax), None);
+    assert_eq!(wish(&state, "eth1").attrs.said(Attr::BondPortPriority), None);
+}
+
+#[test]
+fn children_of_many_links_go_with_them() {
+    let pairs = (0..50).map(|i| {
+        format!("{{name: d{i}, type: dummy}}, {{name: d{i}.7, type: vlan, vlan: {{base-iface: d{i}, id: 7}}}}")
+    });
+    let observed = after(&[&format!("interfaces: [{}]", pairs.collect::<Vec<_>>().join(", "))]);
+    let gone: Vec<_> = (0..50).map(|i| format!("{{name: d{i}, type: dummy, state: absent}}")).collect();
+    let state = resolve(&observed, &format!("interfaces: [{}]", gone.join(", "))).state;
+    assert_eq!(state.links.values().filter(|w| w.presence == Presence::Absent).count(), 100);
+}

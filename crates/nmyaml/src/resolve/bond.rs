@@ -2,46 +2,15 @@
 
 use std::net::IpAddr;
 
-use netloom_model::{Attr, LinkWish, Value};
+use netloom_model::{Attr, LinkKind, LinkWish, Section, Value};
 use netloom_types::Family;
 
 use super::Merge;
-use crate::errors::reason;
+use crate::{errors::reason, table};
 
-const ROUND_ROBIN: u64 = 0;
 const ACTIVE_BACKUP: u64 = 1;
-const XOR: u64 = 2;
-const BROADCAST: u64 = 3;
-const LACP: u64 = 4;
-const TLB: u64 = 5;
+/// The last mode.
 const ALB: u64 = 6;
-
-/// Options that only some modes have, as the kernel checks them.
-const ONLY_IN: &[(Attr, &[u64], &str)] = &[
-    (Attr::BondLacpRate, &[LACP], "802.3ad"),
-    (Attr::BondLacpActive, &[LACP], "802.3ad"),
-    (Attr::BondAdActorSysPrio, &[LACP], "802.3ad"),
-    (Attr::BondAdActorSystem, &[LACP], "802.3ad"),
-    (Attr::BondAdUserPortKey, &[LACP], "802.3ad"),
-    (
-        Attr::BondArpInterval,
-        &[ROUND_ROBIN, ACTIVE_BACKUP, XOR, BROADCAST],
-        "balance-rr, active-backup, balance-xor and broadcast",
-    ),
-    (
-        Attr::BondArpValidate,
-        &[ROUND_ROBIN, ACTIVE_BACKUP, XOR, BROADCAST],
-        "balance-rr, active-backup, balance-xor and broadcast",
-    ),
-    (Attr::BondPacketsPerSlave, &[ROUND_ROBIN], "balance-rr"),
-    (Attr::BondTlbDynamicLb, &[TLB, ALB], "balance-tlb and balance-alb"),
-    (Attr::BondPrimary, &[ACTIVE_BACKUP, TLB, ALB], "active-backup, balance-tlb and balance-alb"),
-];
-
-/// Whether bonds of a mode have an option.
-pub(crate) fn mode_has(mode: u64, attr: Attr) -> bool {
-    ONLY_IN.iter().find(|(only, ..)| *only == attr).is_none_or(|(_, modes, _)| modes.contains(&mode))
-}
 
 impl Merge<'_> {
     pub(super) fn check_bond(&mut self, path: &str, wish: &LinkWish) {
@@ -64,21 +33,45 @@ impl Merge<'_> {
         let word = Value::Int(mode).display(Attr::BondMode);
         // A bond keeps options of a mode that it had before; a report of it may be fed back.
         let same_mode = self.current(wish.name).filter(|link| link.attrs.int(Attr::BondMode) == Some(mode));
-        for (attr, modes, names) in ONLY_IN {
-            let said = wish.attrs.said(*attr);
-            // The default, or nothing, asks for nothing.
-            let asks = said.is_some_and(|v| *v != Value::Unset && Some(v) != attr.default_value().as_ref());
-            let as_it_is = same_mode.is_some_and(|link| link.attrs.said(*attr) == said);
-            if modes.contains(&mode) || as_it_is || said.is_none() {
+        for &attr in table::of_section(Section::BondOptions).iter().filter(|attr| !attr.in_bond_mode(mode)) {
+            let said = wish.attrs.said(attr);
+            let as_it_is = same_mode.is_some_and(|link| link.attrs.said(attr) == said);
+            if as_it_is || said.is_none() {
                 continue;
             }
-            if asks {
-                let message = format!("a bond of mode {word} does not have it, only {names}; remove it");
+            if said.is_some_and(|value| asks(attr, value)) {
+                let message = format!("a bond of mode {word} does not have it, only {}; remove it", modes_with(attr));
                 self.refuse(format!("{path}.options.{attr}"), reason::CONTRADICTION, message);
             } else if let Some(wish) = self.links.get_mut(&wish.name) {
                 // In this mode the option has no meaning, and the kernel does not let it be set.
-                wish.attrs.remove(*attr);
+                wish.attrs.remove(attr);
             }
+        }
+    }
+
+    /// The priority of a port is an option of its bond's mode too.
+    pub(super) fn check_bond_port(&mut self, wish: &LinkWish) {
+        const ATTR: Attr = Attr::BondPortPriority;
+        let (Some(said), Some(bond)) = (wish.attrs.said(ATTR), self.controller(wish.name)) else { return };
+        let mode = self.int(bond, Attr::BondMode);
+        let is = self.current(wish.name).filter(|link| link.controller == Some(bond)).map(|link| &link.attrs);
+        if self.kind(bond) != Some(&LinkKind::Bond)
+            || ATTR.in_bond_mode(mode)
+            || is.is_some_and(|is| is.get(ATTR).as_ref() == Some(said))
+        {
+            return;
+        }
+        if asks(ATTR, said) {
+            let word = Value::Int(mode).display(Attr::BondMode);
+            let message = format!(
+                "{}: ports of a bond of mode {word} have no priority, only those of {}; remove it",
+                wish.name,
+                modes_with(ATTR)
+            );
+            let path = format!("{}.link-aggregation.ports-config", self.path_of(bond));
+            self.refuse(path, reason::CONTRADICTION, message);
+        } else if let Some(wish) = self.links.get_mut(&wish.name) {
+            wish.attrs.remove(ATTR);
         }
     }
 
@@ -146,4 +139,15 @@ impl Merge<'_> {
             wish.attrs.remove(Attr::Mac);
         }
     }
+}
+
+/// Whether a value asks for something: the default, or nothing, does not.
+fn asks(attr: Attr, value: &Value) -> bool {
+    *value != Value::Unset && Some(value) != attr.default_value().as_ref()
+}
+
+/// The modes in which bonds have an option.
+fn modes_with(attr: Attr) -> String {
+    let modes = (0..=ALB).filter(|mode| attr.in_bond_mode(*mode));
+    modes.map(|mode| Value::Int(mode).display(Attr::BondMode).to_string()).collect::<Vec<_>>().join(", ")
 }

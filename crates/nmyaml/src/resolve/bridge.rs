@@ -89,6 +89,41 @@ impl Merge<'_> {
         }
     }
 
+    /// A filtering bridge passes nothing of a VLAN that is not its own to the link for that VLAN.
+    pub(super) fn warn_bridge_vlans(&mut self) {
+        for name in self.all_names() {
+            let Some(bridge) = self.base(name).filter(|base| self.kind(*base) == Some(&LinkKind::Bridge)) else {
+                continue;
+            };
+            let named = self.links.contains_key(&name) || self.links.contains_key(&bridge);
+            let same_tags = self.int(name, Attr::VlanProtocol) == self.int(bridge, Attr::BridgeVlanProtocol);
+            let is_vlan = self.kind(name) == Some(&LinkKind::Vlan);
+            if !(named && is_vlan && same_tags && self.bool(bridge, Attr::BridgeVlanFiltering)) {
+                continue;
+            }
+            let id = self.int(name, Attr::VlanId);
+            let own = self.own_vlans(bridge).all();
+            if u16::try_from(id).ok().and_then(|id| VlanId::try_from(id).ok()).is_some_and(|id| !own.contains(id)) {
+                let path = if self.links.contains_key(&name) {
+                    format!("{}.vlan.id", self.path_of(name))
+                } else {
+                    format!("{}.bridge.vlans", self.path_of(bridge))
+                };
+                let message = format!(
+                    "{bridge} filters VLANs and {id} is none of its own, so nothing reaches {name}; add {id} to bridge.vlans of {bridge}"
+                );
+                self.warn(path, message);
+            }
+        }
+    }
+
+    /// The VLANs that a bridge itself will have.
+    fn own_vlans(&self, bridge: IfName) -> VlanMembership {
+        let said = self.links.get(&bridge).and_then(|wish| wish.vlans.as_ref());
+        let is = || self.current(bridge).map(|link| &link.vlans);
+        said.or_else(is).cloned().unwrap_or_else(|| default_vlans(self.int(bridge, Attr::BridgeDefaultPvid)))
+    }
+
     fn warn_native(&mut self, path: &str, vlan: &PortVlan) {
         let native = vlan.tag.filter(|_| vlan.enable_native == Some(true));
         let Some(native) = native else { return };

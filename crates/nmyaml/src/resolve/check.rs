@@ -21,34 +21,26 @@ impl Merge<'_> {
             self.check_mirrors(&path, wish);
             self.check_mac(&path, wish);
             self.check_kind(&path, wish);
+            self.check_bond_port(wish);
         }
         self.check_port_ip();
         self.topology();
+        self.warn_bridge_vlans();
     }
 
     /// What a new link cannot do without.
     fn check_required(&mut self, path: &str, wish: &LinkWish) {
-        let required: &[Attr] = match &wish.kind {
-            LinkKind::Vlan => &[Attr::Base, Attr::VlanId],
-            LinkKind::Vrf => &[Attr::VrfTable],
-            LinkKind::Bond => &[Attr::BondMode],
-            LinkKind::Veth => &[Attr::VethPeer],
-            LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan => &[Attr::Base],
-            LinkKind::IpTunnel => &[Attr::TunnelMode],
-            LinkKind::Vxlan if wish.attrs.bool(Attr::VxlanExternal) != Some(true) => &[Attr::VxlanId],
-            LinkKind::Ethernet
-            | LinkKind::Loopback
-            | LinkKind::Dummy
-            | LinkKind::Bridge
-            | LinkKind::Vxlan
-            | LinkKind::Gre
-            | LinkKind::Gretap
-            | LinkKind::Ip6gre
-            | LinkKind::Ip6gretap
-            | LinkKind::Other(_) => &[],
+        // The kernel makes up a mode for a bond, and a number for a VXLAN; a person is asked for them.
+        let asked: &[Attr] = if wish.kind == LinkKind::Bond {
+            &[Attr::BondMode]
+        } else if wish.kind == LinkKind::Vxlan && wish.attrs.bool(Attr::VxlanExternal) != Some(true) {
+            &[Attr::VxlanId]
+        } else {
+            &[]
         };
         let block = table::block_of(&wish.kind).unwrap_or_default();
-        for attr in required.iter().filter(|attr| wish.attrs.said(**attr).is_none_or(|v| *v == Value::Unset)) {
+        let required = wish.kind.required().iter().chain(asked);
+        for attr in required.filter(|attr| wish.attrs.said(**attr).is_none_or(|v| *v == Value::Unset)) {
             let message = format!("{} is new, and a {} needs {block}.{attr}; add it", wish.name, wish.kind);
             self.refuse(format!("{path}.{block}"), reason::MISSING_KEY, message);
         }
