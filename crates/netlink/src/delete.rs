@@ -4,7 +4,7 @@
 //! and the kernel waits for each link anew. It waits only once for all links of a group: links that
 //! are deleted one after another are put into a group of their own first, and the group is deleted.
 //!
-//! Killed between the two, links are left in that group. It is one that nobody uses and means nothing.
+//! Both go to the kernel in one send, so a process that is killed leaves no link in that group.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,8 @@ type Links = HashMap<IfName, (u32, u32)>;
 /// Deletes links; answers are in the order of the names.
 pub(crate) fn delete(route: &mut Connection, names: &[IfName]) -> Result<Results, NetlinkError> {
     let mut results = Vec::with_capacity(names.len());
-    for some in names.chunks(AT_ONCE) {
+    // With room for the deletion behind the links of one send.
+    for some in names.chunks(AT_ONCE.min(route.most_messages() - 1).max(1)) {
         let links = read(route)?;
         results.extend(delete_some(route, some, &links)?);
     }
@@ -64,12 +65,17 @@ fn delete_some(route: &mut Connection, names: &[IfName], links: &Links) -> Resul
             None => results[at] = Err(no_link(*name)),
         }
     }
-    let marks: Vec<Msg> = known.iter().map(|(_, index, _)| set_group(*index, group)).collect();
-    for ((at, ..), answer) in known.iter().zip(route.batch(&marks)?) {
+    if known.is_empty() {
+        return Ok(results);
+    }
+    let marks = known.iter().map(|(_, index, _)| set_group(*index, group));
+    let mut answers = route.batch(&marks.chain([delete_group(group)]).collect::<Vec<Msg>>())?;
+    let deleted = answers.pop().is_some_and(|answer| answer.is_ok());
+    for ((at, ..), answer) in known.iter().zip(answers) {
         results[*at] = answer;
     }
     known.retain(|(at, ..)| results[*at].is_ok());
-    if known.is_empty() || route.change(&delete_group(group))?.is_ok() {
+    if deleted || known.is_empty() {
         return Ok(results);
     }
     // One of them cannot be deleted at all, and then none was: say which.

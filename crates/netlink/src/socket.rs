@@ -180,6 +180,11 @@ impl Connection {
         self.counters
     }
 
+    /// How many messages go in one send, as long as they are short.
+    pub fn most_messages(&self) -> usize {
+        self.batch_messages
+    }
+
     /// Asks for changes, many in one send, and gives the kernel's answer to each, in order. A
     /// refused one does not stop those after it.
     pub fn batch(&mut self, msgs: &[Msg]) -> Result<Vec<Result<(), StepError>>, NetlinkError> {
@@ -298,17 +303,13 @@ impl Connection {
     /// Takes in the refusals of one send and the answer to its last message. The kernel handles
     /// messages in order, so those without a word by then have worked.
     fn collect_answers(&mut self, first_seq: u32, results: &mut [Result<(), StepError>]) -> Result<(), NetlinkError> {
-        let Some(last) = results.len().checked_sub(1) else { return Ok(()) };
+        if results.is_empty() {
+            return Ok(());
+        }
         loop {
             self.receive()?;
-            for message in messages(&self.buffer) {
-                let at = usize::try_from(message.seq.wrapping_sub(first_seq)).unwrap_or(usize::MAX);
-                if let (Some(slot), Some(result)) = (results.get_mut(at), answer(&message)) {
-                    *slot = result;
-                    if at == last {
-                        return Ok(());
-                    }
-                }
+            if sort_answers(&self.buffer, first_seq, results) {
+                return Ok(());
             }
         }
     }
@@ -354,6 +355,21 @@ pub(crate) fn set_receive_buffer(socket: &Socket, wanted: usize) -> Result<usize
         setsockopt(socket, sockopt::RcvBuf, &wanted).map_err(|e| NetlinkError::Open(e.into()))?;
     }
     socket.get_rx_buf_sz().map_err(NetlinkError::Open)
+}
+
+/// Puts the answers in a datagram into the places of what they answer; whether the last one was among
+/// them, behind which nothing comes.
+fn sort_answers(datagram: &[u8], first_seq: u32, results: &mut [Result<(), StepError>]) -> bool {
+    for message in messages(datagram) {
+        let at = usize::try_from(message.seq.wrapping_sub(first_seq)).unwrap_or(usize::MAX);
+        if let (Some(slot), Some(result)) = (results.get_mut(at), answer(&message)) {
+            *slot = result;
+            if at + 1 == results.len() {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// The kernel's last word on a request, when the message is one.
@@ -408,6 +424,23 @@ mod tests {
         assert_eq!(read(&error_message(-17, NLM_F_CAPPED, header, None)), Some(Err(StepError::new(17))));
         assert_eq!(read(&error_message(0, NLM_F_CAPPED, header, None)), Some(Ok(())));
         assert_eq!(read(&Msg::new(16, 0).finish()), None);
+    }
+
+    #[test]
+    fn a_refusal_in_the_middle_is_the_one_of_its_message() {
+        let answered = |code: i32, seq: u32| {
+            let mut bytes = error_message(code, NLM_F_CAPPED, &[0; 16], None);
+            bytes[8..12].copy_from_slice(&seq.to_ne_bytes());
+            bytes
+        };
+        // Numbers wrap around, and an answer to an earlier send means nothing.
+        let first = u32::MAX;
+        let mut results = vec![Ok(()); 4];
+        assert!(!sort_answers(&answered(-1, first - 1), first, &mut results));
+        assert!(!sort_answers(&answered(-17, first.wrapping_add(1)), first, &mut results));
+        let rest = [answered(-22, first.wrapping_add(2)), answered(0, first.wrapping_add(3))].concat();
+        assert!(sort_answers(&rest, first, &mut results));
+        assert_eq!(results, [Ok(()), Err(StepError::new(17)), Err(StepError::new(22)), Ok(())]);
     }
 
     #[test]
