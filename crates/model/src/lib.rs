@@ -41,7 +41,7 @@ pub use ownership::{Claim, ObjectKey, Origins, Ownership, Previous};
 pub use route::{NextHop, Route, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use step::{Plan, PlannedStep, Step};
-pub use system::{HostnameWish, Resolver};
+pub use system::{HostnameWish, Resolver, ResolverFile};
 pub use wish::{
     AddressWish, Adoption, ControllerWish, DhcpWish, HostState, IpWish, LinkWish, Presence, RouteWish, RuleWish,
 };

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::Origin;
 
 /// The resolver's configuration, in the order of the file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+///
+/// Two are equal when they configure the same, whatever file they were read from.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Resolver {
     /// Name servers: an address, for link-local ones with `%link`.
     pub servers: Vec<String>,
@@ -13,7 +15,28 @@ pub struct Resolver {
     pub search: Vec<String>,
     /// Options such as `rotate` or `ndots:2`.
     pub options: Vec<String>,
+    /// The file that it was read from, to be put back to the letter; none for a wish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ResolverFile>,
 }
+
+/// What a resolver file was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ResolverFile {
+    /// There was none.
+    Absent,
+    /// This text.
+    Text(Box<str>),
+}
+
+impl PartialEq for Resolver {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { servers, search, options, file: _ } = self;
+        (servers, search, options) == (&other.servers, &other.search, &other.options)
+    }
+}
+
+impl Eq for Resolver {}
 
 impl Resolver {
     /// Whether nothing is configured.

@@ -6,10 +6,11 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
+    os::unix::fs::{MetadataExt as _, fchown},
     path::{Path, PathBuf},
 };
 
-use netloom_model::{Resolver, StepError};
+use netloom_model::{Resolver, ResolverFile, StepError};
 use nix::unistd;
 
 use crate::netns::Namespace;
@@ -36,23 +37,34 @@ impl Files {
         }
     }
 
-    /// The resolver as it is configured; empty when there is no file.
+    /// The resolver as it is configured, and the file it is in; empty when there is no file.
     pub fn resolver(&self) -> io::Result<Resolver> {
-        match &self.resolver {
-            Some(path) => Ok(parse_resolver(&read(path)?)),
-            None => Ok(Resolver::default()),
+        let Some(path) = &self.resolver else { return Ok(Resolver::default()) };
+        match fs::read(path) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                // What is not UTF-8 cannot be put back to the letter from a text.
+                let file = std::str::from_utf8(&bytes).ok().map(|text| ResolverFile::Text(text.into()));
+                Ok(Resolver { file, ..parse_resolver(&text) })
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Ok(Resolver { file: Some(ResolverFile::Absent), ..Resolver::default() })
+            }
+            Err(e) => Err(e),
         }
     }
 
-    /// Writes the resolver file; lines that it does not understand (such as `sortlist`) are kept.
+    /// Writes the resolver file: to the letter as it was read, when it still says the same, else with
+    /// the lines kept that are not understood (such as `sortlist`).
     pub fn set_resolver(&self, resolver: &Resolver) -> Result<(), StepError> {
         let path =
             self.resolver.as_deref().ok_or_else(|| refused("a namespace without a name has no resolver file"))?;
-        let before = read(path).map_err(|e| failed(&e, path))?;
-        if resolver.is_empty() && before.is_empty() {
-            return Ok(());
-        }
-        replace(path, &print_resolver(resolver, &before)).map_err(|e| failed(&e, path))
+        let done = match &resolver.file {
+            Some(ResolverFile::Absent) if resolver.is_empty() => remove(&target(path)),
+            Some(ResolverFile::Text(text)) if parse_resolver(text) == *resolver => replace(path, text),
+            Some(_) | None => rewrite(path, resolver),
+        };
+        done.map_err(|e| failed(&e, path))
     }
 
     /// The host name that the kernel has; empty in a network namespace, which has none of its own.
@@ -108,6 +120,14 @@ fn read(path: &Path) -> io::Result<String> {
     }
 }
 
+fn rewrite(path: &Path, resolver: &Resolver) -> io::Result<()> {
+    let before = read(path)?;
+    if resolver.is_empty() && before.is_empty() {
+        return Ok(());
+    }
+    replace(path, &print_resolver(resolver, &before))
+}
+
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -120,11 +140,7 @@ fn remove(path: &Path) -> io::Result<()> {
 /// A symbolic link stays and its target is replaced, so that `/etc/resolv.conf` can live elsewhere.
 /// A file that is a mount of its own, as containers have, cannot be replaced; it is overwritten.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = match fs::canonicalize(path) {
-        Ok(target) => target,
-        // A dangling link: write where it points to.
-        Err(_) => fs::read_link(path).map_or_else(|_| path.to_owned(), |to| path.parent().unwrap_or(path).join(to)),
-    };
+    let path = target(path);
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -139,9 +155,20 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
+/// The file behind a symbolic link, or where a dangling one points to.
+fn target(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| {
+        fs::read_link(path).map_or_else(|_| path.to_owned(), |to| path.parent().unwrap_or(path).join(to))
+    })
+}
+
 fn write_new(temporary: &Path, text: &str, like: &Path) -> io::Result<()> {
     let mut file = File::create(temporary)?;
     if let Ok(before) = fs::metadata(like) {
+        let new = file.metadata()?;
+        if (new.uid(), new.gid()) != (before.uid(), before.gid()) {
+            fchown(&file, Some(before.uid()), Some(before.gid()))?;
+        }
         file.set_permissions(before.permissions())?;
     }
     file.write_all(text.as_bytes())?;
@@ -223,6 +250,7 @@ mod tests {
             servers: words(&["192.0.2.53", "fe80::1%eth0"]),
             search: words(&["example.com", "example.net"]),
             options: words(&["rotate", "ndots:2"]),
+            file: None,
         }
     }
 
@@ -246,6 +274,40 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().starts_with("# kept\nsortlist 10.0.0.0\nsearch "));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(folder.0.join("etc")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_put_back_to_the_letter() {
+        let folder = Folder::new("letter");
+        let files = Files::of(&Namespace::Named("blue".to_owned()), &folder.0);
+        let path = folder.0.join("etc/netns/blue/resolv.conf");
+        let none = files.resolver().unwrap();
+        files.set_resolver(&resolver()).unwrap();
+        files.set_resolver(&none).unwrap();
+        assert!(!path.exists());
+        files.set_resolver(&none).unwrap();
+
+        let text = "domain  old.example\n; a comment\nnameserver\t192.0.2.1";
+        fs::write(&path, text).unwrap();
+        let before = files.resolver().unwrap();
+        files.set_resolver(&resolver()).unwrap();
+        files.set_resolver(&before).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        // Taken from what was read and then changed, it is a wish like any other.
+        files.set_resolver(&Resolver { servers: words(&["192.0.2.2"]), ..before }).unwrap();
+        assert_eq!(files.resolver().unwrap().servers, ["192.0.2.2"]);
+    }
+
+    #[test]
+    fn a_dangling_link_dangles_again() {
+        let folder = Folder::new("dangling");
+        let path = folder.0.join("etc/resolv.conf");
+        symlink("../run/resolv.conf", &path).unwrap();
+        let files = Files::of(&Namespace::Host, &folder.0);
+        let before = files.resolver().unwrap();
+        files.set_resolver(&resolver()).unwrap();
+        files.set_resolver(&before).unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink() && !path.exists());
     }
 
     #[test]

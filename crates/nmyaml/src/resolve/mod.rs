@@ -198,8 +198,12 @@ impl<'a> Merge<'a> {
 
     fn resolver(&self) -> Option<(Resolver, Origin)> {
         let dns = self.doc.dns.as_ref()?;
-        let resolver =
-            Resolver { servers: dns.server.clone(), search: dns.search.clone(), options: dns.options.clone() };
+        let resolver = Resolver {
+            servers: dns.server.clone(),
+            search: dns.search.clone(),
+            options: dns.options.clone(),
+            file: None,
+        };
         Some((resolver, self.origin("dns-resolver.config")))
     }
 }
