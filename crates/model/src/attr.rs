@@ -115,6 +115,26 @@ pub enum Section {
     Ring,
 }
 
+impl Section {
+    /// Whether the driver keeps these, so that reading them needs slow requests to each link.
+    pub const fn is_driver(self) -> bool {
+        match self {
+            Self::Ethernet | Self::Pause | Self::Ring => true,
+            Self::Common
+            | Self::Kind
+            | Self::BridgeOptions
+            | Self::BridgeStp
+            | Self::BridgePort
+            | Self::BondOptions
+            | Self::BondPort
+            | Self::Ipv4
+            | Self::Ipv6
+            | Self::SysctlIpv4
+            | Self::SysctlIpv6 => false,
+        }
+    }
+}
+
 /// One row of the table.
 struct Row {
     section: Section,

@@ -87,8 +87,13 @@ pub struct Observed {
     pub host: Host,
     /// Facts of each link.
     pub facts: BTreeMap<IfName, LinkFacts>,
-    /// Routes that the kernel or a routing daemon made: shown, looked up, never touched.
+    /// Routes that the kernel, a routing daemon or a lease made, or that have what a [`Route`] cannot
+    /// say: shown, looked up, never touched.
     pub derived_routes: Vec<Route>,
+    /// Those of `derived_routes` that nobody makes anew: with an encapsulation, a next hop object or
+    /// a type of service, the second of one key, those of a lease. What takes their link away or down
+    /// loses them, and no undo brings them back.
+    pub fragile_routes: Vec<Route>,
 }
 
 impl Deref for Observed {

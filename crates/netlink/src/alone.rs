@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attrs, Direction, LinkKind, MirrorKey, Resolver, StepError};
+use netloom_model::{Attrs, Direction, LinkKind, Mirror, MirrorKey, Resolver, StepError};
 use netloom_types::IfName;
 
 use crate::{
@@ -44,6 +44,8 @@ pub(crate) enum Alone<'a> {
         index: u32,
         /// Which mirror.
         key: MirrorKey,
+        /// Its value.
+        mirror: Mirror,
     },
     /// The resolver file.
     Resolver(&'a Resolver),
@@ -91,7 +93,7 @@ impl Alone<'_> {
             Self::Features { index, features } => {
                 ask_driver(kernel, |family| Ok(vec![ethtool::set_features(family, index, features)]))
             }
-            Self::RemoveMirror { index, key } => remove_mirror(kernel, index, key),
+            Self::RemoveMirror { index, key, mirror } => remove_mirror(kernel, index, key, &mirror),
             Self::Resolver(resolver) => Ok(kernel.files.set_resolver(resolver)?),
             Self::HostnameRunning(name) => Ok(kernel.files.set_hostname_running(name)?),
             Self::HostnameConfig(name) => Ok(kernel.files.set_hostname_config(name)?),
@@ -126,9 +128,23 @@ fn ask_driver(kernel: &mut Kernel, messages: impl FnOnce(u16) -> Result<Vec<Msg>
     Ok(())
 }
 
-/// Removes a mirror, and the queue when no filter of any maker is left.
-fn remove_mirror(kernel: &mut Kernel, index: u32, key: MirrorKey) -> Result<(), Fault> {
-    kernel.route.change(&mirror::remove(index, key))??;
+/// Removes the filters of a mirror. The queue goes with the last filter of any maker, unless somebody
+/// else had made it: then it had no filter of ours when the host was last observed. After a process
+/// that was killed nobody knows that any more, and an empty queue, which does nothing, may go too.
+fn remove_mirror(kernel: &mut Kernel, index: u32, key: MirrorKey, mirror: &Mirror) -> Result<(), Fault> {
+    let filters =
+        kernel.route.dump(&mirror::dump_filters(index, key.direction), Vec::new, |filters: &mut Vec<_>, message| {
+            filters.extend(mirror::decode(&message).filter(|f| f.is_of(key, mirror)));
+        })?;
+    if filters.is_empty() {
+        return Err(StepError::with(StepError::ENOENT, "there is no such mirror").into());
+    }
+    for filter in &filters {
+        kernel.route.change(&mirror::remove(filter))??;
+    }
+    if !mirror.ours || kernel.foreign_queues.contains(&index) {
+        return Ok(());
+    }
     for direction in [Direction::Ingress, Direction::Egress] {
         let filters = kernel.route.dump(
             &mirror::dump_filters(index, direction),

@@ -1,13 +1,16 @@
 //! Steps -> messages -> one result for each step.
 //!
-//! Steps that are a message each go to the kernel many in one send; every acknowledgement is mapped
-//! back to its step. Steps that write files, ask drivers or must see an answer before they go on run
-//! alone, in their place.
+//! Steps that are a message each go to the kernel many in one send; every refusal is mapped back to
+//! its step, and what was not refused until the send's last message is answered has worked. Steps that
+//! write files, ask drivers or must see an answer before they go on run alone, in their place.
 //!
 //! Links are addressed by index. A new link's index is chosen here, so nobody has to ask for it; but a
 //! step that names a link which is still on its way waits for the answer. The kernel could have given
 //! that index to somebody else's link in between, and a step must never reach a link it did not name.
 //! With a name that is not known, the links are read anew once before the step is refused.
+//!
+//! A name under which no link could be made stays closed until the host is observed anew: whoever has
+//! it is somebody else, and the steps that follow were meant for the link that is not there.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -68,7 +71,9 @@ impl<'a> Run<'a, '_> {
     fn all(&mut self, steps: &'a [Step]) -> Result<(), NetlinkError> {
         let mut at = 0;
         while at < steps.len() {
-            let deletions: Vec<IfName> = steps[at..].iter().map_while(deleted).collect();
+            let closed = &self.kernel.closed;
+            let open = |step| deleted(step).filter(|name| !closed.contains(name));
+            let deletions: Vec<IfName> = steps[at..].iter().map_while(open).collect();
             if deletions.len() >= delete::MANY {
                 self.delete(at, &deletions)?;
                 at += deletions.len();
@@ -126,8 +131,19 @@ impl<'a> Run<'a, '_> {
     fn read_names(&mut self) -> Result<(), NetlinkError> {
         let fresh = LinkMap::read(&mut self.kernel.route)?;
         self.kernel.links.replace_with(fresh);
+        for name in &self.kernel.closed {
+            self.kernel.links.remove(*name);
+        }
         self.reread = true;
         Ok(())
+    }
+
+    /// Closes the names of a link that could not be made.
+    fn close(&mut self, new: &NewLink<'_>) {
+        for name in [Some(new.name), new.attrs.link(Attr::VethPeer)].into_iter().flatten() {
+            self.kernel.links.remove(name);
+            self.kernel.closed.insert(name);
+        }
     }
 
     fn push(&mut self, at: usize, messages: Vec<Msg>, first_may_fail: bool) {
@@ -167,9 +183,9 @@ impl<'a> Run<'a, '_> {
     }
 
     fn note(&mut self, new: &NewLink<'_>, made: &Made) {
-        self.kernel.links.insert(new.name, made.index);
-        if let Some((peer, index)) = made.peer {
-            self.kernel.links.insert(peer, index);
+        for (name, index) in [Some((new.name, made.index)), made.peer].into_iter().flatten() {
+            self.kernel.links.insert(name, index);
+            self.kernel.closed.remove(&name);
         }
     }
 
@@ -179,15 +195,20 @@ impl<'a> Run<'a, '_> {
         let mut result = Ok(());
         for _ in 0..INDEX_ATTEMPTS {
             let made = self.make(new)?;
+            let mut is_there = false;
             for message in &made.messages {
                 self.reread = false;
                 result = self.kernel.route.change(message)?;
                 if result.is_err() {
                     break;
                 }
+                is_there = true;
                 self.note(new, &made);
             }
             if !self.index_was_taken(new.name, made.index, &result)? {
+                if !is_there {
+                    self.close(new);
+                }
                 break;
             }
         }
@@ -203,8 +224,8 @@ impl<'a> Run<'a, '_> {
     ) -> Result<bool, NetlinkError> {
         match result {
             Err(refused) if matches!(refused.errno, StepError::EEXIST | StepError::EBUSY) => {
-                self.read_names()?;
-                Ok(self.kernel.links.index(name).is_none() && self.kernel.links.name(index).is_some())
+                let fresh = LinkMap::read(&mut self.kernel.route)?;
+                Ok(fresh.index(name).is_none() && fresh.name(index).is_some())
             }
             Ok(()) | Err(_) => Ok(false),
         }
@@ -225,9 +246,10 @@ impl<'a> Run<'a, '_> {
         }
         for (at, new, index) in creates {
             let result = self.results[at].clone();
-            if result.is_err() {
-                self.kernel.links.remove(new.name);
+            if result.is_ok() {
+                continue;
             }
+            self.close(&new);
             if self.index_was_taken(new.name, index, &result)? {
                 self.results[at] = answer(self.create_alone(&new))?;
             }

@@ -1,8 +1,12 @@
 //! What lives on the thread of a namespace: its sockets, its names of links, its files.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::PathBuf,
+};
 
 use netloom_model::{EngineError, Rule};
+use netloom_types::IfName;
 
 use crate::{
     ethtool,
@@ -40,6 +44,11 @@ pub(crate) struct Kernel {
     generic: Option<(Connection, u16)>,
     /// Names of links as last read.
     pub(crate) links: LinkMap,
+    /// Names under which a link could not be made since the host was last observed: whoever has them
+    /// is none of ours.
+    pub(crate) closed: HashSet<IfName>,
+    /// Links whose `clsact` queue had no filter of ours when they were last read: somebody else's.
+    pub(crate) foreign_queues: HashSet<u32>,
     /// Rules as last read or made, to know which removals the kernel could misunderstand; `None`
     /// until they were read.
     pub(crate) rules: Option<BTreeSet<Rule>>,
@@ -58,6 +67,8 @@ impl Kernel {
             route,
             generic: None,
             links: LinkMap::default(),
+            closed: HashSet::new(),
+            foreign_queues: HashSet::new(),
             rules: None,
             files: Files::of(&options.namespace, &options.root),
             watch: None,

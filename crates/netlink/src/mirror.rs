@@ -126,11 +126,11 @@ fn check(matches: &FlowMatch) -> Result<(), StepError> {
     Ok(())
 }
 
-/// The message that removes a mirror: everything of its priority.
-pub fn remove(index: u32, key: MirrorKey) -> Msg {
+/// The message that removes one filter, and none that stands beside it.
+pub fn remove(filter: &FilterReport) -> Msg {
     let mut msg = Msg::new(RTM_DELTFILTER, 0);
-    // Protocol 0 is any, so that a mirror which somebody else made for one protocol goes too.
-    msg.header(&tcmsg(index, 0, parent(key.direction), info(key.priority, 0)));
+    msg.header(&tcmsg(filter.index, filter.handle, parent(filter.key.direction), filter.info))
+        .attr_str(TCA_KIND, if filter.flower { "flower" } else { "matchall" });
     msg
 }
 
@@ -243,6 +243,25 @@ pub struct FilterReport {
     pub key: MirrorKey,
     /// What it does; `None` when it is nothing that the model has.
     pub mirror: Option<RawMirror>,
+    /// The kernel's number of it under its priority and protocol.
+    handle: u32,
+    /// Priority and protocol, as the header carries them.
+    info: u32,
+    /// Whether it is a `flower` filter.
+    flower: bool,
+}
+
+impl FilterReport {
+    /// Whether it is a filter of this mirror. Where it leads to is not asked: the target may be gone.
+    pub fn is_of(&self, key: MirrorKey, mirror: &Mirror) -> bool {
+        let same = |raw: RawMirror| (raw.matches, raw.action, raw.ours) == (mirror.matches, mirror.action, mirror.ours);
+        self.key == key && self.mirror.is_some_and(same)
+    }
+
+    /// Whether netloom made it.
+    pub fn is_ours(&self) -> bool {
+        self.mirror.is_some_and(|raw| raw.ours)
+    }
 }
 
 /// A mirror whose target is still an index.
@@ -268,13 +287,16 @@ pub fn decode(message: &Message<'_>) -> Option<FilterReport> {
     let priority = u16::try_from(message.u32_at(16) >> 16).ok()?;
     let in_main_chain = attrs.find(TCA_CHAIN).and_then(|a| a.u32()).unwrap_or_default() == 0;
     let protocol = u16::from_be(message.u16_at(16));
-    let mirror = match attrs.find(TCA_KIND)?.str()? {
+    let kind = attrs.find(TCA_KIND)?.str()?;
+    let mirror = match kind {
         _ if !in_main_chain => None,
         "matchall" if protocol == ETH_P_ALL => read_matchall(options.nested()),
         "flower" => read_flower(options.nested(), protocol),
         _ => None,
     };
-    Some(FilterReport { index: message.u32_at(4), key: MirrorKey { direction, priority }, mirror })
+    let (index, handle, info) = (message.u32_at(4), message.u32_at(8), message.u32_at(16));
+    let key = MirrorKey { direction, priority };
+    Some(FilterReport { index, key, mirror, handle, info, flower: kind == "flower" })
 }
 
 fn read_matchall(options: Attributes<'_>) -> Option<RawMirror> {
@@ -466,11 +488,28 @@ mod tests {
         let key = MirrorKey { direction: Direction::Ingress, priority: 10 };
         let raw =
             RawMirror { matches: FlowMatch::default(), ethertype: 0, action: MirrorAction::Mirror, to: TO, ours: true };
-        let ours = FilterReport { index: 1, key, mirror: Some(raw) };
-        let foreign = FilterReport { index: 1, key, mirror: None };
+        let ours = FilterReport { index: 1, key, mirror: Some(raw), handle: 1, info: 0, flower: false };
+        let foreign = FilterReport { mirror: None, handle: 2, ..ours };
         assert!(gather([ours, foreign], target).is_empty());
         assert!(gather([foreign, ours], target).is_empty());
         assert_eq!(gather([ours], target).len(), 1);
+    }
+
+    #[test]
+    fn a_removal_names_the_filter_and_not_its_priority() {
+        let key = MirrorKey { direction: Direction::Egress, priority: 10 };
+        let to = target(TO).unwrap();
+        let mirror = Mirror { matches: FlowMatch::default(), action: MirrorAction::Mirror, to, ours: true };
+        let bytes = add(4, key, &mirror, TO).unwrap()[1].finish();
+        let report = decode(&messages(&bytes).next().unwrap()).unwrap();
+        assert!(report.is_of(key, &mirror));
+        assert!(!report.is_of(key, &Mirror { ours: false, ..mirror }));
+        assert!(!report.is_of(MirrorKey { priority: 11, ..key }, &mirror));
+        let bytes = remove(&report).finish();
+        let removal = messages(&bytes).next().unwrap();
+        let parts = [4, 8, 12, 16].map(|at| removal.u32_at(at));
+        assert_eq!(parts, [4, 1, EGRESS, info(10, ETH_P_ALL)]);
+        assert_eq!(removal.attrs(TCMSG).find(TCA_KIND).unwrap().str(), Some("matchall"));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! Each table is read by one dump. A table can change between two dumps; what then names a link that
 //! is not (or no longer) known is left out, and the next reading has it. What comes and goes by itself
 //! is left out of the configuration as the model wants it: generated addresses, learned neighbours and
-//! forwarding entries; routes of the kernel and of routing daemons are kept apart.
+//! forwarding entries; routes of the kernel, of routing daemons and of leases are kept apart.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 
 use netloom_model::{
-    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, Rule, Scope, Value,
+    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Rule, Scope, Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -53,6 +53,7 @@ impl Tables {
         }
         let links = raw.into_iter().map(|link| (link.index(), link.resolve(|index| names.name(index)))).collect();
         kernel.links.replace_with(names);
+        kernel.closed.clear();
         let mut tables = Self { links };
         let tokens = kernel.route.dump(&link::dump_tokens(), Vec::new, |tokens, message| {
             tokens.extend(link::decode_token(&message));
@@ -141,6 +142,7 @@ impl Tables {
         let dump = kernel.route.dump(&mirror::dump_queues(), Vec::new, |indexes, message| {
             indexes.extend(mirror::decode_queue(&message));
         });
+        kernel.foreign_queues.clear();
         let indexes: Vec<u32> = match dump {
             // A kernel without queues has no mirrors.
             Err(NetlinkError::Refused(_)) => return Ok(()),
@@ -154,6 +156,9 @@ impl Tables {
                     Vec::new,
                     |filters, message| filters.extend(mirror::decode(&message)),
                 )?);
+            }
+            if !filters.iter().any(mirror::FilterReport::is_ours) {
+                kernel.foreign_queues.insert(index);
             }
             let mirrors = mirror::gather(filters, |index| kernel.links.name(index));
             self.on(index, |link| link.mirrors = mirrors);
@@ -206,27 +211,34 @@ fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), Netli
     for family in [Family::Ipv4, Family::Ipv6] {
         let links = &kernel.links;
         let name = |index: u32| -> Option<IfName> { links.name(index) };
-        let (configured, derived) = kernel.route.dump(
-            &route::encode_dump(family),
-            <(Vec<Route>, Vec<Route>)>::default,
-            |(configured, derived), message| {
-                // A kernel without IPv6 answers with what it has of other families.
-                if let Some(reported) = route::decode(&message, &name).filter(|r| r.route.family() == family) {
-                    let list = if reported.is_derived() { derived } else { configured };
-                    list.push(reported.route);
-                }
-            },
-        )?;
-        observed.derived_routes.extend(derived);
-        for route in configured {
-            // Somebody appended a second route of one key: the kernel uses the first.
-            match observed.host.routes.entry(route.key()) {
-                std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(route)),
-                std::collections::btree_map::Entry::Occupied(_) => observed.derived_routes.push(route),
-            }
+        let reports = kernel.route.dump(&route::encode_dump(family), Vec::new, |reports, message| {
+            // A kernel without IPv6 answers with what it has of other families.
+            reports.extend(route::decode(&message, &name).filter(|r| r.route.family() == family));
+        })?;
+        for reported in reports {
+            sort_route(observed, reported);
         }
     }
     Ok(())
+}
+
+/// Puts a route to those that can be put back, or to the others.
+fn sort_route(observed: &mut Observed, reported: route::Reported) {
+    let mut fragile = reported.is_fragile();
+    if !reported.is_derived() {
+        match observed.host.routes.entry(reported.route.key()) {
+            Entry::Vacant(free) => {
+                free.insert(reported.route);
+                return;
+            }
+            // Somebody appended a second route of one key: the kernel uses the first.
+            Entry::Occupied(_) => fragile = true,
+        }
+    }
+    if fragile {
+        observed.fragile_routes.push(reported.route.clone());
+    }
+    observed.derived_routes.push(reported.route);
 }
 
 fn read_rules(kernel: &mut Kernel, host: &mut Host) -> Result<(), NetlinkError> {
@@ -250,4 +262,39 @@ fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
     host.hostname_running = kernel.files.hostname_running();
     host.hostname_config = kernel.files.hostname_config().map_err(failed("host name file"))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{Route, RouteMetrics, RouteType};
+    use netloom_types::{Protocol, RouteTable};
+
+    use super::*;
+
+    #[test]
+    fn routes_that_cannot_be_put_back_are_told_apart() {
+        let route = |to: &str, protocol| Route {
+            table: RouteTable::MAIN,
+            destination: to.parse().unwrap(),
+            metric: 0,
+            kind: RouteType::Blackhole,
+            next_hops: Vec::new(),
+            source: None,
+            protocol: Protocol(protocol),
+            metrics: RouteMetrics::default(),
+        };
+        let (kernel, lease, plain) = (route("10.1.0.0/16", 2), route("10.2.0.0/16", 16), route("10.3.0.0/16", 4));
+        let strange = route("10.4.0.0/16", 4);
+        let daemons = route("10.5.0.0/16", 186);
+        let second = Route { protocol: Protocol(3), ..plain.clone() };
+        let mut observed = Observed::default();
+        for (route, partial) in
+            [(&kernel, false), (&lease, false), (&plain, false), (&second, false), (&strange, true), (&daemons, true)]
+        {
+            sort_route(&mut observed, route::Reported { route: route.clone(), partial });
+        }
+        assert_eq!(observed.routes.values().collect::<Vec<_>>(), [&plain]);
+        assert_eq!(observed.fragile_routes, [lease.clone(), second.clone(), strange.clone()]);
+        assert_eq!(observed.derived_routes, [kernel, lease, second, strange, daemons]);
+    }
 }

@@ -40,6 +40,8 @@ const RTAX_QUICKACK: u16 = 15;
 const RTNH_F_ONLINK: u8 = 4;
 const RTM_F_CLONED: u32 = 0x200;
 const RT_SCOPE_LINK: u8 = 253;
+/// Who puts routes of a lease there.
+const DHCP: Protocol = Protocol(16);
 const RT_SCOPE_NOWHERE: u8 = 255;
 
 /// Finds the index of a link.
@@ -220,20 +222,28 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Whether it is derived: made by the kernel or a routing daemon, or not to be put back by us.
+    /// Whether it is derived: made by the kernel, a routing daemon or a lease, or not to be put back by
+    /// us.
     pub fn is_derived(&self) -> bool {
         self.partial || self.route.table == RouteTable::LOCAL || is_derived(self.route.protocol)
+    }
+
+    /// Whether it is derived and nobody makes it anew when the kernel drops it with its link: somebody
+    /// configured it with what the model cannot say, or got it with a lease.
+    pub fn is_fragile(&self) -> bool {
+        let comes_back = self.route.protocol != DHCP && is_derived(self.route.protocol);
+        self.is_derived() && !comes_back && self.route.table != RouteTable::LOCAL
     }
 }
 
 /// Whether routes of this protocol come and go without anybody configuring them on this host: those
-/// of the kernel (redirect, kernel, router advertisement) and of routing daemons.
+/// of the kernel (redirect, kernel, router advertisement), of routing daemons and of leases.
 fn is_derived(protocol: Protocol) -> bool {
     matches!(
         protocol.0,
         1 | 2 | 8 // redirect, kernel, gated
-        | 9..=15 // ra, mrt, zebra, bird, dnrouted, xorp, ntk
-        | 17 | 18 | 42 | 99 // mrouted, keepalived, babel, openr
+        | 9..=18 // ra, mrt, zebra, bird, dnrouted, xorp, ntk, dhcp, mrouted, keepalived
+        | 42 | 99 // babel, openr
         | 186..=189 // bgp, isis, ospf, rip
         | 192..=197 // eigrp and the rest of FRR's
     )
@@ -445,10 +455,10 @@ mod tests {
             route.protocol = Protocol(protocol);
             Reported { route, partial: false }.is_derived()
         };
-        for derived in [1, 2, 8, 9, 11, 12, 14, 15, 17, 18, 42, 99, 186, 187, 188, 189, 192, 193, 197] {
+        for derived in [1, 2, 8, 9, 11, 12, 14, 15, 16, 17, 18, 42, 99, 186, 187, 188, 189, 192, 193, 197] {
             assert!(of(derived), "{derived}");
         }
-        for configured in [0, 3, 4, 16, 112, 200] {
+        for configured in [0, 3, 4, 112, 200] {
             assert!(!of(configured), "{configured}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::HashSet};
 
-use netloom_model::{Attr, Attrs, LinkKind, Section, Step, StepError, Value};
+use netloom_model::{Attr, Attrs, LinkKind, Step, StepError, Value};
 use netloom_types::IfName;
 
 use crate::{
@@ -46,20 +46,7 @@ pub(crate) struct NewLink<'a> {
 
 /// Whether some of the properties are the driver's.
 pub(crate) fn has_driver_settings(attrs: &Attrs) -> bool {
-    attrs.iter().any(|(attr, _)| match attr.section() {
-        Section::Ethernet | Section::Pause | Section::Ring => true,
-        Section::Common
-        | Section::Kind
-        | Section::BridgeOptions
-        | Section::BridgeStp
-        | Section::BridgePort
-        | Section::BondOptions
-        | Section::BondPort
-        | Section::Ipv4
-        | Section::Ipv6
-        | Section::SysctlIpv4
-        | Section::SysctlIpv6 => false,
-    })
+    attrs.iter().any(|(attr, _)| attr.section().is_driver())
 }
 
 /// The names that a step may use, and what was learned about them while it was encoded.
@@ -149,8 +136,8 @@ pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, 
         Step::SetFeatures { name, features } => {
             Ok(Work::Alone(Alone::Features { index: names.index(*name)?, features }))
         }
-        Step::RemoveMirror { name, key, mirror: _ } => {
-            Ok(Work::Alone(Alone::RemoveMirror { index: names.index(*name)?, key: *key }))
+        Step::RemoveMirror { name, key, mirror } => {
+            Ok(Work::Alone(Alone::RemoveMirror { index: names.index(*name)?, key: *key, mirror: *mirror }))
         }
         Step::SetResolver(resolver) => Ok(Work::Alone(Alone::Resolver(resolver))),
         Step::SetHostnameRunning(name) => Ok(Work::Alone(Alone::HostnameRunning(name))),
@@ -160,7 +147,7 @@ pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, 
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Address, Resolver};
+    use netloom_model::{Address, Resolver, Section};
     use netloom_types::Protocol;
 
     use super::*;
