@@ -149,5 +149,5 @@ fn asks(attr: Attr, value: &Value) -> bool {
 /// The modes in which bonds have an option.
 fn modes_with(attr: Attr) -> String {
     let modes = (0..=ALB).filter(|mode| attr.in_bond_mode(*mode));
-    modes.map(|mode| Value::Int(mode).display(Attr::BondMode).to_string()).collect::<Vec<_>>().join(", ")
+    modes.map(|mode| Value::Int(mode).display(Attr::BondMode)).collect::<Vec<_>>().join(", ")
 }
