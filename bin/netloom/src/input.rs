@@ -17,8 +17,8 @@ pub(crate) struct Input {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The largest document that is read. All 4 094 VLANs of a host with addresses take about 1 MiB.
-pub(crate) const MAX_BYTES: u64 = 32 << 20;
+/// The largest document that is read.
+const MAX_BYTES: u64 = netloom_nmyaml::MAX_BYTES as u64;
 
 /// Reads a document; `-` stands for standard input.
 pub(crate) fn load(file: &Path) -> Result<Input, Failure> {
