@@ -11,7 +11,7 @@ use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum, ValueHint};
 const EXIT_CODES: &str = "\
 Exit status:
   0  done
-  1  failed; what was changed has been undone
+  1  failed; what was changed has been undone, or the message says what could not be
   2  wrong usage, or this machine could not be read
   3  the host differs, or the request was refused before anything was touched";
 

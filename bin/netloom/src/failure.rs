@@ -7,7 +7,7 @@ use std::{fmt, io};
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
-    /// Failed, and what was changed has been undone.
+    /// Failed; what was changed has been undone, or the message says what could not be.
     Failed = 1,
     /// Wrong usage, or the machine could not be read.
     Usage = 2,

@@ -1,9 +1,13 @@
 //! Where a verb works: the namespace, its state folder and its host, and what an earlier change
 //! left there.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
+use netloom_journal::{Clock, Error, Incarnation, NetnsId, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
 use netloom_netlink::{KernelHost, Namespace};
 
@@ -21,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) state_dir: PathBuf,
     /// How much is told.
     pub(crate) output: Output,
+    /// The own namespace, when it is neither named nor that of the first process.
+    unnamed: Option<NetnsId>,
 }
 
 impl Session {
@@ -29,8 +35,8 @@ impl Session {
         let PlaceArgs { netns, state_dir, quiet } = place;
         // A guard process works from another folder.
         let state_dir = std::path::absolute(&state_dir).unwrap_or(state_dir);
-        let namespace = netns.map_or(Namespace::Host, |text| Namespace::from_text(&text));
-        Self { namespace, state_dir, output: Output::new(quiet) }
+        let (namespace, unnamed) = netns.map_or_else(own, |text| (Namespace::from_text(&text), None));
+        Self { namespace, state_dir, output: Output::new(quiet), unnamed }
     }
 
     /// Connects to the kernel.
@@ -40,10 +46,11 @@ impl Session {
 
     /// The state folder; made when it is not there.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
-        let store = match (&self.namespace, self.namespace.name()) {
-            (Namespace::Host, _) => Store::of_host(&self.state_dir),
-            (Namespace::Named(_) | Namespace::Path(_), Some(name)) => Store::of_netns(&self.state_dir, name),
-            (Namespace::Named(_) | Namespace::Path(_), None) => {
+        let store = match (&self.namespace, self.namespace.name(), self.unnamed) {
+            (Namespace::Host, _, None) => Store::of_host(&self.state_dir),
+            (Namespace::Host, _, Some(id)) => Store::of_unnamed(&self.state_dir, id),
+            (Namespace::Named(_) | Namespace::Path(_), Some(name), _) => Store::of_netns(&self.state_dir, name),
+            (Namespace::Named(_) | Namespace::Path(_), None, _) => {
                 return Err(Failure::usage(format_args!(
                     "{} has no name, and without one nothing can be kept about it; name it with `ip netns attach`",
                     self.namespace
@@ -101,17 +108,32 @@ impl Session {
     /// Says that a change waits for a person, where one does. Only a courtesy: a state folder that
     /// cannot be read is no reason to fail.
     pub(crate) fn mention_open(&self) {
-        if self.folder().is_dir()
-            && let Ok(Some(summary)) = self.store().map(|store| store.pending().ok().flatten())
-        {
+        if !self.folder().is_dir() {
+            return;
+        }
+        let Ok(store) = self.store() else { return };
+        if let Ok(Some(summary)) = store.pending() {
             self.output.warn(&format!("{summary}; see `netloom state commit` and `netloom state rollback`"));
+        }
+        self.mention_failed(&store);
+    }
+
+    /// Says which changes could not be taken back in full, also by a guard that nobody listened to.
+    pub(crate) fn mention_failed(&self, store: &Store) {
+        for path in store.failed().unwrap_or_default() {
+            self.output.warn(&format!(
+                "an earlier change could not be taken back in full; {} has every old value: put right what is \
+                 wrong, then remove the file",
+                path.display()
+            ));
         }
     }
 
     fn folder(&self) -> PathBuf {
-        match self.namespace.name() {
-            Some(name) => self.state_dir.join("netns").join(name),
-            None => self.state_dir.join("host"),
+        match (self.namespace.name(), self.unnamed) {
+            (Some(name), _) => self.state_dir.join("netns").join(name),
+            (None, Some(id)) => self.state_dir.join(format!("ns-{}", id.inode)),
+            (None, None) => self.state_dir.join("host"),
         }
     }
 
@@ -123,12 +145,32 @@ impl Session {
     }
 }
 
+/// The namespace that this process is in. Reached through `ip netns exec` or the like it is the same as
+/// by its name, with the same records; one without a name is known by its number.
+fn own() -> (Namespace, Option<NetnsId>) {
+    let Ok(own) = NetnsId::of(Path::new(NetnsId::OWN)) else { return (Namespace::Host, None) };
+    if NetnsId::of(Path::new(NetnsId::FIRST)).is_ok_and(|first| first == own) {
+        return (Namespace::Host, None);
+    }
+    let named = fs::read_dir(Namespace::NAMED).into_iter().flatten().flatten().filter(|entry| {
+        // One that nothing is bound to any more, or that may not be looked at, is not this one.
+        NetnsId::of(&entry.path()).is_ok_and(|id| id == own)
+    });
+    match named.filter_map(|entry| entry.file_name().into_string().ok()).min() {
+        Some(name) => (Namespace::Named(name), None),
+        None => (Namespace::Host, Some(own)),
+    }
+}
+
 /// How a failure of the transaction ends the process.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
-        Error::Plan(_) | Error::Busy { .. } | Error::Damaged { .. } | Error::Open(_) | Error::NothingOpen => {
-            Failure::refused(error)
-        }
+        Error::Plan(_)
+        | Error::Busy { .. }
+        | Error::Damaged { .. }
+        | Error::Open(_)
+        | Error::Elsewhere { .. }
+        | Error::NothingOpen => Failure::refused(error),
         Error::File { .. } | Error::Name(_) | Error::Host(_) => Failure::usage(error),
         Error::TooLate { .. } | Error::Lost { .. } | Error::UndoIncomplete(_) | Error::Unrecorded(_) => {
             Failure::failed(error)

@@ -2,13 +2,19 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use netloom_model::{Adoption, Attr, Engine, HostState, Observed, Scope, Section};
+use netloom_journal::Turn;
+use netloom_model::{Adoption, Claim, HostState, ObjectKey, Observed, Ownership, Presence, Scope};
 use netloom_netlink::Namespace;
 use netloom_nmyaml::{Document, ResolveOptions};
 use netloom_plan::Options;
 use netloom_types::Protocol;
 
-use crate::{args::WishArgs, failure::Failure, input, session::Session};
+use crate::{
+    args::WishArgs,
+    failure::Failure,
+    input,
+    session::{self, Session},
+};
 
 /// A document that was read and is not yet held against a host.
 #[derive(Debug)]
@@ -41,22 +47,43 @@ impl Wish {
 
     /// Reads the host, as much of it as the document needs, and holds the document against it; what
     /// a person should know is said.
-    pub(crate) fn on(&self, host: &mut dyn Engine, session: &Session) -> Result<Resolved, Failure> {
+    pub(crate) fn on(&self, host: &mut impl Read, session: &Session) -> Result<Resolved, Failure> {
+        let owned = host.ownership()?;
         let mut scope = Scope::default();
         loop {
-            let observed = host.observe(scope).map_err(|error| Session::unreadable(&error))?;
+            let observed = host.observe(scope)?;
             let netloom_nmyaml::Resolved { state, warnings } =
                 self.document.resolve(&observed, &self.resolve).map_err(Failure::refused)?;
             // Asking every driver is slow, so it is done only for documents that need the answers.
-            if !scope.ethtool && needs_drivers(&state) {
+            if !scope.ethtool && needs_drivers(&state, &owned) {
                 scope.ethtool = true;
                 continue;
             }
+            possible_in(&session.namespace, &state, &self.source)?;
             for warning in &warnings {
                 session.output.warn(&warning.to_string());
             }
-            return Ok(Resolved { observed, state, scope });
+            return Ok(Resolved { observed, owned, state, scope });
         }
+    }
+}
+
+/// A host that a wish is held against.
+pub(crate) trait Read {
+    /// The host as it is.
+    fn observe(&mut self, scope: Scope) -> Result<Observed, Failure>;
+
+    /// Who asked for what.
+    fn ownership(&mut self) -> Result<Ownership, Failure>;
+}
+
+impl Read for Turn<'_> {
+    fn observe(&mut self, scope: Scope) -> Result<Observed, Failure> {
+        Turn::observe(self, scope).map_err(|error| session::failure(&error))
+    }
+
+    fn ownership(&mut self) -> Result<Ownership, Failure> {
+        Turn::ownership(self).map_err(|error| session::failure(&error))
     }
 }
 
@@ -65,28 +92,69 @@ impl Wish {
 pub(crate) struct Resolved {
     /// The host.
     pub(crate) observed: Observed,
+    /// Who asked for what before.
+    pub(crate) owned: Ownership,
     /// The wish.
     pub(crate) state: HostState,
     /// How much of the host was read.
     pub(crate) scope: Scope,
 }
 
-fn needs_drivers(state: &HostState) -> bool {
-    let by_driver = |attr: Attr| match attr.section() {
-        Section::Ethernet | Section::Pause | Section::Ring => true,
-        Section::Common
-        | Section::Kind
-        | Section::BridgeOptions
-        | Section::BridgeStp
-        | Section::BridgePort
-        | Section::BondOptions
-        | Section::BondPort
-        | Section::Ipv4
-        | Section::Ipv6
-        | Section::SysctlIpv4
-        | Section::SysctlIpv6 => false,
+/// Whether some of what is wanted, or may be given back, is the drivers'.
+fn needs_drivers(state: &HostState, owned: &Ownership) -> bool {
+    let wanted = state
+        .links
+        .values()
+        .any(|link| !link.features.is_empty() || link.attrs.iter().any(|(attr, _)| attr.section().is_driver()));
+    let may_go = |key: &ObjectKey, claim: &Claim| {
+        let absent = |name| state.links.get(&name).is_some_and(|link| link.presence == Presence::Absent);
+        let dropped = state.whole_of.as_ref().is_some_and(|owner| claim.origins.contains_key(owner));
+        dropped || key.link().is_some_and(absent)
     };
-    state.links.values().any(|link| !link.features.is_empty() || link.attrs.iter().any(|(attr, _)| by_driver(attr)))
+    wanted || owned.claims.iter().any(|(key, claim)| by_driver(key) && may_go(key, claim))
+}
+
+fn by_driver(key: &ObjectKey) -> bool {
+    match key {
+        ObjectKey::Feature(..) => true,
+        ObjectKey::Attr(_, attr) => attr.section().is_driver(),
+        ObjectKey::Link(_)
+        | ObjectKey::Up(_)
+        | ObjectKey::Controller(_)
+        | ObjectKey::Alias(_)
+        | ObjectKey::AltName(..)
+        | ObjectKey::Addresses(..)
+        | ObjectKey::Address(..)
+        | ObjectKey::Vlans(_)
+        | ObjectKey::Fdb(..)
+        | ObjectKey::Neighbours(..)
+        | ObjectKey::Mirror(..)
+        | ObjectKey::Route(_)
+        | ObjectKey::Rule(_)
+        | ObjectKey::Resolver
+        | ObjectKey::HostnameRunning
+        | ObjectKey::HostnameConfig => false,
+    }
+}
+
+/// Refuses what a namespace does not have of its own, before anything is touched.
+fn possible_in(namespace: &Namespace, state: &HostState, source: &str) -> Result<(), Failure> {
+    let names = [("running", &state.hostname.running), ("config", &state.hostname.config)];
+    if *namespace != Namespace::Host
+        && let Some((part, _)) = names.into_iter().find(|(_, name)| name.is_some())
+    {
+        return Err(Failure::refused(format_args!(
+            "{source}: hostname.{part}: the host name is the whole machine's, and {namespace} has none of its own; \
+             set it without --netns"
+        )));
+    }
+    if *namespace != Namespace::Host && namespace.name().is_none() && state.resolver.is_some() {
+        return Err(Failure::refused(format_args!(
+            "{source}: dns-resolver.config: {namespace} has no name, so there is no file for its resolver; \
+             name it with `ip netns attach`"
+        )));
+    }
+    Ok(())
 }
 
 /// Reads a document and its name.

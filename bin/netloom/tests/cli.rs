@@ -161,6 +161,18 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn a_difference_that_nobody_reads_is_still_one() {
+    let scratch = Scratch::new("unread");
+    let file = scratch.file("new.yaml", b"interfaces:\n  - name: nl-d\n    type: dummy\n");
+    for args in [&["state", "diff"][..], &["state", "set", "--dry-run"]] {
+        let mut child =
+            netloom(args).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        drop(child.stdout.take());
+        expect(&child.wait_with_output().expect("the program ends"), 3);
+    }
+}
+
+#[test]
 fn documents_that_are_no_documents_are_refused_with_their_name() {
     let scratch = Scratch::new("bytes");
     let utf16: Vec<u8> = DOCUMENT.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -193,11 +205,11 @@ fn documents_that_are_no_documents_are_refused_with_their_name() {
 }
 
 #[test]
-fn a_document_of_50_mib_is_refused_without_reading_it_all() {
+fn a_document_of_17_mib_is_refused_without_reading_it_all() {
     let scratch = Scratch::new("large");
     let path = scratch.file("large.yaml", b"description: x\n");
-    fs::File::options().write(true).open(&path).unwrap().set_len(50 << 20).unwrap();
-    expect_refused(&run(&["state", "set", path.to_str().unwrap()]), &["large.yaml", "larger than"]);
+    fs::File::options().write(true).open(&path).unwrap().set_len(17 << 20).unwrap();
+    expect_refused(&run(&["state", "set", path.to_str().unwrap()]), &["large.yaml", "larger than 16 MiB"]);
     expect_refused(&run(&["state", "format", "/dev/zero"]), &["/dev/zero", "larger than"]);
 }
 

@@ -240,4 +240,133 @@ results_come_as_data() {
     says "192.0.2.2"
 }
 
+a_repair_that_runs_out_of_time_is_no_success() {
+    netloom 0 state set one.yaml
+    ip address del 192.0.2.1/32 dev lo
+    # The record of who asked for what is the same before and after.
+    wait_for_confirmation one.yaml --timeout 1
+    has 192.0.2.1
+    ended_with 1
+    has_not 192.0.2.1
+    grep -q "the change is undone" waiting.err || fail "it does not say so: $(cat waiting.err)"
+}
+
+a_repair_is_confirmed_from_elsewhere() {
+    netloom 0 state set one.yaml
+    ip address del 192.0.2.1/32 dev lo
+    wait_for_confirmation one.yaml --timeout 100
+    netloom 0 state commit
+    netloom 0 state set two.yaml
+    ended_with 0
+    has 192.0.2.2
+}
+
+a_yes_from_before_does_not_count() {
+    mkdir -p "$NETLOOM_STATE_DIR/host"
+    mkfifo held
+    flock "$NETLOOM_STATE_DIR/host/lock" cat held &
+    until ! flock --nonblock "$NETLOOM_STATE_DIR/host/lock" true; do :; done
+    "$NETLOOM" state set one.yaml --timeout 1 --wait 20 </dev/null >waiting.out 2>waiting.err &
+    waiting=$!
+    # HUP, INT, USR1 and TERM are held back: from here on they are messages.
+    until grep -q "^SigBlk:.*4203$" "/proc/$waiting/status"; do :; done
+    kill -USR1 "$waiting"
+    echo >held
+    ended_with 1
+    has_not 192.0.2.1
+}
+
+a_change_killed_in_its_middle_is_taken_back_at_once() {
+    ip address add 192.0.2.9/32 dev lo
+    cat >cut.yaml <<'YAML'
+interfaces:
+  - name: lo
+    ipv4:
+      enabled: true
+      address:
+        - ip: 127.0.0.1
+          prefix-length: 8
+        - ip: 192.0.2.1
+          prefix-length: 32
+YAML
+    mkfifo said
+    "$NETLOOM" state set cut.yaml --probe ping:192.0.2.9 --timeout 1000 </dev/null 2>said &
+    waiting=$!
+    exec 3<said
+    # It tries for some seconds more, with the steps carried out.
+    grep -m1 "probe ping:192.0.2.9 fails" <&3 || fail "it is over already"
+    kill -KILL "$waiting"
+    until_gone 192.0.2.1
+    until [[ ! -e $NETLOOM_STATE_DIR/host/journal ]]; do :; done
+    has 192.0.2.9
+}
+
+a_namespace_without_a_name_has_its_own_records() {
+    netloom 0 state set one.yaml --no-commit --timeout 100
+    for verb in commit rollback; do
+        status=0
+        unshare --net "$NETLOOM" state "$verb" >out 2>err || status=$?
+        ((status == 3)) || fail "$verb elsewhere: $status, $(cat err)"
+        says "no change waits"
+    done
+    # Another container with the same state folder.
+    status=0
+    unshare --net --pid --fork --mount-proc "$NETLOOM" state rollback >out 2>err || status=$?
+    ((status == 3)) || fail "rollback in another container: $status, $(cat err)"
+    says "another network namespace"
+    netloom 0 state rollback
+    has_not 192.0.2.1
+}
+
+a_named_namespace_is_the_same_from_within() {
+    mount -t tmpfs none /run
+    ip netns add blue
+    nsenter --net=/run/netns/blue "$NETLOOM" state set one.yaml --no-commit --timeout 100
+    [[ -e $NETLOOM_STATE_DIR/netns/blue/journal ]] || fail "it has another folder"
+    netloom 3 state rollback
+    netloom 0 state rollback --netns blue
+}
+
+a_namespace_has_no_host_name() {
+    mount -t tmpfs none /run
+    ip netns add blue
+    printf 'interfaces:\n  - name: lo\n    state: up\nhostname:\n  running: blue-1\n' >name.yaml
+    for how in "" --dry-run; do
+        # shellcheck disable=SC2086
+        netloom 3 state set name.yaml --netns blue $how
+        says "hostname.running"
+    done
+    [[ $(ip -n blue -o link show lo) != *UP* ]] || fail "lo was touched"
+}
+
+a_feature_is_given_back() {
+    offload() { "$NETLOOM" state show lo --ethtool | grep "rx-gro:" | grep -o "true\|false"; }
+    printf 'interfaces:\n  - name: lo\n    ethtool:\n      feature:\n        rx-gro: false\n' >feature.yaml
+    [[ $(offload) == true ]] || fail "rx-gro is $(offload) from the start"
+    netloom 0 state set feature.yaml --whole-of site
+    [[ $(offload) == false ]] || fail "rx-gro stays on"
+    echo "interfaces: []" >none.yaml
+    netloom 0 state set none.yaml --whole-of site
+    [[ $(offload) == true ]] || fail "rx-gro is not given back"
+}
+
+what_could_not_be_undone_is_mentioned() {
+    netloom 0 state set one.yaml
+    touch "$NETLOOM_STATE_DIR/host/journal.failed-7-1"
+    for verb in "show lo" "diff one.yaml" "set one.yaml"; do
+        # shellcheck disable=SC2086
+        netloom 0 state $verb
+        says "journal.failed-7-1"
+    done
+    netloom 3 state rollback
+    says "journal.failed-7-1"
+}
+
+what_was_not_verified_is_not_called_so() {
+    netloom 0 state set one.yaml
+    says "Done, verified and kept"
+    netloom 0 state set two.yaml --no-verify
+    says "not verified"
+}
+
 "$1"

@@ -68,4 +68,14 @@ stories! {
     an_owner_that_wants_less_gives_the_rest_back
     an_explanation_names_the_line
     results_come_as_data
+    a_repair_that_runs_out_of_time_is_no_success
+    a_repair_is_confirmed_from_elsewhere
+    a_yes_from_before_does_not_count
+    a_change_killed_in_its_middle_is_taken_back_at_once
+    a_namespace_without_a_name_has_its_own_records
+    a_named_namespace_is_the_same_from_within
+    a_namespace_has_no_host_name
+    a_feature_is_given_back
+    what_could_not_be_undone_is_mentioned
+    what_was_not_verified_is_not_called_so
 }

@@ -84,11 +84,19 @@ impl Incarnation {
         Self(name.to_owned())
     }
 
-    /// The life of the host's own namespace: that of the boot.
+    /// The life of the namespace that the calling thread is in: that of the boot, and which namespace.
     pub fn of_host() -> Result<Self, Error> {
-        const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-        let id = std::fs::read_to_string(BOOT_ID).at("read the boot id from", Path::new(BOOT_ID))?;
-        Ok(Self(id.trim().to_owned()))
+        let own = NetnsId::of(Path::new(NetnsId::OWN))?;
+        Ok(Self(format!("{}{BESIDE}{own}", boot_id()?)))
+    }
+
+    /// Whether both are namespaces without a name of the same boot, and not the same one. Nobody can
+    /// tell whether the other one is still there.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        match (self.0.split_once(BESIDE), other.0.split_once(BESIDE)) {
+            (Some((boot, own)), Some((same, beside))) => boot == same && own != beside,
+            (None, _) | (_, None) => false,
+        }
     }
 
     /// The life of a namespace that is bound to a file, such as `/run/netns/blue`.
@@ -96,15 +104,61 @@ impl Incarnation {
     /// The kernel gives numbers of namespaces out again; the time at which this one was bound tells
     /// a namespace that was deleted and made anew apart from its predecessor.
     pub fn of_netns(file: &Path) -> Result<Self, Error> {
-        let Self(boot) = Self::of_host()?;
+        let boot = boot_id()?;
         let facts = std::fs::metadata(file).at("look at the namespace", file)?;
         Ok(Self(format!("{boot}/{}/{}.{:09}", facts.ino(), facts.ctime(), facts.ctime_nsec())))
+    }
+}
+
+/// Stands between the boot and the namespace.
+const BESIDE: &str = " net:";
+
+fn boot_id() -> Result<String, Error> {
+    const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+    let id = std::fs::read_to_string(BOOT_ID).at("read the boot id from", Path::new(BOOT_ID))?;
+    Ok(id.trim().to_owned())
+}
+
+/// What tells the network namespaces of one moment apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetnsId {
+    device: u64,
+    /// The number that `ls -l /proc/PID/ns` shows.
+    pub inode: u64,
+}
+
+impl NetnsId {
+    /// The file of the calling thread's namespace.
+    pub const OWN: &str = "/proc/thread-self/ns/net";
+
+    /// The file of the first process' namespace: the machine's own, or the container's.
+    pub const FIRST: &str = "/proc/1/ns/net";
+
+    /// The namespace that a file stands for.
+    pub fn of(file: &Path) -> Result<Self, Error> {
+        let facts = std::fs::metadata(file).at("look at the namespace", file)?;
+        Ok(Self { device: facts.dev(), inode: facts.ino() })
+    }
+}
+
+impl fmt::Display for NetnsId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device, self.inode)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_namespaces_of_one_boot_are_beside_each_other() {
+        let life = Incarnation::named;
+        assert!(life("boot-1 net:4:77").is_beside(&life("boot-1 net:4:78")));
+        assert!(!life("boot-1 net:4:77").is_beside(&life("boot-1 net:4:77")));
+        assert!(!life("boot-1 net:4:77").is_beside(&life("boot-2 net:4:78")));
+        assert!(!life("boot-1/77/1.0").is_beside(&life("boot-1/78/2.0")));
+    }
 
     #[test]
     fn a_moment_reads_like_a_date() {

@@ -17,6 +17,8 @@ pub(crate) enum Verdict {
     StayOpen,
     /// Its steps are taken back.
     Undo(Cause),
+    /// It changed another network namespace than this one, which may still be there.
+    Elsewhere,
     /// The kernel that it changed is gone: only files are put back.
     AfterReboot,
 }
@@ -26,6 +28,9 @@ pub(crate) fn decide(log: &Log<'_>, incarnation: &Incarnation, now: Moment) -> V
     match log.phase {
         Phase::Confirmed => Verdict::Finish,
         Phase::Undone => Verdict::Drop,
+        Phase::Running | Phase::Open | Phase::Undoing if log.begin.incarnation.is_beside(incarnation) => {
+            Verdict::Elsewhere
+        }
         // What was sent may not have reached the disk when the power went, so it is not asked here.
         Phase::Running | Phase::Open | Phase::Undoing if *log.begin.incarnation != *incarnation => Verdict::AfterReboot,
         Phase::Running | Phase::Undoing if log.sent == 0 => Verdict::Drop,
@@ -41,6 +46,18 @@ mod tests {
 
     use super::*;
     use crate::record::tests::begin;
+
+    #[test]
+    fn a_change_of_another_namespace_is_not_taken_for_one_before_a_restart() {
+        let here = Incarnation::named("boot-1 net:4:77");
+        for phase in [Phase::Running, Phase::Open, Phase::Undoing] {
+            let mut begin = begin(2);
+            begin.incarnation = std::borrow::Cow::Owned(Incarnation::named("boot-1 net:4:78"));
+            let now = begin.created;
+            let log = Log { begin, sent: 2, not_ours: BTreeSet::new(), phase, whole: 0 };
+            assert_eq!(decide(&log, &here, now), Verdict::Elsewhere, "{phase:?}");
+        }
+    }
 
     #[test]
     fn every_phase_has_its_verdict() {

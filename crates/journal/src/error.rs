@@ -40,6 +40,8 @@ pub enum Cause {
     Host(EngineError),
     /// The journal could not be written.
     Journal(String),
+    /// Nobody would have taken the change back in time.
+    Guard(String),
     /// The process that made the change ended before it was done.
     Interrupted,
     /// The process was told to stop.
@@ -58,6 +60,7 @@ impl Cause {
             Self::Deadline(_) => "NotConfirmedInTime",
             Self::Host(_) => "HostUnavailable",
             Self::Journal(_) => "JournalUnwritable",
+            Self::Guard(_) => "Unguarded",
             Self::Interrupted => "Interrupted",
             Self::Stopped => "Stopped",
             Self::Asked => "RollbackAsked",
@@ -78,6 +81,7 @@ impl fmt::Display for Cause {
             Self::Deadline(deadline) => write!(f, "it was not confirmed before {deadline}"),
             Self::Host(error) => write!(f, "the host could not be talked to: {error}"),
             Self::Journal(error) => write!(f, "the journal could not be written: {error}"),
+            Self::Guard(error) => write!(f, "its guard could not be started: {error}"),
             Self::Interrupted => f.write_str("the process that made the change ended before it was done"),
             Self::Stopped => f.write_str("it was told to stop"),
             Self::Asked => f.write_str("it was asked for"),
@@ -133,6 +137,17 @@ pub enum Error {
     /// A change waits to be confirmed.
     #[error("{0}; confirm it or roll it back first")]
     Open(Box<Summary>),
+    /// A change of another network namespace is kept in this folder.
+    #[error(
+        "{}: {summary}; it was made in another network namespace than this one: end it from there, or move the file away if that namespace is gone",
+        path.display()
+    )]
+    Elsewhere {
+        /// The journal.
+        path: PathBuf,
+        /// The change.
+        summary: Box<Summary>,
+    },
     /// There is nothing to confirm or roll back.
     #[error("no change waits to be confirmed")]
     NothingOpen,
@@ -175,6 +190,7 @@ impl Error {
             Self::Busy { .. } => "AnotherChangeAtWork",
             Self::Damaged { .. } => "StateDamaged",
             Self::Open(_) => "ChangeUnconfirmed",
+            Self::Elsewhere { .. } => "ChangeOfAnotherNamespace",
             Self::NothingOpen => "NothingToConfirm",
             Self::TooLate { .. } => "NotConfirmedInTime",
             Self::Plan(_) => "PlanRefused",
@@ -189,7 +205,9 @@ impl Error {
     pub fn retry(&self) -> Retry {
         match self {
             Self::Busy { .. } | Self::Lost { .. } | Self::Unrecorded(_) => Retry::After(Duration::from_secs(1)),
-            Self::File { .. } | Self::Open(_) | Self::Plan(_) | Self::UndoIncomplete(_) => Retry::OnChange,
+            Self::File { .. } | Self::Open(_) | Self::Elsewhere { .. } | Self::Plan(_) | Self::UndoIncomplete(_) => {
+                Retry::OnChange
+            }
             Self::Name(_) | Self::Damaged { .. } | Self::NothingOpen | Self::TooLate { .. } => Retry::Never,
             Self::Host(error) => error.retry(),
         }

@@ -29,8 +29,9 @@ mod summary;
 mod turn;
 mod undo;
 mod watch;
+mod witness;
 
-pub use clock::{Clock, Incarnation, Moment, SystemClock};
+pub use clock::{Clock, Incarnation, Moment, NetnsId, SystemClock};
 pub use error::{Cause, Error, Leftover};
 pub use probe::{NoProbes, Probes, Verdict};
 pub use record::Phase;
@@ -38,4 +39,5 @@ pub use store::Store;
 pub use summary::Summary;
 pub use turn::{BATCH, Outcome, Prepared, Recovery, Request, Turn};
 pub use undo::UndoReport;
-pub use watch::{Ended, wait_for_deadline};
+pub use watch::{Ended, wait_for_deadline, wait_for_holder};
+pub use witness::{Fate, Witness};

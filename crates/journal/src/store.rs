@@ -1,7 +1,7 @@
 //! The state folder of one network namespace.
 //!
 //! ```text
-//! <state>/host/            or <state>/netns/<NAME>/, mode 0700, files 0600
+//! <state>/host/            or <state>/netns/<NAME>/ or <state>/ns-<NUMBER>/, mode 0700, files 0600
 //!   ownership.json         who asked for what; replaced as a whole, never written in place
 //!   journal                the transaction under way; absent when there is none
 //!   journal.failed-<id>    one whose undo could not put everything back
@@ -22,7 +22,7 @@ use netloom_model::Ownership;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Summary,
+    Error, NetnsId, Summary,
     error::At as _,
     record::{self, Begin, HEADER, Log, Reading, Record},
 };
@@ -54,6 +54,11 @@ impl Store {
     /// The folder of the host's own namespace.
     pub fn of_host(state_dir: &Path) -> Result<Self, Error> {
         Self::at(state_dir.join("host"))
+    }
+
+    /// The folder of a namespace that has no name and is not the host's own.
+    pub fn of_unnamed(state_dir: &Path, netns: NetnsId) -> Result<Self, Error> {
+        Self::at(state_dir.join(format!("ns-{}", netns.inode)))
     }
 
     /// The folder of a named namespace.

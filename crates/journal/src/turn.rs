@@ -15,7 +15,7 @@ use std::{
 };
 
 use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step};
-use netloom_plan::{Difference, Options, Planned, plan, unmet};
+use netloom_plan::{Options, Planned, plan};
 
 use crate::{
     Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport,
@@ -136,6 +136,8 @@ pub struct Turn<'a> {
     batch: usize,
     /// Whether the plan was made in this turn, so that nobody can have changed anything since.
     prepared: bool,
+    /// Starts who takes the change back should this process end in its middle.
+    guard: Option<&'a dyn Fn() -> Result<(), String>>,
     _lock: Lock,
 }
 
@@ -150,7 +152,7 @@ impl<'a> Turn<'a> {
     ) -> Result<Self, Error> {
         let lock = Lock::take(store, clock, wait)?;
         let hands = Hands { engine, clock, scope: Scope::default() };
-        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, _lock: lock })
+        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, guard: None, _lock: lock })
     }
 
     /// Sends this many steps at once.
@@ -158,6 +160,24 @@ impl<'a> Turn<'a> {
     pub fn with_batch(mut self, steps: usize) -> Self {
         self.batch = steps.max(1);
         self
+    }
+
+    /// Calls `start` when the journal is on disk and before the first step. When it fails nothing is
+    /// changed: a change that nobody would take back in time is no safe one.
+    #[must_use]
+    pub fn with_guard(mut self, start: &'a dyn Fn() -> Result<(), String>) -> Self {
+        self.guard = Some(start);
+        self
+    }
+
+    /// Reads the host, for a wish that depends on it: nobody else changes it until the turn ends.
+    pub fn observe(&mut self, scope: Scope) -> Result<Observed, Error> {
+        Ok(self.hands.engine.observe(scope)?)
+    }
+
+    /// Who asked for what, as it is recorded now.
+    pub fn ownership(&self) -> Result<Ownership, Error> {
+        self.store.ownership()
     }
 
     /// Finishes what an earlier transaction left behind, unless that waits for a person.
@@ -179,6 +199,7 @@ impl<'a> Turn<'a> {
                 let report = self.undo(&log, &why)?;
                 Ok(Recovery::RolledBack { summary, why, report })
             }
+            Verdict::Elsewhere => Err(Error::Elsewhere { path: self.store.journal_path(), summary: Box::new(summary) }),
             Verdict::AfterReboot => {
                 let report = self.undo_files(&log)?;
                 Ok(Recovery::Rebooted { summary, report })
@@ -189,15 +210,31 @@ impl<'a> Turn<'a> {
     /// Plans what fulfils a wish. Moves nothing, but finishes an earlier transaction first; one that
     /// waits for a person is an error.
     pub fn prepare(&mut self, request: &Request<'_>) -> Result<Prepared, Error> {
-        let recovered = match self.recover()? {
-            Recovery::Open(summary) => return Err(Error::Open(Box::new(summary))),
-            done => done,
-        };
-        let owned = self.store.ownership()?;
-        let observed = self.hands.engine.observe(request.scope)?;
-        let planned = plan(request.wish, &observed, &owned, &request.options)?;
+        let recovered = self.make_way()?;
+        let (owned, observed) = (self.ownership()?, self.observe(request.scope)?);
+        let prepared = self.prepare_on(request, &observed, owned)?;
+        Ok(Prepared { recovered, ..prepared })
+    }
+
+    /// Finishes an earlier transaction; one that waits for a person is an error.
+    pub fn make_way(&mut self) -> Result<Recovery, Error> {
+        match self.recover()? {
+            Recovery::Open(summary) => Err(Error::Open(Box::new(summary))),
+            done => Ok(done),
+        }
+    }
+
+    /// Plans what fulfils a wish on a host that was read in this turn, after
+    /// [`make_way`](Self::make_way).
+    pub fn prepare_on(
+        &mut self,
+        request: &Request<'_>,
+        observed: &Observed,
+        owned: Ownership,
+    ) -> Result<Prepared, Error> {
+        let planned = plan(request.wish, observed, &owned, &request.options)?;
         self.prepared = true;
-        Ok(Prepared { planned, owned, recovered })
+        Ok(Prepared { planned, owned, recovered: Recovery::Nothing })
     }
 
     /// Carries a plan out: in the end the wish is fulfilled, or the host is as it was.
@@ -225,8 +262,9 @@ impl<'a> Turn<'a> {
         let mut log = Log { begin, sent: 0, not_ours: [].into(), phase: Phase::Running, whole: 0 };
         let mut journal = self.store.begin_journal(log.begin.clone())?;
         let done = self
-            .steps(&mut journal, &mut log, request)
-            .and_then(|()| self.verified(request, deadline))
+            .guarded()
+            .and_then(|()| self.steps(&mut journal, &mut log, request))
+            .and_then(|()| self.verified(prepared, request, deadline))
             .and_then(|()| {
                 probe::still_passing(probes, passing, &mut self.hands, &|hands| late(hands, deadline, request.stop))
             })
@@ -321,6 +359,10 @@ impl<'a> Turn<'a> {
         }
     }
 
+    fn guarded(&self) -> Result<(), Cause> {
+        self.guard.map_or(Ok(()), |start| start().map_err(Cause::Guard))
+    }
+
     fn steps(&mut self, journal: &mut Journal, log: &mut Log<'_>, request: &Request<'_>) -> Result<(), Cause> {
         let of = log.begin.steps.len();
         while log.sent < of {
@@ -346,14 +388,14 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    fn verified(&mut self, request: &Request<'_>, deadline: Moment) -> Result<(), Cause> {
+    fn verified(&mut self, prepared: &Prepared, request: &Request<'_>, deadline: Moment) -> Result<(), Cause> {
         if !request.verify {
             return Ok(());
         }
         let late = |hands: &Hands<'_>| late(hands, deadline, request.stop).is_some();
         let (_, left) = self
             .hands
-            .read_back(&hands::CHECKS, |observed| unfulfilled(request.wish, observed), late)
+            .read_back(&hands::CHECKS, |observed| prepared.planned.expected.unmet(observed), late)
             .map_err(Cause::Host)?;
         if left.is_empty() { Ok(()) } else { Err(Cause::Unmet(left)) }
     }
@@ -408,14 +450,6 @@ impl<'a> Turn<'a> {
             }
         }
     }
-}
-
-/// The wishes that the host does not fulfil. A host on which the wish cannot even be planned any
-/// more does not fulfil it either.
-fn unfulfilled(wish: &HostState, observed: &Observed) -> Vec<Difference> {
-    unmet(wish, observed).unwrap_or_else(|error| {
-        vec![Difference { path: "the wish".to_owned(), wanted: "possible".to_owned(), got: error.to_string() }]
-    })
 }
 
 /// Why it is too late to go on, if it is.

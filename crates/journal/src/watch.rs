@@ -1,6 +1,6 @@
 //! Waiting for something to happen in a state folder, without asking again and again.
 
-use std::{io, os::fd::AsFd as _, path::Path, time::Duration};
+use std::{fs::File, io, os::fd::AsFd as _, path::Path, time::Duration};
 
 use nix::{
     errno::Errno,
@@ -88,6 +88,25 @@ pub fn wait_for_deadline(store: &Store, clock: &dyn Clock) -> Result<Ended, Erro
         }
         id = Some(log.begin.id.into_owned());
         watch.wait(left).map_err(io::Error::from).at("wait for changes in", store.dir())?;
+    }
+}
+
+/// Waits until the process that is at work on the host is done with it, or has ended.
+///
+/// For a guard that is started while a change is being carried out: afterwards a journal that is not
+/// open was left behind. The lock is given back at once.
+pub fn wait_for_holder(store: &Store) -> Result<(), Error> {
+    let path = store.dir().join("lock");
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).at("open", &path),
+    };
+    loop {
+        match file.lock_shared() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done.at("wait for", &path),
+        }
     }
 }
 

@@ -22,9 +22,6 @@ use nix::{
     sched::{CloneFlags, setns, unshare},
 };
 
-/// Where named namespaces are, as `ip netns` has it.
-const NAMED: &str = "/run/netns";
-
 /// A network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Namespace {
@@ -38,6 +35,9 @@ pub enum Namespace {
 }
 
 impl Namespace {
+    /// Where named namespaces are, as `ip netns` has it.
+    pub const NAMED: &str = "/run/netns";
+
     /// The namespace that a person names: a path when there is a slash in it.
     pub fn from_text(text: &str) -> Self {
         if text.contains('/') { Self::Path(PathBuf::from(text)) } else { Self::Named(text.to_owned()) }
@@ -47,7 +47,7 @@ impl Namespace {
     pub fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Host => None,
-            Self::Named(name) => Some(Path::new(NAMED).join(name)),
+            Self::Named(name) => Some(Path::new(Namespace::NAMED).join(name)),
             Self::Path(path) => Some(path.clone()),
         }
     }
@@ -56,7 +56,7 @@ impl Namespace {
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
-            Self::Path(path) if path.parent() == Some(Path::new(NAMED)) => path.file_name()?.to_str(),
+            Self::Path(path) if path.parent() == Some(Path::new(Namespace::NAMED)) => path.file_name()?.to_str(),
             Self::Host | Self::Path(_) => None,
         }
     }
@@ -153,9 +153,9 @@ pub fn create(name: &str) -> Result<(), EngineError> {
     let namespace = Namespace::Named(name.to_owned());
     check_name(name).map_err(|why| namespace.failed("create", why))?;
     let failed = |e: io::Error| namespace.failed("create", e);
-    fs::create_dir_all(NAMED).map_err(failed)?;
+    fs::create_dir_all(Namespace::NAMED).map_err(failed)?;
     share_directory().map_err(failed)?;
-    let path = Path::new(NAMED).join(name);
+    let path = Path::new(Namespace::NAMED).join(name);
     File::options().write(true).create_new(true).open(&path).map_err(failed)?;
     // The thread that makes the namespace ends here; the mount keeps the namespace.
     let made = thread::scope(|scope| {
@@ -180,7 +180,7 @@ pub fn create(name: &str) -> Result<(), EngineError> {
 pub fn delete(name: &str) -> Result<(), EngineError> {
     let namespace = Namespace::Named(name.to_owned());
     check_name(name).map_err(|why| namespace.failed("delete", why))?;
-    let path = Path::new(NAMED).join(name);
+    let path = Path::new(Namespace::NAMED).join(name);
     // Not mounted is as good: what remains is an empty file.
     let _ = umount2(&path, MntFlags::MNT_DETACH);
     fs::remove_file(&path).map_err(|e| namespace.failed("delete", e))
@@ -188,7 +188,7 @@ pub fn delete(name: &str) -> Result<(), EngineError> {
 
 /// The names of all named namespaces, sorted.
 pub fn list() -> io::Result<Vec<String>> {
-    let mut names = match fs::read_dir(NAMED) {
+    let mut names = match fs::read_dir(Namespace::NAMED) {
         Ok(entries) => entries
             .map(|entry| entry.map(|e| e.file_name().to_string_lossy().into_owned()))
             .collect::<io::Result<Vec<_>>>()?,
@@ -204,10 +204,10 @@ const NONE: Option<&str> = None;
 /// Lets mounts in the directory be seen in other mount namespaces, as `ip netns` sets it up.
 fn share_directory() -> io::Result<()> {
     let shared = MsFlags::MS_SHARED | MsFlags::MS_REC;
-    if mount(Some(""), NAMED, NONE, shared, NONE).is_err() {
+    if mount(Some(""), Namespace::NAMED, NONE, shared, NONE).is_err() {
         // Only a mount point can be shared: make it one.
-        mount(Some(NAMED), NAMED, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-        mount(Some(""), NAMED, NONE, shared, NONE)?;
+        mount(Some(Namespace::NAMED), Namespace::NAMED, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
+        mount(Some(""), Namespace::NAMED, NONE, shared, NONE)?;
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! `netloom state diff`
 
-use netloom_model::Observed;
+use std::io;
+
+use netloom_model::{Engine as _, Observed, Ownership, Scope};
+use netloom_netlink::KernelHost;
 use netloom_plan::Planned;
 
 use crate::{
@@ -10,7 +13,7 @@ use crate::{
     output,
     preview::Preview,
     session::Session,
-    wish::{Resolved, Wish},
+    wish::{Read, Resolved, Wish},
 };
 
 pub(crate) fn run(args: DiffArgs, session: &Session) -> Result<Exit, Failure> {
@@ -25,15 +28,39 @@ pub(crate) fn run(args: DiffArgs, session: &Session) -> Result<Exit, Failure> {
             printed(&part, format)
         }
     };
-    output::data(&text)?;
-    Ok(if planned.plan.is_empty() { Exit::Done } else { Exit::Refused })
+    differs(&text, !planned.plan.is_empty())
+}
+
+/// Prints differences. The status is the answer, so it is given also when nobody reads the rest.
+pub(crate) fn differs(text: &str, any: bool) -> Result<Exit, Failure> {
+    let exit = if any { Exit::Refused } else { Exit::Done };
+    match output::data(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(exit),
+    }
 }
 
 /// What a wish means on the host, with nothing touched.
 pub(crate) fn planned(wish: &Wish, session: &Session) -> Result<(Observed, Planned), Failure> {
-    let Resolved { observed, state, scope: _ } = wish.on(&mut session.host()?, session)?;
-    let owned = session.ownership()?;
+    let mut host = Looked { host: session.host()?, session };
+    let Resolved { observed, owned, state, scope: _ } = wish.on(&mut host, session)?;
     let planned = netloom_plan::plan(&state, &observed, &owned, &wish.options).map_err(Failure::refused)?;
     planned.notes.iter().for_each(|note| session.output.warn(note));
     Ok((observed, planned))
+}
+
+/// A host that is only looked at.
+struct Looked<'a> {
+    host: KernelHost,
+    session: &'a Session,
+}
+
+impl Read for Looked<'_> {
+    fn observe(&mut self, scope: Scope) -> Result<Observed, Failure> {
+        self.host.observe(scope).map_err(|error| Session::unreadable(&error))
+    }
+
+    fn ownership(&mut self) -> Result<Ownership, Failure> {
+        self.session.ownership()
+    }
 }

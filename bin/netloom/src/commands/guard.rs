@@ -1,14 +1,15 @@
 //! `netloom state guard`: the process that rolls an open change back when nobody confirms it.
 //!
-//! It is started by `set`, in a session of its own so that the end of a login does not end it. It
-//! is a convenience: when it dies, the next `netloom` in this namespace does what it would have done.
+//! It is started by `set` before the first step, in a session of its own so that the end of a login
+//! does not end it. While `set` is at work it only waits; should `set` be killed in the middle, it takes
+//! the change back at once. It is a convenience: when it dies, the next `netloom` in this namespace does what it would have done.
 
 use std::{
     env,
     process::{Command, Stdio},
 };
 
-use netloom_journal::{Ended, wait_for_deadline};
+use netloom_journal::{Ended, Error, Phase, Store, wait_for_deadline, wait_for_holder};
 use nix::{errno::Errno, sys::signal::SigSet};
 
 use crate::{
@@ -29,25 +30,32 @@ pub(crate) fn run(args: &GuardArgs, session: &Session) -> Result<Exit, Failure> 
         Err(errno) => return Err(Failure::usage(format_args!("cannot start a session: {errno}"))),
     }
     let store = session.store()?;
-    match wait_for_deadline(&store, CLOCK).map_err(|error| session::failure(&error))? {
-        Ended::Settled => Ok(Exit::Done),
-        Ended::Expired => {
-            let mut host = session.host()?;
-            session.recover(&mut session.turn(&store, &mut host, PATIENCE)?)?;
-            Ok(Exit::Done)
-        }
+    wait_for_holder(&store).map_err(|error| session::failure(&error))?;
+    if left_behind(&store).map_err(|error| session::failure(&error))?
+        || wait_for_deadline(&store, CLOCK).map_err(|error| session::failure(&error))? == Ended::Expired
+    {
+        let mut host = session.host()?;
+        session.recover(&mut session.turn(&store, &mut host, PATIENCE)?)?;
     }
+    Ok(Exit::Done)
+}
+
+/// Whether nobody is at work on the change any more although it is not done.
+fn left_behind(store: &Store) -> Result<bool, Error> {
+    Ok(store.pending()?.is_some_and(|summary| match summary.phase {
+        Phase::Running | Phase::Undoing => true,
+        Phase::Open | Phase::Confirmed | Phase::Undone => false,
+    }))
 }
 
 /// Starts a guard for this namespace.
-pub(crate) fn start(session: &Session) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| Failure::failed(format_args!("cannot start the guard process: {error}"));
-    let mut command = Command::new(env::current_exe().map_err(cannot)?);
+pub(crate) fn start(session: &Session) -> Result<(), String> {
+    let mut command = Command::new(env::current_exe().map_err(|error| error.to_string())?);
     command.args(["state", "guard", "--quiet", "--state-dir"]).arg(&session.state_dir);
     if let Some(file) = session.namespace.file() {
         command.arg("--netns").arg(file);
     }
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(cannot)?;
+    command.spawn().map_err(|error| error.to_string())?;
     Ok(())
 }

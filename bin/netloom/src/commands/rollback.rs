@@ -14,6 +14,7 @@ use crate::{
 pub(crate) fn run(args: &EndArgs, session: &Session) -> Result<Exit, Failure> {
     let EndArgs { format } = args;
     let (store, mut host) = (session.store()?, session.host()?);
+    session.mention_failed(&store);
     let recovery = session.turn(&store, &mut host, PATIENCE)?.rollback().map_err(|error| session::failure(&error))?;
     let (source, why) = match &recovery {
         Recovery::RolledBack { summary, why, report: _ } => (&summary.source, why.to_string()),

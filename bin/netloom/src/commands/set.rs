@@ -8,14 +8,18 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Ended, Outcome, Prepared, Request, Store, Summary, wait_for_deadline};
-use netloom_model::Ownership;
+use netloom_journal::{
+    Error, Fate, Outcome, Prepared, Recovery, Request, Store, Summary, Turn, Witness, wait_for_deadline,
+};
 use netloom_netlink::{KernelHost, probe::Probe};
 use serde_json::{Value as Json, json};
 
 use crate::{
     args::{Format, SetArgs},
-    commands::{commit::PATIENCE, diff, guard, result},
+    commands::{
+        diff::{self, differs},
+        guard, result,
+    },
     failure::{Exit, Failure},
     output::{self, Output},
     preview::Preview,
@@ -60,9 +64,10 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let timeout = timeout.unwrap_or(if ending == Ending::Itself { UNATTENDED } else { OPEN });
     let probes = if no_probe { Vec::new() } else { probes::parse(&probe)? };
     let signals = Signals::take_over()?;
-    let change = Change { session, wish: &wish, store: session.store()?, host: session.host()?, signals, timeout };
+    let source = wish.source.clone();
+    let change = Change { session, source, store: session.store()?, host: session.host()?, signals, timeout };
     let how = How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, stats };
-    change.carry_out(&how, format.asked())
+    change.carry_out(wish, &how, format.asked())
 }
 
 /// Prints the plan and stops.
@@ -71,8 +76,7 @@ fn dry(wish: &Wish, session: &Session, format: Option<Format>) -> Result<Exit, F
     let (observed, planned) = diff::planned(wish, session)?;
     let preview = Preview::of(&planned.plan, &observed);
     let text = result(&preview.json(), format).unwrap_or_else(|| preview.text(session.output, true));
-    output::data(&text)?;
-    Ok(if planned.plan.is_empty() { Exit::Done } else { Exit::Refused })
+    differs(&text, !planned.plan.is_empty())
 }
 
 /// How careful a change is.
@@ -89,7 +93,7 @@ struct How {
 /// Everything that one change needs.
 struct Change<'a> {
     session: &'a Session,
-    wish: &'a Wish,
+    source: String,
     store: Store,
     host: KernelHost,
     signals: Signals,
@@ -97,34 +101,44 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn carry_out(mut self, how: &How, format: Option<Format>) -> Result<Exit, Failure> {
+    fn carry_out(mut self, wish: Wish, how: &How, format: Option<Format>) -> Result<Exit, Failure> {
         let (session, output) = (self.session, self.session.output);
-        session.recover(&mut session.turn(&self.store, &mut self.host, how.wait)?)?;
-        let Resolved { observed, state, scope } = self.wish.on(&mut self.host, session)?;
-        let request = Request {
-            options: self.wish.options.clone(),
-            scope,
-            verify: how.verify,
-            confirm: how.ending == Ending::Itself,
-            timeout: self.timeout,
-            stop: Some(&self.signals.stop),
-            ..Request::new(&state, &self.wish.source)
-        };
-        // One turn for planning and carrying out: nobody else may change the host between the two.
+        session.mention_failed(&self.store);
+        // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let steps = Cell::new(0);
-        let (prepared, outcome) = {
+        let guard = || guard::start(session);
+        let (prepared, observed, done) = {
             let mut told = Told::new(&mut self.host, output, &steps);
             let mut turn = session.turn(&self.store, &mut told, how.wait)?;
-            let prepared = turn.prepare(&request).map_err(|error| session::failure(&error))?;
+            if how.ending != Ending::Itself {
+                turn = turn.with_guard(&guard);
+            }
+            session.recover(&mut turn)?;
+            turn.make_way().map_err(|error| session::failure(&error))?;
+            let Resolved { observed, owned, state, scope } = wish.on(&mut turn, session)?;
+            // A large document takes more room than anything that is made of it.
+            let Wish { source, document, resolve: _, options } = wish;
+            drop(document);
+            let request = Request {
+                options,
+                scope,
+                verify: how.verify,
+                confirm: how.ending == Ending::Itself,
+                timeout: self.timeout,
+                stop: Some(&self.signals.stop),
+                ..Request::new(&state, &source)
+            };
+            let prepared = turn.prepare_on(&request, &observed, owned).map_err(|error| session::failure(&error))?;
             steps.set(prepared.planned.plan.steps.len());
             show(&prepared, &Preview::of(&prepared.planned.plan, &observed), output, format);
             let mut probes = KernelProbes::new(session.namespace.clone(), &how.probes, &observed);
             let outcome = turn
                 .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
                 .map_err(|error| session::failure(&error))?;
-            (prepared, outcome)
+            // Held before anybody else can have the turn.
+            (prepared, observed, Done::of(outcome, &self.store, how.verify)?)
         };
-        let end = self.end(outcome, how, &prepared)?;
+        let end = self.end(done, how)?;
         if how.stats {
             let counters = self.host.counters().map_err(|error| Failure::usage(&error))?;
             output.note(&format!("netlink: {counters}"));
@@ -133,33 +147,46 @@ impl Change<'_> {
     }
 
     /// What became of the change once nobody has to wait for it any more.
-    fn end(&mut self, outcome: Outcome, how: &How, prepared: &Prepared) -> Result<End, Failure> {
-        match outcome {
-            Outcome::Nothing => Ok(End::Nothing),
-            Outcome::Confirmed => Ok(End::Confirmed),
-            Outcome::RolledBack { why, report: _ } => Ok(End::RolledBack(why.to_string())),
-            Outcome::Open(summary) => {
-                if let Err(failure) = guard::start(self.session) {
-                    // An open change that nobody would take back in time is no safe one.
-                    self.roll_back()?;
-                    return Err(failure);
-                }
-                match how.ending {
-                    Ending::Later => Ok(End::Open(summary)),
-                    Ending::Person | Ending::Itself => {
-                        self.attend(&summary, how.from_stdin, &prepared.planned.ownership)
-                    }
-                }
-            }
+    fn end(&mut self, outcome: Done, how: &How) -> Result<End, Failure> {
+        match (outcome, how.ending) {
+            (Done::Ended(end), _) => Ok(end),
+            (Done::Open(summary, _), Ending::Later) => Ok(End::Open(summary)),
+            (Done::Open(summary, witness), Ending::Person | Ending::Itself) => self.attend(&summary, witness, how),
         }
     }
 
     /// Waits for a yes, a no, or the end of the time.
-    fn attend(&mut self, summary: &Summary, from_stdin: bool, confirmed: &Ownership) -> Result<End, Failure> {
-        let enter = !from_stdin && io::stdin().is_terminal();
-        let how =
+    fn attend(&mut self, summary: &Summary, mut witness: Witness, how: &How) -> Result<End, Failure> {
+        let enter = !how.from_stdin && io::stdin().is_terminal();
+        let by =
             if enter { "Enter keeps it, Ctrl-C takes it back" } else { "SIGUSR1 or `netloom state commit` keeps it" };
-        self.session.output.note(&format!("The change is in place until {}: {how}.", summary.deadline));
+        // A yes from before there was anything to say yes to does not count; a no does.
+        let mut event = self.signals.events.try_iter().find(|event| *event == Event::Stop);
+        if event.is_none() {
+            self.session.output.note(&format!("The change is in place until {}: {by}.", summary.deadline));
+            self.listen(enter);
+            event = self.signals.events.recv().ok();
+        }
+        let mut turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
+        let interrupted = "it was interrupted before it was confirmed";
+        let settled = match event {
+            Some(Event::Confirm) => Self::confirm(&mut turn, &self.store, &witness),
+            Some(Event::Stop) => Self::take_back(&mut turn, &self.store, &witness).map(|end| match end {
+                Some(End::RolledBack(_)) => Some(End::RolledBack(interrupted.to_owned())),
+                end => end,
+            }),
+            Some(Event::Ended) | None => Self::time_is_over(&mut turn, &witness),
+        };
+        drop(turn);
+        match settled.map_err(|error| session::failure(&error))? {
+            Some(End::Confirmed { .. }) => Ok(End::Confirmed { verified: how.verify }),
+            Some(end) => Ok(end),
+            None => self.told_by(&mut witness, summary, how.verify),
+        }
+    }
+
+    /// Has everybody who may end the wait do so by an event.
+    fn listen(&self, enter: bool) {
         if enter {
             let sender = self.signals.sender.clone();
             thread::spawn(move || {
@@ -171,58 +198,70 @@ impl Change<'_> {
         }
         let (sender, store) = (self.signals.sender.clone(), self.store.clone());
         thread::spawn(move || {
-            let ended = wait_for_deadline(&store, CLOCK);
-            debug_assert!(matches!(ended, Ok(Ended::Settled | Ended::Expired) | Err(_)));
+            // Whether it was settled, or its time is over, or cannot be told: the journal is asked next.
+            wait_for_deadline(&store, CLOCK).ok();
             sender.send(Event::Ended).ok();
         });
-        match self.signals.events.recv() {
-            Ok(Event::Confirm) => {
-                let mut turn = self.session.turn(&self.store, &mut self.host, PATIENCE)?;
-                turn.commit().map_err(|error| session::failure(&error))?;
-                Ok(End::Confirmed)
-            }
-            Ok(Event::Stop) => {
-                self.roll_back()?;
-                Ok(End::RolledBack("it was interrupted before it was confirmed".to_owned()))
-            }
-            Ok(Event::Ended) | Err(_) => self.after_the_end(confirmed),
-        }
     }
 
-    /// Somebody else settled the change, or its time is over.
-    fn after_the_end(&mut self, confirmed: &Ownership) -> Result<End, Failure> {
-        let mut turn = self.session.turn(&self.store, &mut self.host, PATIENCE)?;
-        turn.recover().map_err(|error| session::failure(&error))?;
-        let owned = self.store.ownership().map_err(|error| session::failure(&error))?;
-        if owned == *confirmed {
-            Ok(End::Confirmed)
-        } else {
-            Ok(End::RolledBack("it was not confirmed in time, or rolled back elsewhere".to_owned()))
+    /// Confirms the change, unless somebody else settled it.
+    fn confirm(turn: &mut Turn<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
+        if !is_pending(store, witness)? {
+            return Ok(None);
         }
+        turn.commit().map(|_| Some(End::Confirmed { verified: true }))
     }
 
-    fn roll_back(&mut self) -> Result<(), Failure> {
-        let mut turn = self.session.turn(&self.store, &mut self.host, PATIENCE)?;
-        turn.rollback().map_err(|error| session::failure(&error))?;
-        Ok(())
+    /// Takes the change back, unless somebody else settled it.
+    fn take_back(turn: &mut Turn<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
+        if !is_pending(store, witness)? {
+            return Ok(None);
+        }
+        turn.rollback().map(|recovery| rolled_back(&recovery, witness))
+    }
+
+    /// Takes the change back when its time is over and nobody else did so yet.
+    fn time_is_over(turn: &mut Turn<'_>, witness: &Witness) -> Result<Option<End>, Error> {
+        turn.recover().map(|recovery| rolled_back(&recovery, witness))
+    }
+
+    /// Somebody else settled the change: its journal knows how.
+    fn told_by(&self, witness: &mut Witness, summary: &Summary, verified: bool) -> Result<End, Failure> {
+        let fate = witness.fate(&self.store).map_err(|error| session::failure(&error))?;
+        match fate {
+            Fate::Confirmed => Ok(End::Confirmed { verified }),
+            Fate::Pending => Ok(End::Open(summary.clone())),
+            Fate::RolledBack => {
+                Ok(End::RolledBack("it was not confirmed in time, or rolled back elsewhere".to_owned()))
+            }
+            Fate::Unclear => {
+                self.session.mention_failed(&self.store);
+                let source = &self.source;
+                Err(Failure::failed(format_args!(
+                    "{source}: the change was not confirmed, and its journal does not say that all of it was taken back; \
+                     `netloom state diff` tells what is left of it"
+                )))
+            }
+        }
     }
 
     fn report(&self, end: &End, plan: impl Fn() -> Json, format: Option<Format>) -> Result<Exit, Failure> {
         if let Some(format) = format.filter(|format| *format != Format::Table)
-            && let Some(text) = result(&end.json(&self.wish.source, &plan()), Some(format))
+            && let Some(text) = result(&end.json(&self.source, &plan()), Some(format))
         {
             // The change is what it is, and its status must be told, even when nobody reads the rest.
             output::data(&text).ok();
         }
         match end {
             End::Nothing => self.session.output.note("Nothing to do: the host is as the document says."),
-            End::Confirmed => self.session.output.note("Done, verified and kept."),
+            End::Confirmed { verified: true } => self.session.output.note("Done, verified and kept."),
+            End::Confirmed { verified: false } => self.session.output.note("Done and kept; not verified."),
             End::Open(summary) => self.session.output.note(&format!(
                 "The change is in place until {}; `netloom state commit` keeps it, `netloom state rollback` takes it back at once.",
                 summary.deadline
             )),
             End::RolledBack(why) => {
-                let source = &self.wish.source;
+                let source = &self.source;
                 return Err(Failure::failed(format_args!(
                     "{source}: the change is undone and the host verified to be as it was: {why}"
                 )));
@@ -247,11 +286,54 @@ fn show(prepared: &Prepared, preview: &Preview<'_>, output: Output, format: Opti
     }
 }
 
+/// Whether the change of a journal still waits.
+fn is_pending(store: &Store, witness: &Witness) -> Result<bool, Error> {
+    Ok(store.pending()?.is_some_and(|summary| summary.id == witness.id()))
+}
+
+/// The end of the change, when that is what a turn took back.
+fn rolled_back(recovery: &Recovery, witness: &Witness) -> Option<End> {
+    match recovery {
+        Recovery::RolledBack { summary, why, report: _ } if summary.id == witness.id() => {
+            Some(End::RolledBack(why.to_string()))
+        }
+        Recovery::Nothing
+        | Recovery::Dropped
+        | Recovery::Finished(_)
+        | Recovery::Open(_)
+        | Recovery::RolledBack { .. }
+        | Recovery::Rebooted { .. } => None,
+    }
+}
+
+/// What the steps of a change came to.
+#[derive(Debug)]
+enum Done {
+    /// It has ended.
+    Ended(End),
+    /// It waits, and its journal is held.
+    Open(Summary, Witness),
+}
+
+impl Done {
+    fn of(outcome: Outcome, store: &Store, verified: bool) -> Result<Self, Failure> {
+        Ok(match outcome {
+            Outcome::Nothing => Self::Ended(End::Nothing),
+            Outcome::Confirmed => Self::Ended(End::Confirmed { verified }),
+            Outcome::RolledBack { why, report: _ } => Self::Ended(End::RolledBack(why.to_string())),
+            Outcome::Open(summary) => Self::Open(summary, store.witness().map_err(|error| session::failure(&error))?),
+        })
+    }
+}
+
 /// What became of a change.
 #[derive(Debug)]
 enum End {
     Nothing,
-    Confirmed,
+    Confirmed {
+        /// Whether the host was read back.
+        verified: bool,
+    },
     Open(Summary),
     RolledBack(String),
 }
@@ -260,7 +342,7 @@ impl End {
     fn json(&self, source: &str, plan: &Json) -> Json {
         let (word, why, deadline) = match self {
             Self::Nothing => ("nothing", None, None),
-            Self::Confirmed => ("confirmed", None, None),
+            Self::Confirmed { verified: _ } => ("confirmed", None, None),
             Self::Open(summary) => ("open", None, Some(summary.deadline.to_string())),
             Self::RolledBack(why) => ("rolled-back", Some(why), None),
         };
