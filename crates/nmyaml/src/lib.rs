@@ -14,7 +14,6 @@ mod document;
 mod emit;
 pub mod errors;
 mod print;
-mod quick;
 mod raw;
 mod read;
 mod resolve;
