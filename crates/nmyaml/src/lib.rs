@@ -14,6 +14,7 @@ mod document;
 mod emit;
 pub mod errors;
 mod print;
+mod quick;
 mod raw;
 mod read;
 mod resolve;

@@ -8,14 +8,17 @@ use std::{borrow::Cow, collections::HashMap};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use crate::errors::{Refusal, reason};
+use crate::{
+    errors::{Refusal, reason},
+    quick,
+};
 
 /// The largest document, in bytes: 50 000 routes with all properties take less than 10 MiB.
 pub const MAX_BYTES: usize = 16 << 20;
 /// The deepest nesting. The format itself needs nine levels.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 /// The most values: the largest honest document has about a million.
-const MAX_VALUES: usize = 2_000_000;
+pub(crate) const MAX_VALUES: usize = 2_000_000;
 
 /// A value with the line that it starts at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +77,12 @@ impl Node {
 /// Reads the one document in `bytes`; `None` when there is nothing in it.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Node>, Refusal> {
     let text = text(bytes)?;
-    Builder::default().run(&text)
+    quick::read(&text).map_or_else(|| read_fully(&text), |node| Ok(Some(node)))
+}
+
+/// Reads with all that YAML has.
+pub(crate) fn read_fully(text: &str) -> Result<Option<Node>, Refusal> {
+    Builder::default().run(text)
 }
 
 fn refusal(line: u32, reason: &'static str, message: impl Into<String>) -> Refusal {
@@ -293,13 +301,13 @@ fn check_tag(tag: Option<&Tag>, allowed: &[&str], line: u32) -> Result<(), Refus
     }
 }
 
-fn scalar(text: &str, plain: bool, line: u32) -> Node {
+pub(crate) fn scalar(text: &str, plain: bool, line: u32) -> Node {
     let null = plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
     let data = if null { Data::Null } else { Data::Scalar { text: text.into(), plain } };
     Node { line, data }
 }
 
-fn no_duplicates(entries: &[(Box<str>, Node)]) -> Result<(), Refusal> {
+pub(crate) fn no_duplicates(entries: &[(Box<str>, Node)]) -> Result<(), Refusal> {
     let mut sorted: Vec<_> = entries.iter().map(|(key, node)| (key, node.line)).collect();
     sorted.sort_unstable();
     for pair in sorted.windows(2) {
