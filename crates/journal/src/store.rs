@@ -13,7 +13,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, BufWriter, Write as _},
+    io::{self, BufWriter, Seek as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -70,7 +70,12 @@ impl Store {
     }
 
     fn at(dir: PathBuf) -> Result<Self, Error> {
+        let new: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).at("make the state folder", &dir)?;
+        // What lies in a folder survives a loss of power only when the folder itself does.
+        for parent in new.iter().filter_map(|path| path.parent()).filter(|path| path.is_dir()) {
+            File::open(parent).and_then(|parent| parent.sync_all()).at("sync", parent)?;
+        }
         Ok(Self { dir })
     }
 
@@ -204,10 +209,16 @@ impl Journal {
         record::write(record, &mut line).and_then(|()| self.file.write_all(&line)).at("write", &self.path)
     }
 
-    /// Adds a record that must survive a loss of power.
+    /// Adds a record that must survive a loss of power. One that may not have reached the disk is
+    /// taken out again: nothing that is done because of the failure may be read as its opposite.
     pub(crate) fn settle(&mut self, record: &Record<'_>) -> Result<(), Error> {
-        self.note(record)?;
-        self.file.sync_all().at("sync", &self.path)
+        let before = self.file.metadata().at("look at", &self.path)?.len();
+        let settled = self.note(record).and_then(|()| self.file.sync_all().at("sync", &self.path));
+        if settled.is_err() {
+            self.file.set_len(before).ok();
+            self.file.seek(io::SeekFrom::Start(before)).ok();
+        }
+        settled
     }
 }
 
