@@ -13,6 +13,13 @@ const RETRIES: usize = 3;
 /// How long to wait before such a step is tried again.
 const BUSY: Duration = Duration::from_millis(50);
 
+/// How long a new IPv6 address may be on trial until nobody else has it; before, no route may name it
+/// as its source.
+const TRIAL: Duration = Duration::from_millis(2_500);
+
+/// How many looks at the host that wait may take.
+const TRIAL_LOOKS: usize = 25;
+
 /// When the host is read back after the first time. The kernel is synchronous for nearly everything; what needs time is
 /// duplicate address detection, carriers and renames by others.
 pub(crate) const CHECKS: [Duration; 5] = [
@@ -52,6 +59,7 @@ impl Hands<'_> {
     pub(crate) fn carry_out(&mut self, steps: &[Step]) -> Result<Carried, EngineError> {
         let mut carried = Carried::default();
         let mut failed = self.send(steps, (0..steps.len()).collect())?;
+        failed = self.await_sources(steps, failed)?;
         for attempt in 0..=RETRIES {
             let met: Vec<usize> =
                 failed.iter().filter(|(_, error)| error.errno == StepError::EEXIST).map(|(at, _)| *at).collect();
@@ -73,6 +81,26 @@ impl Hands<'_> {
         }
         carried.refused = failed;
         Ok(carried)
+    }
+
+    /// Sends routes again whose source address is still on trial, until they are taken or it is too
+    /// late.
+    fn await_sources(
+        &mut self,
+        steps: &[Step],
+        mut failed: Vec<(usize, StepError)>,
+    ) -> Result<Vec<(usize, StepError)>, EngineError> {
+        let until = self.clock.now().plus(TRIAL);
+        for _ in 0..TRIAL_LOOKS {
+            let on_trial = |(at, error): &(usize, StepError)| is_on_trial(&steps[*at], error);
+            if !failed.iter().any(on_trial) || self.clock.now().until(until).is_zero() {
+                break;
+            }
+            self.pause(self.clock.now().plus(TRIAL / 25), false)?;
+            // Later steps may have failed only because of these, so all of them go again.
+            failed = self.send(steps, failed.into_iter().map(|(at, _)| at).collect())?;
+        }
+        Ok(failed)
     }
 
     /// Sends the steps with these numbers and returns those that were refused.
@@ -132,5 +160,75 @@ impl Hands<'_> {
             }
         }
         Ok(false)
+    }
+}
+
+/// Whether a route was refused because the address that it names as its source is not yet usable.
+fn is_on_trial(step: &Step, error: &StepError) -> bool {
+    let (Step::AddRoute(route) | Step::ReplaceRoute(route)) = step else { return false };
+    let about_source = error.text.as_deref().is_some_and(|text| text.contains("source address"));
+    route.source.is_some_and(|ip| ip.is_ipv6()) && error.errno == StepError::EINVAL && about_source
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use netloom_model::{Route, RouteMetrics, RouteType};
+    use netloom_types::{Protocol, RouteTable};
+
+    use super::*;
+
+    struct Ticks(Cell<u32>);
+
+    impl Clock for Ticks {
+        fn now(&self) -> Moment {
+            self.0.set(self.0.get() + 1);
+            Moment { boot: Duration::from_millis(60) * self.0.get(), wall: 0 }
+        }
+    }
+
+    /// Refuses everything a number of times.
+    struct OnTrial(usize);
+
+    impl Engine for OnTrial {
+        fn observe(&mut self, _: Scope) -> Result<Observed, EngineError> {
+            Ok(Observed::default())
+        }
+
+        fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+            let refused = StepError::with(StepError::EINVAL, "Invalid source address");
+            let left = self.0;
+            self.0 = left.saturating_sub(1);
+            Ok(vec![if left > 0 { Err(refused) } else { Ok(()) }; steps.len()])
+        }
+
+        fn wait_for_change(&mut self, _: Duration) -> Result<bool, EngineError> {
+            Ok(false)
+        }
+    }
+
+    #[test]
+    fn a_route_waits_for_its_source_but_not_for_ever() {
+        let route = |source: &str| {
+            Step::AddRoute(Route {
+                table: RouteTable::MAIN,
+                destination: "2001:db8::/32".parse().unwrap(),
+                metric: 1,
+                kind: RouteType::Blackhole,
+                next_hops: Vec::new(),
+                source: Some(source.parse().unwrap()),
+                protocol: Protocol::NETLOOM,
+                metrics: RouteMetrics::default(),
+            })
+        };
+        let refused = |source: &str, times: usize| {
+            let (mut engine, clock) = (OnTrial(times), Ticks(Cell::new(0)));
+            let mut hands = Hands { engine: &mut engine, clock: &clock, scope: Scope::default() };
+            hands.carry_out(&[route(source)]).unwrap().refused.len()
+        };
+        assert_eq!(refused("2001:db8::1", 5), 0);
+        assert_eq!(refused("2001:db8::1", 1_000), 1);
+        assert_eq!(refused("10.0.0.1", 1), 1);
     }
 }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step};
+use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step, StepError};
 use netloom_plan::{Options, Planned, plan};
 
 use crate::{
@@ -381,7 +381,14 @@ impl<'a> Turn<'a> {
                 log.not_ours.extend(&not_ours);
                 record(journal, &Record::NotOurs { steps: not_ours })?;
             }
-            if let Some((at, error)) = carried.refused.into_iter().next() {
+            // The steps behind such a creation were meant for a link of ours, however alike this one is.
+            let taken = |at: &&usize| matches!(steps[**at], Step::CreateLink { .. });
+            let taken = carried
+                .not_ours
+                .iter()
+                .find(taken)
+                .map(|&at| (at, StepError::with(StepError::EEXIST, "somebody else has made a link of this name")));
+            if let Some((at, error)) = carried.refused.into_iter().chain(taken).min_by_key(|(at, _)| *at) {
                 return Err(Cause::Step { number: first + at + 1, of, step: steps[at].to_string(), error });
             }
         }
@@ -414,8 +421,12 @@ impl<'a> Turn<'a> {
 
     fn undo(&mut self, log: &Log<'_>, why: &Cause) -> Result<UndoReport, Error> {
         self.hands.scope = Scope { ethtool: log.begin.ethtool };
+        let undo = match log.phase {
+            Phase::Running | Phase::Undoing => Undo::of_cut(log, &self.hands.engine.observe(self.hands.scope)?),
+            Phase::Open | Phase::Confirmed | Phase::Undone => Undo::of(log),
+        };
         let mut journal = self.store.reopen_journal(log)?;
-        self.undo_with(&mut journal, log, Undo::of(log), why)
+        self.undo_with(&mut journal, log, undo, why)
     }
 
     fn undo_files(&mut self, log: &Log<'_>) -> Result<UndoReport, Error> {

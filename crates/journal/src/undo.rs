@@ -4,7 +4,10 @@
 //! taken as it is. So an undo that was interrupted is simply begun anew. Nothing stops it: refusals
 //! are collected, and what counts is what the host shows in the end.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use netloom_model::{EngineError, Observed, Step, Target};
 use netloom_plan::{Difference, converge, differences};
@@ -34,15 +37,37 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Takes back every step that was sent, last first.
+    /// Takes back every step that was sent, last first, but those that met somebody else's object.
     pub(crate) fn of(log: &Log<'_>) -> Self {
+        Self::without(log, &log.not_ours)
+    }
+
+    /// The same after a process that ended before it could note whose objects its steps met: a link
+    /// that the steps should have made and that does not look like theirs is somebody else's.
+    pub(crate) fn of_cut(log: &Log<'_>, observed: &Observed) -> Self {
+        let steps = &log.begin.steps[..log.sent];
+        let aliases = already::aliases(steps);
+        let foreign = |at: &usize| already::is_foreign(observed, &steps[*at].step, &aliases);
+        let met: BTreeSet<usize> = (0..log.sent).filter(foreign).chain(log.not_ours.iter().copied()).collect();
+        Self::without(log, &met)
+    }
+
+    fn without(log: &Log<'_>, not_ours: &BTreeSet<usize>) -> Self {
         let mut before = log.begin.before.clone().into_owned();
         let mut steps = Vec::new();
+        // Steps behind the one that should have made the link were refused: it was not there.
+        let mut foreign = BTreeMap::new();
+        for &number in not_ours {
+            if let Step::CreateLink { name, .. } = &log.begin.steps[number].step {
+                foreign.entry(*name).or_insert(number);
+            }
+        }
         for number in (0..log.sent).rev() {
             let planned = &log.begin.steps[number];
-            if log.not_ours.contains(&number) {
+            let link = planned.step.link();
+            if not_ours.contains(&number) {
                 already::forget(&mut before, &planned.step);
-            } else {
+            } else if link.and_then(|link| foreign.get(&link)).is_none_or(|made| *made >= number) {
                 steps.extend(planned.undo.iter().cloned());
             }
         }
@@ -113,4 +138,50 @@ fn send(hands: &mut Hands<'_>, steps: &[Step], batch: usize, report: &mut UndoRe
         report.refused.extend(carried.refused.iter().map(|(at, error)| format!("{}: {error}", steps[*at])));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use netloom_model::{Alias, Attrs, Link, LinkKind, PlannedStep};
+    use netloom_types::IfName;
+
+    use super::*;
+    use crate::record::{Phase, tests::begin};
+
+    #[test]
+    fn a_link_that_took_the_name_is_left_alone_after_a_kill() {
+        let name: IfName = "new0".parse().unwrap();
+        let kind = LinkKind::Dummy;
+        let alias = Some(Alias::raw("ours"));
+        let steps = vec![
+            PlannedStep {
+                step: Step::CreateLink { name, kind: kind.clone(), attrs: Attrs::new(), controller: None, up: false },
+                undo: vec![Step::DeleteLink { name }],
+                origin: None,
+            },
+            PlannedStep {
+                step: Step::SetAlias { name, alias: alias.clone() },
+                undo: vec![Step::SetAlias { name, alias: None }],
+                origin: None,
+            },
+        ];
+        let mut begin = begin(0);
+        begin.steps = Cow::Owned(steps);
+        begin.before.to_mut().links.insert(name, None);
+        let log = Log { begin, sent: 2, not_ours: [].into(), phase: Phase::Running, whole: 0 };
+        let seen = |alias: Option<Alias>| {
+            let mut observed = Observed::default();
+            observed.host.links.insert(name, Link { alias, ..Link::new(name, kind.clone()) });
+            Undo::of_cut(&log, &observed)
+        };
+        let theirs = seen(Some(Alias::raw("theirs")));
+        assert!(theirs.steps.is_empty() && theirs.before.links.is_empty());
+        for alias in [alias, None] {
+            let ours = seen(alias);
+            assert_eq!((ours.steps.len(), ours.before.links.len()), (2, 1));
+        }
+        assert_eq!(Undo::of_cut(&log, &Observed::default()).steps.len(), 2);
+    }
 }
