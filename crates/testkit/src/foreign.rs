@@ -33,7 +33,6 @@ pub fn neighbours() -> Vec<Step> {
     let prefix: IpNet = "203.0.113.192/26".parse().expect("a prefix");
     let rule = RuleKey { from: Some(prefix), ..RuleKey::new(Family::Ipv4, PRIORITY, RuleAction::Table(table(TABLE))) };
     vec![
-        Step::SetUp { name: IfName::LO, up: true },
         create(dummy, LinkKind::Dummy, 1, None, None),
         create(bridge, LinkKind::Bridge, 2, Some(filtering), None),
         create(port, LinkKind::Dummy, 3, None, Some(bridge)),

@@ -15,7 +15,7 @@ use std::{
 use netloom_journal::{Incarnation, NoProbes, Outcome, Prepared, Recovery, Request, Store, SystemClock, Turn};
 use netloom_model::{Adoption, Engine, Host, HostState, Observed, Scope, Step};
 use netloom_plan::{Options as PlanOptions, text, unmet};
-use netloom_types::MacAddr;
+use netloom_types::{IfName, MacAddr};
 
 use crate::{
     compare, foreign,
@@ -92,6 +92,9 @@ impl<'a, S: Stage> Player<'a, S> {
     pub fn begin(stage: &'a mut S, folder: &StateFolder, scenario: &Scenario) -> Result<Self, String> {
         let asked = compare::asked_for(scenario.texts());
         let mut player = Self { stage, store: folder.store()?, incarnation: Incarnation::named("test"), asked };
+        if !scenario.fresh_loopback() {
+            player.execute(&[Step::SetUp { name: IfName::LO, up: true }])?;
+        }
         player.execute(&foreign::neighbours())?;
         if let Some(host) = &scenario.host {
             player.by_hand(host).map_err(|why| format!("host.yaml: {why}"))?;

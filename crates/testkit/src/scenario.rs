@@ -3,7 +3,8 @@
 //! ```text
 //! scenarios/<area>/<name>/
 //!   README          one line on what it shows; else the first comment of 1-set.yaml says it
-//!   host.yaml       what somebody else configured before; cards (`type: ethernet`) are provided
+//!   host.yaml       what somebody else configured before; cards (`type: ethernet`) are provided, and
+//!                   the loopback link is up unless the first line is `# fresh loopback`
 //!   N-hand.yaml     what somebody else changes before document N
 //!   N-set.yaml      the documents, set in order; `# options: …` in the first lines says how
 //!   N-expect.yaml   what must be there afterwards, beyond what the document itself says
@@ -119,6 +120,11 @@ impl Scenario {
             rest.contains("type: ethernet").then(|| name.trim().to_owned())
         };
         text.lines().filter_map(card).collect()
+    }
+
+    /// Whether the loopback link is as the kernel makes it: down.
+    pub fn fresh_loopback(&self) -> bool {
+        comments(self.host.as_deref().unwrap_or_default()).any(|line| line == "fresh loopback")
     }
 
     /// All texts of the story, to find the values that it asks for.
