@@ -13,6 +13,7 @@ mod preview;
 mod probes;
 mod progress;
 mod reference;
+mod resident;
 mod session;
 mod signals;
 mod text;

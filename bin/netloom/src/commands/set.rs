@@ -25,6 +25,7 @@ use crate::{
     preview::Preview,
     probes::{self, KernelProbes},
     progress::{Told, ToldProbes},
+    resident,
     session::{self, CLOCK, Session},
     signals::{Event, Signals},
     wish::{Resolved, Wish},
@@ -51,6 +52,7 @@ enum Ending {
 pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, wait, stats, format } = args;
     let from_stdin = wish.file == Path::new("-");
+    resident::stay();
     let wish = Wish::load(wish, session)?;
     if dry_run {
         return dry(&wish, session, format.asked());
@@ -143,7 +145,10 @@ impl Change<'_> {
             let counters = self.host.counters().map_err(|error| Failure::usage(&error))?;
             output.note(&format!("netlink: {counters}"));
         }
-        self.report(&end, || Preview::of(&prepared.planned.plan, &observed).json(), format)
+        let exit = self.report(&end, || Preview::of(&prepared.planned.plan, &observed).json(), format);
+        // The process ends here; taking a large plan apart piece by piece would only delay that.
+        std::mem::forget((prepared, observed));
+        exit
     }
 
     /// What became of the change once nobody has to wait for it any more.
