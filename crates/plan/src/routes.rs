@@ -1,6 +1,6 @@
 //! The phases of a plan that are about routes, rules and files.
 
-use netloom_model::{Route, Step};
+use netloom_model::{Route, RouteKey, Step};
 
 use crate::{PlanError, converge::Builder, restore};
 
@@ -42,21 +42,19 @@ pub(crate) fn remove_routes(builder: &mut Builder) -> Result<(), PlanError> {
 /// Adds and changes routes; those to a router come after those on which it is reached.
 pub(crate) fn add_routes(builder: &mut Builder) -> Result<(), PlanError> {
     let now = &builder.sim.observed().routes;
-    let mut steps: Vec<(bool, Step)> = builder
+    let mut keys: Vec<(bool, RouteKey)> = builder
         .goal
         .routes
         .iter()
-        .filter_map(|(key, goal)| {
-            let wanted = goal.route.as_ref()?;
-            Some((goal.origin.is_some(), restore::route(Some(wanted), now.get(key))?))
-        })
+        .filter_map(|(key, goal)| Some((key, goal.route.as_ref()?)))
+        .filter(|(key, wanted)| now.get(key) != Some(wanted))
+        .map(|(key, wanted)| (over_a_router(wanted), *key))
         .collect();
-    steps.sort_by_key(|(_, step)| match step {
-        Step::AddRoute(route) | Step::ReplaceRoute(route) => over_a_router(route),
-        _ => false,
-    });
-    for (wished, step) in steps {
-        if wished { builder.emit(step)? } else { builder.emit_consequence(step) }
+    keys.sort_by_key(|(over_a_router, _)| *over_a_router);
+    for (_, key) in keys {
+        let goal = &builder.goal.routes[&key];
+        let Some(step) = restore::route(goal.route.as_ref(), builder.sim.observed().routes.get(&key)) else { continue };
+        if goal.origin.is_some() { builder.emit(step)? } else { builder.emit_consequence(step) }
     }
     Ok(())
 }
