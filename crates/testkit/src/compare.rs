@@ -15,11 +15,16 @@ const COARSE: u32 = 60;
 
 /// Where two hosts differ, one line for each field.
 pub fn differences(left: &Host, right: &Host) -> Vec<String> {
-    let mut found = Vec::new();
     match (serde_json::to_value(left), serde_json::to_value(right)) {
-        (Ok(left), Ok(right)) => walk("host", &left, &right, &mut found),
-        (Err(error), _) | (_, Err(error)) => found.push(format!("a host cannot be written down: {error}")),
+        (Ok(left), Ok(right)) => json_differences("host", &left, &right),
+        (Err(error), _) | (_, Err(error)) => vec![format!("a host cannot be written down: {error}")],
     }
+}
+
+/// Where two documents differ, one line for each field.
+pub(crate) fn json_differences(what: &str, left: &Json, right: &Json) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(what, left, right, &mut found);
     found
 }
 
@@ -57,6 +62,13 @@ pub fn canonical(host: &Host, asked: &BTreeSet<MacAddr>) -> Host {
             address.preferred = coarse(address.preferred);
         }
     }
+    host
+}
+
+/// The host as the simulated one knows it: that has no file whose letters could be kept.
+#[must_use]
+pub fn without_files(mut host: Host) -> Host {
+    host.resolver.file = None;
     host
 }
 

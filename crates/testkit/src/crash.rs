@@ -2,7 +2,7 @@
 //!
 //! A process that is killed cannot clean up, so the test program starts itself anew as a child with
 //! [`Order`]s on its command line, and the child kills itself. Nothing is simulated about that: it is
-//! `SIGKILL`, right after the kernel acknowledged the step.
+//! `SIGKILL`, right after the kernel acknowledged what was sent: one step, or a whole batch of them.
 
 use std::{
     os::unix::process::ExitStatusExt as _,
@@ -25,7 +25,9 @@ pub struct Order {
     pub state: PathBuf,
     /// What stands for `/`.
     pub root: PathBuf,
-    /// After how many steps the child dies; 0 for never.
+    /// How many steps the child sends at once.
+    pub batch: usize,
+    /// After how many sends the child dies; 0 for never.
     pub dies_after: usize,
 }
 
@@ -49,11 +51,11 @@ impl Order {
     }
 
     fn of(words: &[String]) -> Option<Self> {
-        let [scenario, round, namespace, state, root, dies_after] = words else { return None };
+        let [scenario, round, namespace, state, root, batch, dies_after] = words else { return None };
         let round: usize = round.parse().ok()?;
         let set = (round > 0).then(|| (scenario.clone(), round));
-        let dies_after = dies_after.parse().ok()?;
-        Some(Self { set, namespace: namespace.clone(), state: state.into(), root: root.into(), dies_after })
+        let (batch, dies_after) = (batch.parse().ok()?, dies_after.parse().ok()?);
+        Some(Self { set, namespace: namespace.clone(), state: state.into(), root: root.into(), batch, dies_after })
     }
 
     /// Starts this program anew as a child and waits for its end.
@@ -63,7 +65,7 @@ impl Order {
         let ended = Command::new(program)
             .args([Self::MARK, scenario, &round.to_string(), &self.namespace])
             .args([&self.state, &self.root])
-            .arg(self.dies_after.to_string())
+            .args([self.batch.to_string(), self.dies_after.to_string()])
             .output()
             .map_err(|error| format!("a child: {error}"))?;
         match (ended.status.success(), ended.status.signal()) {
@@ -79,11 +81,11 @@ impl Order {
     }
 }
 
-/// A host on which the process dies right after a number of steps.
+/// A host on which the process dies right after a number of sends, each carried out as a whole.
 pub struct Deadly<E> {
     /// The host.
     pub host: E,
-    /// Steps until then; 0 for never.
+    /// Sends until then; 0 for never.
     pub left: usize,
 }
 
@@ -93,15 +95,12 @@ impl<E: Engine> Engine for Deadly<E> {
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
-        let mut results = Vec::with_capacity(steps.len());
-        for step in steps {
-            results.extend(self.host.execute(std::slice::from_ref(step))?);
-            if self.left == 1 {
-                // Does not return: no process survives this signal.
-                kill(nix::unistd::Pid::this(), Signal::SIGKILL).ok();
-            }
-            self.left = self.left.saturating_sub(1);
+        let results = self.host.execute(steps)?;
+        if self.left == 1 {
+            // Does not return: no process survives this signal.
+            kill(nix::unistd::Pid::this(), Signal::SIGKILL).ok();
         }
+        self.left = self.left.saturating_sub(1);
         Ok(results)
     }
 
@@ -165,6 +164,7 @@ pub const PLANS: &[(&str, usize)] = &[
     ("merge/6-absent-children", 2),
     ("merge/9-order", 1),
     ("order/bridge-to-bond", 2),
+    ("order/delete-many", 2),
     ("order/mixed", 2),
     ("order/mtu-down", 2),
     ("order/recreate-vrf-port", 2),
@@ -176,6 +176,11 @@ pub const PLANS: &[(&str, usize)] = &[
     ("vrf/table-change", 2),
 ];
 
+/// The plans that are killed after whole batches too. The last deletes so many links one after
+/// another that the kernel is asked to delete them together.
+pub const BATCHED: &[(&str, usize)] =
+    &[("order/mixed", 2), ("merge/9-order", 1), ("order/bridge-to-bond", 2), ("order/delete-many", 2)];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,10 +188,10 @@ mod tests {
     #[test]
     fn an_order_is_known_by_its_mark() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let order = Order::parse(&words("--as-a-child vlan/create 2 blue /state /root 7")).unwrap().unwrap();
+        let order = Order::parse(&words("--as-a-child vlan/create 2 blue /state /root 256 7")).unwrap().unwrap();
         assert_eq!(order.set, Some(("vlan/create".to_owned(), 2)));
-        assert_eq!((order.namespace.as_str(), order.dies_after), ("blue", 7));
-        assert!(Order::parse(&words("--as-a-child - 0 blue /state /root 0")).unwrap().unwrap().set.is_none());
+        assert_eq!((order.namespace.as_str(), order.batch, order.dies_after), ("blue", 256, 7));
+        assert!(Order::parse(&words("--as-a-child - 0 blue /state /root 1 0")).unwrap().unwrap().set.is_none());
         assert!(Order::parse(&words("--as-a-child vlan/create")).unwrap().is_err());
         assert!(Order::parse(&words("vlan")).is_none());
     }

@@ -5,6 +5,7 @@
 //! play       one story on one host, through the real transaction
 //! foreign    what is somebody else's and must survive every story
 //! compare    two hosts, field by field
+//! seen       the host as other programs show it, for a second opinion
 //! stage      the simulated host that stories are played on
 //! space      the real one, in a namespace of its own
 //! crash      killing the process after any step
@@ -23,6 +24,7 @@ pub mod play;
 pub mod power;
 pub mod runner;
 pub mod scenario;
+pub mod seen;
 pub mod space;
 pub mod stage;
 

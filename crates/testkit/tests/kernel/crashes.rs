@@ -1,11 +1,11 @@
-//! The process is killed after every step of a transaction, and after every step of its undo.
+//! The process is killed after every step of a transaction, after every batch of steps, and in its undo.
 //!
 //! After the next start the host must be exactly what it was before, or exactly what was wished.
 //! Since every recovery must give back the earlier host, one namespace serves a whole plan.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use netloom_journal::{Incarnation, NoProbes, Outcome as Became, Recovery, Store, SystemClock, Turn};
+use netloom_journal::{BATCH, Incarnation, NoProbes, Outcome as Became, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine as _, Host, Scope};
 use netloom_plan::unmet;
 use netloom_testkit::{
@@ -14,12 +14,17 @@ use netloom_testkit::{
     play::{self, Player, StateFolder},
     runner::{Ended, Outcome},
     scenario::{Round, Scenario},
+    seen::{self, Seen},
     space::{self, KernelStage, Space},
 };
+use netloom_types::IfName;
 
 /// How many pairs of deaths, one in the transaction and one in its undo, a plan may cost. Plans with
-/// more get all deaths in the undo of the whole plan, and one for every other place of the first.
+/// more get all deaths in the undo of the whole plan, and a sample of the others.
 const MOST_PAIRS: usize = 60;
+
+/// A batch of which every plan needs several.
+const FEW: usize = 8;
 
 /// The life of the kernel that parent and children agree on.
 const LIFE: &str = "test";
@@ -32,6 +37,7 @@ struct Bench<'a> {
     round: &'a Round,
     scenario: &'a Scenario,
     before: Host,
+    looks: Seen,
     steps: usize,
 }
 
@@ -45,35 +51,76 @@ impl<'a> Bench<'a> {
         for earlier in &scenario.rounds[..round.number - 1] {
             player.set(earlier)?;
         }
+        let links = player.observe()?.host.links;
+        seen::adorn(space.name(), links.keys().map(IfName::as_str))?;
         let before = player.observe()?.host;
         let steps = player.steps(round)?;
-        Ok(Self { space, folder, stage, round, scenario, before, steps })
+        let looks = Seen::of(space.name())?;
+        Ok(Self { space, folder, stage, round, scenario, before, looks, steps })
     }
 
-    fn order(&self, set: bool, dies_after: usize) -> Order {
+    fn order(&self, set: bool, batch: usize, dies_after: usize) -> Order {
         Order {
             set: set.then(|| (self.scenario.name.clone(), self.round.number)),
             namespace: self.space.name().to_owned(),
             state: self.folder.path().to_owned(),
             root: self.space.root().to_owned(),
+            batch,
             dies_after,
         }
     }
 
-    /// Recovers as the next start would, and compares with the host before.
-    fn recover(&mut self) -> Result<(), String> {
+    /// Sets the document and dies after a number of its steps.
+    fn kill_in_set(&self, step: usize) -> Result<(), String> {
+        match self.order(true, 1, step).carry_out()? {
+            Death::Killed => Ok(()),
+            Death::Finished => Err("the child was not killed".to_owned()),
+        }
+    }
+
+    /// Kills after the first send, the second and so on, until the document is set; gives their number.
+    fn killed_after_every_send(&mut self, batch: usize) -> Result<usize, String> {
+        for send in 1.. {
+            let after = |why: String| format!("killed after send {send} of {batch} steps: {why}");
+            match self.order(true, batch, send).carry_out().map_err(after)? {
+                Death::Killed => {
+                    self.recover().map_err(after)?;
+                    self.looks_as_before().map_err(after)?;
+                }
+                Death::Finished => {
+                    self.fulfilled()?;
+                    return Ok(send - 1);
+                }
+            }
+        }
+        Err("no plan is endless".to_owned())
+    }
+
+    /// Recovers as the next start would, and compares with the host before. Gives the steps of the undo.
+    fn recover(&mut self) -> Result<usize, String> {
         let store = self.folder.store()?;
         let text = |error: netloom_journal::Error| error.to_string();
         let recovery = Turn::take(&store, &mut self.stage, &SystemClock, Incarnation::named(LIFE), Duration::ZERO)
             .map_err(text)?
             .recover()
             .map_err(text)?;
-        match recovery {
-            Recovery::RolledBack { .. } | Recovery::Dropped | Recovery::Nothing => {}
+        let steps = match recovery {
+            Recovery::RolledBack { report, .. } => report.steps,
+            Recovery::Dropped | Recovery::Nothing => 0,
             other => return Err(format!("the recovery did something else: {other:?}")),
-        }
+        };
         let now = self.observe()?;
-        play::same("the host after the recovery", &compare::unordered(&self.before), &compare::unordered(&now))
+        play::same("the host after the recovery", &compare::unordered(&self.before), &compare::unordered(&now))?;
+        Ok(steps)
+    }
+
+    /// The second opinion: other programs see what they saw before, too.
+    fn looks_as_before(&mut self) -> Result<(), String> {
+        let found = self.looks.differences(&Seen::of(self.space.name())?);
+        if found.is_empty() {
+            return Ok(());
+        }
+        Err(format!("ip and bridge see something else (before | now):\n  {}", found.join("\n  ")))
     }
 
     fn observe(&mut self) -> Result<Host, String> {
@@ -91,42 +138,75 @@ impl<'a> Bench<'a> {
 
 pub(crate) fn killed_after_every_step(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
     let mut bench = Bench::new(scenarios, name, round)?;
-    for step in 1.. {
-        let after = |why: String| format!("killed after step {step}: {why}");
-        match bench.order(true, step).carry_out().map_err(after)? {
-            Death::Killed => bench.recover().map_err(after)?,
-            Death::Finished => {
-                bench.fulfilled()?;
-                return Ok(Ended::Passed(Some(format!("killed after each of {} steps", step - 1))));
+    let sends = bench.killed_after_every_send(1)?;
+    Ok(Ended::Passed(Some(format!("killed after each of {sends} steps"))))
+}
+
+/// As people have it: many steps at once. Small batches too, so that there is a place between two.
+pub(crate) fn killed_after_every_batch(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
+    let mut said = Vec::new();
+    for batch in [BATCH, FEW] {
+        let mut bench = Bench::new(scenarios, name, round)?;
+        let mut deaths = 0;
+        // The undo of all steps, itself killed after each of its batches.
+        for undo in 1.. {
+            let sends = bench.steps.div_ceil(batch);
+            let after = |why: String| format!("killed after batch {undo} of the undo: {why}");
+            if bench.order(true, batch, sends).carry_out().map_err(after)? != Death::Killed {
+                return Err(after("the child was not killed".to_owned()));
             }
+            let again = bench.order(false, batch, undo).carry_out().map_err(after)?;
+            bench.recover().map_err(after)?;
+            if again == Death::Finished {
+                break;
+            }
+            deaths += 1;
         }
+        let sends = bench.killed_after_every_send(batch)?;
+        said.push(format!("batches of {batch}: after each of {sends}, and {deaths} of the undo"));
     }
-    Err("no plan is endless".to_owned())
+    Ok(Ended::Passed(Some(said.join("; "))))
 }
 
 pub(crate) fn killed_in_undo(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
     let mut bench = Bench::new(scenarios, name, round)?;
     let steps = bench.steps;
     let all = steps * steps <= 2 * MOST_PAIRS;
-    let mut pairs = 0;
-    for step in (1..=steps).rev() {
-        for undo in 1.. {
-            // A different place in the undo for every step, when not all of them can be had.
-            let undo = if all || step == steps { undo } else { 1 + (step * 7) % step };
-            let after = |why: String| format!("killed after step {step}, then after step {undo} of the undo: {why}");
-            if bench.order(true, step).carry_out().map_err(after)? != Death::Killed {
-                return Err(after("the child was not killed".to_owned()));
-            }
-            let again = bench.order(false, undo).carry_out().map_err(after)?;
+    let chosen = if all { (1..=steps).collect() } else { spread(steps, MOST_PAIRS / 3) };
+    let (mut pairs, mut places) = (0, BTreeSet::new());
+    for &step in &chosen {
+        let after = |why: String| format!("killed after step {step}: {why}");
+        bench.kill_in_set(step).map_err(after)?;
+        let undo = bench.recover().map_err(after)?;
+        // All places of the whole plan's undo; otherwise, when not all can be had, three.
+        let chosen = if all || step == steps { (1..=undo).collect() } else { spread(undo, 3) };
+        for place in chosen {
+            let after = |why: String| format!("killed after step {step}, then after step {place} of the undo: {why}");
+            bench.kill_in_set(step).map_err(after)?;
+            let again = bench.order(false, 1, place).carry_out().map_err(after)?;
             bench.recover().map_err(after)?;
-            pairs += 1;
-            if again == Death::Finished || !(all || step == steps) {
+            if again == Death::Finished {
+                // Sent one by one, an undo may need fewer steps than in batches.
                 break;
             }
+            pairs += 1;
+            places.insert(place);
         }
     }
+    bench.looks_as_before()?;
     let how = if all { "all" } else { "a sample" };
-    Ok(Ended::Passed(Some(format!("{pairs} pairs of deaths, {how} of {steps} steps"))))
+    let (of, last) = (chosen.len(), places.last().copied().unwrap_or_default());
+    Ok(Ended::Passed(Some(format!(
+        "{pairs} pairs of deaths, {how}: after {of} of {steps} steps, at {} places of the undo, the last of them {last}",
+        places.len()
+    ))))
+}
+
+/// Some of the numbers from 1 to `last`: the first, the last, and others evenly between them.
+fn spread(last: usize, some: usize) -> Vec<usize> {
+    let some = some.min(last);
+    let between = |at: usize| 1 + at * (last - 1) / (some - 1);
+    if some < 2 { (1..=some).collect() } else { (0..some).map(between).collect() }
 }
 
 /// Does what a child is told; dies on the way, if that is the order.
@@ -137,7 +217,7 @@ pub(crate) fn obey(order: &Order) -> Result<(), String> {
     let text = |error: netloom_journal::Error| error.to_string();
     let take = |host| Turn::take(&store, host, &SystemClock, Incarnation::named(LIFE), Duration::ZERO);
     let Some((name, round)) = &order.set else {
-        return take(&mut host).map_err(text)?.with_batch(1).recover().map(drop).map_err(text);
+        return take(&mut host).map_err(text)?.with_batch(order.batch).recover().map(drop).map_err(text);
     };
     let scenarios = netloom_testkit::scenarios();
     let scenario = Scenario::load(&scenarios, &scenarios.join(name))?;
@@ -145,7 +225,7 @@ pub(crate) fn obey(order: &Order) -> Result<(), String> {
     let observed = host.observe(Scope::default()).map_err(|error| error.to_string())?;
     let wish = play::round_wish(round, &observed)?;
     let request = play::request(round, &wish);
-    let mut turn = take(&mut host).map_err(text)?.with_batch(1);
+    let mut turn = take(&mut host).map_err(text)?.with_batch(order.batch);
     let prepared = turn.prepare(&request).map_err(text)?;
     match turn.run(&prepared, &request, &mut NoProbes).map_err(text)? {
         Became::Confirmed => Ok(()),

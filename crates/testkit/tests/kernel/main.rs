@@ -4,9 +4,11 @@
 //! tests by name. Every test has network namespaces of its own. The program also starts itself as a
 //! child, to be killed in the middle of a transaction.
 
+mod bystanders;
 mod crashes;
 mod entries;
 mod events;
+mod foreign;
 mod hostname;
 mod needs;
 mod power;
@@ -22,7 +24,7 @@ use std::{
 };
 
 use netloom_testkit::{
-    crash::{Order, PLANS},
+    crash::{BATCHED, Order, PLANS},
     runner::{self, Arguments, Test},
     scenario::Scenario,
 };
@@ -54,6 +56,10 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
         tests.push(Test::new(format!("crash/{name}"), || crashes::killed_after_every_step(scenarios, name, *round)));
         tests.push(Test::new(format!("crash-in-undo/{name}"), || crashes::killed_in_undo(scenarios, name, *round)));
     }
+    for (name, round) in BATCHED {
+        let body = || crashes::killed_after_every_batch(scenarios, name, *round);
+        tests.push(Test::new(format!("crash-in-batches/{name}"), body));
+    }
     tests.push(Test::new("power/files-and-links", || power::cut_everywhere(scenarios)));
     tests.push(Test::new("probe/broken-is-rolled-back", probes::broken_is_rolled_back));
     tests.push(Test::new("probe/failed-before-does-not-count", probes::failed_before_does_not_count));
@@ -63,6 +69,11 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("properties/of-ports-and-families", properties::of_ports_and_families));
     tests.push(Test::new("entries/forwarding", entries::of_forwarding));
     tests.push(Test::new("entries/mirrors", entries::of_mirrors));
+    tests.push(Test::new("foreign/name-was-taken", foreign::name_was_taken));
+    tests.push(Test::new("foreign/address-comes-back", foreign::address_comes_back));
+    tests.push(Test::new("foreign/filters-stay", foreign::filters_stay));
+    tests.push(Test::new("bystanders/routes-of-leases", bystanders::routes_of_leases));
+    tests.push(Test::new("bystanders/features", bystanders::features));
     tests.push(Test::new("vlans/all-in-few-messages", vlans::all_in_few_messages));
     tests.push(Test::new("turns/second-is-refused", turns::second_is_refused));
     tests.push(Test::new("turns/namespaces-are-apart", turns::namespaces_are_apart));
