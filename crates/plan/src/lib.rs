@@ -15,6 +15,7 @@ mod claims;
 mod converge;
 mod differences;
 mod error;
+mod fragile;
 mod goal;
 mod lay;
 mod links;
@@ -102,7 +103,8 @@ pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
     builder.run()?;
-    let Finished { plan, before, expected, notes, sim } = builder.finish();
+    let Finished { plan, before, expected, mut notes, sim } = builder.finish();
+    notes.extend(fragile::notes(observed, &plan));
     safety::check(options, observed, sim.observed())?;
     Ok(Planned { plan, before, ownership, notes, expected: Expected(expected) })
 }
