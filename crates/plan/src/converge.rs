@@ -18,9 +18,9 @@ use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, rou
 /// the others are for what only shows when the first is through.
 const ROUNDS: usize = 4;
 
-/// Steps back after which no more are looked for: the transaction reads back what its undo did and
-/// plans anew for what is left.
-const UNDO_LIMIT: usize = 64;
+/// Rounds of steps back after which no more are looked for: the transaction reads back what its undo
+/// did and plans anew for what is left.
+const UNDO_ROUNDS: usize = 6;
 
 /// A plan that has come to rest.
 pub(crate) struct Finished {
@@ -171,24 +171,29 @@ impl Builder {
     /// The steps back. They are rehearsed, because a step back may take away more than it was asked
     /// to as well: the last IPv4 address of a link takes the link's routes with it.
     fn undo(&mut self, step: &Step, touched: &Target, memory: Memory) -> Result<Vec<Step>, Box<(Step, StepError)>> {
-        let mut undo = restore::steps(touched, &self.sim.observed().host);
-        if !undo.iter().any(|step| self.has_side_effects(step)) {
+        let mut next = restore::steps(touched, &self.sim.observed().host);
+        if !next.iter().any(|step| self.has_side_effects(step)) {
             // Kept until the end, one for each step.
-            undo.shrink_to_fit();
-            return Ok(undo);
+            next.shrink_to_fit();
+            return Ok(next);
         }
         let mut was = touched.clone();
-        let mut next = undo.clone();
-        while !next.is_empty() && undo.len() <= UNDO_LIMIT {
-            for back in &next {
-                // A step back that changes nothing is none; what it was for shows in the comparison.
-                if let Ok(more) = self.sim.apply(back) {
+        let mut undo = Vec::new();
+        for _ in 0..UNDO_ROUNDS {
+            for back in next {
+                // One that is refused has come too early or too late; what it was for shows in the
+                // comparison, and comes again.
+                if let Ok(more) = self.sim.apply(&back) {
                     restore::remember(&mut was, more);
+                    undo.push(back);
                 }
             }
             next = restore::steps(&was, &self.sim.observed().host);
-            undo.extend(next.iter().cloned());
+            if next.is_empty() {
+                break;
+            }
         }
+        undo.shrink_to_fit();
         self.sim.recall(memory);
         self.sim.apply(step).map_err(|error| Box::new((step.clone(), error)))?;
         Ok(undo)

@@ -15,6 +15,7 @@ mod claims;
 mod converge;
 mod differences;
 mod error;
+mod follow;
 mod fragile;
 mod goal;
 mod lay;

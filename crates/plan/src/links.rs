@@ -127,6 +127,11 @@ fn change(builder: &mut Builder, name: IfName) -> Result<(), PlanError> {
     if lowers_mtu(&unmet, now) {
         unmet.remove(Attr::Mtu);
     }
+    // A link that joins a bond gets the bond's address, and its own back when it leaves.
+    let joins = goal.controller.filter(|_| goal.controller != now.controller);
+    if joins.and_then(|name| builder.sim.observed().links.get(&name)).is_some_and(|link| link.kind == LinkKind::Bond) {
+        unmet.remove(Attr::Mac);
+    }
     let early: Attrs = unmet
         .iter()
         .filter(|(attr, _)| aspects::moment(&now.kind, *attr) != Moment::Attached)

@@ -9,6 +9,7 @@ use netloom_types::{IfName, MacAddr, Protocol, VlanId};
 
 use crate::{
     aspects::{self, Moment},
+    follow::Around,
     goal,
 };
 
@@ -48,10 +49,11 @@ pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
             .and_then(|name| before.links.get(&name).and_then(Option::as_ref).or_else(|| now.links.get(&name)));
         controller.is_some_and(|link| link.kind == LinkKind::Bridge)
     };
+    let around = Around { pairs: &pairs, before, now };
     for (was, is) in &pairs {
         let mut is = is.clone();
-        if mac_follows(was, &pairs, before, now) {
-            is.attrs.set(Attr::Mac, was.attrs.mac(Attr::Mac).map_or(Value::Unset, Value::Mac));
+        if around.mac_follows(was, &is) {
+            is.attrs.set(Attr::Mac, was.attrs.said(Attr::Mac).cloned().unwrap_or(Value::Unset));
         }
         properties(was, &is, &moved(was, &is, bridged(was)), &mut steps);
     }
@@ -62,40 +64,6 @@ pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
     rules(before, now, &mut steps, true);
     files(before, now, &mut steps);
     steps
-}
-
-/// Whether a link may get its hardware address back by itself: a bridge and a bond take it from their
-/// ports when these come and go, a VLAN from its base. Setting it would make it an address of its own
-/// that follows nobody any more; if it does not come by itself, the rehearsal shows that.
-fn mac_follows(link: &Link, pairs: &[(&Link, Link)], before: &Target, now: &Host) -> bool {
-    let of = |port: &Link| port.controller == Some(link.name);
-    let ports_change = || {
-        pairs.iter().any(|(was, is)| of(was) != of(is))
-            || before.links.iter().any(|(port, was)| was.is_none() && now.links.get(port).is_some_and(of))
-    };
-    let base_changes = || {
-        let differs = |(was, is): &(&Link, Link)| was.attrs.mac(Attr::Mac) != is.attrs.mac(Attr::Mac);
-        pairs.iter().any(|pair| Some(pair.0.name) == link.base() && differs(pair))
-    };
-    match link.kind {
-        LinkKind::Bridge | LinkKind::Bond => ports_change(),
-        LinkKind::Vlan => base_changes(),
-        LinkKind::Ethernet
-        | LinkKind::Loopback
-        | LinkKind::Dummy
-        | LinkKind::Vrf
-        | LinkKind::Vxlan
-        | LinkKind::Veth
-        | LinkKind::MacVlan
-        | LinkKind::MacVtap
-        | LinkKind::IpVlan
-        | LinkKind::IpTunnel
-        | LinkKind::Gre
-        | LinkKind::Gretap
-        | LinkKind::Ip6gre
-        | LinkKind::Ip6gretap
-        | LinkKind::Other(_) => false,
-    }
 }
 
 /// How many of the touched links this one stands on: bases are made before what stands on them.
