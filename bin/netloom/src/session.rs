@@ -9,7 +9,7 @@ use std::{
 
 use netloom_journal::{Clock, Error, Incarnation, NetnsId, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
-use netloom_netlink::{KernelHost, Namespace};
+use netloom_netlink::{KernelHost, Namespace, Options};
 
 use crate::{args::PlaceArgs, failure::Failure, output::Output};
 
@@ -41,7 +41,9 @@ impl Session {
 
     /// Connects to the kernel.
     pub(crate) fn host(&self) -> Result<KernelHost, Failure> {
-        KernelHost::open(self.namespace.clone()).map_err(|error| Self::unreadable(&error))
+        // No thread of this program ever changes its namespace.
+        let options = Options { here: true, ..Options::of(self.namespace.clone()) };
+        KernelHost::open_with(options).map_err(|error| Self::unreadable(&error))
     }
 
     /// The state folder; made when it is not there.

@@ -14,7 +14,8 @@ use crate::{
     socket::Counters,
 };
 
-/// One network namespace of the running kernel. Everything happens on a thread inside it.
+/// One network namespace of the running kernel. Everything happens on a thread inside it, which is a
+/// thread of its own unless the caller's will do.
 #[derive(Debug)]
 pub struct KernelHost {
     worker: Worker<Kernel>,
@@ -29,7 +30,12 @@ impl KernelHost {
     /// Opens a namespace.
     pub fn open_with(options: Options) -> Result<Self, EngineError> {
         let namespace = options.namespace.clone();
-        Ok(Self { worker: Worker::start(namespace, move || Kernel::open(&options))? })
+        let worker = if options.here && namespace == Namespace::Host {
+            Worker::here(|| Kernel::open(&options))
+        } else {
+            Worker::start(namespace, move || Kernel::open(&options))
+        };
+        Ok(Self { worker: worker? })
     }
 
     /// The namespace.
@@ -76,6 +82,9 @@ impl Engine for KernelHost {
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+        if let Some(kernel) = self.worker.state_here() {
+            return execute::execute(kernel, steps);
+        }
         let steps = steps.to_vec();
         self.worker.run(move |kernel| execute::execute(kernel, &steps))?
     }

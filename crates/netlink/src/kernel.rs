@@ -26,12 +26,15 @@ pub struct Options {
     pub root: PathBuf,
     /// How many bytes of notifications the kernel keeps for us.
     pub event_buffer: usize,
+    /// The calling thread does the work itself, when it is in the namespace already. Only for
+    /// programs whose threads all stay in one: otherwise the work goes to a thread of its own.
+    pub here: bool,
 }
 
 impl Options {
     /// The usual ones for a namespace.
     pub fn of(namespace: Namespace) -> Self {
-        Self { namespace, root: PathBuf::from("/"), event_buffer: EVENT_BUFFER }
+        Self { namespace, root: PathBuf::from("/"), event_buffer: EVENT_BUFFER, here: false }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A namespace is a property of a thread. The only way into one here is a [`Worker`]: an operating
 //! system thread of its own that enters the namespace once, at its start, and never leaves it. No
-//! caller's thread ever changes its namespace, so nobody can forget to change back.
+//! caller's thread ever changes its namespace, so nobody can forget to change back. For the namespace
+//! that a whole program is in, the caller's thread will do.
 //!
 //! `/proc/sys/net` shows the namespace of the thread that reads, and a socket stays in the namespace
 //! of the thread that made it; both follow from the worker without further care.
@@ -12,7 +13,7 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{Mutex, PoisonError, mpsc},
     thread,
 };
 
@@ -79,16 +80,37 @@ impl fmt::Display for Namespace {
 /// A piece of work for a worker's thread.
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// A thread inside a namespace, with a state `S` of its own that only jobs on that thread see.
+/// Somebody who works inside a namespace, with a state `S` that only their jobs see.
 #[derive(Debug)]
 pub struct Worker<S> {
     namespace: Namespace,
-    /// `None` only while dropping: closing the channel ends the thread.
-    jobs: Option<mpsc::Sender<Job<S>>>,
-    thread: Option<thread::JoinHandle<()>>,
+    place: Place<S>,
+}
+
+/// Where the jobs run.
+#[derive(Debug)]
+enum Place<S> {
+    /// On the thread that asks.
+    Here(Mutex<S>),
+    /// On a thread of their own. `None` only while dropping: closing the channel ends the thread.
+    Thread { jobs: Option<mpsc::Sender<Job<S>>>, thread: Option<thread::JoinHandle<()>> },
 }
 
 impl<S: 'static> Worker<S> {
+    /// Makes a worker without a thread, in the namespace that the caller is in. The caller must stay
+    /// there: names of links and files mean something else in another one.
+    pub fn here(make: impl FnOnce() -> Result<S, EngineError>) -> Result<Self, EngineError> {
+        Ok(Self { namespace: Namespace::Host, place: Place::Here(Mutex::new(make()?)) })
+    }
+
+    /// The state, when the caller may use it without a thread in between.
+    pub fn state_here(&mut self) -> Option<&mut S> {
+        match &mut self.place {
+            Place::Here(state) => Some(state.get_mut().unwrap_or_else(PoisonError::into_inner)),
+            Place::Thread { .. } => None,
+        }
+    }
+
     /// Starts a thread in the namespace and makes its state there.
     pub fn start(
         namespace: Namespace,
@@ -112,7 +134,7 @@ impl<S: 'static> Worker<S> {
             .spawn(body)
             .map_err(|e| namespace.failed("start a thread for", e))?;
         start.recv().map_err(|_| namespace.failed("start a thread for", "it ended at once"))??;
-        Ok(Self { namespace, jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { namespace, place: Place::Thread { jobs: Some(jobs), thread: Some(thread) } })
     }
 
     /// The namespace.
@@ -120,20 +142,25 @@ impl<S: 'static> Worker<S> {
         &self.namespace
     }
 
-    /// Runs `job` on the thread and waits for its result. Jobs run one after another.
+    /// Runs `job` inside the namespace and waits for its result. Jobs run one after another.
     pub fn run<R: Send + 'static>(&self, job: impl FnOnce(&mut S) -> R + Send + 'static) -> Result<R, EngineError> {
         let gone = || self.namespace.failed("work in", "its thread has ended");
+        let jobs = match &self.place {
+            Place::Here(state) => return Ok(job(&mut state.lock().unwrap_or_else(PoisonError::into_inner))),
+            Place::Thread { jobs, thread: _ } => jobs,
+        };
         let (answer, result) = mpsc::sync_channel(1);
         let job: Job<S> = Box::new(move |state| drop(answer.send(job(state))));
-        self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
+        jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
         result.recv().map_err(|_| gone())
     }
 }
 
 impl<S> Drop for Worker<S> {
     fn drop(&mut self) {
-        drop(self.jobs.take());
-        if let Some(thread) = self.thread.take() {
+        let Place::Thread { jobs, thread } = &mut self.place else { return };
+        drop(jobs.take());
+        if let Some(thread) = thread.take() {
             // A panic of a job was reported to its caller already.
             drop(thread.join());
         }
