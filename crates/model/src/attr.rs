@@ -632,7 +632,13 @@ impl Attrs {
         debug_assert!(attr.accepts(&value), "{attr:?} does not take {value:?}");
         match self.0.binary_search_by_key(&attr, |(a, _)| *a) {
             Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (attr, value)),
+            Err(at) => {
+                // Most links say two or three things, and there are thousands of links.
+                if self.0.len() < 4 {
+                    self.0.reserve_exact(1);
+                }
+                self.0.insert(at, (attr, value));
+            }
         }
     }
 

@@ -47,8 +47,8 @@ pub enum ObjectKey {
     Feature(IfName, Box<str>),
     /// One route.
     Route(RouteKey),
-    /// One rule.
-    Rule(RuleKey),
+    /// One rule; by far the largest key, and the rarest.
+    Rule(Box<RuleKey>),
     /// The resolver.
     Resolver,
     /// The running host name.
@@ -104,11 +104,11 @@ pub enum Previous {
     /// Neighbours.
     Neighbours(BTreeSet<Neighbour>),
     /// A mirror.
-    Mirror(Mirror),
+    Mirror(Box<Mirror>),
     /// An offload feature.
     Feature(bool),
     /// A route.
-    Route(Route),
+    Route(Box<Route>),
     /// A rule's maker.
     Rule(Protocol),
     /// The resolver.

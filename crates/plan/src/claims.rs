@@ -30,10 +30,17 @@ pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &
     for wanted in &wish.routes {
         let key = ObjectKey::Route(wanted.route.key());
         let ours = goal.routes.get(&wanted.route.key()).and_then(|goal| goal.route.clone());
-        claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Route));
+        claim(
+            &mut record,
+            wish,
+            key,
+            &wanted.origin,
+            observed,
+            ours.map_or(Previous::Absent, |route| Previous::Route(route.into())),
+        );
     }
     for wanted in &wish.rules {
-        let key = ObjectKey::Rule(wanted.rule.key);
+        let key = ObjectKey::Rule(wanted.rule.key.into());
         let ours = goal.rules.get(&wanted.rule.key).and_then(|goal| goal.protocol);
         claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
     }
@@ -171,7 +178,7 @@ fn claim_lists(link: &LinkWish, put: &mut impl FnMut(ObjectKey, Previous)) {
         put(ObjectKey::Fdb(name, *key), entry.map_or(Previous::Absent, Previous::Fdb));
     }
     for (key, mirror) in &link.mirrors {
-        put(ObjectKey::Mirror(name, *key), mirror.map_or(Previous::Absent, Previous::Mirror));
+        put(ObjectKey::Mirror(name, *key), mirror.map_or(Previous::Absent, |mirror| Previous::Mirror(mirror.into())));
     }
     for (feature, on) in &link.features {
         put(ObjectKey::Feature(name, feature.clone()), Previous::Feature(*on));
@@ -202,7 +209,9 @@ pub(crate) fn value(key: &ObjectKey, observed: &Observed) -> Previous {
         return observed.links.get(&name).map_or(Previous::Absent, |link| value_on_link(key, link));
     }
     match key {
-        ObjectKey::Route(key) => observed.routes.get(key).cloned().map_or(Previous::Absent, Previous::Route),
+        ObjectKey::Route(key) => {
+            observed.routes.get(key).cloned().map_or(Previous::Absent, |route| Previous::Route(route.into()))
+        }
         ObjectKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
         ObjectKey::Resolver => Previous::Resolver(observed.resolver.clone()),
         ObjectKey::HostnameRunning => Previous::Hostname(observed.hostname_running.clone()),
@@ -227,7 +236,9 @@ fn value_on_link(key: &ObjectKey, link: &netloom_model::Link) -> Previous {
         ObjectKey::Neighbours(_, family) => Previous::Neighbours(
             link.neighbours.iter().filter(|neighbour| Family::of(neighbour.ip) == *family).copied().collect(),
         ),
-        ObjectKey::Mirror(_, key) => link.mirrors.get(key).copied().map_or(Previous::Absent, Previous::Mirror),
+        ObjectKey::Mirror(_, key) => {
+            link.mirrors.get(key).map_or(Previous::Absent, |mirror| Previous::Mirror((*mirror).into()))
+        }
         ObjectKey::Feature(_, feature) => {
             link.features.get(feature).copied().map_or(Previous::Absent, Previous::Feature)
         }

@@ -162,7 +162,7 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             link.neighbours.extend(before.iter().copied());
         }
         (ObjectKey::Mirror(_, mirror), Previous::Mirror(value)) => {
-            link.mirrors.insert(*mirror, *value);
+            link.mirrors.insert(*mirror, **value);
         }
         (ObjectKey::Mirror(_, mirror), Previous::Absent) => {
             link.mirrors.remove(mirror);
@@ -187,13 +187,13 @@ fn give_back_object(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &
             goal.routes.insert(*key, GoalRoute { route: None, origin: None });
         }
         (ObjectKey::Route(key), Previous::Route(route)) => {
-            goal.routes.insert(*key, GoalRoute { route: Some(route.clone()), origin: None });
+            goal.routes.insert(*key, GoalRoute { route: Some((**route).clone()), origin: None });
         }
         (ObjectKey::Rule(key), Previous::Absent) if observed.rules.get(key) == Some(&Protocol::NETLOOM) => {
-            goal.rules.insert(*key, GoalRule { protocol: None, origin: None });
+            goal.rules.insert(**key, GoalRule { protocol: None, origin: None });
         }
         (ObjectKey::Rule(key), Previous::Rule(protocol)) => {
-            goal.rules.insert(*key, GoalRule { protocol: Some(*protocol), origin: None });
+            goal.rules.insert(**key, GoalRule { protocol: Some(*protocol), origin: None });
         }
         (ObjectKey::Resolver, Previous::Resolver(resolver)) => goal.resolver = Some(resolver.clone()),
         (ObjectKey::HostnameRunning, Previous::Hostname(name)) => goal.hostname_running = Some(name.clone()),
