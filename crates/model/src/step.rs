@@ -295,7 +295,10 @@ fn list(attrs: &Attrs) -> String {
 }
 
 /// A step with what takes it back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Written down without the origin, which the ownership record has, and without an undo that is just
+/// the opposite: records of large changes are half as long that way.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedStep {
     /// The step.
     pub step: Step,
@@ -304,6 +307,59 @@ pub struct PlannedStep {
     pub undo: Vec<Step>,
     /// Who asked, when it was a wish rather than a consequence of one.
     pub origin: Option<Origin>,
+}
+
+/// How a planned step is written down.
+#[derive(Serialize)]
+struct Written<'a> {
+    step: &'a Step,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<&'a [Step]>,
+}
+
+/// How it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    step: Step,
+    undo: Option<Vec<Step>>,
+}
+
+impl Serialize for PlannedStep {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let undo = if is_opposite(&self.step, &self.undo) { None } else { Some(&self.undo[..]) };
+        Written { step: &self.step, undo }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlannedStep {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Read { step, undo } = Read::deserialize(from)?;
+        let undo = undo.or_else(|| opposite(&step)).ok_or_else(|| serde::de::Error::missing_field("undo"))?;
+        Ok(Self { step, undo, origin: None })
+    }
+}
+
+/// Whether the undo is what [`opposite`] gives.
+fn is_opposite(step: &Step, undo: &[Step]) -> bool {
+    match (step, undo) {
+        (Step::AddRoute(route), [Step::RemoveRoute(other)]) => route == other,
+        (Step::AddAddress { name, address }, [Step::RemoveAddress { name: other, address: same }]) => {
+            (name, address) == (other, same)
+        }
+        (Step::CreateLink { name, .. }, [Step::DeleteLink { name: other }]) => name == other,
+        _ => false,
+    }
+}
+
+/// What usually takes a step back.
+fn opposite(step: &Step) -> Option<Vec<Step>> {
+    match step {
+        Step::AddRoute(route) => Some(vec![Step::RemoveRoute(route.clone())]),
+        Step::AddAddress { name, address } => Some(vec![Step::RemoveAddress { name: *name, address: *address }]),
+        Step::CreateLink { name, .. } => Some(vec![Step::DeleteLink { name: *name }]),
+        _ => None,
+    }
 }
 
 /// Steps in the order in which they are carried out.
@@ -317,5 +373,25 @@ impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undo_that_is_the_opposite_is_not_written_and_comes_back() {
+        let name: IfName = "eth0".parse().unwrap();
+        let create = Step::CreateLink { name, kind: LinkKind::Dummy, attrs: Attrs::new(), controller: None, up: true };
+        let delete = vec![Step::DeleteLink { name }];
+        let down = vec![Step::SetUp { name, up: false }];
+        for (undo, written) in [(delete, false), (down, true), (Vec::new(), true)] {
+            let planned = PlannedStep { step: create.clone(), undo, origin: None };
+            let text = serde_json::to_string(&planned).unwrap();
+            assert_eq!(text.contains("undo"), written, "{text}");
+            assert_eq!(serde_json::from_str::<PlannedStep>(&text).unwrap(), planned);
+        }
+        assert!(serde_json::from_str::<PlannedStep>(r#"{"step":{"SetUp":{"name":"eth0","up":true}}}"#).is_err());
     }
 }
