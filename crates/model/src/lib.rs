@@ -14,6 +14,7 @@
 
 mod address;
 mod attr;
+mod attrs;
 mod bond;
 mod bridge;
 mod engine;
@@ -30,7 +31,8 @@ mod system;
 mod wish;
 
 pub use address::{Address, AddressExtra, AddressLabel, Neighbour};
-pub use attr::{Attr, Attrs, Change, Section, Shape, Value};
+pub use attr::{Attr, Change, Section, Shape, Value};
+pub use attrs::Attrs;
 pub use bridge::{FdbEntry, FdbKey, VlanMembership};
 pub use engine::{Engine, EngineError, Retry, Scope, StepError};
 pub use host::{Host, LinkFacts, Observed, OperState, Target};
