@@ -8,6 +8,11 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum, ValueHint};
 
+/// Where what must outlive a process is kept, unless somebody says otherwise.
+pub(crate) const STATE_DIR: &str = "/var/lib/netloom";
+/// The environment variable that says otherwise.
+pub(crate) const STATE_DIR_VARIABLE: &str = "NETLOOM_STATE_DIR";
+
 const EXIT_CODES: &str = "\
 Exit status:
   0  done
@@ -70,7 +75,7 @@ pub(crate) struct PlaceArgs {
     #[arg(long, global = true, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Place")]
     pub(crate) netns: Option<String>,
     /// Folder for the journal and the record of who asked for what
-    #[arg(long, global = true, value_name = "DIR", env = "NETLOOM_STATE_DIR", default_value = "/var/lib/netloom")]
+    #[arg(long, global = true, value_name = "DIR", env = STATE_DIR_VARIABLE, default_value = STATE_DIR)]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub(crate) state_dir: PathBuf,
     /// Print no plan and no progress, only data and errors

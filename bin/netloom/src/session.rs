@@ -11,7 +11,11 @@ use netloom_journal::{Clock, Error, Incarnation, NetnsId, Recovery, Store, Syste
 use netloom_model::{Engine, EngineError, Ownership};
 use netloom_netlink::{KernelHost, Namespace, Options};
 
-use crate::{args::PlaceArgs, failure::Failure, output::Output};
+use crate::{
+    args::{PlaceArgs, STATE_DIR, STATE_DIR_VARIABLE},
+    failure::Failure,
+    output::Output,
+};
 
 /// The clock of every transaction of this process.
 pub(crate) const CLOCK: &dyn Clock = &SystemClock;
@@ -27,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) output: Output,
     /// The own namespace, when it is neither named nor that of the first process.
     unnamed: Option<NetnsId>,
+    /// The options that lead a later command to the same place.
+    options: String,
 }
 
 impl Session {
@@ -35,8 +41,17 @@ impl Session {
         let PlaceArgs { netns, state_dir, quiet } = place;
         // A guard process works from another folder.
         let state_dir = std::path::absolute(&state_dir).unwrap_or(state_dir);
+        let mut options = netns.as_deref().map_or_else(String::new, |name| format!(" --netns {name}"));
+        if state_dir != Path::new(STATE_DIR) && std::env::var_os(STATE_DIR_VARIABLE).is_none() {
+            options = format!("{options} --state-dir {}", state_dir.display());
+        }
         let (namespace, unnamed) = netns.map_or_else(own, |text| (Namespace::from_text(&text), None));
-        Self { namespace, state_dir, output: Output::new(quiet), unnamed }
+        Self { namespace, state_dir, output: Output::new(quiet), unnamed, options }
+    }
+
+    /// A command that a person can type to go on in the same place.
+    pub(crate) fn hint(&self, verb: &str) -> String {
+        format!("`netloom state {verb}{}`", self.options)
     }
 
     /// Connects to the kernel.
@@ -92,7 +107,7 @@ impl Session {
             Recovery::Rebooted { summary, report: _ } => {
                 let source = &summary.source;
                 self.output.warn(&format!(
-                    "an earlier change of {source} was cut off by a restart of the machine; its files are put back"
+                    "an earlier change of {source} was cut off when the machine or the namespace was started anew; the files that it wrote are put back"
                 ));
             }
         }
@@ -115,7 +130,7 @@ impl Session {
         }
         let Ok(store) = self.store() else { return };
         if let Ok(Some(summary)) = store.pending() {
-            self.output.warn(&format!("{summary}; see `netloom state commit` and `netloom state rollback`"));
+            self.output.warn(&format!("{summary}; see {} and {}", self.hint("commit"), self.hint("rollback")));
         }
         self.mention_failed(&store);
     }
@@ -177,5 +192,16 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Error::TooLate { .. } | Error::Lost { .. } | Error::UndoIncomplete(_) | Error::Unrecorded(_) => {
             Failure::failed(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_leads_back_to_the_same_namespace() {
+        let place = PlaceArgs { netns: Some("blue".to_owned()), state_dir: PathBuf::from(STATE_DIR), quiet: true };
+        assert_eq!(Session::new(place).hint("commit"), "`netloom state commit --netns blue`");
     }
 }

@@ -163,8 +163,11 @@ impl Change<'_> {
     /// Waits for a yes, a no, or the end of the time.
     fn attend(&mut self, summary: &Summary, mut witness: Witness, how: &How) -> Result<End, Failure> {
         let enter = !how.from_stdin && io::stdin().is_terminal();
-        let by =
-            if enter { "Enter keeps it, Ctrl-C takes it back" } else { "SIGUSR1 or `netloom state commit` keeps it" };
+        let by = if enter {
+            "Enter keeps it, Ctrl-C takes it back".to_owned()
+        } else {
+            format!("SIGUSR1 or {} keeps it", self.session.hint("commit"))
+        };
         // A yes from before there was anything to say yes to does not count; a no does.
         let mut event = self.signals.events.try_iter().find(|event| *event == Event::Stop);
         if event.is_none() {
@@ -262,8 +265,10 @@ impl Change<'_> {
             End::Confirmed { verified: true } => self.session.output.note("Done, verified and kept."),
             End::Confirmed { verified: false } => self.session.output.note("Done and kept; not verified."),
             End::Open(summary) => self.session.output.note(&format!(
-                "The change is in place until {}; `netloom state commit` keeps it, `netloom state rollback` takes it back at once.",
-                summary.deadline
+                "The change is in place until {}; {} keeps it, {} takes it back at once.",
+                summary.deadline,
+                self.session.hint("commit"),
+                self.session.hint("rollback")
             )),
             End::RolledBack(why) => {
                 let source = &self.source;
