@@ -178,9 +178,9 @@ a_probe_that_failed_before_does_not_count() {
 
 a_killed_change_is_taken_back_by_the_next_command() {
     wait_for_confirmation one.yaml --timeout 2
+    # The guard would do it at once; this is what happens without one.
+    kill -KILL "$(pgrep -f "state guard --quiet --state-dir $NETLOOM_STATE_DIR")" || fail "there is no guard"
     kill -KILL "$waiting"
-    # The guard does it first where it can; this is what happens without one.
-    kill -KILL "$(pgrep -f "state guard")" || fail "there is no guard"
     has 192.0.2.1
     until "$NETLOOM" state set two.yaml >out 2>err; do says "waits to be confirmed"; done
     says "left behind and is rolled back now"
