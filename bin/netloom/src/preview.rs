@@ -71,7 +71,7 @@ impl Mark {
 /// to be read are not.
 #[derive(Debug)]
 struct Entry<'a> {
-    thing: Thing,
+    thing: Thing<'a>,
     mark: Mark,
     first: &'a PlannedStep,
     more: Vec<&'a PlannedStep>,
@@ -87,8 +87,8 @@ pub(crate) struct Preview<'a> {
 impl<'a> Preview<'a> {
     /// Reads a plan against the host that it was made for.
     pub(crate) fn of(plan: &'a Plan, observed: &'a Observed) -> Self {
-        let mut entries: Vec<Entry<'a>> = Vec::new();
-        let mut places: HashMap<Thing, usize> = HashMap::with_capacity(plan.steps.len());
+        let mut entries: Vec<Entry<'a>> = Vec::with_capacity(plan.steps.len());
+        let mut places: HashMap<Thing<'a>, usize> = HashMap::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let thing = Thing::of(&step.step);
             match places.entry(thing) {
@@ -162,7 +162,7 @@ impl<'a> Preview<'a> {
 
 /// What steps are gathered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Thing {
+enum Thing<'a> {
     Link(IfName),
     Address(IfName, IpAddr, u8),
     Vlans(IfName),
@@ -170,14 +170,14 @@ enum Thing {
     Neighbour(IfName, IpAddr),
     Mirror(IfName, MirrorKey),
     Route(RouteKey),
-    Rule(RuleKey),
+    Rule(&'a RuleKey),
     Resolver,
     HostnameRunning,
     HostnameConfig,
 }
 
-impl Thing {
-    fn of(step: &Step) -> Self {
+impl<'a> Thing<'a> {
+    fn of(step: &'a Step) -> Self {
         match step {
             Step::CreateLink { name, .. }
             | Step::DeleteLink { name }
@@ -198,7 +198,7 @@ impl Thing {
             }
             Step::AddMirror { name, key, .. } | Step::RemoveMirror { name, key, .. } => Self::Mirror(*name, *key),
             Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route) => Self::Route(route.key()),
-            Step::AddRule(rule) | Step::RemoveRule(rule) => Self::Rule(rule.key),
+            Step::AddRule(rule) | Step::RemoveRule(rule) => Self::Rule(&rule.key),
             Step::SetResolver(_) => Self::Resolver,
             Step::SetHostnameRunning(_) => Self::HostnameRunning,
             Step::SetHostnameConfig(_) => Self::HostnameConfig,
@@ -220,7 +220,7 @@ impl Thing {
             }
             Self::Mirror(name, key) => link(name).is_some_and(|link| link.mirrors.contains_key(&key)),
             Self::Route(key) => observed.routes.contains_key(&key),
-            Self::Rule(key) => observed.rules.contains_key(&key),
+            Self::Rule(key) => observed.rules.contains_key(key),
             Self::Resolver | Self::HostnameRunning | Self::HostnameConfig => true,
         }
     }

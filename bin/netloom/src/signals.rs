@@ -51,7 +51,8 @@ impl Signals {
         let (sender, events) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (flag, to) = (Arc::clone(&stop), sender.clone());
-        thread::spawn(move || {
+        // Memory of a change is there at once (see `resident`), a stack of the usual size as well.
+        let waiting = thread::Builder::new().stack_size(64 << 10).spawn(move || {
             while let Ok(signal) = set.wait() {
                 let event = if signal == Signal::SIGUSR1 { Event::Confirm } else { Event::Stop };
                 if event == Event::Stop {
@@ -62,6 +63,7 @@ impl Signals {
                 }
             }
         });
+        waiting.map_err(|error| Failure::usage(format_args!("cannot wait for signals: {error}")))?;
         Ok(Self { stop, sender, events })
     }
 }

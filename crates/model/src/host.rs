@@ -124,3 +124,17 @@ pub struct Target {
     /// The host name at boot, when it is concerned.
     pub hostname_config: Option<String>,
 }
+
+impl Target {
+    /// How many objects are concerned.
+    pub fn len(&self) -> usize {
+        let Self { links, routes, rules, resolver, hostname_running, hostname_config } = self;
+        let files = [resolver.is_some(), hostname_running.is_some(), hostname_config.is_some()];
+        links.len() + routes.len() + rules.len() + files.into_iter().filter(|file| *file).count()
+    }
+
+    /// Whether nothing is concerned.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,6 +1,9 @@
 //! Routes that shall be there.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    net::IpAddr,
+};
 
 use ipnet::IpNet;
 use netloom_model::{Attr, LinkKind, NextHop, Origin, Route, RouteKey, RouteMetrics, RouteType, RouteWish, Value};
@@ -16,14 +19,14 @@ use crate::{
 struct Single {
     route: Route,
     weighted: bool,
-    path: String,
     origin: Origin,
 }
 
 impl Merge<'_> {
     /// The routes that shall be there, and the keys of those that shall go.
     pub(super) fn routes(&mut self) -> (Vec<RouteWish>, Vec<RouteKey>) {
-        let mut groups: Vec<Vec<Single>> = Vec::new();
+        // The first of each group, and the others: nearly always none.
+        let mut groups: Vec<(Single, Vec<Single>)> = Vec::new();
         let mut index: BTreeMap<RouteKey, usize> = BTreeMap::new();
         for (i, entry) in self.doc.routes.iter().enumerate() {
             if entry.state != EntryState::Present {
@@ -35,17 +38,24 @@ impl Merge<'_> {
             if single.weighted {
                 key.device = None;
             }
-            let at = *index.entry(key).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            });
-            groups[at].push(single);
+            match index.entry(key) {
+                Entry::Occupied(at) => groups[*at.get()].1.push(single),
+                Entry::Vacant(at) => {
+                    at.insert(groups.len());
+                    groups.push((single, Vec::new()));
+                }
+            }
         }
+        drop(index);
         let left = self.absent_routes();
-        let mut wishes: Vec<RouteWish> = groups.into_iter().filter_map(|group| self.merged(group, &left)).collect();
+        let mut wishes: Vec<RouteWish> =
+            groups.into_iter().filter_map(|(first, others)| self.merged(first, others, &left)).collect();
+        let mut absent = Vec::new();
+        if left.is_empty() {
+            return (wishes, absent);
+        }
         let kept: BTreeMap<RouteKey, bool> =
             wishes.iter().map(|wish| (wish.route.key(), self.is_there(&wish.route))).collect();
-        let mut absent = Vec::new();
         for (key, rest) in left {
             match rest {
                 Some(_) if kept.contains_key(&key) => {}
@@ -70,12 +80,10 @@ impl Merge<'_> {
     }
 
     /// Hops with weights become one route; what is there of it already stays (entries are added).
-    fn merged(&mut self, group: Vec<Single>, left: &super::routes_absent::Left) -> Option<RouteWish> {
-        let mut singles = group.into_iter();
-        let first = singles.next()?;
+    fn merged(&mut self, first: Single, others: Vec<Single>, left: &super::routes_absent::Left) -> Option<RouteWish> {
         let mut route = first.route;
         let mut weighted = first.weighted;
-        for single in singles {
+        for single in others {
             let same_hop = route.next_hops == single.route.next_hops;
             let alike = Route { next_hops: Vec::new(), ..route.clone() }
                 == Route { next_hops: Vec::new(), ..single.route.clone() };
@@ -85,9 +93,9 @@ impl Merge<'_> {
             if !(weighted && single.weighted && alike) {
                 let message = format!(
                     "{} in table {} with metric {} is in {} too; give both a weight for multipath, or another metric",
-                    route.destination, route.table, route.metric, first.path
+                    route.destination, route.table, route.metric, first.origin.path
                 );
-                self.refuse(single.path, reason::CONTRADICTION, message);
+                self.refuse(&*single.origin.path, reason::CONTRADICTION, message);
                 return None;
             }
             weighted = true;
@@ -150,8 +158,8 @@ impl Merge<'_> {
                 quickack: entry.quickack.unwrap_or_default(),
             },
         };
-        let origin = self.origin(path.clone());
-        (self.refusals.len() == before).then_some(Single { route, weighted: entry.weight.is_some(), path, origin })
+        let origin = self.origin(path);
+        (self.refusals.len() == before).then_some(Single { route, weighted: entry.weight.is_some(), origin })
     }
 
     fn destination(&mut self, path: &str, entry: &RouteEntry) -> Option<IpNet> {
@@ -159,18 +167,18 @@ impl Merge<'_> {
             self.refuse(path, reason::MISSING_KEY, "the key destination is missing");
             return None;
         };
-        let path = format!("{path}.destination");
+        let path = || format!("{path}.destination");
         if let IpNet::V4(net) = written
             && net.prefix_len() >= 8
             && net.addr().octets()[0] == 0
         {
             let message = format!("{written} is inside of 0.0.0.0/8, which nothing is sent to");
-            self.refuse(path, reason::INVALID_VALUE, message);
+            self.refuse(path(), reason::INVALID_VALUE, message);
             return None;
         }
         let destination = written.trunc();
         if destination != written {
-            self.warn(path, format!("{written} has host bits; {destination} is meant"));
+            self.warn(path(), format!("{written} has host bits; {destination} is meant"));
         }
         Some(destination)
     }
@@ -181,16 +189,16 @@ impl Merge<'_> {
             None => None,
         };
         let said = entry.table_id.filter(|id| *id != 0);
-        let path = format!("{path}.table-id");
+        let path = || format!("{path}.table-id");
         match (said, of_vrf) {
             (Some(said), Some(table)) if said != table => {
                 let message = format!("{said}, but the VRF has table {table}; remove one of them");
-                self.refuse(path, reason::CONTRADICTION, message);
+                self.refuse(path(), reason::CONTRADICTION, message);
                 None
             }
             (Some(255), _) => {
                 let message = "255 is the kernel's own table of local addresses; take another one";
-                self.refuse(path, reason::INVALID_VALUE, message);
+                self.refuse(path(), reason::INVALID_VALUE, message);
                 None
             }
             (Some(id), _) | (None, Some(id)) => RouteTable::try_from(id).ok(),
@@ -228,7 +236,7 @@ impl Merge<'_> {
         let link = match (entry.next_hop_interface, via) {
             (Some(name), _) => {
                 let name = self.real(name);
-                self.check_hop_link(&format!("{path}.next-hop-interface"), name, family);
+                self.check_hop_link(path, name, family);
                 name
             }
             (None, Some(via)) => {
@@ -264,7 +272,7 @@ impl Merge<'_> {
         } else {
             return;
         };
-        self.refuse(path, reason::LINK_NOT_FOUND, format!("{name} {why}"));
+        self.refuse(format!("{path}.next-hop-interface"), reason::LINK_NOT_FOUND, format!("{name} {why}"));
     }
 
     /// The link whose prefix a router is in, as the kernel would find it.
