@@ -1,0 +1,1 @@
+//! Evaluates the validation rules that schemas of custom resources carry.

@@ -1,0 +1,1 @@
+//! Patches of Kubernetes objects, and who manages which of their fields.

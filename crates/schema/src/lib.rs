@@ -1,0 +1,1 @@
+//! Structural schemas of Kubernetes kinds: strict decoding, pruning, defaulting and validation.
