@@ -1,0 +1,153 @@
+//! Two servers' answers to one script, and the differences that are allowed.
+//!
+//! The list of allowed differences is one file. An entry that no difference needs any more fails the
+//! tier, so the list can only get shorter by itself.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    path::Path,
+};
+
+use serde_json::Value;
+
+use crate::script::{self, Step};
+
+/// How many characters of a value a report shows.
+const SHOWN: usize = 700;
+
+/// One allowed difference.
+#[derive(Debug)]
+struct Entry {
+    requests: String,
+    fields: Vec<String>,
+    reason: String,
+}
+
+/// All allowed differences, and which of them were met.
+pub(crate) struct Allowed {
+    entries: Vec<Entry>,
+    used: RefCell<BTreeSet<usize>>,
+    scripts: RefCell<BTreeSet<String>>,
+}
+
+impl Allowed {
+    /// Reads the list.
+    pub(crate) fn load(file: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let list = script::json_of(&text).map_err(|why| format!("{}: {why}", file.display()))?;
+        let entries = list.as_array().ok_or("the allowed differences are not a list")?.iter().map(|entry| {
+            let texts = |key: &str| -> Vec<String> {
+                entry[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+            };
+            let text = |key: &str| {
+                entry[key]
+                    .as_str()
+                    .map(str::to_owned)
+                    .filter(|text| !text.is_empty())
+                    .ok_or(format!("{key} is missing in {entry}"))
+            };
+            Ok(Entry { requests: text("requests")?, fields: texts("fields"), reason: text("reason")? })
+        });
+        let entries = entries.collect::<Result<_, String>>()?;
+        Ok(Self { entries, used: RefCell::default(), scripts: RefCell::default() })
+    }
+
+    fn allows(&self, request: &str, field: &str) -> bool {
+        let fits =
+            |entry: &Entry| glob(&entry.requests, request) && entry.fields.iter().any(|known| glob(known, field));
+        let mut found = false;
+        for (number, entry) in self.entries.iter().enumerate() {
+            if fits(entry) {
+                self.used.borrow_mut().insert(number);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Entries for scripts that were played which nothing needed.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        let used = self.used.borrow();
+        let scripts = self.scripts.borrow();
+        let played = |entry: &Entry| {
+            let script = entry.requests.split(": ").next().unwrap_or_default();
+            scripts.iter().any(|name| glob(script, name))
+        };
+        let unused = self.entries.iter().enumerate().filter(|(number, entry)| !used.contains(number) && played(entry));
+        unused.map(|(_, entry)| format!("{} {:?} ({})", entry.requests, entry.fields, entry.reason)).collect()
+    }
+}
+
+/// What two servers answered to the same request, where it is not the same.
+pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value], allowed: &Allowed) -> Vec<String> {
+    allowed.scripts.borrow_mut().insert(script.to_owned());
+    let mut reports = Vec::new();
+    for ((step, real), ours) in steps.iter().zip(real).zip(ours) {
+        let request = format!("{script}: {}", step.title);
+        let mut found = BTreeMap::new();
+        walk("", real, ours, &mut found);
+        found.retain(|field, _| !allowed.allows(&request, field));
+        if found.is_empty() {
+            continue;
+        }
+        let mut text = format!("{request}\n    {} {}\n", step.method, step.target);
+        for (field, (real, ours)) in found {
+            writeln!(text, "    {field}\n      real: {}\n      ours: {}", short(&real), short(&ours)).ok();
+        }
+        reports.push(text);
+    }
+    reports
+}
+
+/// The smallest places in which two values differ.
+fn walk(place: &str, real: &Value, ours: &Value, found: &mut BTreeMap<String, (String, String)>) {
+    match (real, ours) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for key in keys {
+                let inner = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+                match (left.get(key), right.get(key)) {
+                    (Some(left), Some(right)) => walk(&inner, left, right, found),
+                    (left, right) => {
+                        let show = |side: Option<&Value>| side.map_or("(absent)".to_owned(), Value::to_string);
+                        found.insert(inner, (show(left), show(right)));
+                    }
+                }
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (number, (left, right)) in left.iter().zip(right).enumerate() {
+                walk(&format!("{place}/{number}"), left, right, found);
+            }
+        }
+        (left, right) if left == right => {}
+        (left, right) => {
+            found.insert(place.to_owned(), (left.to_string(), right.to_string()));
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}… ({} more)", &text[..end], text.len() - end),
+        None => text.to_owned(),
+    }
+}
+
+/// A pattern in which `*` stands for any characters.
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}

@@ -1,0 +1,173 @@
+//! The cluster tier: Netloom's API server beside the real one, with the clients that people use.
+//!
+//! `./x test cluster` builds what it needs and runs it. Words in the arguments pick tests by name.
+//! `--only real` or `--only ours` plays the scripts against one server and prints its answers, which
+//! is how a new script is looked at. `--seed N` repeats a run of the random requests.
+
+mod judge;
+mod normal;
+mod perform;
+mod script;
+mod servers;
+mod wire;
+
+use std::{
+    collections::BTreeMap,
+    io::{Write as _, stdout},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use netloom_testkit::runner::{self, Arguments, Ended, Outcome, Test};
+use serde_json::Value;
+
+use crate::{
+    judge::Allowed,
+    perform::Performer,
+    script::Step,
+    servers::{Programs, Server, Side},
+};
+
+/// What every test of the tier has at hand.
+pub(crate) struct Stage {
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) programs: Programs,
+    pub(crate) servers: BTreeMap<Side, Server>,
+    pub(crate) folder: PathBuf,
+    pub(crate) allowed: Allowed,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let only = option(&words, "--only");
+    let programs = match Programs::find() {
+        Ok(programs) => programs,
+        // `cargo test` without a tier: this tier needs more than cargo builds.
+        Err(why) => {
+            say(&format!("the cluster tier was not run: {why} (./x test cluster runs it)"));
+            return ExitCode::SUCCESS;
+        }
+    };
+    match Stage::open(programs, only.as_deref()) {
+        Ok(stage) if only.is_some() => stage.print_answers(&words),
+        Ok(stage) => runner::run(tests(&stage, &words), &Arguments::parse(filters(&words)), &mut stdout()),
+        Err(why) => {
+            say(&format!("the cluster tier cannot run here: {why}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The value of an option.
+fn option(words: &[String], name: &str) -> Option<String> {
+    let place = words.iter().position(|word| word == name)?;
+    words.get(place + 1).cloned()
+}
+
+/// The words that are neither options nor their values.
+fn filters(words: &[String]) -> impl Iterator<Item = String> {
+    let mut skip = false;
+    words
+        .iter()
+        .filter(move |word| !std::mem::replace(&mut skip, matches!(word.as_str(), "--only" | "--seed")))
+        .cloned()
+}
+
+fn tests<'a>(stage: &'a Stage, _words: &[String]) -> Vec<Test<'a>> {
+    let mut tests = Vec::new();
+    for (name, steps) in scripts() {
+        tests.push(match steps {
+            Ok(steps) => Test::new(format!("api/{name}"), move || stage.compare(&name, &steps)),
+            Err(why) => Test::new(format!("api/{name}"), move || Err(why.clone())),
+        });
+    }
+    tests.push(Test::new("api/no-entry-is-unused", || match stage.allowed.unused()[..] {
+        [] => Ok(Ended::OK),
+        ref unused => Err(format!("allowed differences that are not there:\n{}", unused.join("\n"))),
+    }));
+    tests
+}
+
+/// All scripts by name.
+fn scripts() -> Vec<(String, Result<Vec<Step>, String>)> {
+    let folder = netloom_testkit::scenarios().join("api");
+    let mut scripts: Vec<_> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "http"))
+        .map(|path| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            (name, text.and_then(|text| script::parse(&text)))
+        })
+        .collect();
+    scripts.sort_by(|(left, _), (right, _)| left.cmp(right));
+    scripts
+}
+
+impl Stage {
+    fn open(programs: Programs, only: Option<&str>) -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("netloom-cluster-{}", std::process::id()));
+        let mut servers = BTreeMap::new();
+        for side in Side::ALL.into_iter().filter(|side| only.is_none_or(|only| only == side.name())) {
+            servers.insert(side, Server::start(side, &programs, &folder.join(side.name()))?);
+        }
+        let allowed = Allowed::load(&netloom_testkit::scenarios().join("api/allowed.yaml"))?;
+        let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+        Ok(Self { runtime, programs, servers, folder, allowed })
+    }
+
+    /// Plays a script against one server. Every script has a namespace name of its own.
+    fn play(&self, side: Side, name: &str, steps: &[Step]) -> Vec<Value> {
+        let saved = BTreeMap::from([("ns".to_owned(), format!("script-{name}"))]);
+        let mut performer = Performer::new(&self.servers[&side].wire, saved);
+        self.runtime.block_on(performer.run(steps))
+    }
+
+    fn compare(&self, name: &str, steps: &[Step]) -> Outcome {
+        let real = self.play(Side::Real, name, steps);
+        let ours = self.play(Side::Ours, name, steps);
+        let reports = judge::report(name, steps, &real, &ours, &self.allowed);
+        match reports.len() {
+            0 => Ok(Ended::Passed(Some(format!("{} requests", steps.len())))),
+            count => Err(format!("{count} of {} requests differ\n\n{}", steps.len(), reports.join("\n"))),
+        }
+    }
+
+    /// `--only`: every request of the scripts asked for, with its answer.
+    fn print_answers(&self, words: &[String]) -> ExitCode {
+        let wanted: Vec<String> = filters(words).filter(|word| !word.starts_with("--")).collect();
+        for (name, steps) in
+            scripts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(word)))
+        {
+            match steps {
+                Err(why) => say(&format!("{name}: {why}")),
+                Ok(steps) => {
+                    for side in self.servers.keys() {
+                        for (step, answer) in steps.iter().zip(self.play(*side, &name, &steps)) {
+                            say(&format!("### {name}: {}\n{} {}\n{answer:#}\n", step.title, step.method, step.target));
+                        }
+                    }
+                }
+            }
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.servers.clear();
+        // Kept when a test asks a person to look into it; the log says why a server misbehaved.
+        if std::env::var_os("NETLOOM_KEEP").is_none() {
+            std::fs::remove_dir_all(&self.folder).ok();
+        }
+    }
+}
+
+pub(crate) fn say(text: &str) {
+    // Nobody to tell is nobody to tell.
+    writeln!(stdout(), "{text}").ok();
+}
