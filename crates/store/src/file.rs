@@ -1,0 +1,306 @@
+//! The file on disk: making it, locking it, opening it, and refusing what is no sound store.
+//!
+//! A new file is made under another name and appears under its own only when it is complete, so an
+//! empty or half-made file is never taken for a new store. The lock is the kernel's (`flock`) on the
+//! file itself and goes with the process that holds it. Every page is checked against its checksum
+//! before the store is used: damage is found at the start, not by the reader of some object.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, StorageBackend, TableError};
+
+use crate::{
+    OpenError, Revision,
+    error::Trouble,
+    record::{BACKUP_FORMAT, COUNTS, FORMAT, LOG, META, STATE, STORE_FORMAT, State, VERSIONS},
+};
+
+/// What a file of this database starts with.
+const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+/// No sound file is shorter: that is where its header ends.
+const HEADER_BYTES: u64 = 320;
+
+/// Where the bytes of a store are. It outlives the database on it, which has to be opened anew after
+/// a failed write.
+pub(crate) type Disk = Arc<dyn StorageBackend>;
+
+/// Lends a [`Disk`] to a database.
+#[derive(Debug)]
+struct Lent(Disk);
+
+impl StorageBackend for Lent {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+/// A file of ours, locked as long as this exists.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl StorageBackend for LockedFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+}
+
+/// What a file says of itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// A store, and where it stands.
+    Store(State),
+    /// A backup, and where the store stood.
+    Backup(State),
+    /// Something of a later version of this program.
+    Newer(String),
+    /// Somebody else's database.
+    Foreign,
+}
+
+/// Opens the file of a store, or makes it.
+pub(crate) fn open_or_create(path: &Path, create: bool, cache: usize) -> Result<(Disk, Database, State), OpenError> {
+    match open_existing(path, cache) {
+        Err(OpenError::Missing { .. }) if create => {}
+        opened => {
+            let (disk, database, format) = opened?;
+            return Ok((disk, database, state_of_store(path, format)?));
+        }
+    }
+    let new = NewFile::begin(path)?;
+    let database = new.database(cache)?;
+    initialise(&database, STORE_FORMAT, State::default()).map_err(|trouble| refused(path, trouble))?;
+    let disk = new.place()?;
+    Ok((disk, database, State::default()))
+}
+
+/// Opens a file that is there, whatever it is a store or a backup.
+pub(crate) fn open_existing(path: &Path, cache: usize) -> Result<(Disk, Database, Format), OpenError> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing { path: path.to_owned() });
+        }
+        Err(source) => return Err(OpenError::Io { what: "open", path: path.to_owned(), source }),
+    };
+    let disk = lock(file, path)?;
+    check_beginning(&*disk, path)?;
+    let (database, format) = open_checked(&disk, cache).map_err(|trouble| refused(path, trouble))?;
+    Ok((disk, database, format))
+}
+
+/// Opens a database on a disk, every page checked, and reads what it says of itself.
+pub(crate) fn open_checked(disk: &Disk, cache: usize) -> Result<(Database, Format), Trouble> {
+    let (mut database, checked) = open_database(disk, cache)?;
+    if !checked && !database.check_integrity()? {
+        tracing::warn!("the store's table of free pages was wrong and has been rebuilt");
+    }
+    let format = format(&database)?;
+    Ok((database, format))
+}
+
+/// Opens a database on a disk. After a crash that includes a check of every page, which is told.
+pub(crate) fn open_database(disk: &Disk, cache: usize) -> Result<(Database, bool), Trouble> {
+    let checked = Arc::new(AtomicBool::new(false));
+    let told = checked.clone();
+    let database = Database::builder()
+        .set_cache_size(cache)
+        .set_repair_callback(move |_| told.store(true, Ordering::Relaxed))
+        .create_with_backend(Lent(disk.clone()))?;
+    Ok((database, checked.load(Ordering::Relaxed)))
+}
+
+/// Writes the first records of a new file.
+pub(crate) fn initialise(database: &Database, format: &str, state: State) -> Result<(), Trouble> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(VERSIONS)?;
+    transaction.open_table(LOG)?;
+    transaction.open_table(COUNTS)?;
+    {
+        let mut meta = transaction.open_table(META)?;
+        meta.insert(FORMAT, format.as_bytes())?;
+        meta.insert(STATE, state.encode().as_slice())?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// What a database says of itself, and whether its log ends where it says.
+pub(crate) fn format(database: &Database) -> Result<Format, Trouble> {
+    let transaction = database.begin_read()?;
+    let meta = match transaction.open_table(META) {
+        Ok(meta) => meta,
+        Err(TableError::Storage(error)) => return Err(error.into()),
+        Err(_) => return Ok(Format::Foreign),
+    };
+    let Some(format) = meta.get(FORMAT)? else { return Ok(Format::Foreign) };
+    let format = String::from_utf8_lossy(format.value()).into_owned();
+    if format != STORE_FORMAT && format != BACKUP_FORMAT {
+        return Ok(if format.starts_with("netloom ") { Format::Newer(format) } else { Format::Foreign });
+    }
+    let state = meta.get(STATE)?.ok_or_else(|| Trouble::record("it has no newest revision"))?;
+    let state = State::decode(state.value())?;
+    let log = transaction.open_table(LOG)?;
+    let edge = |end: Option<(redb::AccessGuard<'_, u64>, _)>| end.map(|(revision, _)| revision.value());
+    let expected = (state.revision > state.floor).then_some((state.floor + 1, state.revision));
+    if edge(log.first()?).zip(edge(log.last()?)) != expected {
+        return Err(Trouble::record("its log does not end at its newest revision"));
+    }
+    Ok(if format == STORE_FORMAT { Format::Store(state) } else { Format::Backup(state) })
+}
+
+fn state_of_store(path: &Path, format: Format) -> Result<State, OpenError> {
+    let path = path.to_owned();
+    match format {
+        Format::Store(state) => Ok(state),
+        Format::Backup(state) => Err(OpenError::Backup { path, revision: Revision(state.revision) }),
+        Format::Newer(found) => Err(OpenError::Newer { path, found }),
+        Format::Foreign => Err(OpenError::Foreign { path, found: "a database of another program".to_owned() }),
+    }
+}
+
+fn lock(file: File, path: &Path) -> Result<Disk, OpenError> {
+    match file.try_lock() {
+        Ok(()) => Ok(Arc::new(LockedFile(file))),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Io { what: "lock", path: path.to_owned(), source }),
+    }
+}
+
+/// Tells files that are no database from those that were cut before their header ends.
+pub(crate) fn check_beginning(disk: &dyn StorageBackend, path: &Path) -> Result<(), OpenError> {
+    let unreadable = |source| OpenError::Io { what: "read", path: path.to_owned(), source };
+    let length = disk.len().map_err(unreadable)?;
+    let shown = usize::try_from(length).map_or(MAGIC.len(), |length| length.min(MAGIC.len()));
+    let mut beginning = vec![0; shown];
+    disk.read(0, &mut beginning).map_err(unreadable)?;
+    if beginning != MAGIC[..shown] {
+        return Err(OpenError::Foreign {
+            path: path.to_owned(),
+            found: "its first bytes are not those of a store".to_owned(),
+        });
+    }
+    if length < HEADER_BYTES {
+        let what = if length == 0 { "it is empty".to_owned() } else { format!("only {length} bytes are left") };
+        return Err(OpenError::Truncated { path: path.to_owned(), what });
+    }
+    Ok(())
+}
+
+fn refused(path: &Path, trouble: Trouble) -> OpenError {
+    let path = path.to_owned();
+    match trouble {
+        Trouble::Full(why) => {
+            OpenError::Io { what: "write", path, source: io::Error::new(io::ErrorKind::StorageFull, why) }
+        }
+        Trouble::Io(why) => OpenError::Io { what: "read", path, source: io::Error::other(why) },
+        Trouble::Damaged(what) => OpenError::Damaged { path, what },
+    }
+}
+
+/// A file that is being made under another name. It goes again unless it is placed.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    disk: Disk,
+}
+
+impl NewFile {
+    /// Begins a file; the name it will have is only taken when it is complete.
+    pub(crate) fn begin(path: &Path) -> Result<Self, OpenError> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".new");
+        let temporary = PathBuf::from(temporary);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            // It will hold secrets.
+            .mode(0o600)
+            .open(&temporary)
+            .map_err(|source| OpenError::Io { what: "create", path: temporary.clone(), source })?;
+        let disk = lock(file, path)?;
+        // What a crash has left there is not needed, but only the holder of the lock may say so.
+        disk.set_len(0).map_err(|source| OpenError::Io { what: "write", path: temporary.clone(), source })?;
+        Ok(Self { path: path.to_owned(), temporary, disk })
+    }
+
+    /// The name that the file has until it is placed.
+    pub(crate) fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// The disk of the file.
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// A database in the file.
+    pub(crate) fn database(&self, cache: usize) -> Result<Database, OpenError> {
+        let (database, _) = open_database(&self.disk, cache).map_err(|trouble| refused(&self.path, trouble))?;
+        Ok(database)
+    }
+
+    /// Gives the file its name, durably, unless that is taken. It stays locked.
+    pub(crate) fn place(self) -> Result<Disk, OpenError> {
+        let failed = |what, source| OpenError::Io { what, path: self.path.clone(), source };
+        self.disk.sync_data().map_err(|source| failed("write", source))?;
+        fs::hard_link(&self.temporary, &self.path).map_err(|source| failed("create", source))?;
+        fs::remove_file(&self.temporary).map_err(|source| failed("finish", source))?;
+        sync_folder(&self.path).map_err(|source| failed("create", source))?;
+        Ok(self.disk.clone())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // After placing, the name is gone already; should removing fail, the next one truncates it.
+        fs::remove_file(&self.temporary).ok();
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,103 @@
+//! A watch: every event of a range behind a revision, once and in order.
+//!
+//! A watch joins the hub first and remembers the revision at that moment. Up to there it reads the
+//! history from the file, in small portions; everything behind it waits at the hub. Whenever it
+//! falls behind there, it does the same again. It ends when what it would have to read next is no
+//! longer in the history.
+
+use std::{collections::VecDeque, future::poll_fn, sync::Arc};
+
+use crate::{Event, Range, Revision, WatchError, hub::Next, read::Portion, routes::WatchId, store::Shared};
+
+/// What is read from the file at once: enough to be quick, little enough to hold up no other task.
+const PORTION: Portion = Portion { events: 64, scanned: 2048, bytes: 256 << 10 };
+
+/// The events of a range from a revision on.
+#[derive(Debug)]
+pub struct Watch {
+    shared: Arc<Shared>,
+    range: Range,
+    id: WatchId,
+    /// Everything up to here has been handed out or is in `ready`.
+    seen: u64,
+    /// Up to here the file is to be read.
+    until: u64,
+    ready: VecDeque<Event>,
+    ended: Option<WatchError>,
+}
+
+impl Watch {
+    pub(crate) fn new(shared: Arc<Shared>, range: Range, from: Revision) -> Self {
+        let (id, Revision(until)) = shared.hub.join(&range);
+        Self { shared, range, id, seen: from.0, until, ready: VecDeque::new(), ended: None }
+    }
+
+    /// The next event, waiting for it if need be.
+    ///
+    /// May be dropped and called anew without losing an event. An error is final: the same is
+    /// answered from then on.
+    pub async fn next(&mut self) -> Result<Arc<Event>, WatchError> {
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
+        }
+        let event = self.advance().await;
+        if let Err(error) = &event {
+            self.ended = Some(error.clone());
+        }
+        event
+    }
+
+    /// Up to which revision the events handed out so far are complete.
+    ///
+    /// It moves on with every write to the store, also of other objects: a client that is told now
+    /// and then need not ask for old history when it comes back.
+    pub fn progress(&self) -> Revision {
+        if let Some(event) = self.ready.front() {
+            return Revision(event.revision.0 - 1);
+        }
+        let complete = if self.seen < self.until { None } else { self.shared.hub.complete(self.id) };
+        complete.unwrap_or_default().max(Revision(self.seen))
+    }
+
+    async fn advance(&mut self) -> Result<Arc<Event>, WatchError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Arc::new(event));
+            }
+            if self.seen < self.until {
+                self.read_history()?;
+                // Others have their turn before the next portion.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            match poll_fn(|context| self.shared.hub.poll(self.id, context)).await {
+                Next::Event(event) if event.revision.0 > self.seen => {
+                    self.seen = event.revision.0;
+                    return Ok(event);
+                }
+                Next::Older(revision) if revision > self.seen => {
+                    let event = self.shared.read(|view| view.event(revision))?;
+                    self.seen = revision;
+                    return Ok(Arc::new(event));
+                }
+                // A watch may start at a revision that it was told of before the hub was.
+                Next::Event(_) | Next::Older(_) => {}
+                Next::Behind(until) => self.until = until,
+                Next::Closed => return Err(WatchError::Closed),
+            }
+        }
+    }
+
+    fn read_history(&mut self) -> Result<(), WatchError> {
+        let chapter = self.shared.read(|view| view.history(&self.range, self.seen, self.until, PORTION))?;
+        self.seen = chapter.until;
+        self.ready.extend(chapter.events);
+        Ok(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.hub.leave(&self.range, self.id);
+    }
+}
