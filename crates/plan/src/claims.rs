@@ -13,7 +13,8 @@ use netloom_types::{Family, Protocol};
 
 use crate::{goal::Goal, release::Named};
 
-/// The record once `goal`, which was laid from `wish`, is reached.
+/// The record once `goal`, which was laid from `wish`, is reached. What the goal has beyond the wish,
+/// because the kernel takes it away with something else, is claimed by nobody.
 pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &Ownership) -> Ownership {
     let mut record = owned.clone();
     if let Some(source) = &wish.whole_of {

@@ -100,13 +100,15 @@ impl std::fmt::Display for Difference {
 /// Plans the steps that fulfil `wish` on the host that `observed` shows.
 pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &Options) -> Result<Planned, PlanError> {
     let laid = lay::lay(wish, Ground { observed, owned })?;
-    let ownership = claims::after(wish, &laid.goal, observed, owned);
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
     builder.run()?;
     let Finished { plan, before, expected, mut notes, sim } = builder.finish();
     notes.extend(fragile::notes(observed, &plan));
     safety::check(options, observed, sim.observed())?;
+    // The simulated host and the record are the two largest things here: never both at once.
+    drop(sim);
+    let ownership = claims::after(wish, &expected, observed, owned);
     Ok(Planned { plan, before, ownership, notes, expected: Expected(expected) })
 }
 
