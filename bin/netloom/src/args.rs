@@ -206,8 +206,8 @@ pub(crate) struct SetArgs {
     /// Run no probe at all
     #[arg(long, conflicts_with = "probe", help_heading = "Safety")]
     pub(crate) no_probe: bool,
-    /// Wait this long for another transaction in the same namespace to end, instead of refusing
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400), default_value_t = 0)]
+    /// Wait at most this long for another transaction in the same namespace to end; 0 refuses at once
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400), default_value_t = 10)]
     pub(crate) wait: u32,
     /// Say at the end what went between this program and the kernel
     #[arg(long, help_heading = "Output")]

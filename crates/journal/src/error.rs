@@ -149,7 +149,9 @@ pub enum Error {
         summary: Box<Summary>,
     },
     /// There is nothing to confirm or roll back.
-    #[error("no change waits to be confirmed")]
+    #[error(
+        "no change waits: it is kept already, or its time was up and it was taken back; `netloom state diff` tells which"
+    )]
     NothingOpen,
     /// A change cannot be confirmed any more.
     #[error("too late: the change of {source_name} was rolled back because {why}")]
