@@ -4,7 +4,7 @@
 //! host. Invariant: each entry is derived from the picture; nothing is known only here.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     net::IpAddr,
 };
 
@@ -16,7 +16,15 @@ use crate::unique::Unique;
 
 /// Several values for each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Multi<K, V>(BTreeMap<K, BTreeSet<V>>);
+pub(crate) struct Multi<K, V>(BTreeMap<K, Values<V>>);
+
+/// Nearly every key has one value, and a set of one takes the room of eleven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Values<V> {
+    One(V),
+    /// At least two.
+    Many(BTreeSet<V>),
+}
 
 impl<K, V> Default for Multi<K, V> {
     fn default() -> Self {
@@ -24,23 +32,56 @@ impl<K, V> Default for Multi<K, V> {
     }
 }
 
-impl<K: Ord, V: Ord> Multi<K, V> {
+impl<K: Ord, V: Ord + Clone> Multi<K, V> {
     fn insert(&mut self, key: K, value: V) {
-        self.0.entry(key).or_default().insert(value);
+        match self.0.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(Values::One(value));
+            }
+            Entry::Occupied(mut place) => match place.get_mut() {
+                Values::One(known) if *known == value => {}
+                Values::One(known) => {
+                    let both = [known.clone(), value];
+                    place.insert(Values::Many(both.into()));
+                }
+                Values::Many(values) => {
+                    values.insert(value);
+                }
+            },
+        }
     }
 
     fn remove(&mut self, key: &K, value: &V) {
-        if let Some(values) = self.0.get_mut(key) {
-            values.remove(value);
-            if values.is_empty() {
+        match self.0.get_mut(key) {
+            Some(Values::One(known)) if known == value => {
                 self.0.remove(key);
             }
+            Some(values @ Values::Many(_)) => values.remove(value),
+            Some(Values::One(_)) | None => {}
         }
     }
 
     /// The values of a key, in order.
     pub(crate) fn of<'a>(&'a self, key: &K) -> impl Iterator<Item = &'a V> + use<'a, K, V> {
-        self.0.get(key).into_iter().flatten()
+        let (one, many) = match self.0.get(key) {
+            None => (None, None),
+            Some(Values::One(value)) => (Some(value), None),
+            Some(Values::Many(values)) => (None, Some(values)),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}
+
+impl<V: Ord> Values<V> {
+    /// Takes one of several values out.
+    fn remove(&mut self, value: &V) {
+        let Self::Many(values) = self else { return };
+        values.remove(value);
+        if values.len() == 1
+            && let Some(last) = values.pop_first()
+        {
+            *self = Self::One(last);
+        }
     }
 }
 
