@@ -345,6 +345,7 @@ impl<E: Into<redb::Error>> From<E> for Trouble {
                 _ => Self::Io(error.to_string()),
             },
             error @ (redb::Error::PreviousIo | redb::Error::DatabaseClosed) => Self::Io(error.to_string()),
+            redb::Error::Corrupted(what) => Self::Damaged(what),
             error => Self::Damaged(error.to_string()),
         }
     }

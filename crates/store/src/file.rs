@@ -2,8 +2,11 @@
 //!
 //! A new file is made under another name and appears under its own only when it is complete, so an
 //! empty or half-made file is never taken for a new store. The lock is the kernel's (`flock`) on the
-//! file itself and goes with the process that holds it. Every page is checked against its checksum
-//! before the store is used: damage is found at the start, not by the reader of some object.
+//! file itself and goes with the process that holds it.
+//!
+//! Every page is checked against its checksum before anything in it is believed: damage is found at
+//! the start, in words, not by the reader of some object. The database does so by itself only after a
+//! crash, so each file is shown to it as one that was not closed, see [`Lent`].
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -27,41 +30,93 @@ use crate::{
 /// What a file of this database starts with.
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// No sound file is shorter: that is where its header ends.
-const HEADER_BYTES: u64 = 320;
+const HEADER_BYTES: usize = 320;
 
 /// Where the bytes of a store are. It outlives the database on it, which has to be opened anew after
 /// a failed write.
 pub(crate) type Disk = Arc<dyn StorageBackend>;
 
-/// Lends a [`Disk`] to a database.
+/// Lends a [`Disk`] to a database, and shows its header as that of a file that was not closed until
+/// the database has written to it.
+///
+/// A header has a byte of flags and two slots, each with the roots of one commit. The flags tell which
+/// slot is in force, and whether the other one may be taken instead if pages behind the first turn
+/// out wrong: yes after a crash, which may have torn the last commit; no after closing, when what is
+/// wrong is damage. In the latter case the slot in force is shown twice.
 #[derive(Debug)]
-struct Lent(Disk);
+struct Lent {
+    disk: Disk,
+    untouched: AtomicBool,
+}
+
+/// Where the flags are in the header, and what they mean.
+const FLAGS: usize = MAGIC.len();
+const SECOND_SLOT_IN_FORCE: u8 = 1;
+const NOT_CLOSED: u8 = 2;
+const NO_OTHER_SLOT: u8 = 4;
+/// Where the slots are in the header.
+const SLOTS: [std::ops::Range<usize>; 2] = [64..192, 192..320];
+
+impl Lent {
+    fn show_header(&self, offset: usize, out: &mut [u8]) -> io::Result<()> {
+        let mut header = [0; HEADER_BYTES];
+        self.disk.read(0, &mut header)?;
+        if header[FLAGS] & NO_OTHER_SLOT != 0 {
+            let [first, second] = SLOTS;
+            if header[FLAGS] & SECOND_SLOT_IN_FORCE == 0 {
+                header.copy_within(first, second.start);
+            } else {
+                header.copy_within(second, first.start);
+            }
+        }
+        header[FLAGS] = header[FLAGS] & !NO_OTHER_SLOT | NOT_CLOSED;
+        for (shown, byte) in out.iter_mut().zip(&header[offset..]) {
+            *shown = *byte;
+        }
+        Ok(())
+    }
+}
 
 impl StorageBackend for Lent {
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.disk.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
+        self.disk.read(offset, out)?;
+        match usize::try_from(offset) {
+            Ok(offset) if offset < HEADER_BYTES && self.untouched.load(Ordering::Relaxed) => {
+                self.show_header(offset, out)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.disk.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.disk.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
+        self.untouched.store(false, Ordering::Relaxed);
+        self.disk.write(offset, data)
     }
 }
 
 /// A file of ours, locked as long as this exists.
 #[derive(Debug)]
 struct LockedFile(File);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a process that is just being started by another
+        // thread and has yet to close the files that it inherited.
+        self.0.unlock().ok();
+    }
+}
 
 impl StorageBackend for LockedFile {
     fn len(&self) -> io::Result<u64> {
@@ -131,23 +186,15 @@ pub(crate) fn open_existing(path: &Path, cache: usize) -> Result<(Disk, Database
 
 /// Opens a database on a disk, every page checked, and reads what it says of itself.
 pub(crate) fn open_checked(disk: &Disk, cache: usize) -> Result<(Database, Format), Trouble> {
-    let (mut database, checked) = open_database(disk, cache)?;
-    if !checked && !database.check_integrity()? {
-        tracing::warn!("the store's table of free pages was wrong and has been rebuilt");
-    }
+    let database = open_database(disk, cache)?;
     let format = format(&database)?;
     Ok((database, format))
 }
 
-/// Opens a database on a disk. After a crash that includes a check of every page, which is told.
-pub(crate) fn open_database(disk: &Disk, cache: usize) -> Result<(Database, bool), Trouble> {
-    let checked = Arc::new(AtomicBool::new(false));
-    let told = checked.clone();
-    let database = Database::builder()
-        .set_cache_size(cache)
-        .set_repair_callback(move |_| told.store(true, Ordering::Relaxed))
-        .create_with_backend(Lent(disk.clone()))?;
-    Ok((database, checked.load(Ordering::Relaxed)))
+/// Opens a database on a disk, or makes one on an empty disk.
+pub(crate) fn open_database(disk: &Disk, cache: usize) -> Result<Database, Trouble> {
+    let lent = Lent { disk: disk.clone(), untouched: AtomicBool::new(true) };
+    Ok(Database::builder().set_cache_size(cache).create_with_backend(lent)?)
 }
 
 /// Writes the first records of a new file.
@@ -219,7 +266,7 @@ pub(crate) fn check_beginning(disk: &dyn StorageBackend, path: &Path) -> Result<
             found: "its first bytes are not those of a store".to_owned(),
         });
     }
-    if length < HEADER_BYTES {
+    if length < HEADER_BYTES as u64 {
         let what = if length == 0 { "it is empty".to_owned() } else { format!("only {length} bytes are left") };
         return Err(OpenError::Truncated { path: path.to_owned(), what });
     }
@@ -278,8 +325,7 @@ impl NewFile {
 
     /// A database in the file.
     pub(crate) fn database(&self, cache: usize) -> Result<Database, OpenError> {
-        let (database, _) = open_database(&self.disk, cache).map_err(|trouble| refused(&self.path, trouble))?;
-        Ok(database)
+        open_database(&self.disk, cache).map_err(|trouble| refused(&self.path, trouble))
     }
 
     /// Gives the file its name, durably, unless that is taken. It stays locked.

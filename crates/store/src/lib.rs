@@ -39,6 +39,11 @@ mod store;
 mod watch;
 mod writer;
 
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod testing;
+
 pub use backup::restore;
 pub use batch::{Change, Event, EventKind, Expect, Object, Operation, Page, Written};
 pub use error::{BackupError, OpenError, ReadError, WatchError, WriteError};

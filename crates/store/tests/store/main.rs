@@ -1,4 +1,9 @@
 //! The store through its public face: on real files, with restarts, crashes and full disks.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
 mod basics;
+mod crash;
+mod full;
+mod model;
 mod scratch;

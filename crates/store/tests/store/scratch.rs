@@ -12,11 +12,21 @@ use netloom_store::{Change, Clock, Key, Options, Revision, Store, Watch};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new folder.
+    /// A new folder on disk.
     pub(crate) fn new() -> Self {
+        Self::beneath(&std::env::temp_dir())
+    }
+
+    /// A new folder in memory where there is one: for tests that write much and lose no power.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::beneath(memory) } else { Self::new() }
+    }
+
+    fn beneath(folder: &Path) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("netloom-store-{}-{number}", std::process::id()));
+        let path = folder.join(format!("netloom-store-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder takes a test's files");
         Self(path)
     }
