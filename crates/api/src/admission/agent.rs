@@ -1,0 +1,101 @@
+//! What the agent of a node may write: objects of its own node, and nothing else of ours.
+//!
+//! An agent's identity lies on its node, so it must be assumed stolen together with the node. Who
+//! holds it may change what that node is told and reports, and nothing of any other node. An object
+//! is of a node by its name, or by `spec.nodeName` for kinds that are selected by it; both the
+//! stored and the new content count, so that no object is taken over or given away.
+
+use serde_json::Value;
+
+use crate::{
+    admission::{Operation, Review, User},
+    definition::Owner,
+    foreign, registry,
+};
+
+/// The group of agents on the embedded server; the user's name then ends in the node's.
+pub const GROUP: &str = "netloom:agents";
+/// What the name of such a user starts with.
+pub const USER_PREFIX: &str = "netloom:agent:";
+/// What the name of a node's own user starts with.
+pub const NODE_USER_PREFIX: &str = "system:node:";
+/// The user that agents of a real cluster share; their tokens are bound to a node.
+pub const SERVICE_ACCOUNT: &str = "system:serviceaccount:netloom-system:netloom-agent";
+/// Where the server says which node a token is bound to.
+pub const NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
+
+/// Which agent a user is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity<'a> {
+    /// No agent: other rules decide.
+    Other,
+    /// The agent of that node.
+    Node(&'a str),
+    /// An agent, and nothing says of which node: it may write nothing.
+    Nameless,
+}
+
+/// Tells which agent a user is.
+pub fn identify(user: &User) -> Identity<'_> {
+    if let Some(node) = user.name.strip_prefix(NODE_USER_PREFIX) {
+        return named(Some(node));
+    }
+    if user.name == SERVICE_ACCOUNT {
+        return named(user.extra.get(NODE_CLAIM).and_then(|nodes| nodes.first()).map(String::as_str));
+    }
+    if user.is_in(GROUP) || user.name.starts_with(USER_PREFIX) {
+        return named(user.name.strip_prefix(USER_PREFIX));
+    }
+    Identity::Other
+}
+
+fn named(node: Option<&str>) -> Identity<'_> {
+    node.filter(|node| !node.is_empty()).map_or(Identity::Nameless, Identity::Node)
+}
+
+/// Why this user may not do this; none when the user is no agent or the object is its node's.
+pub fn refusal(review: &Review<'_>) -> Option<String> {
+    let owner = registry::find(review.kind.group, review.kind.kind)
+        .map(|kind| kind.owner)
+        .or_else(|| foreign::owner(review.kind))?;
+    let node = match identify(review.user) {
+        Identity::Other => return None,
+        Identity::Nameless => {
+            return Some(format!("user {:?} is an agent of no node and may write nothing", review.user.name));
+        }
+        Identity::Node(node) => node,
+    };
+    match owner {
+        Owner::Cluster => {
+            Some(format!("the agent of node {node:?} may not write objects of kind {}", review.kind.kind))
+        }
+        Owner::NodeOfName => foreign_name(review, node),
+        Owner::NodeOfSpec => foreign_name_on_create(review, node).or_else(|| foreign_node_name(review, node)),
+    }
+}
+
+fn foreign_name(review: &Review<'_>, node: &str) -> Option<String> {
+    (review.name != node).then(|| {
+        format!(
+            "the agent of node {node:?} may write only the {} of that name, not {:?}",
+            review.kind.kind, review.name
+        )
+    })
+}
+
+/// A name is where the agent of another node would create its own object.
+fn foreign_name_on_create(review: &Review<'_>, node: &str) -> Option<String> {
+    if review.operation == Operation::Create { foreign_name(review, node) } else { None }
+}
+
+fn foreign_node_name(review: &Review<'_>, node: &str) -> Option<String> {
+    let of_node = |object: &Value| object.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node);
+    let own = |object: Option<&Value>| object.is_none_or(of_node);
+    let seen = review.object.is_some() || review.old.is_some();
+    (!seen || !own(review.object) || !own(review.old)).then(|| {
+        format!(
+            "the agent of node {node:?} may write only a {} whose spec.nodeName is {node:?}, before and after the write",
+            review.kind.kind
+        )
+    })
+}

@@ -1,0 +1,163 @@
+//! Whether a write is taken: pure functions of the write, its user and a view of the other objects.
+//!
+//! A server calls [`complete`] before it validates the schema and [`validate`] after; a webhook and
+//! a command line that get both in one step call [`review`]. What agents may write is decided first
+//! and for every kind, in [`agent`].
+
+pub mod agent;
+mod findings;
+mod user;
+pub mod view;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use self::{
+    findings::{Findings, Verdict},
+    user::{CONTROLLER_GROUP, CONTROLLER_SERVICE_ACCOUNT, User},
+    view::{GroupKind, Objects, View},
+};
+use crate::{definition::Declared, foreign, registry};
+
+/// What the client wants done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// Another content of an object that exists.
+    Update,
+    /// An object goes.
+    Delete,
+    /// A connection through an object; none of our kinds has such.
+    Connect,
+}
+
+impl Operation {
+    /// The word as in an `AdmissionReview`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// One write to be judged.
+#[derive(Clone, Copy)]
+pub struct Review<'a> {
+    /// What is to be done.
+    pub operation: Operation,
+    /// The kind of the object, ours or built in.
+    pub kind: GroupKind<'a>,
+    /// The namespace, for kinds that have one.
+    pub namespace: Option<&'a str>,
+    /// The name of the object.
+    pub name: &'a str,
+    /// The subresource that is written, such as `status`.
+    pub subresource: Option<&'a str>,
+    /// The object as it shall be; none for a delete.
+    pub object: Option<&'a Value>,
+    /// The object as it is; none for a create.
+    pub old: Option<&'a Value>,
+    /// Who asks.
+    pub user: &'a User,
+    /// Whether nothing will be stored. Our rules have no effects, so none reads it.
+    pub dry_run: bool,
+    /// All objects that are stored now, the one that is written included.
+    pub view: &'a dyn View,
+}
+
+/// A write with its objects in the type of their kind.
+pub struct Write<'a, T> {
+    /// The write as it came.
+    pub review: &'a Review<'a>,
+    /// The object as it shall be; none for a delete.
+    pub new: Option<T>,
+    /// The object as it is; none for a create, and none when what is stored cannot be read.
+    pub old: Option<T>,
+}
+
+impl<T> Write<'_, T> {
+    /// The other stored objects: `found` without the one that is written.
+    pub fn others(&self, mut found: Vec<std::sync::Arc<Value>>) -> Vec<std::sync::Arc<Value>> {
+        found.retain(|object| {
+            let metadata = |key: &str| object.pointer(&format!("/metadata/{key}")).and_then(Value::as_str);
+            metadata("name") != Some(self.review.name) || metadata("namespace") != self.review.namespace
+        });
+        found
+    }
+
+    /// Whether anything outside `metadata` and `status` differs from the stored object.
+    pub fn changes_spec(&self) -> bool {
+        let content = |object: Option<&Value>| {
+            let mut fields = object.and_then(Value::as_object).cloned().unwrap_or_default();
+            for key in ["apiVersion", "kind", "metadata", "status"] {
+                fields.remove(key);
+            }
+            fields
+        };
+        content(self.review.object) != content(self.review.old)
+    }
+}
+
+/// What the kind's rules fill in, as a JSON patch; none when nothing is missing.
+///
+/// Runs before the schema is checked, so it must take any object.
+pub fn complete(review: &Review<'_>) -> Option<Value> {
+    let (object, filled) = completed(review)?;
+    let patch = json_patch::diff(object, &filled);
+    (!patch.0.is_empty()).then(|| serde_json::to_value(patch).unwrap_or_default())
+}
+
+fn completed<'a>(review: &Review<'a>) -> Option<(&'a Value, Value)> {
+    let object = review.object.filter(|_| review.subresource.is_none())?;
+    let kind = registry::find(review.kind.group, review.kind.kind)?;
+    let mut filled = object.clone();
+    (kind.complete)(review, &mut filled);
+    Some((object, filled))
+}
+
+/// Judges a write whose object is complete and keeps its schema.
+pub fn validate(review: &Review<'_>) -> Verdict {
+    let mut findings = Findings::default();
+    if let Some(reason) = agent::refusal(review) {
+        findings.forbid(reason);
+        return findings.into();
+    }
+    if review.subresource.is_none() && !(review.operation == Operation::Update && is_terminating(review.object)) {
+        match registry::find(review.kind.group, review.kind.kind) {
+            Some(kind) => (kind.admit)(review, &mut findings),
+            None => foreign::admit(review, &mut findings),
+        }
+    }
+    findings.into()
+}
+
+/// Completes and judges a write in one step.
+pub fn review(review: &Review<'_>) -> Verdict {
+    let patch = complete(review);
+    let filled = patch.as_ref().and_then(|_| completed(review)).map(|(_, filled)| filled);
+    let verdict = validate(&Review { object: filled.as_ref().or(review.object), ..*review });
+    Verdict { patch, ..verdict }
+}
+
+fn is_terminating(object: Option<&Value>) -> bool {
+    object.and_then(|object| object.pointer("/metadata/deletionTimestamp")).is_some_and(|time| !time.is_null())
+}
+
+/// Reads the objects of a write in their type and calls the kind's own rules.
+pub(crate) fn admit<T: Declared>(review: &Review<'_>, findings: &mut Findings) {
+    let new = match review.object.map(read::<T>).transpose() {
+        Ok(new) => new,
+        Err(why) => return findings.invalid("", Value::Null, why),
+    };
+    // What is stored may be older than the schema; rules that compare then have nothing to compare.
+    let old = review.old.and_then(|old| read::<T>(old).ok());
+    T::admit(&Write { review, new, old }, findings);
+}
+
+fn read<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    T::deserialize(object).map_err(|error| error.to_string())
+}

@@ -1,0 +1,135 @@
+//! What a kind is: its definition, its owner, its indexes, its rules and the effects of its fields.
+//!
+//! A kind's module implements [`Declared`] for its root type; [`Kind`] is the same with the type
+//! erased, so that callers can walk over all kinds. Names are said once, in the derive attributes.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_core::{CustomResourceExt, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    admission::{Findings, Review, Write, admit},
+    effects::FieldEffect,
+    structural,
+};
+
+/// Whose agent may write an object of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// No agent: people and the controller write it.
+    Cluster,
+    /// The agent of the node that the object is named after.
+    NodeOfName,
+    /// The agent of the node that `spec.nodeName` names.
+    NodeOfSpec,
+}
+
+/// A question that rules ask of the view, answered without reading every object.
+#[derive(Debug, Clone, Copy)]
+pub struct Index {
+    /// The name of the index, unique for its kind.
+    pub name: &'static str,
+    /// The keys under which an object is found.
+    pub keys: fn(&Value) -> Vec<String>,
+}
+
+/// A root type together with everything that its kind needs besides the derive attributes.
+pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned {
+    /// Whose agent may write such an object.
+    const OWNER: Owner = Owner::Cluster;
+    /// Whether `status` is written through a subresource of its own.
+    const STATUS_SUBRESOURCE: bool = true;
+    /// Whether people write such objects; false for those that only the controller or agents keep.
+    const EDITABLE: bool = true;
+    /// Where every field of the schema takes effect.
+    const EFFECTS: &'static [FieldEffect];
+    /// What rules of this or another kind look objects up by.
+    const INDEXES: &'static [Index] = &[];
+
+    /// Fills in what the schema's defaults cannot express; runs before validation.
+    fn complete(_review: &Review<'_>, _object: &mut Value) {}
+
+    /// Checks a write whose object already keeps the schema.
+    ///
+    /// Not called for writes to subresources, nor for updates of an object that is being deleted:
+    /// those must not hold up the removal of a finalizer.
+    fn admit(write: &Write<'_, Self>, findings: &mut Findings);
+}
+
+/// A kind with its type erased.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The API group.
+    pub group: &'static str,
+    /// The only version.
+    pub version: &'static str,
+    /// The name of the kind.
+    pub kind: &'static str,
+    /// The name in URLs.
+    pub plural: &'static str,
+    /// Whose agent may write such an object.
+    pub owner: Owner,
+    /// Whether people write such objects.
+    pub editable: bool,
+    /// Where every field of the schema takes effect.
+    pub effects: &'static [FieldEffect],
+    /// What rules look objects up by.
+    pub indexes: &'static [Index],
+    status_subresource: bool,
+    definition: fn() -> CustomResourceDefinition,
+    pub(crate) complete: fn(&Review<'_>, &mut Value),
+    pub(crate) admit: fn(&Review<'_>, &mut Findings),
+}
+
+impl Kind {
+    /// The kind whose root type is `T`.
+    pub fn of<T: Declared>() -> Self {
+        Self {
+            group: fixed(T::group(&())),
+            version: fixed(T::version(&())),
+            kind: fixed(T::kind(&())),
+            plural: fixed(T::plural(&())),
+            owner: T::OWNER,
+            editable: T::EDITABLE,
+            effects: T::EFFECTS,
+            indexes: T::INDEXES,
+            status_subresource: T::STATUS_SUBRESOURCE,
+            definition: T::crd,
+            complete: T::complete,
+            admit: admit::<T>,
+        }
+    }
+
+    /// The definition as a server takes it, as `apiextensions.k8s.io/v1`.
+    pub fn crd(&self) -> Value {
+        structural::manifest(&(self.definition)(), self.status_subresource)
+    }
+
+    /// The schema of the version, as it stands in the definition.
+    pub fn schema(&self) -> Value {
+        let mut crd = self.crd();
+        crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map(Value::take).unwrap_or_default()
+    }
+
+    /// Whether `status` is written through a subresource of its own.
+    pub fn has_status_subresource(&self) -> bool {
+        self.crd().pointer("/spec/versions/0/subresources/status").is_some()
+    }
+
+    /// `group/version`.
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+/// Names from derive attributes are literals; anything else is kept for the life of the process,
+/// which happens at most once for each kind.
+fn fixed(name: Cow<'static, str>) -> &'static str {
+    match name {
+        Cow::Borrowed(name) => name,
+        Cow::Owned(name) => name.leak(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Where each field of each kind takes effect.
+//!
+//! A field that nothing reads is a promise that nobody keeps. Every kind therefore says of every
+//! field of its schema what comes of it, and a test compares both lists in both directions. An
+//! entry whose path ends in `.**` speaks for everything below that path; it is meant for types that
+//! others define, such as a node affinity.
+
+use crate::{definition::Kind, fields};
+
+/// One place where a field takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Admission refuses, warns or fills in; the text is the rule in short.
+    Admission(&'static str),
+    /// A front end acts on it; the text says which and what it does.
+    FrontEnd(&'static str),
+    /// A front end will act on it and is not built yet; the text says which and what it will do.
+    Planned(&'static str),
+    /// Somebody reports it; the text says who.
+    Status(&'static str),
+    /// It is kept and nothing acts on it; the text says why it is there.
+    Reserved(&'static str),
+    /// People read it, nothing else does.
+    People,
+}
+
+/// What comes of one field, or with `.**` of all fields below one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldEffect {
+    /// The path as in [`fields`].
+    pub path: &'static str,
+    /// Everything that comes of it.
+    pub effects: &'static [Effect],
+}
+
+/// The entry for one path.
+pub const fn field(path: &'static str, effects: &'static [Effect]) -> FieldEffect {
+    FieldEffect { path, effects }
+}
+
+/// A difference between a schema and its table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gap {
+    /// A field without an entry.
+    Missing(String),
+    /// An entry without a field.
+    Stale(String),
+    /// Two entries for one path.
+    Twice(String),
+    /// An entry that says nothing.
+    Empty(String),
+}
+
+/// The entry that speaks for `path`: its own, else the nearest `.**` above it.
+pub fn entry<'a>(table: &'a [FieldEffect], path: &str) -> Option<&'a FieldEffect> {
+    table.iter().find(|entry| entry.path == path).or_else(|| {
+        table
+            .iter()
+            .filter(|entry| subtree(entry.path).is_some_and(|root| is_below(path, root)))
+            .max_by_key(|entry| entry.path.len())
+    })
+}
+
+/// Everything that is wrong with the table of a kind.
+pub fn gaps(kind: &Kind) -> Vec<Gap> {
+    let paths: Vec<String> = fields::of(&kind.schema()).into_iter().map(|field| field.path).collect();
+    gaps_between(kind.effects, &paths)
+}
+
+fn gaps_between(table: &[FieldEffect], paths: &[String]) -> Vec<Gap> {
+    let missing = paths.iter().filter(|path| entry(table, path).is_none()).cloned().map(Gap::Missing);
+    let stale = table.iter().filter(|entry| !has_field(entry.path, paths)).map(|e| Gap::Stale(e.path.to_owned()));
+    let twice = table
+        .iter()
+        .enumerate()
+        .filter(|(i, entry)| table[..*i].iter().any(|other| other.path == entry.path))
+        .map(|(_, entry)| Gap::Twice(entry.path.to_owned()));
+    let empty = table.iter().filter(|entry| entry.effects.is_empty()).map(|e| Gap::Empty(e.path.to_owned()));
+    missing.chain(stale).chain(twice).chain(empty).collect()
+}
+
+fn has_field(entry: &str, paths: &[String]) -> bool {
+    match subtree(entry) {
+        Some(root) => paths.iter().any(|path| is_below(path, root)),
+        None => paths.iter().any(|path| path == entry),
+    }
+}
+
+fn subtree(path: &str) -> Option<&str> {
+    path.strip_suffix(".**")
+}
+
+fn is_below(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.starts_with(['.', '[', '{']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::kinds;
+
+    #[test]
+    fn every_field_of_every_kind_has_its_entry_and_no_entry_is_left_over() {
+        let gaps: Vec<_> = kinds().iter().flat_map(|kind| gaps(kind).into_iter().map(|gap| (kind.kind, gap))).collect();
+        assert!(gaps.is_empty(), "{gaps:#?}");
+    }
+
+    #[test]
+    fn a_difference_in_either_direction_is_found() {
+        const PEOPLE: &[Effect] = &[Effect::People];
+        let table = [
+            field("spec.a", PEOPLE),
+            field("spec.gone", PEOPLE),
+            field("spec.b.**", PEOPLE),
+            field("spec.c", &[]),
+            field("spec.a", PEOPLE),
+        ];
+        let paths = ["spec.a", "spec.b[].x", "spec.bx", "spec.c"].map(str::to_owned);
+        let wanted = [
+            Gap::Missing("spec.bx".to_owned()),
+            Gap::Stale("spec.gone".to_owned()),
+            Gap::Twice("spec.a".to_owned()),
+            Gap::Empty("spec.c".to_owned()),
+        ];
+        assert_eq!(gaps_between(&table, &paths), wanted);
+    }
+}

@@ -1,0 +1,99 @@
+//! Kinds that others define and our rules look at.
+//!
+//! Only what rules need: the indexes, and which of them an agent may write for its own node.
+
+use serde_json::Value;
+
+use crate::{
+    admission::{Findings, GroupKind, Review},
+    definition::{Index, Owner},
+    hostnet::{self, names},
+};
+
+/// The nodes of the cluster.
+pub const NODE: GroupKind<'static> = GroupKind::new("", "Node");
+/// Locks and signs of life.
+pub const LEASE: GroupKind<'static> = GroupKind::new("coordination.k8s.io", "Lease");
+/// The networks that pods and virtual machines attach to.
+pub const ATTACHMENT: GroupKind<'static> = GroupKind::new("k8s.cni.cncf.io", "NetworkAttachmentDefinition");
+/// Virtual machines that run.
+pub const MACHINE_INSTANCE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachineInstance");
+/// Virtual machines, running or not.
+pub const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachine");
+
+/// Every foreign kind that a view must hold for the rules to see everything.
+pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, MACHINE_INSTANCE, MACHINE];
+
+/// Attachments by the cluster network that carries them.
+pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";
+/// Attachments by the plugin that makes them.
+pub(crate) const BY_TYPE: &str = "type";
+/// Machines by the attachments that they use, as `namespace/name`.
+pub(crate) const BY_ATTACHMENT: &str = "attachment";
+/// The plugin that makes overlay networks.
+pub(crate) const OVERLAY: &str = "kube-ovn";
+
+const OF_ATTACHMENTS: &[Index] =
+    &[Index { name: BY_CLUSTER_NETWORK, keys: cluster_network }, Index { name: BY_TYPE, keys: plugin }];
+const OF_INSTANCES: &[Index] = &[Index { name: BY_ATTACHMENT, keys: attachments_of_instance }];
+const OF_MACHINES: &[Index] = &[Index { name: BY_ATTACHMENT, keys: attachments_of_machine }];
+
+/// The indexes of a foreign kind.
+pub(crate) fn indexes(kind: GroupKind<'_>) -> &'static [Index] {
+    match kind {
+        ATTACHMENT => OF_ATTACHMENTS,
+        MACHINE_INSTANCE => OF_INSTANCES,
+        MACHINE => OF_MACHINES,
+        _ => &[],
+    }
+}
+
+/// Whose agent may write an object of a foreign kind; none where that is not ours to say.
+pub(crate) fn owner(kind: GroupKind<'_>) -> Option<Owner> {
+    (kind == NODE || kind == LEASE).then_some(Owner::NodeOfName)
+}
+
+/// The rules that objects of foreign kinds keep where ours depend on them.
+pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
+    if review.kind == ATTACHMENT {
+        hostnet::admit_attachment(review, findings);
+    }
+}
+
+/// `namespace/name` of an object that has both.
+pub(crate) fn full_name(object: &Value) -> Option<String> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    Some(format!("{}/{}", text("/metadata/namespace")?, text("/metadata/name")?))
+}
+
+/// What the attachment tells its plugin; the field holds JSON as text.
+pub(crate) fn plugin_config(attachment: &Value) -> Option<Value> {
+    serde_json::from_str(attachment.pointer("/spec/config")?.as_str()?).ok()
+}
+
+fn cluster_network(attachment: &Value) -> Vec<String> {
+    let labels = attachment.pointer("/metadata/labels");
+    let label = labels.and_then(|labels| labels.get(names::CLUSTER_NETWORK)).and_then(Value::as_str);
+    label.map(str::to_owned).into_iter().collect()
+}
+
+fn plugin(attachment: &Value) -> Vec<String> {
+    let config = plugin_config(attachment);
+    config.as_ref().and_then(|config| config.get("type")?.as_str()).map(str::to_owned).into_iter().collect()
+}
+
+fn attachments_of_instance(machine: &Value) -> Vec<String> {
+    attachments(machine, "/spec/networks")
+}
+
+fn attachments_of_machine(machine: &Value) -> Vec<String> {
+    attachments(machine, "/spec/template/spec/networks")
+}
+
+/// A name without a namespace means one in the machine's own.
+fn attachments(machine: &Value, networks: &str) -> Vec<String> {
+    let namespace = machine.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+    let networks = machine.pointer(networks).and_then(Value::as_array);
+    let names = networks.into_iter().flatten().filter_map(|n| n.pointer("/multus/networkName")?.as_str());
+    names.map(|name| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") }).collect()
+}

@@ -1,0 +1,151 @@
+//! Who may do what on a real cluster, and on the embedded server.
+//!
+//! Roles can only speak of kinds; that an agent writes only objects of its own node is the node
+//! restriction's part.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::HEADER;
+use crate::{
+    admission::{CONTROLLER_GROUP, agent},
+    definition::{Kind, Owner},
+    registry::kinds,
+    yaml,
+};
+
+/// The namespace of the controller and the agents.
+const NAMESPACE: &str = "netloom-system";
+const READ: [&str; 3] = ["get", "list", "watch"];
+const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+
+/// Accounts, roles and bindings as a manifest.
+pub fn rbac() -> String {
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        account("netloom-agent"),
+        account("netloom-controller"),
+        role("netloom-agent", None, &agent_rules()),
+        binding("netloom-agent", agent::GROUP),
+        role("netloom-controller", None, &controller_rules()),
+        binding("netloom-controller", CONTROLLER_GROUP),
+        role("netloom-viewer", Some(&["view", "edit", "admin"]), &rules(|_| true, &READ)),
+        role("netloom-editor", Some(&["edit", "admin"]), &rules(|kind| kind.editable, &WRITE)),
+        local_role(),
+        local_binding(),
+    ];
+    format!("{HEADER}{}", yaml::stream(&objects))
+}
+
+fn account(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
+}
+
+fn role(name: &str, aggregate_to: Option<&[&str]>, rules: &[Value]) -> Value {
+    let mut metadata = json!({"name": name});
+    if let Some(roles) = aggregate_to {
+        let label = |role: &&str| (format!("rbac.authorization.k8s.io/aggregate-to-{role}"), "true");
+        metadata["labels"] = json!(roles.iter().map(label).collect::<BTreeMap<_, _>>());
+    }
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules})
+}
+
+fn binding(name: &str, group: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE},
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group},
+        ],
+    })
+}
+
+/// One rule for each group, over those of its kinds that `wanted` says.
+fn rules(wanted: impl Fn(&Kind) -> bool, verbs: &[&str]) -> Vec<Value> {
+    let names = |kind: &Kind| kind.plural.to_owned();
+    by_group(wanted).iter().map(|(group, kinds)| rule(group, kinds.iter().map(|kind| names(kind)), verbs)).collect()
+}
+
+/// The same over the subresource of each kind.
+fn status_rules(wanted: impl Fn(&Kind) -> bool, verbs: &[&str]) -> Vec<Value> {
+    let names = |kind: &Kind| format!("{}/status", kind.plural);
+    let wanted = |kind: &Kind| kind.has_status_subresource() && wanted(kind);
+    by_group(wanted).iter().map(|(group, kinds)| rule(group, kinds.iter().map(|kind| names(kind)), verbs)).collect()
+}
+
+fn by_group(wanted: impl Fn(&Kind) -> bool) -> BTreeMap<&'static str, Vec<&'static Kind>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for kind in kinds().iter().filter(|kind| wanted(kind)) {
+        groups.entry(kind.group).or_default().push(kind);
+    }
+    groups
+}
+
+fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, verbs: &[&str]) -> Value {
+    let mut resources: Vec<String> = resources.into_iter().map(Into::into).collect();
+    resources.sort();
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+/// An agent reads and writes the kinds that nodes own, and reads the policies that it merges.
+fn agent_rules() -> Vec<Value> {
+    let own = |kind: &Kind| kind.owner != Owner::Cluster;
+    let write = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let mut rules = rules(own, &write);
+    rules.extend(status_rules(own, &["get", "patch", "update"]));
+    rules.push(rule("nmstate.io", ["nodenetconfpolicies"], &READ));
+    rules.push(rule("", ["nodes"], &READ));
+    rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
+    rules
+}
+
+/// The controller writes every kind of ours and reads what its rules look at.
+fn controller_rules() -> Vec<Value> {
+    let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+    let mut rules = rules(|_| true, &all);
+    rules.extend(status_rules(|_| true, &["get", "patch", "update"]));
+    rules.push(rule("", ["nodes"], &["get", "list", "patch", "update", "watch"]));
+    rules.push(rule("", ["namespaces", "services"], &READ));
+    rules.push(rule("k8s.cni.cncf.io", ["network-attachment-definitions"], &["get", "list", "patch", "watch"]));
+    rules.push(rule("kubevirt.io", ["virtualmachineinstances", "virtualmachines"], &READ));
+    rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
+    rules.push(rule(
+        "apiextensions.k8s.io",
+        ["customresourcedefinitions"],
+        &["create", "get", "list", "patch", "update", "watch"],
+    ));
+    let hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+    rules.push(rule("admissionregistration.k8s.io", hooks, &["get", "list", "patch", "update", "watch"]));
+    rules
+}
+
+/// What the controller keeps in its own namespace: its lock, its configuration, its certificate.
+fn local_role() -> Value {
+    let write = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "netloom-controller", "namespace": NAMESPACE},
+        "rules": [
+            rule("coordination.k8s.io", ["leases"], &write),
+            rule("", ["configmaps", "secrets"], &write),
+        ],
+    })
+}
+
+fn local_binding() -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "netloom-controller", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "netloom-controller"},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "netloom-controller", "namespace": NAMESPACE},
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": CONTROLLER_GROUP},
+        ],
+    })
+}

@@ -1,0 +1,72 @@
+//! Labels, annotations and the names of objects that are made from other names.
+
+/// The cluster network of a `VlanConfig`, a `VlanStatus` or an attachment (label).
+pub const CLUSTER_NETWORK: &str = "network.harvesterhci.io/clusternetwork";
+/// The `VlanConfig` of a `VlanStatus` (label).
+pub const VLAN_CONFIG: &str = "network.harvesterhci.io/vlanconfig";
+/// The node of a `VlanStatus` (label).
+pub const NODE: &str = "network.harvesterhci.io/node";
+/// The nodes that an object is for, as a JSON array of names (annotation).
+pub const MATCHED_NODES: &str = "network.harvesterhci.io/matched-nodes";
+/// The MTU of a cluster network's uplinks (annotation).
+pub const UPLINK_MTU: &str = "network.harvesterhci.io/uplink-mtu";
+/// The type of an attachment, such as `OverlayNetwork` (label).
+pub const ATTACHMENT_TYPE: &str = "network.harvesterhci.io/type";
+/// A node that takes no workload, so that uplinks leave it out (label).
+pub const WITNESS: &str = "node-role.harvesterhci.io/witness";
+/// The namespace of the platform's own attachments.
+pub const SYSTEM_NAMESPACE: &str = "harvester-system";
+/// Marks attachments of the platform itself (annotations).
+pub const SYSTEM_ATTACHMENTS: [&str; 2] =
+    ["storage-network.settings.harvesterhci.io", "rwx-network.settings.harvesterhci.io"];
+/// What the names of attachments of the platform itself start with.
+pub const SYSTEM_ATTACHMENT_PREFIXES: [&str; 2] = ["storagenetwork-", "rwx-network-"];
+/// An attachment whose VLAN nobody else may use (label).
+pub const EXCLUSIVE_VLAN: &str = "storage-network.settings.harvesterhci.io/exclusivevlan";
+
+/// What the names of the `VlanConfig`s that show the installer's uplinks start with; the node follows.
+pub const MGMT_VLAN_CONFIG_PREFIX: &str = "mgmt-vlanconfig-";
+
+/// The bridge of a cluster network on a node.
+pub fn bridge(cluster_network: &str) -> String {
+    format!("{cluster_network}-br")
+}
+
+/// The name of the `VlanStatus` of a cluster network on a node.
+///
+/// At most 63 bytes: the readable part is cut at 54, and a checksum of the whole keeps names apart
+/// that are equal up to there.
+pub fn vlan_status(cluster_network: &str, node: &str) -> String {
+    let whole = format!("{cluster_network}-{node}");
+    let mut cut = whole.len().min(54);
+    while !whole.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    format!("{}-{:08x}", &whole[..cut], crc32(whole.as_bytes()))
+}
+
+/// The checksum of IEEE 802.3.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_the_standard() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+    }
+
+    #[test]
+    fn status_names_fit_and_differ() {
+        assert_eq!(vlan_status("cluster-1", "node1"), format!("cluster-1-node1-{:08x}", crc32(b"cluster-1-node1")));
+        let (a, b) = (vlan_status("cn", &"n".repeat(80)), vlan_status("cn", &"n".repeat(81)));
+        assert_eq!((a.len(), b.len()), (63, 63));
+        assert_ne!(a, b);
+    }
+}

@@ -1,0 +1,70 @@
+//! The rules of `ClusterNetwork`.
+
+use serde_json::Value;
+
+use super::{DEFAULT_MTU, MTUS, annotation, mtu_of, name_of, short_enough, uplinks_of};
+use crate::{
+    admission::{Findings, Review, View},
+    foreign::{self, ATTACHMENT},
+    hostnet::{BY_CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, machines, names},
+};
+
+const MTU_PATH: &str = "metadata.annotations[network.harvesterhci.io/uplink-mtu]";
+
+pub(crate) fn create(review: &Review<'_>, findings: &mut Findings) {
+    short_enough("metadata.name", review.name, findings);
+    if annotation(review.object, names::UPLINK_MTU).is_some() && !review.user.is_controller() {
+        findings.forbidden(MTU_PATH, "is made from the VlanConfigs of the cluster network; leave it out");
+    }
+}
+
+pub(crate) fn update(review: &Review<'_>, findings: &mut Findings) {
+    let (new, old) = (annotation(review.object, names::UPLINK_MTU), annotation(review.old, names::UPLINK_MTU));
+    let Some(text) = new.filter(|_| new != old) else { return };
+    let Some(mtu) = text.parse::<i64>().ok().filter(|mtu| *mtu == 0 || MTUS.contains(mtu)) else {
+        return findings.invalid(MTU_PATH, text, "must be 0 or a whole number from 576 to 9000");
+    };
+    let mtu = if mtu == 0 { DEFAULT_MTU } else { mtu };
+    if review.name == MGMT {
+        mgmt_mtu(review.view, findings);
+        return;
+    }
+    for uplink in uplinks_of(review.view, review.name) {
+        if mtu_of(&uplink) != mtu {
+            findings.invalid(
+                MTU_PATH,
+                text,
+                format!("VlanConfig {:?} has MTU {}; change it there", name_of(&uplink), mtu_of(&uplink)),
+            );
+        }
+    }
+}
+
+/// The packets of those who use the management network must keep their size.
+fn mgmt_mtu(view: &dyn View, findings: &mut Findings) {
+    let system = machines::system_attachments(view, MGMT);
+    if !system.is_empty() {
+        findings.forbidden(MTU_PATH, format!("the platform's own networks use {MGMT}: {}", machines::some(&system)));
+    }
+    let users = machines::of_cluster_network(view, MGMT);
+    if !users.is_empty() {
+        findings.forbidden(MTU_PATH, format!("machines use {MGMT}: {}", machines::some(&users)));
+    }
+}
+
+pub(crate) fn delete(review: &Review<'_>, findings: &mut Findings) {
+    const NAME: &str = "metadata.name";
+    if review.name == MGMT {
+        return findings.forbidden(NAME, "the nodes themselves are reached through this cluster network; it stays");
+    }
+    let left = [
+        ("VlanConfigs", review.view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, review.name)),
+        ("HostNetworkConfigs", review.view.lookup(HOST_NETWORK_CONFIG, BY_CLUSTER_NETWORK, review.name)),
+        ("attachments", review.view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, review.name)),
+    ];
+    for (what, objects) in left.iter().filter(|(_, objects)| !objects.is_empty()) {
+        let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| name_of(object).to_owned());
+        let names = objects.iter().map(|object| full(object)).collect();
+        findings.forbidden(NAME, format!("{what} of the cluster network are left: {}", machines::some(&names)));
+    }
+}

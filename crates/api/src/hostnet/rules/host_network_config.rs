@@ -1,0 +1,289 @@
+//! The rules of `HostNetworkConfig`.
+//!
+//! Rules about other objects and about nodes are checked when a write touches what they speak of: a
+//! node that joins later, or an uplink that goes, must not make every later edit impossible.
+
+use std::{collections::BTreeSet, net::Ipv4Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{is_terminating, known_cluster_network, name_of};
+use crate::{
+    admission::{Findings, Review, View, Write},
+    hostnet::{
+        BY_CLUSTER_NETWORK, CLUSTER_NETWORK, HOST_NETWORK_CONFIG, HostNetworkConfig, HostNetworkConfigSpec,
+        LINK_MONITOR, MGMT, Mode, VLAN_STATUS,
+        condition::ready,
+        host_network_config::BY_UNDERLAY,
+        machines, names,
+        nodes::{self, Nodes},
+    },
+    selector,
+};
+
+/// Writes the nodes that get the interface into the annotation.
+pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
+    let Some(cluster_network) = object.pointer("/spec/clusterNetwork").and_then(Value::as_str) else { return };
+    let selector = object.pointer("/spec/nodeSelector").filter(|selector| !selector.is_null());
+    let Ok(selector) = selector.map(LabelSelector::deserialize).transpose() else { return };
+    if is_terminating(object) {
+        return;
+    }
+    let nodes = Nodes::of(review.view);
+    let covered = covered(&nodes, review.view, cluster_network, selector.as_ref());
+    nodes::annotate(object, &covered);
+}
+
+/// The nodes that get the interface: those that the cluster network reaches and the selector means.
+fn covered<'a>(
+    nodes: &'a Nodes,
+    view: &dyn View,
+    cluster_network: &str,
+    selector: Option<&LabelSelector>,
+) -> BTreeSet<&'a str> {
+    nodes.reached(view, cluster_network).intersection(&nodes.selected(selector)).copied().collect()
+}
+
+pub(crate) fn create(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConfig, findings: &mut Findings) {
+    let spec = &new.spec;
+    place(write, spec, findings);
+    check_selector(spec, findings);
+    let nodes = Nodes::of(write.review.view);
+    addresses(spec, &covered(&nodes, write.review.view, &spec.cluster_network, spec.node_selector.as_ref()), findings);
+    if spec.underlay {
+        only_underlay(write, findings);
+        reaches_every_node(write.review.view, &nodes, spec, findings);
+    }
+}
+
+pub(crate) fn update(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConfig, findings: &mut Findings) {
+    let Some(old) = write.old.as_ref().map(|old| &old.spec) else { return create(write, new, findings) };
+    let spec = &new.spec;
+    if !write.changes_spec() {
+        return;
+    }
+    let moved = (&old.cluster_network, old.vlan_id) != (&spec.cluster_network, spec.vlan_id);
+    let reselected = moved || old.node_selector != spec.node_selector;
+    if moved {
+        place(write, spec, findings);
+    }
+    if reselected {
+        check_selector(spec, findings);
+    }
+    let nodes = Nodes::of(write.review.view);
+    if reselected || old.mode != spec.mode || old.ips != spec.ips {
+        let covered = covered(&nodes, write.review.view, &spec.cluster_network, spec.node_selector.as_ref());
+        addresses(spec, &covered, findings);
+    }
+    if spec.underlay {
+        only_underlay(write, findings);
+        if reselected || !old.underlay {
+            reaches_every_node(write.review.view, &nodes, spec, findings);
+        }
+    }
+    if old.underlay {
+        tunnels_stay(write.review.view, old, spec, findings);
+    }
+}
+
+pub(crate) fn delete(write: &Write<'_, HostNetworkConfig>, findings: &mut Findings) {
+    if write.old.as_ref().is_some_and(|old| old.spec.underlay) {
+        findings
+            .forbidden("spec.underlay", "tunnels use this interface; set underlay to false before deleting the object");
+    }
+}
+
+/// The cluster network and the VLAN in it can be used, and nobody else does.
+fn place(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+    const NETWORK: &str = "spec.clusterNetwork";
+    let view = write.review.view;
+    if !(2..=4094).contains(&spec.vlan_id) {
+        findings.invalid("spec.vlanID", spec.vlan_id, "must be from 2 to 4094: the uplink itself uses 0 and 1");
+    }
+    known_cluster_network(view, NETWORK, &spec.cluster_network, findings);
+    for other in write.others(view.lookup(HOST_NETWORK_CONFIG, BY_CLUSTER_NETWORK, &spec.cluster_network)) {
+        if other.pointer("/spec/vlanID").and_then(Value::as_u64) == Some(spec.vlan_id.into()) {
+            let why =
+                format!("{:?} has this VLAN of cluster network {:?} already", name_of(&other), spec.cluster_network);
+            findings.duplicate("spec.vlanID", spec.vlan_id, why);
+        }
+    }
+    if spec.cluster_network == MGMT {
+        installer_vlan(view, spec.vlan_id, findings);
+    } else if let Some(network) = view.get(CLUSTER_NETWORK, None, &spec.cluster_network) {
+        is_ready(view, &network, findings);
+    }
+}
+
+/// A cluster network can be used when it says so and no node connected to it says otherwise.
+fn is_ready(view: &dyn View, network: &Value, findings: &mut Findings) {
+    const NETWORK: &str = "spec.clusterNetwork";
+    let name = name_of(network);
+    let statuses = view.lookup(VLAN_STATUS, BY_CLUSTER_NETWORK, name);
+    if statuses.is_empty() {
+        findings.invalid(NETWORK, name, "no node is connected to the cluster network; create a VlanConfig for it");
+    }
+    for status in statuses.iter().filter(|status| ready(status) == Some("False")) {
+        let node = status.pointer("/status/node").and_then(Value::as_str).unwrap_or_default();
+        let why = format!("node {node:?} is not connected properly: VlanStatus {:?} is not ready", name_of(status));
+        findings.invalid(NETWORK, name, why);
+    }
+    if ready(network) != Some("True") && !statuses.is_empty() {
+        findings.invalid(NETWORK, name, "the cluster network is not ready");
+    }
+}
+
+/// The interface through which the nodes themselves are reached is the installer's.
+fn installer_vlan(view: &dyn View, vlan: u16, findings: &mut Findings) {
+    let device = format!("{}.{vlan}", names::bridge(MGMT));
+    let Some(monitor) = view.get(LINK_MONITOR, None, MGMT) else { return };
+    let nodes = monitor.pointer("/status/linkStatus").and_then(Value::as_object);
+    let taken = nodes.into_iter().flatten().find(|(_, links)| {
+        links.as_array().into_iter().flatten().any(|link| link.get("name").is_some_and(|name| *name == device))
+    });
+    if let Some((node, _)) = taken {
+        findings.invalid(
+            "spec.vlanID",
+            vlan,
+            format!("node {node:?} has the interface {device:?} already, and no HostNetworkConfig made it"),
+        );
+    }
+}
+
+fn check_selector(spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+    if let Some(selector) = &spec.node_selector {
+        selector::check("spec.nodeSelector", selector, findings);
+    }
+}
+
+/// Fixed addresses: one for each covered node and for no other, all different hosts of one subnet.
+fn addresses(spec: &HostNetworkConfigSpec, covered: &BTreeSet<&str>, findings: &mut Findings) {
+    match spec.mode {
+        Mode::Dhcp if spec.ips.is_empty() => return,
+        Mode::Dhcp => {
+            return findings.warn("spec.ips is left unused: with mode dhcp the addresses come from the server");
+        }
+        Mode::Static if spec.ips.is_empty() => {
+            return findings.required("spec.ips", "mode static needs an address for each node");
+        }
+        Mode::Static => {}
+    }
+    for node in covered.iter().filter(|node| !spec.ips.contains_key(**node)) {
+        findings.required(format!("spec.ips[{node}]"), format!("node {node:?} gets the interface and has no address"));
+    }
+    let mut first: Option<(&str, Ipv4Net)> = None;
+    let mut seen = BTreeSet::new();
+    for (node, text) in &spec.ips {
+        let path = format!("spec.ips[{node}]");
+        if !covered.contains(node.as_str()) {
+            findings.invalid(
+                path.as_str(),
+                text.0.as_str(),
+                format!("node {node:?} does not get the interface, so it takes no address"),
+            );
+        }
+        let address = match host_address(&text.0) {
+            Ok(address) => address,
+            Err(why) => {
+                findings.invalid(path, text.0.as_str(), why);
+                continue;
+            }
+        };
+        let (example, subnet) = *first.get_or_insert((node, address));
+        if address.trunc() != subnet.trunc() {
+            let why = format!(
+                "is in {} and the address of node {example:?} is in {}: all must be in one subnet",
+                address.trunc(),
+                subnet.trunc()
+            );
+            findings.invalid(path.as_str(), text.0.as_str(), why);
+        }
+        if !seen.insert(address.addr()) {
+            findings.duplicate(path, text.0.as_str(), "another node has this address");
+        }
+    }
+}
+
+/// An IPv4 address that one host can have.
+fn host_address(text: &str) -> Result<Ipv4Net, String> {
+    let net: Ipv4Net = text.parse().map_err(|_| {
+        let family = text.parse::<Ipv6Net>().is_ok();
+        if family {
+            "IPv6 is not possible here; give an IPv4 address".to_owned()
+        } else {
+            "must be an IPv4 address with the length of its prefix, such as 192.168.1.10/24".to_owned()
+        }
+    })?;
+    let address: Ipv4Addr = net.addr();
+    if net.prefix_len() == 0 {
+        return Err("the prefix must have 1 to 32 bits".to_owned());
+    }
+    if address.is_unspecified() || address.is_loopback() || address.is_multicast() || address.is_broadcast() {
+        return Err("no host in a network can have this address".to_owned());
+    }
+    if net.prefix_len() <= 30 && (address == net.network() || address == net.broadcast()) {
+        return Err(format!(
+            "is the first or last address of {}, which means the network or everybody in it",
+            net.trunc()
+        ));
+    }
+    Ok(net)
+}
+
+fn only_underlay(write: &Write<'_, HostNetworkConfig>, findings: &mut Findings) {
+    let others = write.others(write.review.view.lookup(HOST_NETWORK_CONFIG, BY_UNDERLAY, "true"));
+    if let Some(other) = others.iter().find(|other| !is_terminating(other)) {
+        findings.forbidden(
+            "spec.underlay",
+            format!("{:?} is the underlay already, and there can be one only", name_of(other)),
+        );
+    }
+}
+
+/// Tunnels need the interface on every node that can have workload.
+fn reaches_every_node(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+    let workers = nodes.workers();
+    let reached = nodes.reached(view, &spec.cluster_network);
+    if let Some(node) = workers.difference(&reached).next() {
+        findings.invalid(
+            "spec.clusterNetwork",
+            spec.cluster_network.as_str(),
+            format!("does not reach node {node:?}, and the underlay must reach every node"),
+        );
+    }
+    if let Some(node) = workers.difference(&nodes.selected(spec.node_selector.as_ref())).next() {
+        findings.forbidden(
+            "spec.nodeSelector",
+            format!("leaves out node {node:?}, and the underlay must reach every node"),
+        );
+    }
+}
+
+/// While machines use overlay networks, their tunnels stay where they are.
+fn tunnels_stay(view: &dyn View, old: &HostNetworkConfigSpec, new: &HostNetworkConfigSpec, findings: &mut Findings) {
+    let kept = |(node, address)| new.ips.get(node) == Some(address);
+    let changes = [
+        ("spec.underlay", !new.underlay),
+        ("spec.clusterNetwork", old.cluster_network != new.cluster_network),
+        ("spec.vlanID", old.vlan_id != new.vlan_id),
+        ("spec.mode", old.mode != new.mode),
+        ("spec.ips", old.mode == Mode::Static && !old.ips.iter().all(kept)),
+        ("spec.nodeSelector", old.node_selector != new.node_selector),
+    ];
+    if changes.iter().all(|(_, changed)| !changed) {
+        return;
+    }
+    let users = machines::on_overlays(view);
+    if users.is_empty() {
+        return;
+    }
+    for (path, _) in changes.iter().filter(|(_, changed)| *changed) {
+        findings.forbidden(
+            *path,
+            format!("machines use overlay networks whose tunnels are on this interface: {}", machines::some(&users)),
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! The rules of the kinds of this group, one file for each kind.
+
+pub(super) mod attachment;
+pub(super) mod cluster_network;
+pub(super) mod host_network_config;
+pub(super) mod vlan_config;
+
+use serde_json::Value;
+
+use crate::{
+    admission::{Findings, View},
+    hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, MAX_NAME, VLAN_CONFIG},
+};
+
+/// What the kernel uses when nothing is said.
+const DEFAULT_MTU: i64 = 1500;
+/// The MTUs that an uplink can have: IPv4 needs 576, and switches carry up to 9000.
+const MTUS: std::ops::RangeInclusive<i64> = 576..=9000;
+
+/// Checks the name of a cluster network that `path` refers to: short enough, and there.
+fn known_cluster_network(view: &dyn View, path: &str, name: &str, findings: &mut Findings) {
+    if short_enough(path, name, findings) {
+        match view.get(CLUSTER_NETWORK, None, name) {
+            None => findings.not_found(path, name, "there is no such cluster network; create it first"),
+            Some(found) if is_terminating(&found) => {
+                findings.not_found(path, name, "the cluster network is being deleted");
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Checks that devices can be named after a cluster network.
+fn short_enough(path: &str, name: &str, findings: &mut Findings) -> bool {
+    let fits = name.len() <= MAX_NAME;
+    if !fits {
+        let why = format!("has {} bytes; devices are named after it, so it may have at most {MAX_NAME}", name.len());
+        findings.invalid(path, name, why);
+    }
+    fits
+}
+
+fn is_terminating(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+fn name_of(object: &Value) -> &str {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn annotation<'a>(object: Option<&'a Value>, key: &str) -> Option<&'a str> {
+    object?.pointer("/metadata/annotations")?.get(key)?.as_str()
+}
+
+fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.pointer("/metadata/labels")?.get(key)?.as_str()
+}
+
+/// The MTU of a stored `VlanConfig`, with nothing and 0 as what the kernel makes of them.
+fn mtu_of(uplink: &Value) -> i64 {
+    let mtu = uplink.pointer("/spec/uplink/linkAttributes/mtu").and_then(Value::as_i64);
+    mtu.filter(|&mtu| mtu != 0).unwrap_or(DEFAULT_MTU)
+}
+
+/// The `VlanConfig`s of a cluster network that are not being deleted.
+fn uplinks_of(view: &dyn View, cluster_network: &str) -> Vec<std::sync::Arc<Value>> {
+    let mut uplinks = view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, cluster_network);
+    uplinks.retain(|uplink| !is_terminating(uplink));
+    uplinks
+}

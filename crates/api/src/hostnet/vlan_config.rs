@@ -1,0 +1,212 @@
+//! `VlanConfig`: the uplink of some nodes into a cluster network.
+
+use std::collections::BTreeMap;
+
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    admission::{Findings, Operation, Review, Write},
+    definition::{Declared, Index},
+    effects::{Effect, FieldEffect, field},
+    hostnet::{BY_CLUSTER_NETWORK, rules},
+};
+
+/// Which interfaces of which nodes lead into which cluster network.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "network.harvesterhci.io",
+    version = "v1beta1",
+    kind = "VlanConfig",
+    plural = "vlanconfigs",
+    shortname = "vc",
+    shortname = "vcs",
+    category = "netloom",
+    doc = "Connects nodes to a cluster network: bonds interfaces of each node and puts the bond into the bridge of the cluster network.",
+    printcolumn(name = "ClusterNetwork", type_ = "string", json_path = ".spec.clusterNetwork"),
+    printcolumn(name = "Description", type_ = "string", json_path = ".spec.description"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    crates(kube_core = "::kube_core")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct VlanConfigSpec {
+    /// Words for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub description: String,
+    /// The cluster network. That of the installer, `mgmt`, has its uplink already.
+    #[schemars(length(min = 1, max = 12))]
+    pub cluster_network: String,
+    /// Labels that a node must have; none: every node. Nodes that only witness are always left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub node_selector: BTreeMap<String, String>,
+    /// The bond.
+    #[serde(default)]
+    pub uplink: Uplink,
+}
+
+/// A bond of interfaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uplink {
+    /// The interfaces of each node that go into the bond.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 15)), extend("x-kubernetes-list-type" = "set"))]
+    pub nics: Vec<String>,
+    /// Properties of the bond as a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_attributes: Option<LinkAttributes>,
+    /// Properties of the bond as a bond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bond_options: Option<BondOptions>,
+}
+
+/// Properties of a link.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkAttributes {
+    /// The largest packet in bytes, 576 to 9000. Absent or 0: the kernel's default, 1500. All objects
+    /// of one cluster network have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9000))]
+    pub mtu: Option<i32>,
+    /// How many packets may wait to be sent; -1 leaves it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -1), extend("default" = -1))]
+    pub tx_q_len: Option<i32>,
+    /// The hardware address, as `02:00:5e:00:00:01` or its six bytes in Base64. Absent: that of the
+    /// first interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32))]
+    pub hardware_addr: Option<String>,
+}
+
+/// Properties of a bond.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BondOptions {
+    /// How the bond spreads packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "active-backup"))]
+    pub mode: Option<BondMode>,
+    /// How often the interfaces are looked at, in milliseconds; -1 means 100, 0 never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -1), extend("default" = -1))]
+    pub miimon: Option<i32>,
+}
+
+/// How a bond spreads packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum BondMode {
+    /// One after the other.
+    #[serde(rename = "balance-rr")]
+    BalanceRr,
+    /// One interface carries everything until it fails.
+    #[serde(rename = "active-backup")]
+    ActiveBackup,
+    /// By a hash of the addresses.
+    #[serde(rename = "balance-xor")]
+    BalanceXor,
+    /// Everything on all of them.
+    #[serde(rename = "broadcast")]
+    Broadcast,
+    /// As agreed with the switch by LACP.
+    #[serde(rename = "802.3ad")]
+    Lacp,
+    /// By load, when sending.
+    #[serde(rename = "balance-tlb")]
+    BalanceTlb,
+    /// By load, in both directions.
+    #[serde(rename = "balance-alb")]
+    BalanceAlb,
+}
+
+/// The index of these objects by the interfaces that they bond.
+pub(super) const BY_NIC: &str = "nic";
+
+impl Declared for VlanConfig {
+    const EFFECTS: &'static [FieldEffect] = EFFECTS;
+    const INDEXES: &'static [Index] =
+        &[Index { name: BY_CLUSTER_NETWORK, keys: cluster_network }, Index { name: BY_NIC, keys: nics }];
+
+    fn complete(review: &Review<'_>, object: &mut Value) {
+        rules::vlan_config::complete(review, object);
+    }
+
+    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
+        match (write.review.operation, &write.new) {
+            (Operation::Create, Some(new)) => rules::vlan_config::create(write, new, findings),
+            (Operation::Update, Some(new)) => rules::vlan_config::update(write, new, findings),
+            (Operation::Delete, _) => rules::vlan_config::delete(write, findings),
+            (Operation::Create | Operation::Update | Operation::Connect, _) => {}
+        }
+    }
+}
+
+fn cluster_network(object: &Value) -> Vec<String> {
+    object.pointer("/spec/clusterNetwork").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+}
+
+fn nics(object: &Value) -> Vec<String> {
+    let nics = object.pointer("/spec/uplink/nics").and_then(Value::as_array);
+    nics.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+const EFFECTS: &[FieldEffect] = &[
+    field("spec", &[Effect::Planned("host networks: the uplink of nodes")]),
+    field("spec.description", &[Effect::People]),
+    field(
+        "spec.clusterNetwork",
+        &[
+            Effect::Admission(
+                "at most 12 bytes; must exist; not mgmt; not changed while machines or the platform use it",
+            ),
+            Effect::Planned("host networks: the bridge that the bond goes into"),
+        ],
+    ),
+    field(
+        "spec.nodeSelector",
+        &[
+            Effect::Admission(
+                "keys and values must be those of labels; no node that another object of the cluster network has; no node taken away that machines use",
+            ),
+            Effect::Planned("host networks: selects nodes"),
+        ],
+    ),
+    field(
+        "spec.uplink",
+        &[
+            Effect::Admission("not changed while machines or the platform use it"),
+            Effect::Planned("host networks: the bond"),
+        ],
+    ),
+    field(
+        "spec.uplink.nics",
+        &[
+            Effect::Admission("names of links; none that another object bonds on a common node"),
+            Effect::Planned("host networks: the ports of the bond"),
+        ],
+    ),
+    field("spec.uplink.linkAttributes", &[Effect::Planned("host networks: the bond as a link")]),
+    field(
+        "spec.uplink.linkAttributes.mtu",
+        &[
+            Effect::Admission("0 or 576 to 9000; the same in all objects of the cluster network"),
+            Effect::Planned("host networks: MTU of bond and bridge"),
+        ],
+    ),
+    field("spec.uplink.linkAttributes.txQLen", &[Effect::Planned("host networks: queue length of the bond")]),
+    field(
+        "spec.uplink.linkAttributes.hardwareAddr",
+        &[
+            Effect::Admission("a hardware address of one station, as text or Base64"),
+            Effect::Planned("host networks: address of the bond"),
+        ],
+    ),
+    field("spec.uplink.bondOptions", &[Effect::Planned("host networks: the bond")]),
+    field("spec.uplink.bondOptions.mode", &[Effect::Planned("host networks: mode of the bond")]),
+    field("spec.uplink.bondOptions.miimon", &[Effect::Planned("host networks: monitoring of the bond's ports")]),
+];

@@ -1,0 +1,9 @@
+//! How changes reach nodes, group `netloom.dev`: the one kind that no other interface has.
+
+mod policy;
+mod share;
+
+pub use policy::{
+    Canary, Drift, FailureAction, Limits, NodeCounts, Phase, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus,
+};
+pub use share::Share;

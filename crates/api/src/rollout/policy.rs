@@ -1,0 +1,402 @@
+//! `RolloutPolicy`: in which steps a change reaches nodes, and when it stops.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    admission::{Findings, GroupKind, View, Write},
+    condition::Conditions,
+    definition::Declared,
+    effects::{Effect, FieldEffect, field},
+    rollout::Share,
+    selector,
+};
+
+/// The steps, the limits and what happens on failure.
+#[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "netloom.dev",
+    version = "v1alpha1",
+    kind = "RolloutPolicy",
+    plural = "rolloutpolicies",
+    shortname = "rop",
+    category = "netloom",
+    doc = "Says in which steps a change reaches the nodes that it selects: a few first, then growing waves, with a stop and a way back when a node fails. Without such an object the defaults below hold for every node.",
+    status = "RolloutPolicyStatus",
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Revision", type_ = "string", json_path = ".status.targetRevision"),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.nodes.ready"),
+    printcolumn(name = "Total", type_ = "integer", json_path = ".status.nodes.total"),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    crates(kube_core = "::kube_core")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutPolicySpec {
+    /// The nodes that the policy is for. Absent: every node that no other policy selects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<LabelSelector>,
+    /// Decides between policies that select the same node: the highest number wins, then the first
+    /// name.
+    #[serde(default)]
+    #[schemars(range(min = -1000, max = 1000))]
+    pub priority: i32,
+    /// The first nodes that get a change.
+    #[serde(default)]
+    pub canary: Canary,
+    /// How many nodes have a change after each later step, until all have it.
+    #[serde(default = "waves")]
+    #[schemars(length(min = 1, max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    pub waves: Vec<Share>,
+    /// How many nodes may be changing or failed at the same time.
+    #[serde(default = "half")]
+    pub max_unavailable: Share,
+    /// The label whose values divide the nodes into zones; a wave starts in one zone and ends it
+    /// before the next. Absent: one zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 317))]
+    pub zone_key: Option<String>,
+    /// How long a node may take to report a change as done, in seconds.
+    #[serde(default = "two_minutes")]
+    #[schemars(range(min = 5, max = 86_400))]
+    pub timeout_seconds: u32,
+    /// How many nodes may fail before `onFailure` is done.
+    #[serde(default)]
+    #[schemars(range(max = 10_000))]
+    pub tolerated_failures: u32,
+    /// What happens to a change that fails.
+    #[serde(default)]
+    pub on_failure: FailureAction,
+    /// Changes that touch more than this are not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// What a node does about a change that somebody else made to its network.
+    #[serde(default)]
+    pub drift: Drift,
+    /// Whether no further node gets a change until this is false again.
+    #[serde(default)]
+    pub paused: bool,
+    /// The revision that nodes shall have, whatever is newer. It must still be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub pinned_revision: Option<String>,
+    /// How many revisions are kept to return to.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 100))]
+    pub revision_history_limit: u32,
+}
+
+impl Default for RolloutPolicySpec {
+    fn default() -> Self {
+        Self {
+            node_selector: None,
+            priority: 0,
+            canary: Canary::default(),
+            waves: waves(),
+            max_unavailable: half(),
+            zone_key: None,
+            timeout_seconds: two_minutes(),
+            tolerated_failures: 0,
+            on_failure: FailureAction::default(),
+            limits: None,
+            drift: Drift::default(),
+            paused: false,
+            pinned_revision: None,
+            revision_history_limit: ten(),
+        }
+    }
+}
+
+/// The first nodes that get a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Canary {
+    /// How many.
+    #[serde(default = "one")]
+    pub nodes: Share,
+    /// Which nodes are taken first. Absent: in the order of their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<LabelSelector>,
+    /// How long they must stay well before the first wave, in seconds.
+    #[serde(default = "half_a_minute")]
+    #[schemars(range(max = 604_800))]
+    pub soak_seconds: u32,
+}
+
+impl Default for Canary {
+    fn default() -> Self {
+        Self { nodes: one(), node_selector: None, soak_seconds: half_a_minute() }
+    }
+}
+
+/// What happens to a change that fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum FailureAction {
+    /// Every node returns to the last revision that worked.
+    #[default]
+    Revert,
+    /// No further node gets it; those that have it keep it.
+    Pause,
+}
+
+/// What a node does about changes by others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Drift {
+    /// Reports them and puts back what is ours.
+    #[default]
+    Repair,
+    /// Only reports them.
+    Report,
+}
+
+/// How much one change may touch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// The most nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_affected_nodes: Option<Share>,
+    /// The most links and addresses that may go on one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_deletions: Option<u32>,
+    /// Whether a change is started although it cuts a node's own way to the API server.
+    #[serde(default)]
+    pub allow_loss_of_management: bool,
+}
+
+/// How far the change has got.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutPolicyStatus {
+    /// The generation of the object that the rest of the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
+    /// `Ready`, `Progressing` and `Degraded`.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+    /// Where the rollout is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// The revision that nodes shall have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_revision: Option<String>,
+    /// The last revision that every node had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good_revision: Option<String>,
+    /// The wave that runs, counted from 1; absent outside `Wave`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
+    /// The nodes that the policy is for, counted from their own reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeCounts>,
+}
+
+/// Where a rollout is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// Every node has the target revision.
+    Done,
+    /// The first nodes get it.
+    Canary,
+    /// The first nodes have it and are watched.
+    Soaking,
+    /// A wave gets it.
+    Wave,
+    /// Nodes return to the last good revision.
+    Reverting,
+    /// Somebody has paused it, or a failure has.
+    Paused,
+}
+
+/// Nodes by what they report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCounts {
+    /// All of them.
+    pub total: u32,
+    /// Those that were told the target revision.
+    pub updated: u32,
+    /// Those that reported it as done.
+    pub ready: u32,
+    /// Those that failed on it.
+    pub failed: u32,
+    /// Those that cannot take it now.
+    pub unavailable: u32,
+}
+
+fn one() -> Share {
+    Share::Nodes(1)
+}
+
+fn half() -> Share {
+    Share::Percent("50%".to_owned())
+}
+
+fn waves() -> Vec<Share> {
+    ["5%", "25%", "50%"].map(|percent| Share::Percent(percent.to_owned())).to_vec()
+}
+
+fn two_minutes() -> u32 {
+    120
+}
+
+fn half_a_minute() -> u32 {
+    30
+}
+
+fn ten() -> u32 {
+    10
+}
+
+const REVISION: GroupKind<'static> = GroupKind::new("network.t-caas.telekom.com", "NetworkConfigRevision");
+const SELF: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
+
+impl Declared for RolloutPolicy {
+    const EFFECTS: &'static [FieldEffect] = EFFECTS;
+
+    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
+        let Some(new) = &write.new else { return };
+        let spec = &new.spec;
+        for (path, node_selector) in
+            [("spec.nodeSelector", &spec.node_selector), ("spec.canary.nodeSelector", &spec.canary.node_selector)]
+        {
+            if let Some(node_selector) = node_selector {
+                selector::check(path, node_selector, findings);
+            }
+        }
+        share("spec.canary.nodes", &spec.canary.nodes, findings);
+        share("spec.maxUnavailable", &spec.max_unavailable, findings);
+        if let Some(most) = spec.limits.as_ref().and_then(|limits| limits.max_affected_nodes.as_ref()) {
+            share("spec.limits.maxAffectedNodes", most, findings);
+        }
+        waves_grow(&spec.waves, findings);
+        if let Some(key) = &spec.zone_key {
+            for why in netloom_schema::names::qualified(key) {
+                findings.invalid("spec.zoneKey", key.as_str(), why);
+            }
+        }
+        pinned(write, spec, findings);
+        same_priority(write, spec, findings);
+    }
+}
+
+fn share(path: &str, share: &Share, findings: &mut Findings) {
+    let valid = match share {
+        Share::Nodes(nodes) => *nodes > 0,
+        Share::Percent(_) => share.percent().is_some(),
+    };
+    if !valid {
+        findings.invalid(path, share.to_value(), "must be at least 1, or a percentage from 1% to 100%");
+    }
+}
+
+/// A wave that is no larger than the one before would change nothing.
+fn waves_grow(waves: &[Share], findings: &mut Findings) {
+    for (i, wave) in waves.iter().enumerate() {
+        let path = format!("spec.waves[{i}]");
+        share(&path, wave, findings);
+        let grows = match (i.checked_sub(1).map(|before| &waves[before]), wave) {
+            (Some(Share::Nodes(before)), Share::Nodes(now)) => before < now,
+            (Some(before @ Share::Percent(_)), Share::Percent(_)) => before.percent() < wave.percent(),
+            (None | Some(_), _) => true,
+        };
+        if !grows {
+            findings.invalid(path, wave.to_value(), "must be larger than the wave before it");
+        }
+    }
+}
+
+fn pinned(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: &mut Findings) {
+    let before = write.old.as_ref().and_then(|old| old.spec.pinned_revision.as_ref());
+    let Some(name) = spec.pinned_revision.as_ref().filter(|name| Some(*name) != before) else { return };
+    if write.review.view.get(REVISION, None, name).is_none() {
+        findings.not_found(
+            "spec.pinnedRevision",
+            name.as_str(),
+            "there is no such revision; it may have been removed with the history",
+        );
+    }
+}
+
+/// Two policies of one priority that can select the same node are taken, and the user is told.
+fn same_priority(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: &mut Findings) {
+    let view: &dyn View = write.review.view;
+    for other in write.others(view.list(SELF)) {
+        let priority = other.pointer("/spec/priority").and_then(Value::as_i64).unwrap_or_default();
+        let theirs = other.pointer("/spec/nodeSelector").cloned().unwrap_or_default();
+        let ours = serde_json::to_value(&spec.node_selector).unwrap_or_default();
+        if priority == i64::from(spec.priority) && theirs == ours {
+            let name = other.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            findings.warn(format!(
+                "{name:?} has the same selector and priority: for each node the first name of both wins"
+            ));
+        }
+    }
+}
+
+const STEPS: &[Effect] = &[Effect::Planned("rollout: which nodes get a change next")];
+const SHARE: &[Effect] =
+    &[Effect::Admission("at least 1, or 1% to 100%"), Effect::Planned("rollout: which nodes get a change next")];
+const SELECTOR: &[Effect] = &[Effect::Admission("must be a valid selector"), Effect::Planned("rollout: selects nodes")];
+const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
+
+const EFFECTS: &[FieldEffect] = &[
+    field("spec", STEPS),
+    field("spec.nodeSelector", SELECTOR),
+    field("spec.nodeSelector.**", SELECTOR),
+    field(
+        "spec.priority",
+        &[
+            Effect::Admission("a warning when another policy has the same selector and priority"),
+            Effect::Planned("rollout: which policy a node follows"),
+        ],
+    ),
+    field("spec.canary", STEPS),
+    field("spec.canary.nodes", SHARE),
+    field("spec.canary.nodeSelector", SELECTOR),
+    field("spec.canary.nodeSelector.**", SELECTOR),
+    field("spec.canary.soakSeconds", STEPS),
+    field(
+        "spec.waves",
+        &[
+            Effect::Admission("each larger than the one before"),
+            Effect::Planned("rollout: which nodes get a change next"),
+        ],
+    ),
+    field("spec.maxUnavailable", SHARE),
+    field(
+        "spec.zoneKey",
+        &[Effect::Admission("must be the key of a label"), Effect::Planned("rollout: the order of nodes")],
+    ),
+    field("spec.timeoutSeconds", &[Effect::Planned("rollout: when a silent node counts as failed")]),
+    field("spec.toleratedFailures", &[Effect::Planned("rollout: when a change stops")]),
+    field("spec.onFailure", &[Effect::Planned("rollout: whether nodes return")]),
+    field("spec.limits", &[Effect::Planned("rollout: whether a change starts")]),
+    field("spec.limits.maxAffectedNodes", SHARE),
+    field("spec.limits.maxDeletions", &[Effect::Planned("rollout: whether a change starts")]),
+    field("spec.limits.allowLossOfManagement", &[Effect::Planned("rollout: whether a change starts")]),
+    field("spec.drift", &[Effect::Planned("agent: repair or report")]),
+    field("spec.paused", &[Effect::Planned("rollout: holds everything")]),
+    field(
+        "spec.pinnedRevision",
+        &[
+            Effect::Admission("must exist when it is set"),
+            Effect::Planned("rollout: the revision that nodes shall have"),
+        ],
+    ),
+    field("spec.revisionHistoryLimit", &[Effect::Planned("rollout: how many revisions are kept")]),
+    field("status", CONTROLLER),
+    field("status.observedGeneration", CONTROLLER),
+    field("status.conditions", CONTROLLER),
+    field("status.conditions.**", CONTROLLER),
+    field("status.phase", CONTROLLER),
+    field("status.targetRevision", CONTROLLER),
+    field("status.lastGoodRevision", CONTROLLER),
+    field("status.wave", CONTROLLER),
+    field("status.nodes", CONTROLLER),
+    field("status.nodes.**", CONTROLLER),
+];
