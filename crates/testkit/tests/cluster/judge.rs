@@ -89,6 +89,10 @@ pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value
         let mut found = BTreeMap::new();
         walk("", real, ours, &mut found);
         found.retain(|field, _| !allowed.allows(&request, field));
+        if let Some(why) = real.get("failed") {
+            // The script itself is wrong, whatever the other server said.
+            found.insert("/failed".to_owned(), (why.to_string(), ours["failed"].to_string()));
+        }
         if found.is_empty() {
             continue;
         }

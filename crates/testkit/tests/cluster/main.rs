@@ -5,6 +5,7 @@
 //! is how a new script is looked at. `--seed N` repeats a run of the random requests.
 
 mod judge;
+mod kubectl;
 mod normal;
 mod perform;
 mod script;
@@ -81,7 +82,19 @@ fn tests<'a>(stage: &'a Stage, _words: &[String]) -> Vec<Test<'a>> {
             Err(why) => Test::new(format!("api/{name}"), move || Err(why.clone())),
         });
     }
-    tests.push(Test::new("api/no-entry-is-unused", || match stage.allowed.unused()[..] {
+    let clients = kubectl::clients(&stage.programs.peers);
+    for (name, file) in kubectl::stories() {
+        for client in clients.clone() {
+            let (story, file) = (name.clone(), file.clone());
+            let test = format!("kubectl-{}/{name}", client.minor);
+            tests.push(Test::new(test, move || kubectl::compare(stage, &story, &file, &client)));
+        }
+    }
+    tests.push(Test::new("kubectl/two-minors", move || match clients.len() {
+        0 | 1 => Ok(Ended::NotRun("there is no older kubectl on this machine".to_owned())),
+        _ => Ok(Ended::OK),
+    }));
+    tests.push(Test::new("no-entry-is-unused", || match stage.allowed.unused()[..] {
         [] => Ok(Ended::OK),
         ref unused => Err(format!("allowed differences that are not there:\n{}", unused.join("\n"))),
     }));
@@ -120,15 +133,18 @@ impl Stage {
     }
 
     /// Plays a script against one server. Every script has a namespace name of its own.
-    fn play(&self, side: Side, name: &str, steps: &[Step]) -> Vec<Value> {
-        let saved = BTreeMap::from([("ns".to_owned(), format!("script-{name}"))]);
+    async fn play(&self, side: Side, name: &str, steps: &[Step]) -> Vec<Value> {
+        let saved = BTreeMap::from([
+            ("ns".to_owned(), format!("script-{name}")),
+            ("group".to_owned(), format!("script-{name}.example.dev")),
+        ]);
         let mut performer = Performer::new(&self.servers[&side].wire, saved);
-        self.runtime.block_on(performer.run(steps))
+        performer.run(steps).await
     }
 
     fn compare(&self, name: &str, steps: &[Step]) -> Outcome {
-        let real = self.play(Side::Real, name, steps);
-        let ours = self.play(Side::Ours, name, steps);
+        let play = async |side| self.play(side, name, steps).await;
+        let (real, ours) = self.runtime.block_on(async { tokio::join!(play(Side::Real), play(Side::Ours)) });
         let reports = judge::report(name, steps, &real, &ours, &self.allowed);
         match reports.len() {
             0 => Ok(Ended::Passed(Some(format!("{} requests", steps.len())))),
@@ -146,10 +162,20 @@ impl Stage {
                 Err(why) => say(&format!("{name}: {why}")),
                 Ok(steps) => {
                     for side in self.servers.keys() {
-                        for (step, answer) in steps.iter().zip(self.play(*side, &name, &steps)) {
+                        for (step, answer) in steps.iter().zip(self.runtime.block_on(self.play(*side, &name, &steps))) {
                             say(&format!("### {name}: {}\n{} {}\n{answer:#}\n", step.title, step.method, step.target));
                         }
                     }
+                }
+            }
+        }
+        for (name, file) in
+            kubectl::stories().into_iter().filter(|(name, _)| wanted.iter().any(|word| name.contains(word)))
+        {
+            for client in kubectl::clients(&self.programs.peers) {
+                for server in self.servers.values() {
+                    let told = kubectl::tell(server, &name, &file, &client).unwrap_or_else(|why| why);
+                    say(&format!("### kubectl {} {name}\n{told}", client.minor));
                 }
             }
         }

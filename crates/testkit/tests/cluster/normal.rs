@@ -26,7 +26,7 @@ static CLUSTER_IP: LazyLock<Regex> = LazyLock::new(|| pattern(r"^10\.\d+\.\d+\.\
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern("^[bcdfghjklmnpqrstvwxz2456789]{5}$"));
 static VERSIONS_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(resource version|resourceVersion|version|current|requested|Current|than|revision)(:|=|=:)? ?\d+")
+    pattern(r"(resource version|resourceVersion|version|current|requested|Current|than|revision)(:|=|=:)? ?\d+\b")
 });
 
 fn pattern(text: &str) -> Regex {

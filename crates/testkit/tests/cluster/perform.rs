@@ -40,12 +40,17 @@ impl<'a> Performer<'a> {
         let mut answers = Vec::new();
         for step in steps {
             let answer = match self.step(step).await {
-                Ok(answer) => picked(answer, &step.picks),
+                Ok(answer) => picked(answer, &self.places(step)),
                 Err(why) => json!({ "failed": self.names.text(&why) }),
             };
             answers.push(answer);
         }
         answers
+    }
+
+    /// The places that are compared, which may have saved values in their names.
+    fn places(&self, step: &Step) -> Vec<(String, String)> {
+        step.picks.iter().map(|place| (place.clone(), self.fill(place).unwrap_or_default())).collect()
     }
 
     async fn step(&mut self, step: &Step) -> Result<Value, String> {
@@ -208,14 +213,18 @@ fn text_at(answer: &Answer, place: &str) -> Option<String> {
 }
 
 /// Only the places that are asked for, each under its name.
-fn picked(answer: Value, picks: &[String]) -> Value {
+fn picked(answer: Value, picks: &[(String, String)]) -> Value {
     if picks.is_empty() {
         return answer;
     }
-    let places =
-        picks.iter().map(|place| (place.clone(), pointed(&answer["body"], place).cloned().unwrap_or(Value::Null)));
+    let places = picks
+        .iter()
+        .map(|(name, place)| (name.clone(), pointed(&answer["body"], place).cloned().unwrap_or(Value::Null)));
     let mut places: Value = places.collect::<serde_json::Map<_, _>>().into();
     places["code"] = answer["code"].clone();
+    if answer["body"]["status"] == "Failure" {
+        places["message"] = answer["body"]["message"].clone();
+    }
     places["headers"] = answer["headers"].clone();
     places
 }

@@ -158,8 +158,8 @@ fn directive_line(line: &str, step: &mut Step) -> Result<(), String> {
             let groups = groups.split(',').filter(|group| !group.is_empty()).map(str::to_owned).collect();
             step.who = Who::As { user: user.to_owned(), groups };
         }
-        ("save", words, _) => step.saves.push(pair(words, ' ')?),
-        ("until", words, _) => step.until = Some(pair(words, '=')?),
+        ("save", words, _) => step.saves.push(pair(words, " ")?),
+        ("until", words, _) => step.until = Some(pair(words, " = ")?),
         ("pick", pointer, _) => step.picks.push(pointer.to_owned()),
         ("bytes", hex, _) => step.body = Body::Bytes(bytes(hex)?),
         ("background", name, Some(watch)) => watch.name = Some(name.to_owned()),
@@ -170,7 +170,7 @@ fn directive_line(line: &str, step: &mut Step) -> Result<(), String> {
     Ok(())
 }
 
-fn pair(words: &str, separator: char) -> Result<(String, String), String> {
+fn pair(words: &str, separator: &str) -> Result<(String, String), String> {
     let (left, right) = words.split_once(separator).ok_or_else(|| format!("{words:?} is not two words"))?;
     Ok((left.trim().to_owned(), right.trim().to_owned()))
 }

@@ -1,0 +1,92 @@
+# The real Kubernetes parts that Netloom is compared with, built once and kept. Sourced by ../x,
+# after lab/lab.bash.
+# shellcheck shell=bash
+
+PEERS=$CACHE/peers
+PEERS_GO_MINIMUM=1.26 # what the modules ask for; an older go may fetch this one by itself
+
+# What a finished build is recognised by: its sources, its build commands, and the compiler.
+peers_stamp() { # NAME
+    { cat "$LAB/../tests/peers/$1"/{go.mod,go.sum,*.go} "$LAB/peers.bash" && go version; } | sha256sum
+}
+
+# Go's caches are gigabytes: they stay out of the tree, and out of the person's own.
+peers_go() { # MODULE ARGS...
+    local module=$1
+    shift
+    (cd "$LAB/../tests/peers/$module" &&
+        GOMODCACHE=$CACHE/go/modules GOCACHE=$CACHE/go/build GOWORK=off nice -n 10 go "$@")
+}
+
+# kubectl reads its own version to judge the server's, so it must carry one.
+build_kube() { # FOLDER
+    local version stamp=k8s.io/component-base/version
+    version=$(peers_go kube list -m -f '{{.Version}}' k8s.io/kubernetes) || return 1
+    local flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$version")"
+    peers_go kube build -ldflags "$flags" -o "$1/kube" . &&
+        peers_go kube build -ldflags "$flags" -o "$1/kubectl" k8s.io/kubernetes/cmd/kubectl
+}
+
+build_informer() { # FOLDER
+    peers_go informer build -ldflags '-s -w' -o "$1/informer" .
+}
+
+# Builds what is missing or older than its sources. One process builds, others wait for it.
+peers_build() {
+    command -v go >/dev/null || { say "Go $PEERS_GO_MINIMUM or newer is needed to build the Kubernetes that tests compare with"; return 1; }
+    mkdir -p "$PEERS" "$CACHE/logs"
+    (
+        flock 9
+        for module in kube informer; do
+            peers_build_one "$module" || exit 1
+        done
+    ) 9>"$CACHE/peers.lock"
+}
+
+peers_build_one() { # MODULE
+    local module=$1 stamp log=$CACHE/logs/peers-$1.log
+    stamp=$(peers_stamp "$module") || return 1
+    [[ $(cat "$PEERS/$module.stamp" 2>/dev/null) != "$stamp" ]] || return 0
+    say "building the $module peer into $PEERS (once; the first time takes some minutes and 7 GB in $CACHE/go)"
+    if ! "build_$module" "$PEERS" >"$log" 2>&1; then
+        tail -n 15 "$log" >&2
+        say "could not build the $module peer; all of it: $log"
+        return 1
+    fi
+    echo "$stamp" >"$PEERS/$module.stamp"
+}
+
+# Starts a real kube-apiserver in an empty folder and returns when it is ready: FOLDER/admin.kubeconfig
+# is there, $peer_pid is set. It ends by itself after LIMIT.
+peer_start() { # FOLDER [LIMIT] [FLAGS...]
+    local folder=$1 limit=${2:-30m}
+    shift "$(($# < 2 ? $# : 2))"
+    mkdir -p "$folder"
+    "$PEERS/kube" --dir "$folder" --limit "$limit" "$@" >"$folder/log" 2>&1 </dev/null &
+    peer_pid=$!
+    # Ready, or ended: whichever comes first.
+    tail --pid="$peer_pid" -n +1 -F "$folder/log" 2>/dev/null | grep -q -m 1 '^ready ' ||
+        { tail -n 5 "$folder/log" >&2; say "the real server did not start; all of it: $folder/log"; return 1; }
+}
+
+peer_stop() { # PID
+    { kill "$1" && wait "$1"; } 2>/dev/null || true
+}
+
+# Builds the cluster tier's test program and prints its path.
+cluster_test_program() {
+    cargo test --locked -p netloom-testkit --test cluster --no-run --message-format=json-render-diagnostics |
+        sed -n 's/.*"name":"cluster".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+}
+
+# The tier for `./x test cluster`.
+tier_cluster() {
+    local program
+    command -v go >/dev/null || { not_run "go is missing"; return; }
+    install_packages jq:jq || { not_run "jq is missing"; return; }
+    peers_build || return 1
+    program=$(cluster_test_program) && [[ -n $program ]] || return 1
+    cargo build --locked -p netloom || return 1
+    NETLOOM=$(realpath "${CARGO_TARGET_DIR:-target}/debug/netloom") NETLOOM_PEERS=$PEERS \
+        timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "$program" "$@"
+}

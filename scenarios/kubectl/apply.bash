@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Apply on the client's side and on the server's, and the way from one to the other.
+# shellcheck source=scenarios/kubectl/prelude.bash
+source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
+
+group=$STORY.example.dev
+define_toys "$group"
+quiet create namespace "$STORY"
+n=(-n "$STORY")
+
+cat >one.yaml <<YAML
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, labels: {x: "1"}}
+data: {a: "1", b: "2"}
+---
+apiVersion: $group/v1
+kind: Toy
+metadata: {name: t}
+spec: {color: green, parts: [{name: wheel, size: 3}, {name: door, size: 1}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      containers: [{name: one, image: "one:1", env: [{name: A, value: "1"}]}, {name: two, image: "two:1"}]
+YAML
+sed 's/b: "2"/c: "3"/; s/green/blue/; s/size: 3/size: 4/; s/one:1/one:2/; s/{name: door, size: 1}/{name: lamp}/' one.yaml >two.yaml
+
+k diff -f one.yaml "${n[@]}"
+k apply -f one.yaml "${n[@]}"
+k apply -f one.yaml "${n[@]}"
+k diff -f one.yaml "${n[@]}"
+k diff -f two.yaml "${n[@]}"
+k apply -f two.yaml --dry-run=server "${n[@]}"
+k apply -f two.yaml "${n[@]}"
+k get cm a -o yaml --show-managed-fields "${n[@]}"
+k get toy t -o yaml --show-managed-fields "${n[@]}"
+k get deployment d -o 'jsonpath={.spec.template.spec.containers}{"\n"}' "${n[@]}"
+k apply view-last-applied cm a "${n[@]}"
+quiet patch cm a --type merge -p '{"data":{"other":"kept"}}' "${n[@]}"
+k apply -f one.yaml "${n[@]}"
+k get cm a -o 'jsonpath={.data}{"\n"}' "${n[@]}"
+quiet create configmap bare --from-literal=a=1 "${n[@]}"
+k apply -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}, data: {b: "2"}}'
+
+k apply --server-side -f two.yaml "${n[@]}"
+k apply --server-side --force-conflicts -f two.yaml "${n[@]}"
+k get cm a -o yaml --show-managed-fields "${n[@]}"
+k diff --server-side -f one.yaml "${n[@]}"
+k apply --server-side --field-manager=other -f - "${n[@]}" <<YAML
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {a: "99"}
+YAML
+k apply --server-side --field-manager=other --force-conflicts -f - "${n[@]}" <<YAML
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {a: "99"}
+YAML
+k apply --server-side -f - "${n[@]}" <<YAML
+apiVersion: $group/v1
+kind: Toy
+metadata: {name: fresh}
+spec: {parts: [{name: seat}]}
+YAML
+k apply --server-side -f - "${n[@]}" <<YAML
+apiVersion: $group/v1
+kind: Toy
+metadata: {name: fresh}
+spec: {colour: green}
+YAML
+k get toy fresh -o yaml --show-managed-fields "${n[@]}"
+k apply --prune -l x=1 -f one.yaml "${n[@]}"
+k create -f one.yaml "${n[@]}"
+k delete -f one.yaml "${n[@]}"
+k delete -f one.yaml "${n[@]}"
+quiet delete namespace "$STORY"
+quiet delete crd "toys.$group"

@@ -1,0 +1,66 @@
+// Command kube runs a kube-apiserver and the etcd that it stores in as one process, for tests that
+// compare another server with it.
+//
+// It listens on loopback only, makes its certificates anew, and ends by itself when its time is over.
+// Of a cluster's controllers it has the three without which deleting something would have no effect
+// and cluster roles would stay empty: garbage collection, namespaces, and role aggregation.
+//
+// When the server is ready, the folder holds admin.kubeconfig, which is written last.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+type settings struct {
+	folder   string
+	port     int
+	limit    time.Duration
+	fsync    bool
+	apiFlags []string
+}
+
+func main() {
+	var asked settings
+	flag.StringVar(&asked.folder, "dir", "", "an empty or missing folder for everything that the server writes")
+	flag.IntVar(&asked.port, "port", 0, "port on loopback; 0 is any free one")
+	flag.DurationVar(&asked.limit, "limit", 30*time.Minute, "the server ends after this time")
+	flag.BoolVar(&asked.fsync, "fsync", false, "let etcd wait for the disk, as in production")
+	flag.Parse()
+	asked.apiFlags = flag.Args()
+	if err := run(asked); err != nil {
+		fmt.Fprintln(os.Stderr, "kube:", err)
+		os.Exit(1)
+	}
+}
+
+func run(asked settings) error {
+	if asked.folder == "" {
+		return errors.New("--dir is needed")
+	}
+	if err := os.MkdirAll(asked.folder, 0o700); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, asked.limit)
+	defer cancel()
+
+	store, err := startEtcd(asked.folder, asked.fsync)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	defer store.Close()
+	err = serve(ctx, asked, store.Clients[0].Addr().String())
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
