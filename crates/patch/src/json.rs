@@ -1,0 +1,360 @@
+//! JSON patch (RFC 6902) with the habits of the Kubernetes API.
+//!
+//! The API's implementation differs from the RFC in what it accepts, and clients depend on it: `replace` may name a
+//! field that is not there, `copy` of an absent field adds null, a negative index counts from the end, `test` of an
+//! absent field equals null, and a missing `value` is null. Whatever cannot be carried out is one answer, 422.
+//!
+//! Not here: decoding bytes; duplicate keys of an operation are the decoder's business.
+
+use crate::error::PatchError;
+use crate::merge::json_kind;
+use serde_json::{Map, Value};
+
+/// How many operations one patch may carry.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// Applies a JSON patch and returns the patched object.
+///
+/// # Errors
+/// [`PatchError::Malformed`] for something that is no list of operations, [`PatchError::TooManyOperations`] beyond
+/// [`MAX_OPERATIONS`], [`PatchError::Unprocessable`] when an operation does not apply or a `test` fails.
+pub fn json_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
+    let operations = decode(patch)?;
+    if operations.len() > MAX_OPERATIONS {
+        return Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, found: operations.len() });
+    }
+    let mut document = object.clone();
+    for operation in &operations {
+        run(&mut document, operation).map_err(PatchError::Unprocessable)?;
+    }
+    Ok(document)
+}
+
+/// The fields of the operations that no operation has, as strict field validation names them.
+pub fn json_patch_unknown_fields(patch: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (position, operation) in patch.as_array().into_iter().flatten().enumerate() {
+        for name in operation.as_object().into_iter().flat_map(Map::keys) {
+            if !["op", "path", "from", "value"].contains(&name.as_str()) {
+                unknown.push(format!("json patch unknown field \"[{position}].{name}\""));
+            }
+        }
+    }
+    unknown
+}
+
+struct Operation<'a> {
+    kind: &'a str,
+    path: Option<&'a str>,
+    from: Option<&'a str>,
+    value: &'a Value,
+}
+
+const ABSENT: Value = Value::Null;
+
+fn decode(patch: &Value) -> Result<Vec<Operation<'_>>, PatchError> {
+    let Value::Array(items) = patch else {
+        return Err(PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            json_kind(patch)
+        )));
+    };
+    items.iter().map(decode_operation).collect()
+}
+
+fn decode_operation(item: &Value) -> Result<Operation<'_>, PatchError> {
+    let Value::Object(fields) = item else {
+        return Err(PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type handlers.jsonPatchOp",
+            json_kind(item)
+        )));
+    };
+    Ok(Operation {
+        kind: text(fields, "op")?.unwrap_or("unknown"),
+        path: text(fields, "path")?,
+        from: text(fields, "from")?,
+        value: fields.get("value").unwrap_or(&ABSENT),
+    })
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, PatchError> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
+            json_kind(other)
+        ))),
+    }
+}
+
+fn run(document: &mut Value, operation: &Operation<'_>) -> Result<(), String> {
+    let kind = operation.kind;
+    let path = || operation.path.ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
+    let from = || operation.from.ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
+    match kind {
+        "add" => add(document, path()?, operation.value.clone()),
+        "remove" => remove(document, path()?).map(drop),
+        "replace" => replace(document, path()?, operation.value),
+        "move" => {
+            let taken = remove(document, from()?)?;
+            add(document, path()?, taken)
+        }
+        "copy" => {
+            let copied = read(document, from()?)?.cloned().unwrap_or(Value::Null);
+            add(document, path()?, copied)
+        }
+        "test" => test(document, path()?, operation.value),
+        other => Err(format!("Unexpected kind: {other}")),
+    }
+}
+
+/// The container a path points into, and the last part of the path.
+fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), String> {
+    let (parents, last) = split(path)?;
+    let mut place = document;
+    for part in parents {
+        place = step_into(place, &part).ok_or_else(|| missing(path))?;
+    }
+    if place.is_object() || place.is_array() { Ok((place, last)) } else { Err(missing(path)) }
+}
+
+fn step_into<'a>(place: &'a mut Value, part: &str) -> Option<&'a mut Value> {
+    match place {
+        Value::Object(map) => map.get_mut(part),
+        Value::Array(items) => {
+            let position = index(part, items.len()).ok()?;
+            items.get_mut(position)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// Whatever stands before the first slash is ignored, as the API does; the path of the whole document has no last part.
+fn split(path: &str) -> Result<(Vec<String>, String), String> {
+    let mut parts: Vec<String> = path.split('/').skip(1).map(unescape).collect();
+    let last = parts.pop().ok_or_else(|| missing(path))?;
+    Ok((parts, last))
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+fn missing(path: &str) -> String {
+    format!("operation does not apply: doc is missing path: \"{path}\": missing value")
+}
+
+/// An index into a list of this length; a negative one counts from the end.
+fn index(part: &str, length: usize) -> Result<usize, String> {
+    let bad = || format!("Unable to access invalid index: {part}: invalid index referenced");
+    let signed: i64 = part.parse().map_err(|_| bad())?;
+    let length = i64::try_from(length).map_err(|_| bad())?;
+    let place = if signed < 0 { signed + length } else { signed };
+    if (0..length).contains(&place) { usize::try_from(place).map_err(|_| bad()) } else { Err(bad()) }
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
+    let (place, last) = container(document, path)?;
+    match place {
+        Value::Object(map) => {
+            map.insert(last, value);
+        }
+        Value::Array(items) if last == "-" => items.push(value),
+        Value::Array(items) => {
+            // One past the end is a valid place to insert at, also when counted from the end.
+            let position = index(&last, items.len() + 1)?;
+            items.insert(position, value);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(missing(path)),
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
+    let (place, last) = container(document, path)?;
+    match place {
+        Value::Object(map) => {
+            map.remove(&last).ok_or_else(|| format!("Unable to remove nonexistent key: {last}: missing value"))
+        }
+        Value::Array(items) => {
+            let position = index(&last, items.len())?;
+            Ok(items.remove(position))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(missing(path)),
+    }
+}
+
+fn replace(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+    if path.is_empty() {
+        if value.is_object() || value.is_array() {
+            *document = value.clone();
+            return Ok(());
+        }
+        return Err("replace operation value must be object or array".to_owned());
+    }
+    let (place, last) = container(document, path)?;
+    match place {
+        Value::Object(map) => {
+            map.insert(last, value.clone());
+        }
+        Value::Array(items) => {
+            let position = index(&last, items.len())?;
+            items[position] = value.clone();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(missing(path)),
+    }
+    Ok(())
+}
+
+/// The value at a path; absent fields of an object read as nothing, absent items of a list are an error.
+fn read<'a>(document: &'a mut Value, path: &str) -> Result<Option<&'a Value>, String> {
+    let (place, last) = container(document, path)?;
+    match place {
+        Value::Object(map) => Ok(map.get(&last)),
+        Value::Array(items) => {
+            let position = index(&last, items.len())?;
+            Ok(items.get(position))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(missing(path)),
+    }
+}
+
+fn test(document: &mut Value, path: &str, wanted: &Value) -> Result<(), String> {
+    let found = if path.is_empty() { Some(&*document) } else { read(document, path)? };
+    if found.unwrap_or(&ABSENT) == wanted { Ok(()) } else { Err(format!("testing value {path} failed: test failed")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn operations_apply_as_the_api_does_them() {
+        let cases = [
+            ("add a field", json!({"a": 1}), json!([{"op": "add", "path": "/b", "value": 2}]), json!({"a": 1, "b": 2})),
+            ("add over a field", json!({"a": 1}), json!([{"op": "add", "path": "/a", "value": 2}]), json!({"a": 2})),
+            ("add without value", json!({}), json!([{"op": "add", "path": "/a"}]), json!({"a": null})),
+            (
+                "insert",
+                json!({"a": [1, 3]}),
+                json!([{"op": "add", "path": "/a/1", "value": 2}]),
+                json!({"a": [1, 2, 3]}),
+            ),
+            ("append", json!({"a": [1]}), json!([{"op": "add", "path": "/a/-", "value": 2}]), json!({"a": [1, 2]})),
+            (
+                "insert from the end",
+                json!({"a": [1]}),
+                json!([{"op": "add", "path": "/a/-1", "value": 2}]),
+                json!({"a": [1, 2]}),
+            ),
+            ("remove", json!({"a": 1, "b": 2}), json!([{"op": "remove", "path": "/a"}]), json!({"b": 2})),
+            (
+                "remove the last item",
+                json!({"a": [1, 2]}),
+                json!([{"op": "remove", "path": "/a/-1"}]),
+                json!({"a": [1]}),
+            ),
+            (
+                "replace an absent field",
+                json!({}),
+                json!([{"op": "replace", "path": "/a", "value": 1}]),
+                json!({"a": 1}),
+            ),
+            (
+                "replace all",
+                json!({"a": 1}),
+                json!([{"op": "replace", "path": "", "value": {"b": 1}}]),
+                json!({"b": 1}),
+            ),
+            ("move", json!({"a": 1}), json!([{"op": "move", "from": "/a", "path": "/b"}]), json!({"b": 1})),
+            ("copy", json!({"a": 1}), json!([{"op": "copy", "from": "/a", "path": "/b"}]), json!({"a": 1, "b": 1})),
+            ("copy nothing", json!({}), json!([{"op": "copy", "from": "/a", "path": "/b"}]), json!({"b": null})),
+            ("test", json!({"a": [1]}), json!([{"op": "test", "path": "/a", "value": [1]}]), json!({"a": [1]})),
+            ("test absent", json!({}), json!([{"op": "test", "path": "/a", "value": null}]), json!({})),
+            (
+                "escaped",
+                json!({"a/b": 1, "c~d": 2}),
+                json!([{"op": "remove", "path": "/a~1b"}, {"op": "remove", "path": "/c~0d"}]),
+                json!({}),
+            ),
+            (
+                "two steps",
+                json!({"s": {}}),
+                json!([{"op": "add", "path": "/s/a", "value": {}}, {"op": "add", "path": "/s/a/b", "value": 1}]),
+                json!({"s": {"a": {"b": 1}}}),
+            ),
+        ];
+        for (name, object, patch, wanted) in cases {
+            assert_eq!(json_patch(&object, &patch), Ok(wanted), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_unprocessable() {
+        let object = json!({"a": [1, 2], "s": "text", "n": null});
+        let cases = [
+            json!([{"op": "remove", "path": "/x"}]),
+            json!([{"op": "remove", "path": "/a/2"}]),
+            json!([{"op": "add", "path": "/a/4", "value": 1}]),
+            json!([{"op": "add", "path": "/x/y", "value": 1}]),
+            json!([{"op": "add", "path": "/n/y", "value": 1}]),
+            json!([{"op": "add", "path": "", "value": {}}]),
+            json!([{"op": "add", "path": "/s/y", "value": 1}]),
+            json!([{"op": "replace", "path": "", "value": 1}]),
+            json!([{"op": "replace", "path": "/a/-", "value": 1}]),
+            json!([{"op": "move", "from": "/x", "path": "/y"}]),
+            json!([{"op": "test", "path": "/a", "value": [2, 1]}]),
+            json!([{"op": "test", "path": "/a/7", "value": null}]),
+            json!([{"op": "add", "value": 1}]),
+            json!([{"op": "move", "path": "/y"}]),
+            json!([{"op": "shuffle", "path": "/a"}]),
+            json!([{"path": "/a"}]),
+        ];
+        for patch in cases {
+            let refused = json_patch(&object, &patch).expect_err("the operation cannot apply");
+            assert_eq!(refused.code(), 422, "{patch}");
+            assert_eq!(refused.answer(), crate::UNPROCESSABLE, "{patch}");
+        }
+    }
+
+    #[test]
+    fn malformed_patches_say_what_they_are() {
+        let cases = [
+            (
+                json!({}),
+                "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+            ),
+            (
+                json!(["x"]),
+                "error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp",
+            ),
+            (
+                json!([{"op": 5}]),
+                "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string",
+            ),
+        ];
+        for (patch, wanted) in cases {
+            let refused = json_patch(&json!({}), &patch).expect_err("no list of operations");
+            assert_eq!((refused.code(), refused.answer().as_str()), (400, wanted));
+        }
+    }
+
+    #[test]
+    fn ten_thousand_operations_are_the_most() {
+        let operation = json!({"op": "test", "path": "/a", "value": 1});
+        let allowed = Value::Array(vec![operation.clone(); MAX_OPERATIONS]);
+        assert!(json_patch(&json!({"a": 1}), &allowed).is_ok());
+        let refused = json_patch(&json!({"a": 1}), &Value::Array(vec![operation; MAX_OPERATIONS + 1]));
+        let refused = refused.expect_err("one operation too many");
+        assert_eq!(refused.code(), 413);
+        assert_eq!(refused.answer(), "The allowed maximum operations in a JSON patch is 10000, got 10001");
+    }
+
+    #[test]
+    fn fields_no_operation_has_are_named() {
+        let patch = json!([{"op": "test", "path": "/a"}, {"op": "test", "comment": 1}]);
+        assert_eq!(json_patch_unknown_fields(&patch), ["json patch unknown field \"[1].comment\""]);
+    }
+}
