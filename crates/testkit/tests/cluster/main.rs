@@ -6,6 +6,7 @@
 
 mod judge;
 mod kubectl;
+mod library;
 mod normal;
 mod perform;
 mod script;
@@ -50,8 +51,15 @@ fn main() -> ExitCode {
         }
     };
     match Stage::open(programs, only.as_deref()) {
-        Ok(stage) if only.is_some() => stage.print_answers(&words),
-        Ok(stage) => runner::run(tests(&stage, &words), &Arguments::parse(filters(&words)), &mut stdout()),
+        Ok(stage) => {
+            let mut tests = clients_tests(&stage);
+            if only.is_some() {
+                stage.print_answers(&words);
+            } else {
+                tests.extend(comparing_tests(&stage));
+            }
+            runner::run(tests, &Arguments::parse(filters(&words)), &mut stdout())
+        }
         Err(why) => {
             say(&format!("the cluster tier cannot run here: {why}"));
             ExitCode::from(2)
@@ -74,7 +82,17 @@ fn filters(words: &[String]) -> impl Iterator<Item = String> {
         .cloned()
 }
 
-fn tests<'a>(stage: &'a Stage, _words: &[String]) -> Vec<Test<'a>> {
+/// What real clients must find with each server, one at a time.
+fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
+    let mut tests = Vec::new();
+    for (name, story) in library::STORIES {
+        tests.push(Test::new(format!("library/{name}"), || library::tell(stage, name, *story)));
+    }
+    tests
+}
+
+/// What is the same with both servers.
+fn comparing_tests(stage: &Stage) -> Vec<Test<'_>> {
     let mut tests = Vec::new();
     for (name, steps) in scripts() {
         tests.push(match steps {
@@ -153,7 +171,7 @@ impl Stage {
     }
 
     /// `--only`: every request of the scripts asked for, with its answer.
-    fn print_answers(&self, words: &[String]) -> ExitCode {
+    fn print_answers(&self, words: &[String]) {
         let wanted: Vec<String> = filters(words).filter(|word| !word.starts_with("--")).collect();
         for (name, steps) in
             scripts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(word)))
@@ -179,7 +197,6 @@ impl Stage {
                 }
             }
         }
-        ExitCode::SUCCESS
     }
 }
 
