@@ -30,7 +30,9 @@ fn drop_nulls(schema: &Schema, value: &mut Value) {
         }),
         Value::Array(items) => {
             if let Some(below) = schema.items() {
-                items.iter_mut().for_each(|item| drop_nulls(below, item));
+                for item in items {
+                    drop_nulls(below, item);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -2,7 +2,7 @@
 //!
 //! Used for `selectableFields` and for `fieldPath` of validation rules.
 
-use crate::Schema;
+use crate::{Schema, paths::push_key};
 
 /// Follows a path through a schema. Returns the path as errors print it and the schema of the field.
 pub fn resolve<'a>(path: &str, schema: &'a Schema) -> Result<(String, &'a Schema), String> {
@@ -38,7 +38,7 @@ fn step<'a>(schema: &'a Schema, name: &str, out: &mut String) -> Result<&'a Sche
     let unknown = || "does not refer to a valid field".to_owned();
     if schema.properties().is_empty() {
         let additional = schema.additional_schema().ok_or_else(unknown)?;
-        out.push_str(&format!("[{name}]"));
+        push_key(out, name);
         return Ok(additional);
     }
     let property = schema.properties().get(name).ok_or_else(unknown)?;

@@ -253,14 +253,14 @@ fn isbn10(text: &str) -> bool {
         && digits[..9].iter().all(u8::is_ascii_digit)
         && (digits[9].is_ascii_digit() || digits[9] == b'X');
     let value = |b: u8| if b == b'X' { 10 } else { u32::from(b - b'0') };
-    sound && (1..).zip(&digits).map(|(i, b)| i * value(*b)).sum::<u32>() % 11 == 0
+    sound && (1..).zip(&digits).map(|(i, b)| i * value(*b)).sum::<u32>().is_multiple_of(11)
 }
 
 fn isbn13(text: &str) -> bool {
     let digits = digits_of(text);
     let sound = digits.len() == 13 && digits.iter().all(u8::is_ascii_digit);
     let weighted = |(i, b): (usize, &u8)| (if i % 2 == 0 { 1 } else { 3 }) * u32::from(b - b'0');
-    sound && digits.iter().enumerate().map(weighted).sum::<u32>() % 10 == 0
+    sound && digits.iter().enumerate().map(weighted).sum::<u32>().is_multiple_of(10)
 }
 
 fn credit_card(text: &str) -> bool {
@@ -276,7 +276,7 @@ fn credit_card(text: &str) -> bool {
     };
     let double = |d: u32| if d > 4 { d * 2 - 9 } else { d * 2 };
     let sum: u32 = digits.iter().rev().enumerate().map(|(i, d)| if i % 2 == 1 { double(*d) } else { *d }).sum();
-    issuer && sum % 10 == 0
+    issuer && sum.is_multiple_of(10)
 }
 
 fn social_security_number(text: &str) -> bool {
@@ -303,7 +303,7 @@ fn rgb_color(text: &str) -> bool {
 fn base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     !body.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && text.len() - body.len() <= 2
         && body.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
 }

@@ -21,7 +21,7 @@ pub fn quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
             '\'' => out.push('\''),
-            c if u32::from(c) < 0x20 || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if u32::from(c) < 0x20 || c == '\u{7f}' => out.push_str(&hex(c)),
             c if !is_printable(c) => out.push_str(&escaped(c)),
             c => out.push(c),
         }
@@ -33,6 +33,10 @@ pub fn quote(text: &str) -> String {
 /// Whether a character is shown as itself. What Rust would escape is what Go takes for unprintable.
 pub fn is_printable(c: char) -> bool {
     matches!(c, '\'' | '"' | '\\') || c.escape_debug().len() == 1
+}
+
+fn hex(c: char) -> String {
+    format!("\\x{:02x}", u32::from(c))
 }
 
 fn escaped(c: char) -> String {

@@ -21,6 +21,7 @@ pub mod go_text;
 pub mod jsonpath;
 pub mod metadata;
 pub mod names;
+mod paths;
 mod pattern;
 mod prune;
 mod rules;

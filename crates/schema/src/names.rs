@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn accepted_and_refused_neighbours() {
-        let table: [(fn(&str) -> Vec<String>, &str, &str); 8] = [
+        type Check = fn(&str) -> Vec<String>;
+        let table: [(Check, &str, &str); 8] = [
             (dns_label, "a-1", "A-1"),
             (dns_label, "a", "a-"),
             (dns_subdomain, "a.b", "a..b"),

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Additional, Schema, metadata};
+use crate::{Additional, Schema, metadata, paths::push_index};
 
 /// Takes unknown fields out of a whole object, in `metadata` of it and of embedded objects too.
 /// Returns their paths as messages print them, in order: `spec.x[0].y`.
@@ -94,7 +94,7 @@ impl Walk {
     fn items(&mut self, items: &mut [Value], mut visit: impl FnMut(&mut Self, &mut Value)) {
         for (i, item) in items.iter_mut().enumerate() {
             let length = self.path.len();
-            self.path.push_str(&format!("[{i}]"));
+            push_index(&mut self.path, i);
             visit(self, item);
             self.path.truncate(length);
         }

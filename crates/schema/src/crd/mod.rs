@@ -46,6 +46,7 @@ pub struct Names {
 
 /// One version of a kind.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the object has these four flags, and they are independent")]
 pub struct Version {
     /// Its name: `v1beta1`.
     pub name: String,

@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Budget, DecodeError, Decoded, Limits, number, unsigned};
+use crate::paths::push_index;
 
 /// The most repeated keys that are reported; more say nothing new.
 const MAX_DUPLICATES: usize = 100;
@@ -67,7 +68,7 @@ fn path(place: Option<&Place<'_>>, last: &str) -> String {
                 }
                 text.push_str(name);
             }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            Step::Index(index) => push_index(&mut text, *index),
         }
     }
     text

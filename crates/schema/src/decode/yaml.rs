@@ -38,7 +38,7 @@ fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
     let text = std::str::from_utf8(bytes).map_err(|e| DecodeError::NotUtf8 { at: e.valid_up_to() })?;
     // The scanner takes a zero byte for the end and would drop the rest in silence.
     if let Some(at) = text.bytes().position(|b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r')) {
-        let line = text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+        let line = text[..at].matches('\n').count() + 1;
         return Err(DecodeError::Yaml { line, message: "control characters are not allowed".to_owned() });
     }
     Ok(text)
@@ -60,7 +60,7 @@ enum Open {
 
 #[derive(Default)]
 struct Fields {
-    fields: Map<String, Value>,
+    values: Map<String, Value>,
     /// Keys that were written out, as opposed to merged in with `<<`.
     own: std::collections::HashSet<String>,
     key: Option<Key>,
@@ -166,7 +166,7 @@ impl Reader {
     fn close(&mut self, line: usize) -> Result<(), DecodeError> {
         let (value, anchor, weight, height) = match self.stack.pop() {
             Some(Open::List { items, anchor, weight, height }) => (Value::Array(items), anchor, weight, height),
-            Some(Open::Map { map, anchor, weight, height }) => (Value::Object(map.fields), anchor, weight, height),
+            Some(Open::Map { map, anchor, weight, height }) => (Value::Object(map.values), anchor, weight, height),
             None => return Ok(()),
         };
         self.settle(Node { value, weight, height: height + 1 }, anchor, line)
@@ -237,7 +237,7 @@ impl Reader {
                         if !map.own.insert(name.clone()) {
                             self.repeats.push(format!("line {line}: key {} already set in map", go_text::quote(&name)));
                         }
-                        map.fields.insert(name, node.value);
+                        map.values.insert(name, node.value);
                     }
                     Some(Key::Merge) => merge(map, node.value, line)?,
                     None => return Err(fault(line, "a value without a key")),
@@ -262,7 +262,7 @@ fn merge(map: &mut Fields, value: Value, line: usize) -> Result<(), DecodeError>
             return Err(fault(line, "map merge requires map or sequence of maps as the value"));
         };
         for (name, value) in fields {
-            map.fields.entry(name).or_insert(value);
+            map.values.entry(name).or_insert(value);
         }
     }
     Ok(())

@@ -86,7 +86,9 @@ fn walk<'a>(steps: &[Step], mut values: Found<'a>) -> Option<Found<'a>> {
             Step::Wildcard => values.into_iter().flat_map(children).collect(),
             Step::Recursive => {
                 let mut all = Vec::new();
-                values.into_iter().for_each(|value| descend(value, &mut all));
+                for value in values {
+                    descend(value, &mut all);
+                }
                 all
             }
             Step::Slice { from, to, by, single } => {
@@ -151,7 +153,9 @@ fn descend<'a>(value: Cow<'a, Value>, out: &mut Found<'a>) {
     let below = children(value.clone());
     if !below.is_empty() {
         out.push(value);
-        below.into_iter().for_each(|child| descend(child, out));
+        for child in below {
+            descend(child, out);
+        }
     }
 }
 
@@ -184,12 +188,12 @@ fn slice(
     Some(items.into_iter().take(end).skip(start).step_by(step).collect())
 }
 
-fn passes(item: &Cow<'_, Value>, left: &[Step], operator: &str, right: &[Step]) -> Option<bool> {
-    let left = walk(left, vec![item.clone()]);
+fn passes(item: &Value, left: &[Step], operator: &str, right: &[Step]) -> Option<bool> {
+    let left = walk(left, vec![Cow::Borrowed(item)]);
     if operator == "exists" {
         return Some(left.is_some_and(|found| !found.is_empty()));
     }
-    let (left, right) = (left?, walk(right, vec![item.clone()])?);
+    let (left, right) = (left?, walk(right, vec![Cow::Borrowed(item)])?);
     let (left, right) = match (left.as_slice(), right.as_slice()) {
         ([], _) | (_, []) => return Some(false),
         ([left], [right]) => (left, right),

@@ -12,30 +12,29 @@ pub use self::{
 
 use serde_json::Value;
 
-use crate::{Schema, field_error::FieldError};
+use crate::{Schema, field_error::FieldError, paths::child};
 
 /// Checks the types of `apiVersion`, `kind` and `metadata` of embedded objects and, with `is_object`,
 /// of the value itself. The server refuses a request that fails here before it looks at anything else.
 pub fn coerce(schema: &Schema, value: &mut Value, path: &str, is_object: bool) -> Option<FieldError> {
-    let child = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Object(fields) => {
             let object = is_object || schema.is_embedded();
             for (name, value) in fields.iter_mut() {
                 match name.as_str() {
                     "apiVersion" | "kind" if object && !value.is_string() => {
-                        return Some(FieldError::invalid(child(name), value, "must be a string"));
+                        return Some(FieldError::invalid(child(path, name), value, "must be a string"));
                     }
                     "metadata" if object => {
                         if let Some(why) = type_error(value) {
-                            return Some(FieldError::invalid(child(name), value, why));
+                            return Some(FieldError::invalid(child(path, name), value, why));
                         }
                         types::tidy(value);
                     }
                     _ => {}
                 }
                 let error = if let Some(property) = schema.properties().get(name) {
-                    coerce(property, value, &child(name), false)
+                    coerce(property, value, &child(path, name), false)
                 } else if let Some(additional) = schema.additional_schema() {
                     coerce(additional, value, &format!("{path}[{name}]"), false)
                 } else {
@@ -63,18 +62,17 @@ pub(crate) fn prune(schema: &Schema, object: &mut Value, unknown: &mut Vec<Strin
 fn node(schema: &Schema, value: &mut Value, path: &str, is_object: bool, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            let child = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
             if (is_object || schema.is_embedded())
                 && let Some(metadata) = fields.get_mut("metadata")
             {
-                types::prune(metadata, &child("metadata"), unknown);
+                types::prune(metadata, &child(path, "metadata"), unknown);
             }
             if !schema.has_embedded {
                 return;
             }
             for (name, value) in fields.iter_mut() {
                 if let Some(property) = schema.property(name) {
-                    node(property, value, &child(name), false, unknown);
+                    node(property, value, &child(path, name), false, unknown);
                 }
             }
         }

@@ -74,7 +74,7 @@ fn create(metadata: &Value, namespaced: bool, rule: NameRule, path: &str) -> Vec
     match text(metadata, "name") {
         "" => errors.push(FieldError::required(at("name"), "name or generateName is required")),
         name => {
-            errors.extend(rule.check(name, false).into_iter().map(|e| FieldError::invalid_text(at("name"), name, e)))
+            errors.extend(rule.check(name, false).into_iter().map(|e| FieldError::invalid_text(at("name"), name, e)));
         }
     }
     let namespace = text(metadata, "namespace");

@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Schema, path_of_field as child};
+use super::Schema;
 use crate::{
     field_error::{FieldError, aggregate},
     metadata,
+    paths::child,
     prune::prune_part,
     rules::{Place, Rules},
     validate::{check_embedded, validate_part},

@@ -2,11 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    path_of_field as child,
-    structural::{flag, text},
-};
-use crate::field_error::FieldError;
+use super::structural::{flag, text};
+use crate::{field_error::FieldError, paths::child};
 
 type Fields = Map<String, Value>;
 

@@ -20,8 +20,6 @@ use serde_json::Value;
 
 use crate::{field_error::FieldError, pattern::Pattern, rules::Rules};
 
-pub(crate) use self::read::path_of_field;
-
 /// A JSON type that a schema can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
@@ -169,6 +167,7 @@ impl Rule {
 
 /// A schema, and every part of one.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the words of a schema are independent flags")]
 pub struct Schema {
     pub(crate) kind: Option<Type>,
     pub(crate) int_or_string: bool,

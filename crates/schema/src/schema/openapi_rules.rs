@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{
-    list_rules, path_of_field as child,
+    list_rules,
     structural::{flag, text},
 };
-use crate::field_error::FieldError;
+use crate::{field_error::FieldError, paths::child};
 
 type Fields = Map<String, Value>;
 
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    fn said(field: Value) -> Vec<String> {
+    fn said(field: &Value) -> Vec<String> {
         let schema = json!({"type": "object", "properties": {"f": field}});
         check(&schema, "s").iter().map(ToString::to_string).collect()
     }
@@ -209,9 +209,9 @@ mod tests {
             ),
         ];
         for (field, message) in table {
-            assert_eq!(said(field.clone()), [message], "{field}");
+            assert_eq!(said(&field), [message], "{field}");
         }
-        assert_eq!(said(json!({"type": "string"})), Vec::<String>::new());
+        assert_eq!(said(&json!({"type": "string"})), Vec::<String>::new());
     }
 
     #[test]

@@ -142,8 +142,3 @@ fn note_what_is_below(schema: &mut Schema) {
     schema.has_list_rules = lists;
     schema.has_embedded = embedded;
 }
-
-/// The path of an error below `path`, for a property of a schema.
-pub(crate) fn path_of_field(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}

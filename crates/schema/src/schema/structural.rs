@@ -5,8 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::path_of_field as child;
-use crate::{field_error::FieldError, pattern::Pattern};
+use crate::{field_error::FieldError, paths::child, pattern::Pattern};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {

@@ -2,17 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Schema, field_error::FieldError, metadata, names};
+use crate::{Schema, field_error::FieldError, metadata, names, paths::child};
 
 /// Checks all embedded objects; with `is_object` the value itself counts as one.
 pub(crate) fn check(schema: &Schema, value: &Value, path: &str, is_object: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(schema, value, path, is_object, &mut errors);
     errors
-}
-
-fn child(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 fn node(schema: &Schema, value: &Value, path: &str, is_object: bool, errors: &mut Vec<FieldError>) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::{ListType, Schema, field_error::FieldError, go_text};
+use crate::{ListType, Schema, field_error::FieldError, go_text, paths::child};
 
 /// Finds what is there twice in sets and map lists anywhere in an object.
 pub fn check_lists(schema: &Schema, object: &Value, path: &str) -> Vec<FieldError> {
@@ -18,8 +18,7 @@ pub fn check_lists(schema: &Schema, object: &Value, path: &str) -> Vec<FieldErro
 fn below_fields(schema: &Schema, fields: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError>) {
     for (name, value) in fields {
         if let Some(property) = schema.properties().get(name) {
-            let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            node(property, value, &at, errors);
+            node(property, value, &child(path, name), errors);
         } else if let Some(additional) = schema.additional_schema() {
             node(additional, value, &format!("{path}[{name}]"), errors);
         }

@@ -91,7 +91,7 @@ impl Range<'_> {
 fn whole(value: Bound) -> Option<i64> {
     match value {
         Bound::Whole(value) => Some(value),
-        Bound::Float(value) if value.trunc() == value && value.abs() < 9.2e18 => Some(truncate(value)),
+        Bound::Float(value) if value.fract() == 0.0 && value.abs() < 9.2e18 => Some(truncate(value)),
         Bound::Float(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use super::{
     numbers,
     outcome::{At, Outcome},
 };
-use crate::{Additional, Schema, Type, correlate::Old, field_error::FieldError, formats, go_text};
+use crate::{Additional, Schema, Type, correlate::Old, field_error::FieldError, formats, go_text, paths::push_index};
 
 /// Checks a value; `base` is where the value stands.
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<Old<'_>>, base: &str) -> Vec<FieldError> {
@@ -149,7 +149,7 @@ impl Walk<'_> {
             let old_items = old.map(Old::items);
             for (i, item) in items.iter().enumerate() {
                 let length = self.path.len();
-                self.path.push_str(&format!("[{i}]"));
+                push_index(&mut self.path, i);
                 let old = old_items.as_ref().and_then(|old| old.of(item));
                 outcome.add(self.ratcheted(below, item, old));
                 self.path.truncate(length);
@@ -333,7 +333,7 @@ fn found_type(value: &Value) -> (&'static str, &'static str) {
 }
 
 fn fits(schema: &Schema, value: &Value) -> bool {
-    let is_whole = || value.as_f64().is_some_and(|v| v.trunc() == v && v.abs() < 9_007_199_254_740_992.0);
+    let is_whole = || value.as_f64().is_some_and(|v| v.fract() == 0.0 && v.abs() < 9_007_199_254_740_992.0);
     let is = |kind: Type| match (kind, value) {
         (Type::Integer, Value::Number(number)) => number.is_i64() || is_whole(),
         (Type::Number, Value::Number(_))
