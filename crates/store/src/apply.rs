@@ -9,7 +9,7 @@ use redb::{ReadableTable as _, Table, WriteTransaction};
 use crate::{
     Change, Event, EventKind, Object, Operation, Options, Revision, WriteError, Written,
     error::Trouble,
-    read::{newest, version_from},
+    read::{newest, state_of, version_from},
     record::{
         COUNTS, LOG, META, STATE, State, VERSIONS, count_key, decode_log, decode_version, encode_gone, encode_live,
         encode_log, is_live, version_key,
@@ -41,11 +41,16 @@ struct Prepared {
 impl<'t> Tables<'t> {
     /// Opens the tables; the store stands at `state`.
     pub(crate) fn open(transaction: &'t WriteTransaction, state: State) -> Result<Self, Trouble> {
+        let meta = transaction.open_table(META)?;
+        // Going on from anywhere else would give revisions out twice.
+        if state_of(&meta)? != state {
+            return Err(Trouble::record("it is not where this process has left it"));
+        }
         Ok(Self {
             versions: transaction.open_table(VERSIONS)?,
             log: transaction.open_table(LOG)?,
             counts: transaction.open_table(COUNTS)?,
-            meta: transaction.open_table(META)?,
+            meta,
             state,
         })
     }

@@ -203,7 +203,7 @@ fn a_full_disk_refuses_writes_in_words_and_leaves_everything_readable() {
         disk.leave_room(room);
         let refused = store.write_blocking(vec![Change::put(key(1), vec![b'x'; 100_000])]).unwrap_err();
         // Opening anew needs a few bytes as well; without them reading has to wait until there are some.
-        assert!(["DiskFull", "StoreUnavailable"].contains(&refused.reason()), "{room}: {refused}");
+        assert!(["DiskFull", "OutcomeUnknown"].contains(&refused.reason()), "{room}: {refused}");
         disk.leave_room(u64::MAX);
         let written = store.write_blocking(vec![Change::check(key(1), Expect::Present)]);
         assert_eq!(written.unwrap().last(), None);
@@ -216,6 +216,25 @@ fn a_full_disk_refuses_writes_in_words_and_leaves_everything_readable() {
     assert!(store.stats().unwrap().failures >= 4);
     drop(store);
     assert_eq!(contents(disk.image()).unwrap().0.revision, next.0);
+}
+
+#[test]
+fn what_a_failed_sync_leaves_is_never_acknowledged_but_told_to_watches() {
+    let (store, disk) = store();
+    let before = store.revision();
+    let mut watch = store.watch(Range::everything(), before).unwrap();
+    disk.leave_syncs(0);
+    let refused = store.write_blocking(vec![Change::put(key(1), "unsure")]).unwrap_err();
+    assert_eq!(refused.reason(), "OutcomeUnknown");
+    // The disk still does not answer, so nothing can be said; later the write turns out to be there.
+    assert_eq!(store.get(&key(1)).unwrap_err().reason(), "StoreUnavailable");
+    disk.leave_syncs(u64::MAX);
+    let next = store.write_blocking(vec![Change::put(key(2), "sure")]).unwrap().last().unwrap();
+    assert_eq!(next.0, before.0 + 2);
+    assert_eq!(&store.get(&key(1)).unwrap().unwrap().bytes[..], b"unsure");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let seen = [runtime.block_on(watch.next()), runtime.block_on(watch.next())];
+    assert_eq!(seen.map(|event| event.unwrap().key.clone()), [key(1), key(2)]);
 }
 
 /// A small generator, so that a failure can be run again by its seed.

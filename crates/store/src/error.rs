@@ -155,7 +155,7 @@ impl ReadError {
     }
 }
 
-/// Why a batch was not written. None of it was, in every case.
+/// Why a batch was not written. None of it was, but for [`WriteError::Unknown`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// An object is not as it was expected to be.
@@ -196,6 +196,12 @@ pub enum WriteError {
         /// What went wrong.
         why: String,
     },
+    /// The file failed while it was written.
+    #[error("the store failed while writing ({why}): read the objects to see whether they were written")]
+    Unknown {
+        /// What went wrong.
+        why: String,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -210,6 +216,7 @@ impl WriteError {
             Self::TooLarge { .. } => "TooLarge",
             Self::Full { .. } => "DiskFull",
             Self::Unavailable { .. } => "StoreUnavailable",
+            Self::Unknown { .. } => "OutcomeUnknown",
             Self::Closed => "StoreClosed",
         }
     }

@@ -72,7 +72,7 @@ impl Default for Options {
             cache_bytes: 16 << 20,
             queue_events: 128,
             recent_events: 4096,
-            recent_bytes: 4 << 20,
+            recent_bytes: 2 << 20,
             clock: Clock::system(),
         }
     }

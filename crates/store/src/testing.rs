@@ -28,12 +28,19 @@ pub(crate) struct MemoryDisk {
     deeds: Mutex<Vec<Deed>>,
     /// How many more bytes may be written.
     room: AtomicU64,
+    /// How many more syncs succeed.
+    syncs: AtomicU64,
 }
 
 impl MemoryDisk {
     /// A disk with these contents.
     pub(crate) fn new(image: Vec<u8>) -> Arc<Self> {
-        Arc::new(Self { image: Mutex::new(image), deeds: Mutex::default(), room: AtomicU64::new(u64::MAX) })
+        Arc::new(Self {
+            image: Mutex::new(image),
+            deeds: Mutex::default(),
+            room: AtomicU64::new(u64::MAX),
+            syncs: AtomicU64::new(u64::MAX),
+        })
     }
 
     /// What is on it now.
@@ -51,6 +58,11 @@ impl MemoryDisk {
         self.room.store(bytes, Ordering::Relaxed);
     }
 
+    /// Lets only so many more syncs succeed.
+    pub(crate) fn leave_syncs(&self, number: u64) {
+        self.syncs.store(number, Ordering::Relaxed);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
         self.image.lock().unwrap()
     }
@@ -58,12 +70,11 @@ impl MemoryDisk {
     fn note(&self, deed: Deed) {
         self.deeds.lock().unwrap().push(deed);
     }
+}
 
-    fn take_room(&self, bytes: usize) -> io::Result<()> {
-        let taken = |room: u64| room.checked_sub(bytes as u64);
-        let left = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
-        left.map(drop).map_err(|_| io::ErrorKind::StorageFull.into())
-    }
+fn take(from: &AtomicU64, amount: u64) -> Result<(), ()> {
+    let taken = |left: u64| left.checked_sub(amount);
+    from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).map(drop).map_err(drop)
 }
 
 impl Deed {
@@ -109,12 +120,13 @@ impl StorageBackend for MemoryDisk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        take(&self.syncs, 1).map_err(|()| io::Error::other("the disk does not answer"))?;
         self.note(Deed::Sync);
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.take_room(data.len())?;
+        take(&self.room, data.len() as u64).map_err(|()| io::ErrorKind::StorageFull)?;
         let mut image = self.lock();
         let start = usize::try_from(offset).map_err(io::Error::other)?;
         let end = start + data.len();

@@ -6,7 +6,8 @@
 //! them are told so.
 //!
 //! After a failed write the database does not go on. It is then opened anew, which also tells whether
-//! the last transaction has reached the disk after all.
+//! the last transaction is there after all. If it is, its writers are still not told so: what the
+//! system could not write for sure may be gone after a power cut.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,18 +61,6 @@ struct Outcome {
     results: Vec<Result<Written, WriteError>>,
     events: Vec<Event>,
     state: State,
-}
-
-/// A transaction that failed, and what it would have led to if it was complete.
-struct Failed {
-    trouble: Trouble,
-    outcome: Option<Outcome>,
-}
-
-impl<E: Into<Trouble>> From<E> for Failed {
-    fn from(error: E) -> Self {
-        Self { trouble: error.into(), outcome: None }
-    }
 }
 
 /// The one who writes.
@@ -161,45 +150,59 @@ impl Writer {
     /// Runs a transaction, finds out what became of it if it fails, and tells the watches.
     fn transact(
         &mut self,
-        run: impl FnOnce(&Database, &Shared, State) -> Result<Outcome, Failed>,
+        run: impl FnOnce(&Database, &Shared, State) -> Result<Outcome, Trouble>,
     ) -> Result<Vec<Result<Written, WriteError>>, WriteError> {
         if self.shared.is_broken() {
-            self.reopen()?;
+            self.recover()?;
         }
         let started = self.shared.options.clock.now();
         let state = self.state;
         let done = self.shared.with_database(|database| run(database, &self.shared, state));
-        let outcome = match done {
-            None => return Err(WriteError::Closed),
-            Some(Ok(outcome)) => outcome,
-            Some(Err(Failed { trouble, outcome })) => {
-                self.shared.counters.failed();
-                let reopened = self.reopen();
-                match outcome {
-                    Some(outcome) if reopened == Ok(outcome.state) => outcome,
-                    _ => return Err(trouble.into()),
-                }
+        match done {
+            None => Err(WriteError::Closed),
+            Some(Ok(outcome)) if outcome.state == state => Ok(outcome.results),
+            Some(Ok(outcome)) => {
+                self.shared.counters.committed(took(started, self.shared.options.clock.now()));
+                self.advance(outcome.state, outcome.events);
+                Ok(outcome.results)
             }
-        };
-        if outcome.state != self.state {
-            self.state = outcome.state;
-            self.shared.counters.committed(took(started, self.shared.options.clock.now()));
-            self.shared.hub.publish(outcome.events);
-            self.shared.revision.send_replace(self.state.revision);
+            Some(Err(trouble)) => {
+                self.shared.counters.failed();
+                let recovered = self.recover();
+                Err(match (trouble, recovered) {
+                    (trouble, Ok(())) if self.state == state => trouble.into(),
+                    (trouble, Ok(()) | Err(_)) => WriteError::Unknown { why: trouble.to_string() },
+                })
+            }
         }
-        Ok(outcome.results)
     }
 
-    /// Opens the database anew after a failure.
-    fn reopen(&mut self) -> Result<State, WriteError> {
+    /// Opens the database anew after a failure, and goes on from where it stands.
+    fn recover(&mut self) -> Result<(), WriteError> {
         let state = self.shared.reopen().map_err(WriteError::from)?;
         if state.revision < self.state.revision {
-            let why = format!("the disk has lost revision {} to {}", state.revision + 1, self.state.revision);
-            self.shared.break_down(why.clone());
-            return Err(WriteError::Unavailable { why });
+            let lost = format!("the disk has lost revision {} to {}", state.revision + 1, self.state.revision);
+            return Err(self.give_up(lost));
         }
+        let missed = self.state.revision + 1..=state.revision;
+        let missed: Result<_, _> = missed.map(|revision| self.shared.read(|view| view.event(revision))).collect();
+        let missed = missed.map_err(|error| self.give_up(error.to_string()))?;
+        self.advance(state, missed);
         tracing::warn!(revision = state.revision, "the store was opened anew after a failed write");
-        Ok(state)
+        Ok(())
+    }
+
+    /// Stops using the database: it is opened anew before the next write.
+    fn give_up(&self, why: String) -> WriteError {
+        self.shared.break_down(why.clone());
+        WriteError::Unavailable { why }
+    }
+
+    /// Goes on from a state that is in the file, and tells the watches what led to it.
+    fn advance(&mut self, state: State, events: Vec<Event>) {
+        self.state = state;
+        self.shared.hub.publish(events);
+        self.shared.revision.send_replace(state.revision);
     }
 }
 
@@ -218,7 +221,7 @@ fn commit(
     database: &Database,
     state: State,
     apply: impl FnOnce(&mut Tables<'_>) -> Result<Applied, Trouble>,
-) -> Result<Outcome, Failed> {
+) -> Result<Outcome, Trouble> {
     let transaction = database.begin_write()?;
     let mut tables = Tables::open(&transaction, state)?;
     let (results, events) = apply(&mut tables)?;
@@ -227,10 +230,8 @@ fn commit(
         transaction.abort()?;
         return Ok(outcome);
     }
-    match transaction.commit() {
-        Ok(()) => Ok(outcome),
-        Err(error) => Err(Failed { trouble: error.into(), outcome: Some(outcome) }),
-    }
+    transaction.commit()?;
+    Ok(outcome)
 }
 
 fn took(started: Duration, now: Duration) -> Duration {
