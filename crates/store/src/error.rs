@@ -349,6 +349,7 @@ impl<E: Into<redb::Error>> From<E> for Trouble {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                     Self::Full(error.to_string())
                 }
+                io::ErrorKind::UnexpectedEof => Self::Damaged("it ends before all of it was read".to_owned()),
                 _ => Self::Io(error.to_string()),
             },
             error @ (redb::Error::PreviousIo | redb::Error::DatabaseClosed) => Self::Io(error.to_string()),

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How many batches may wait for the writer before those who bring more have to wait themselves.
-const WAITING: usize = 1024;
+const WAITING: usize = 256;
 
 /// A store. Clones are the same store; the file is closed when the last one goes.
 ///

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How many batches share a transaction: as many as a full queue holds.
-const GROUP_BATCHES: usize = 1024;
+const GROUP_BATCHES: usize = 256;
 /// How many bytes of values share a transaction, so that it fits into half of the page cache.
 const GROUP_BYTES: usize = 4 << 20;
 /// How many events one transaction drops beyond those it adds, so that the history shrinks to its

@@ -6,4 +6,5 @@ mod basics;
 mod crash;
 mod full;
 mod model;
+mod refused;
 mod scratch;
