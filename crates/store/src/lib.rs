@@ -20,6 +20,25 @@
 //! - nobody who reads slowly holds up the writer or takes more than a fixed amount of memory;
 //! - values live in the file (and in the kernel's page cache), not in the memory of this process.
 //!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("netloom-store-example-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! use netloom_store::{Change, Key, Options, Range, Store};
+//!
+//! let store = Store::open(&folder.join("store"), Options::default())?;
+//! let key = Key::new("/configmaps", "default", "colours");
+//! store.write_blocking(vec![Change::create(key.clone(), "red")])?;
+//! let read = store.get(&key)?.ok_or("it was just written")?;
+//! store.write_blocking(vec![Change::update(key, read.revision, "red and blue")])?;
+//! let page = store.list(&Range::resource("/configmaps"), Some(read.revision), None, None)?;
+//! assert_eq!(page.items[0].1.bytes, "red");
+//! # drop(store);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Not here: object metadata, selectors, JSON. The reader of an object puts the resource version into
 //! it from [`Object::revision`].
 

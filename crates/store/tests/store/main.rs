@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod basics;
+mod concurrent;
 mod crash;
 mod full;
 mod model;
