@@ -14,6 +14,7 @@ pub mod admission;
 pub mod condition;
 pub mod definition;
 pub mod effects;
+pub mod fabric;
 pub mod fields;
 pub mod foreign;
 pub mod generate;

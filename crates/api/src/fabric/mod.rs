@@ -1,0 +1,48 @@
+//! The kinds of the fabric: intents of people, and the low-level objects that they become.
+//!
+//! ```text
+//! VRF <- Destination <~ Layer2Attachment, Inbound, Outbound, PodNetwork -> Network
+//! VRF <- Collector <- TrafficMirror -> Layer2Attachment, Inbound, Outbound     Inbound <- BGPNeighbor
+//!
+//! intents => Layer2NetworkConfiguration, VRFRouteConfiguration, BGPPeering, MirrorTarget, MirrorSelector
+//!         => NetworkConfigRevision => NodeNetworkConfig            agents => NodeNetworkStatus
+//! ```
+//!
+//! `<-` is a reference by name, `<~` a selection by label. All kinds are cluster-scoped. One file
+//! holds the shape of a kind, the file of the same name in [`rules`] what admission asks of it.
+
+pub mod bgp_neighbor;
+pub mod bgp_peering;
+pub mod collector;
+pub mod destination;
+mod effects;
+pub mod inbound;
+pub mod layer2_attachment;
+pub mod layer2_network_configuration;
+pub mod mirror_selector;
+pub mod mirror_target;
+pub mod network;
+pub mod network_config_revision;
+pub mod node_network_config;
+pub mod node_network_status;
+pub mod outbound;
+pub mod pod_network;
+pub mod routes;
+pub mod rules;
+pub mod selector;
+pub mod text;
+pub mod traffic_mirror;
+pub mod vrf;
+pub mod vrf_route_configuration;
+
+pub use self::{
+    bgp_neighbor::BGPNeighbor, bgp_peering::BGPPeering, collector::Collector, destination::Destination,
+    inbound::Inbound, layer2_attachment::Layer2Attachment, layer2_network_configuration::Layer2NetworkConfiguration,
+    mirror_selector::MirrorSelector, mirror_target::MirrorTarget, network::Network,
+    network_config_revision::NetworkConfigRevision, node_network_config::NodeNetworkConfig,
+    node_network_status::NodeNetworkStatus, outbound::Outbound, pod_network::PodNetwork, traffic_mirror::TrafficMirror,
+    vrf::VRF, vrf_route_configuration::VRFRouteConfiguration,
+};
+
+/// The API group of all kinds here.
+pub const GROUP: &str = "network.t-caas.telekom.com";

@@ -1,0 +1,143 @@
+//! `NetworkConfigRevision`: everything that shall be on the nodes, frozen under its hash.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    bgp_peering::BgpPeeringSpec, layer2_network_configuration::Layer2NetworkConfigurationSpec,
+    mirror_selector::MirrorSelectorSpec, mirror_target::MirrorTargetSpec, text::ObjectName,
+    vrf_route_configuration::VrfRouteConfigurationSpec,
+};
+
+/// The low-level objects as they were when the revision was made. It cannot change.
+#[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "network.t-caas.telekom.com",
+    version = "v1alpha1",
+    kind = "NetworkConfigRevision",
+    plural = "networkconfigrevisions",
+    shortname = "ncr",
+    status = "NetworkConfigRevisionStatus",
+    derive = "PartialEq",
+    doc = "A frozen configuration of all nodes. Named after the first ten digits of its hash.",
+    crates(kube_core = "::kube_core"),
+    printcolumn(name = "Invalid", type_ = "boolean", json_path = ".status.isInvalid"),
+    printcolumn(name = "Queued", type_ = "integer", json_path = ".status.queued"),
+    printcolumn(name = "Ongoing", type_ = "integer", json_path = ".status.ongoing"),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.ready"),
+    printcolumn(name = "Total", type_ = "integer", json_path = ".status.total"),
+    printcolumn(name = "Failed Node", type_ = "string", json_path = ".status.failedNode", priority = "1"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkConfigRevisionSpec {
+    /// Segments, in the order of their VLAN.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub layer2: Vec<Layer2Revision>,
+    /// Routes, in the order of VRF and `seq`.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub vrf: Vec<VrfRevision>,
+    /// Sessions, in the order of their names.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub bgp: Vec<BgpRevision>,
+    /// Mirror tunnels, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub mirror_targets: Vec<MirrorTargetRevision>,
+    /// Mirrored traffic, in the order of names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub mirror_selectors: Vec<MirrorSelectorRevision>,
+    /// The SHA-256 of all of the above, in hexadecimal.
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    pub revision: String,
+}
+
+/// A segment under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Layer2Revision {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// What it said.
+    #[serde(flatten)]
+    pub spec: Layer2NetworkConfigurationSpec,
+}
+
+/// Routes under their name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VrfRevision {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// What it said.
+    #[serde(flatten)]
+    pub spec: VrfRouteConfigurationSpec,
+}
+
+/// Sessions under their name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BgpRevision {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// What it said.
+    #[serde(flatten)]
+    pub spec: BgpPeeringSpec,
+}
+
+/// A mirror tunnel under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MirrorTargetRevision {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// What it said.
+    #[serde(flatten)]
+    pub spec: MirrorTargetSpec,
+}
+
+/// Mirrored traffic under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MirrorSelectorRevision {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// What it said.
+    #[serde(flatten)]
+    pub spec: MirrorSelectorSpec,
+}
+
+/// How far a revision has got.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkConfigRevisionStatus {
+    /// Whether a node refused it: it is not rolled out any further, and taken back where it is.
+    #[serde(default)]
+    pub is_invalid: bool,
+    /// How many nodes have it in place.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub ready: i32,
+    /// How many nodes are busy with it.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub ongoing: i32,
+    /// How many nodes wait for it.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub queued: i32,
+    /// How many nodes there are.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub total: i32,
+    /// The node that refused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_node: Option<String>,
+    /// What that node said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_message: Option<String>,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<Time>,
+}

@@ -1,0 +1,35 @@
+//! `NodeNetworkStatus` asks for nothing; only whose agent writes it is a rule.
+
+use crate::{
+    admission::{Findings, Write},
+    definition::{Declared, Owner},
+    effects::FieldEffect,
+    fabric::{NodeNetworkStatus, effects},
+};
+
+impl Declared for NodeNetworkStatus {
+    const OWNER: Owner = Owner::NodeOfName;
+    const EFFECTS: &'static [FieldEffect] = effects::NODE_STATUS;
+
+    fn admit(_write: &Write<'_, Self>, _findings: &mut Findings) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{
+        admission::User,
+        fabric::rules::table::{World, object},
+    };
+
+    #[test]
+    fn an_agent_reports_its_own_node_only() {
+        let status = |node: &str| object("NodeNetworkStatus", node, json!({}));
+        let agent = || User::new("netloom:agent:worker-1", &["netloom:agents"]);
+        World::new([]).user(agent()).create(status("worker-1")).taken();
+        World::new([]).user(agent()).create(status("worker-2")).forbidden(
+            r#"the agent of node "worker-1" may write only the NodeNetworkStatus of that name, not "worker-2""#,
+        );
+    }
+}
