@@ -8,6 +8,7 @@ use std::{
 
 use netloom_store::{
     Change, Clock, Expect, Key, Object, Options, Range, ReadError, Revision, Store, Watch, WatchError, WriteError,
+    restore,
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
 
@@ -260,6 +261,23 @@ impl Test {
         }
     }
 
+    /// Without history nothing is left but the objects, and a backup holds just these.
+    fn check_end(&mut self) {
+        let newest = self.newest();
+        self.oldest = newest;
+        wait(self.store().compact(Revision(newest as u64))).unwrap();
+        assert_eq!(self.store().stats().unwrap().history_bytes, 0);
+        self.reopen();
+        self.list(0, newest, 3);
+        let (backup, restored) = (self.scratch.file("backup"), self.scratch.file("restored"));
+        self.store().backup(&backup).unwrap();
+        restore(&backup, &restored).unwrap();
+        let everything = |store: &Store| store.list(&Range::everything(), None, None, None).unwrap().items;
+        let restored = Store::open(&restored, Options::default()).unwrap();
+        assert_eq!(everything(&restored), everything(self.store()));
+        assert_eq!(restored.resources().unwrap(), self.store().resources().unwrap());
+    }
+
     fn watch(&mut self, range_number: usize, from: usize) {
         match self.store().watch(range(range_number), Revision(from as u64)) {
             Ok(watch) => {
@@ -323,5 +341,6 @@ proptest! {
         for number in (0..test.watches.len()).rev() {
             test.follow(number, usize::MAX);
         }
+        test.check_end();
     }
 }
