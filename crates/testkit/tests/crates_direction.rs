@@ -10,26 +10,43 @@ use std::{
 use serde_json::Value;
 
 /// Crates that decide and do nothing.
-const PURE: &[&str] = &["netloom-types", "netloom-model", "netloom-sim", "netloom-plan", "netloom-nmyaml"];
+const PURE: &[&str] = &[
+    "netloom-types",
+    "netloom-model",
+    "netloom-sim",
+    "netloom-plan",
+    "netloom-nmyaml",
+    "netloom-schema",
+    "netloom-patch",
+    "netloom-api",
+];
 
 /// Crates that talk to the system: one of them below a pure crate is a hole in the wall.
 const INPUT_OUTPUT: &[&str] = &[
     "async-io",
     "async-std",
     "getrandom",
+    "hyper",
+    "kube-client",
     "libc",
     "mio",
     "netlink-packet-core",
     "netlink-sys",
     "nix",
     "rand",
+    "redb",
     "rustix",
+    "rustls",
     "signal-hook",
     "smol",
     "socket2",
     "tokio",
+    "netloom-apiserver",
+    "netloom-controller",
+    "netloom-https",
     "netloom-journal",
     "netloom-netlink",
+    "netloom-store",
     "netloom-testkit",
 ];
 
@@ -42,6 +59,17 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-nmyaml", &["netloom-types", "netloom-model"]),
     ("netloom-netlink", &["netloom-types", "netloom-model"]),
     ("netloom-journal", &["netloom-types", "netloom-model", "netloom-plan"]),
+    ("netloom-schema", &[]),
+    ("netloom-cel", &["netloom-schema"]),
+    ("netloom-patch", &["netloom-schema"]),
+    ("netloom-api", &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-schema"]),
+    ("netloom-store", &[]),
+    ("netloom-https", &[]),
+    (
+        "netloom-apiserver",
+        &["netloom-api", "netloom-cel", "netloom-https", "netloom-patch", "netloom-schema", "netloom-store"],
+    ),
+    ("netloom-controller", &["netloom-api", "netloom-https", "netloom-schema"]),
 ];
 
 /// Crates by name, each with the crates that it is built with.

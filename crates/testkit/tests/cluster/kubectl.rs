@@ -38,8 +38,9 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (pattern(r"/tmp/[\w.-]*kubectl-edit-\d+"), "/tmp/edit"),
         (pattern(r"\b\d+(m\d+)?s\b( ago)?"), "<age>"),
         (pattern(r"E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ "), "E<time> "),
-        // Columns are as wide as what stands in them.
-        (pattern(r"(\S) {2,}"), "$1  "),
+        (pattern(r"-[bcdfghjklmnpqrstvwxz2456789]{5} created"), "-<generated> created"),
+        // Columns are as wide as what stands in them. What follows a sign is a line of a difference.
+        (pattern(r"([^\s+-]) {2,}"), "$1  "),
     ]
 });
 

@@ -4,13 +4,17 @@
 //! `--only real` or `--only ours` plays the scripts against one server and prints its answers, which
 //! is how a new script is looked at. `--seed N` repeats a run of the random requests.
 
+mod informer;
 mod judge;
 mod kubectl;
 mod library;
+mod manifests;
 mod normal;
 mod perform;
+mod random;
 mod script;
 mod servers;
+mod stolen;
 mod wire;
 
 use std::{
@@ -56,7 +60,7 @@ fn main() -> ExitCode {
             if only.is_some() {
                 stage.print_answers(&words);
             } else {
-                tests.extend(comparing_tests(&stage));
+                tests.extend(comparing_tests(&stage, &seeds(&words)));
             }
             runner::run(tests, &Arguments::parse(filters(&words)), &mut stdout())
         }
@@ -88,12 +92,24 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     for (name, story) in library::STORIES {
         tests.push(Test::new(format!("library/{name}"), || library::tell(stage, name, *story)));
     }
+    for (client, resource) in informer::WATCHES {
+        tests.push(Test::new(format!("informer/{client}"), || informer::watch(stage, client, resource)));
+    }
+    tests.push(Test::new("manifests/definitions", || manifests::definitions(stage)));
+    tests.push(Test::new("manifests/rights", || manifests::rights(stage)));
+    tests.push(Test::new("manifests/examples", || manifests::examples(stage)));
+    tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));
+    tests.push(Test::new("stolen/own-is-allowed", || stolen::own_is_allowed(stage)));
     tests
 }
 
 /// What is the same with both servers.
-fn comparing_tests(stage: &Stage) -> Vec<Test<'_>> {
+fn comparing_tests<'a>(stage: &'a Stage, seeds: &[u64]) -> Vec<Test<'a>> {
     let mut tests = Vec::new();
+    for seed in seeds.iter().copied() {
+        let name = format!("random-{seed}");
+        tests.push(Test::new(format!("api/{name}"), move || stage.compare(&name, &random_steps(seed)?)));
+    }
     for (name, steps) in scripts() {
         tests.push(match steps {
             Ok(steps) => Test::new(format!("api/{name}"), move || stage.compare(&name, &steps)),
@@ -117,6 +133,19 @@ fn comparing_tests(stage: &Stage) -> Vec<Test<'_>> {
         ref unused => Err(format!("allowed differences that are not there:\n{}", unused.join("\n"))),
     }));
     tests
+}
+
+/// The seeds of the random requests: always the same ones, another with `--seed N`.
+fn seeds(words: &[String]) -> Vec<u64> {
+    option(words, "--seed").and_then(|seed| seed.parse().ok()).map_or_else(|| (1..=4).collect(), |seed| vec![seed])
+}
+
+/// Random requests for the namespace and the kind of the script about defined kinds.
+fn random_steps(seed: u64) -> Result<Vec<Step>, String> {
+    let (_, custom) =
+        scripts().into_iter().find(|(name, _)| name == "11-custom").ok_or("the script 11-custom is gone")?;
+    let scene: Vec<Step> = custom?.into_iter().take_while(|step| step.title != "what is listed of it").collect();
+    Ok(random::steps(seed, &scene))
 }
 
 /// All scripts by name.

@@ -1,0 +1,97 @@
+//! What is shipped for real clusters, given to both servers: definitions, rights, and every example.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use netloom_testkit::runner::{Ended, Outcome};
+
+use crate::{Stage, servers::Server};
+
+/// The definitions are accepted and established.
+pub(crate) fn definitions(stage: &Stage) -> Outcome {
+    let folder = root().join("deploy/crds");
+    let files = yaml_files(&folder)?;
+    for (side, server) in &stage.servers {
+        let run = |words: &[&str]| {
+            kubectl(stage, server, words).map_err(|why| format!("with the {} server: {why}", side.name()))
+        };
+        for file in &files {
+            run(&["apply", "--server-side", "--force-conflicts", "-f", &file.to_string_lossy()])?;
+        }
+        let folder = folder.to_string_lossy();
+        run(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &folder])?;
+        run(&["wait", "--for=condition=NamesAccepted", "--timeout=60s", "-f", &folder])?;
+    }
+    Ok(Ended::Passed(Some(format!("{} definitions", files.len()))))
+}
+
+/// Roles, accounts and the restriction of agents are accepted by the real server.
+pub(crate) fn rights(stage: &Stage) -> Outcome {
+    for (side, server) in &stage.servers {
+        let mut files = vec![root().join("deploy/rbac.yaml")];
+        if *side == crate::servers::Side::Real {
+            files.push(root().join("deploy/node-restriction.yaml"));
+        }
+        for file in files {
+            let words = ["apply", "--server-side", "--force-conflicts", "-f", &file.to_string_lossy()];
+            kubectl(stage, server, &words).map_err(|why| format!("with the {} server: {why}", side.name()))?;
+        }
+    }
+    Ok(Ended::OK)
+}
+
+/// Every example is accepted, strictly and without a warning.
+pub(crate) fn examples(stage: &Stage) -> Outcome {
+    let files = yaml_files(&root().join("examples/objects"))?;
+    let mut wrong = Vec::new();
+    for (side, server) in &stage.servers {
+        for file in &files {
+            let shown = file.strip_prefix(root()).unwrap_or(file).display();
+            let words = ["apply", "--server-side", "--validate=strict", "-f", &file.to_string_lossy()];
+            match kubectl(stage, server, &words) {
+                Ok(said) if said.contains("Warning:") => wrong.push(format!("{} {shown}: {said}", side.name())),
+                Ok(_) => {}
+                Err(why) => wrong.push(format!("{} {shown}: {why}", side.name())),
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(Ended::Passed(Some(format!("{} files", files.len())))) } else { Err(wrong.join("\n")) }
+}
+
+/// Runs the newest kubectl and gives back what it said; a failure is an error.
+pub(crate) fn kubectl(stage: &Stage, server: &Server, words: &[&str]) -> Result<String, String> {
+    let output = Command::new(stage.programs.peers.join("kubectl"))
+        .args(words)
+        .env("KUBECONFIG", &server.kubeconfig)
+        .env("KUBECACHEDIR", server.folder.join("discovery"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("kubectl: {error}"))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    if output.status.success() { Ok(said) } else { Err(format!("kubectl {}: {said}", words.join(" "))) }
+}
+
+/// All YAML files below a folder, in order; an empty folder is a mistake.
+pub(crate) fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "yaml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    if files.is_empty() { Err(format!("no manifests in {}", folder.display())) } else { Ok(files) }
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
