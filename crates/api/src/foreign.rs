@@ -7,7 +7,9 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, GroupKind, Review},
     definition::{Index, Owner},
+    dig,
     hostnet::{self, names},
+    registry,
 };
 
 /// The nodes of the cluster.
@@ -23,6 +25,11 @@ pub const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMa
 
 /// Every foreign kind that a view must hold for the rules to see everything.
 pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, MACHINE_INSTANCE, MACHINE];
+
+/// Whether rules look at objects of the kind, so that a view must hold them.
+pub fn is_viewed(kind: GroupKind<'_>) -> bool {
+    VIEWED.contains(&kind) || registry::find(kind.group, kind.kind).is_some()
+}
 
 /// Attachments by the cluster network that carries them.
 pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";
@@ -62,19 +69,16 @@ pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
 
 /// `namespace/name` of an object that has both.
 pub(crate) fn full_name(object: &Value) -> Option<String> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    Some(format!("{}/{}", text("/metadata/namespace")?, text("/metadata/name")?))
+    Some(format!("{}/{}", dig::text(object, "metadata.namespace")?, dig::text(object, "metadata.name")?))
 }
 
 /// What the attachment tells its plugin; the field holds JSON as text.
 pub(crate) fn plugin_config(attachment: &Value) -> Option<Value> {
-    serde_json::from_str(attachment.pointer("/spec/config")?.as_str()?).ok()
+    serde_json::from_str(dig::text(attachment, "spec.config")?).ok()
 }
 
 fn cluster_network(attachment: &Value) -> Vec<String> {
-    let labels = attachment.pointer("/metadata/labels");
-    let label = labels.and_then(|labels| labels.get(names::CLUSTER_NETWORK)).and_then(Value::as_str);
-    label.map(str::to_owned).into_iter().collect()
+    dig::label(attachment, names::CLUSTER_NETWORK).map(str::to_owned).into_iter().collect()
 }
 
 fn plugin(attachment: &Value) -> Vec<String> {
@@ -83,17 +87,17 @@ fn plugin(attachment: &Value) -> Vec<String> {
 }
 
 fn attachments_of_instance(machine: &Value) -> Vec<String> {
-    attachments(machine, "/spec/networks")
+    attachments(machine, "spec.networks")
 }
 
 fn attachments_of_machine(machine: &Value) -> Vec<String> {
-    attachments(machine, "/spec/template/spec/networks")
+    attachments(machine, "spec.template.spec.networks")
 }
 
 /// A name without a namespace means one in the machine's own.
 fn attachments(machine: &Value, networks: &str) -> Vec<String> {
-    let namespace = machine.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-    let networks = machine.pointer(networks).and_then(Value::as_array);
-    let names = networks.into_iter().flatten().filter_map(|n| n.pointer("/multus/networkName")?.as_str());
+    let namespace = dig::text(machine, "metadata.namespace").unwrap_or_default();
+    let networks = dig::at(machine, networks).and_then(Value::as_array);
+    let names = networks.into_iter().flatten().filter_map(|n| dig::text(n, "multus.networkName"));
     names.map(|name| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") }).collect()
 }

@@ -13,6 +13,7 @@
 pub mod admission;
 pub mod condition;
 pub mod definition;
+mod dig;
 pub mod effects;
 pub mod fabric;
 pub mod fields;

@@ -5,6 +5,7 @@
 //! - `nullable` goes: absent and null mean the same to us, and a server then drops the null;
 //! - number formats that Kubernetes does not know become ones that it does, with their range;
 //! - empty defaults go: they say nothing and would show up in every object;
+//! - a label selector is written as a whole, as in Kubernetes' own kinds;
 //! - descriptions are one line for each paragraph;
 //! - whole numbers are written as such;
 //! - a `status` field stays where the kind has no subresource for it.
@@ -40,6 +41,9 @@ fn tidy(schema: &mut Value) {
         map.remove("default");
     }
     number(map);
+    if is_label_selector(map) {
+        map.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
+    }
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = unwrapped(text);
     }
@@ -69,6 +73,13 @@ fn says_nothing(default: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::Bool(true) | Value::Number(_) => false,
     }
+}
+
+/// A label selector is one value: half of somebody's and half of another's would mean neither.
+fn is_label_selector(map: &Map<String, Value>) -> bool {
+    let properties = map.get("properties").and_then(Value::as_object);
+    properties
+        .is_some_and(|all| all.len() == 2 && all.contains_key("matchLabels") && all.contains_key("matchExpressions"))
 }
 
 /// Bounds as whole numbers, and a format that Kubernetes knows.

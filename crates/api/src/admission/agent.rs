@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     admission::{Operation, Review, User},
     definition::Owner,
-    foreign, registry,
+    dig, foreign, registry,
 };
 
 /// The group of agents on the embedded server; the user's name then ends in the node's.
@@ -89,7 +89,7 @@ fn foreign_name_on_create(review: &Review<'_>, node: &str) -> Option<String> {
 }
 
 fn foreign_node_name(review: &Review<'_>, node: &str) -> Option<String> {
-    let of_node = |object: &Value| object.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node);
+    let of_node = |object: &Value| dig::text(object, "spec.nodeName") == Some(node);
     let own = |object: Option<&Value>| object.is_none_or(of_node);
     let seen = review.object.is_some() || review.old.is_some();
     (!seen || !own(review.object) || !own(review.old)).then(|| {

@@ -17,7 +17,7 @@ pub use self::{
     user::{CONTROLLER_GROUP, CONTROLLER_SERVICE_ACCOUNT, User},
     view::{GroupKind, Objects, View},
 };
-use crate::{definition::Declared, foreign, registry};
+use crate::{definition::Declared, dig, foreign, registry};
 
 /// What the client wants done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,7 @@ impl<T> Write<'_, T> {
     /// The other stored objects: `found` without the one that is written.
     pub fn others(&self, mut found: Vec<std::sync::Arc<Value>>) -> Vec<std::sync::Arc<Value>> {
         found.retain(|object| {
-            let metadata = |key: &str| object.pointer(&format!("/metadata/{key}")).and_then(Value::as_str);
-            metadata("name") != Some(self.review.name) || metadata("namespace") != self.review.namespace
+            dig::name(object) != self.review.name || dig::text(object, "metadata.namespace") != self.review.namespace
         });
         found
     }
@@ -106,17 +105,17 @@ impl<T> Write<'_, T> {
 ///
 /// Runs before the schema is checked, so it must take any object.
 pub fn complete(review: &Review<'_>) -> Option<Value> {
-    let (object, filled) = completed(review)?;
-    let patch = json_patch::diff(object, &filled);
-    (!patch.0.is_empty()).then(|| serde_json::to_value(patch).unwrap_or_default())
+    completed(review).map(|(patch, _)| patch)
 }
 
-fn completed<'a>(review: &Review<'a>) -> Option<(&'a Value, Value)> {
+/// The patch, and the object with it.
+fn completed(review: &Review<'_>) -> Option<(Value, Value)> {
     let object = review.object.filter(|_| review.subresource.is_none())?;
     let kind = registry::find(review.kind.group, review.kind.kind)?;
     let mut filled = object.clone();
     (kind.complete)(review, &mut filled);
-    Some((object, filled))
+    let patch = json_patch::diff(object, &filled);
+    (!patch.0.is_empty()).then(|| (serde_json::to_value(patch).unwrap_or_default(), filled))
 }
 
 /// Judges a write whose object is complete and keeps its schema.
@@ -126,7 +125,8 @@ pub fn validate(review: &Review<'_>) -> Verdict {
         findings.forbid(reason);
         return findings.into();
     }
-    if review.subresource.is_none() && !(review.operation == Operation::Update && is_terminating(review.object)) {
+    let going = review.operation == Operation::Update && review.object.is_some_and(dig::is_terminating);
+    if review.subresource.is_none() && !going {
         match registry::find(review.kind.group, review.kind.kind) {
             Some(kind) => (kind.admit)(review, &mut findings),
             None => foreign::admit(review, &mut findings),
@@ -137,14 +137,9 @@ pub fn validate(review: &Review<'_>) -> Verdict {
 
 /// Completes and judges a write in one step.
 pub fn review(review: &Review<'_>) -> Verdict {
-    let patch = complete(review);
-    let filled = patch.as_ref().and_then(|_| completed(review)).map(|(_, filled)| filled);
+    let (patch, filled) = completed(review).unzip();
     let verdict = validate(&Review { object: filled.as_ref().or(review.object), ..*review });
     Verdict { patch, ..verdict }
-}
-
-fn is_terminating(object: Option<&Value>) -> bool {
-    object.and_then(|object| object.pointer("/metadata/deletionTimestamp")).is_some_and(|time| !time.is_null())
 }
 
 /// Reads the objects of a write in their type and calls the kind's own rules.

@@ -4,13 +4,13 @@
 //! and not how much is stored. [`Objects`] keeps everything in memory and every index current.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use serde_json::Value;
 
-use crate::{definition::Index, foreign, registry};
+use crate::{definition::Index, dig, foreign, registry};
 
 /// A kind by its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,11 @@ pub trait View: Send + Sync {
 
     /// The objects that an index of the kind has under `key`, in the order of namespace and name.
     fn lookup(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Vec<Arc<Value>>;
+
+    /// How many objects [`View::lookup`] would find.
+    fn count(&self, kind: GroupKind<'_>, index: &str, key: &str) -> usize {
+        self.lookup(kind, index, key).len()
+    }
 }
 
 /// Objects in memory, with the indexes of their kinds.
@@ -54,18 +59,21 @@ type Key = (String, String);
 struct Shelf {
     group: String,
     kind: String,
-    objects: BTreeMap<Key, Arc<Value>>,
-    indexes: Vec<(Index, HashMap<String, BTreeSet<Key>>)>,
+    objects: Sorted,
+    indexes: Vec<(Index, HashMap<String, Sorted>)>,
 }
+
+/// Objects in the order of lists. Keys and objects are shared between a kind and its indexes.
+type Sorted = BTreeMap<Arc<Key>, Arc<Value>>;
 
 impl Objects {
     /// Puts an object in, in the place of one with its names; says whether it has a kind and a name.
     pub fn put(&mut self, object: impl Into<Arc<Value>>) -> bool {
         let object = object.into();
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let (Some(kind), Some(name)) = (text("/kind"), text("/metadata/name")) else { return false };
-        let group = text("/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
-        let key = (text("/metadata/namespace").unwrap_or_default().to_owned(), name.to_owned());
+        let text = |path: &str| dig::text(&object, path);
+        let (Some(kind), Some(name)) = (text("kind"), text("metadata.name")) else { return false };
+        let group = text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+        let key = Arc::new(key(text("metadata.namespace"), name));
         let at = self.position(group, kind).unwrap_or_else(|| {
             self.shelves.push(Shelf::new(group, kind));
             self.shelves.len() - 1
@@ -78,6 +86,16 @@ impl Objects {
     pub fn remove(&mut self, kind: GroupKind<'_>, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
         let at = self.position(kind.group, kind.kind)?;
         self.shelves[at].remove(&key(namespace, name))
+    }
+
+    /// Exchanges all objects of a kind, as after a fresh list.
+    pub fn replace(&mut self, kind: GroupKind<'_>, objects: Vec<Arc<Value>>) {
+        if let Some(at) = self.position(kind.group, kind.kind) {
+            self.shelves[at] = Shelf::new(kind.group, kind.kind);
+        }
+        for object in objects {
+            self.put(object);
+        }
     }
 
     /// How many objects there are.
@@ -96,6 +114,12 @@ impl Objects {
 
     fn shelf(&self, kind: GroupKind<'_>) -> Option<&Shelf> {
         self.position(kind.group, kind.kind).map(|at| &self.shelves[at])
+    }
+
+    fn found(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Option<&Sorted> {
+        let index = self.shelf(kind)?.indexes.iter().find(|(known, _)| known.name == index);
+        debug_assert!(index.is_some(), "a rule asks for an index that {} does not have", kind.kind);
+        index?.1.get(key)
     }
 }
 
@@ -119,11 +143,11 @@ impl View for Objects {
     }
 
     fn lookup(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Vec<Arc<Value>> {
-        let Some(stored) = self.shelf(kind) else { return Vec::new() };
-        let index = stored.indexes.iter().find(|(known, _)| known.name == index);
-        debug_assert!(index.is_some(), "a rule asks for an index that {} does not have", kind.kind);
-        let keys = index.and_then(|(_, keys)| keys.get(key));
-        keys.into_iter().flatten().filter_map(|key| stored.objects.get(key).cloned()).collect()
+        self.found(kind, index, key).map(|found| found.values().cloned().collect()).unwrap_or_default()
+    }
+
+    fn count(&self, kind: GroupKind<'_>, index: &str, key: &str) -> usize {
+        self.found(kind, index, key).map_or(0, BTreeMap::len)
     }
 }
 
@@ -139,11 +163,11 @@ impl Shelf {
         }
     }
 
-    fn put(&mut self, key: Key, object: Arc<Value>) {
+    fn put(&mut self, key: Arc<Key>, object: Arc<Value>) {
         self.remove(&key);
-        for (index, keys) in &mut self.indexes {
+        for (index, found) in &mut self.indexes {
             for value in (index.keys)(&object) {
-                keys.entry(value).or_default().insert(key.clone());
+                found.entry(value).or_default().insert(key.clone(), object.clone());
             }
         }
         self.objects.insert(key, object);
@@ -151,12 +175,12 @@ impl Shelf {
 
     fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let object = self.objects.remove(key)?;
-        for (index, keys) in &mut self.indexes {
+        for (index, found) in &mut self.indexes {
             for value in (index.keys)(&object) {
-                if let Some(found) = keys.get_mut(&value) {
-                    found.remove(key);
-                    if found.is_empty() {
-                        keys.remove(&value);
+                if let Some(objects) = found.get_mut(&value) {
+                    objects.remove(key);
+                    if objects.is_empty() {
+                        found.remove(&value);
                     }
                 }
             }
@@ -167,4 +191,51 @@ impl Shelf {
 
 fn key(namespace: Option<&str>, name: &str) -> Key {
     (namespace.unwrap_or_default().to_owned(), name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
+
+    fn state(namespace: &str, name: &str, node: &str) -> Value {
+        json!({
+            "apiVersion": "nmstate.io/v1",
+            "kind": "NodeNetworkState",
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"nodeName": node},
+        })
+    }
+
+    fn names(found: &[Arc<Value>]) -> Vec<&str> {
+        found.iter().map(|object| dig::name(object)).collect()
+    }
+
+    #[test]
+    fn indexes_follow_every_change() {
+        let mut objects: Objects =
+            [state("b", "x", "n1"), state("a", "y", "n1"), state("a", "z", "n2")].into_iter().collect();
+        assert_eq!(names(&objects.lookup(STATE, "nodeName", "n1")), ["y", "x"], "in the order of namespace and name");
+        assert!(objects.put(state("b", "x", "n2")));
+        assert_eq!(names(&objects.lookup(STATE, "nodeName", "n1")), ["y"]);
+        assert_eq!(objects.count(STATE, "nodeName", "n2"), 2);
+        assert!(objects.remove(STATE, Some("a"), "y").is_some());
+        assert!(objects.remove(STATE, Some("a"), "y").is_none());
+        assert_eq!(objects.lookup(STATE, "nodeName", "n1"), []);
+        assert_eq!((objects.len(), names(&objects.list(STATE))), (2, vec!["z", "x"]));
+        assert!(objects.get(STATE, Some("a"), "z").is_some());
+        assert!(objects.get(STATE, None, "z").is_none());
+    }
+
+    #[test]
+    fn what_has_no_name_or_kind_is_not_an_object() {
+        let mut objects = Objects::default();
+        for junk in [json!(null), json!({"kind": "Node"}), json!({"kind": 5, "metadata": {"name": "x"}})] {
+            assert!(!objects.put(junk));
+        }
+        assert!(objects.is_empty());
+    }
 }

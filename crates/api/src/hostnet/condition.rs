@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::condition::Truth;
+use crate::{condition::Truth, dig};
 
 /// One observation about an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct HostCondition {
 
 /// What the condition `ready` of a stored object says; none when it has none.
 pub(super) fn ready(object: &Value) -> Option<&str> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    let conditions = dig::at(object, "status.conditions")?.as_array()?;
     conditions
         .iter()
         .find(|condition| condition.get("type").is_some_and(|kind| kind == "ready"))?

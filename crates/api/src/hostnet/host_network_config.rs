@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, Operation, Review, Write},
     definition::{Declared, Index},
+    dig,
     effects::{Effect, FieldEffect, field},
     hostnet::{BY_CLUSTER_NETWORK, HostCondition, rules},
 };
@@ -172,13 +173,18 @@ pub struct Lease {
     pub expires_at: Option<String>,
 }
 
+/// The index of these objects by [`place`].
+pub(super) const BY_PLACE: &str = "place";
 /// The index of these objects by whether they are the underlay.
 pub(super) const BY_UNDERLAY: &str = "underlay";
 
 impl Declared for HostNetworkConfig {
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-    const INDEXES: &'static [Index] =
-        &[Index { name: BY_CLUSTER_NETWORK, keys: cluster_network }, Index { name: BY_UNDERLAY, keys: underlay }];
+    const INDEXES: &'static [Index] = &[
+        Index { name: BY_CLUSTER_NETWORK, keys: cluster_network },
+        Index { name: BY_PLACE, keys: places },
+        Index { name: BY_UNDERLAY, keys: underlay },
+    ];
 
     fn complete(review: &Review<'_>, object: &mut Value) {
         rules::host_network_config::complete(review, object);
@@ -195,11 +201,22 @@ impl Declared for HostNetworkConfig {
 }
 
 fn cluster_network(object: &Value) -> Vec<String> {
-    object.pointer("/spec/clusterNetwork").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+    dig::keys(object, "spec.clusterNetwork")
+}
+
+/// What can be taken once: a VLAN of a cluster network.
+pub(super) fn place(cluster_network: &str, vlan: u64) -> String {
+    format!("{cluster_network}/{vlan}")
+}
+
+fn places(object: &Value) -> Vec<String> {
+    let vlan = dig::at(object, "spec.vlanID").and_then(Value::as_u64);
+    let both = dig::text(object, "spec.clusterNetwork").zip(vlan);
+    both.map(|(network, vlan)| place(network, vlan)).into_iter().collect()
 }
 
 fn underlay(object: &Value) -> Vec<String> {
-    let underlay = object.pointer("/spec/underlay").and_then(Value::as_bool).unwrap_or_default();
+    let underlay = dig::at(object, "spec.underlay").and_then(Value::as_bool).unwrap_or_default();
     vec![underlay.to_string()]
 }
 

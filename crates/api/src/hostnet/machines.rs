@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     admission::View,
+    dig,
     foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE},
     hostnet::names,
 };
@@ -14,9 +15,7 @@ use crate::{
 pub(super) fn running_on(view: &dyn View, cluster_network: &str, nodes: &BTreeSet<&str>) -> BTreeSet<String> {
     let attachments = view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, cluster_network);
     let machines = attachments.iter().flat_map(|attachment| users(view, attachment, &[MACHINE_INSTANCE]));
-    let here = |machine: &Arc<Value>| {
-        machine.pointer("/status/nodeName").and_then(Value::as_str).is_some_and(|node| nodes.contains(node))
-    };
+    let here = |machine: &Arc<Value>| dig::text(machine, "status.nodeName").is_some_and(|node| nodes.contains(node));
     machines.filter(here).filter_map(|machine| foreign::full_name(&machine)).collect()
 }
 
@@ -39,12 +38,11 @@ pub(super) fn system_attachments(view: &dyn View, cluster_network: &str) -> BTre
 }
 
 fn is_system(attachment: &Value) -> bool {
-    let text = |pointer: &str| attachment.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let annotations = attachment.pointer("/metadata/annotations");
+    let annotations = dig::at(attachment, "metadata.annotations");
     let marked =
         names::SYSTEM_ATTACHMENTS.iter().any(|key| annotations.and_then(|a| a.get(*key)).is_some_and(|v| v == "true"));
-    let named = names::SYSTEM_ATTACHMENT_PREFIXES.iter().any(|prefix| text("/metadata/name").starts_with(prefix));
-    text("/metadata/namespace") == names::SYSTEM_NAMESPACE && (marked || named)
+    let named = names::SYSTEM_ATTACHMENT_PREFIXES.iter().any(|prefix| dig::name(attachment).starts_with(prefix));
+    dig::text(attachment, "metadata.namespace") == Some(names::SYSTEM_NAMESPACE) && (marked || named)
 }
 
 fn names_of_users(view: &dyn View, attachments: &[Arc<Value>]) -> BTreeSet<String> {

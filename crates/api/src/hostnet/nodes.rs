@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     admission::View,
-    foreign,
+    dig, foreign,
     hostnet::{BY_CLUSTER_NETWORK, MGMT, VLAN_CONFIG, names},
     selector::{self, label},
 };
@@ -21,7 +21,7 @@ pub(super) struct Nodes(Vec<Arc<Value>>);
 impl Nodes {
     pub(super) fn of(view: &dyn View) -> Self {
         let mut nodes = view.list(foreign::NODE);
-        nodes.retain(|node| node.pointer("/metadata/deletionTimestamp").is_none_or(Value::is_null));
+        nodes.retain(|node| !dig::is_terminating(node));
         Self(nodes)
     }
 
@@ -55,14 +55,14 @@ impl Nodes {
     }
 
     fn filter(&self, keep: impl Fn(Option<&Map<String, Value>>) -> bool) -> BTreeSet<&str> {
-        let kept = self.0.iter().filter(|node| keep(node.pointer("/metadata/labels").and_then(Value::as_object)));
+        let kept = self.0.iter().filter(|node| keep(dig::at(node, "metadata.labels").and_then(Value::as_object)));
         kept.filter_map(|node| name(node)).collect()
     }
 }
 
 /// The selector of a stored `VlanConfig`.
 pub(super) fn selector_of(uplink: &Value) -> BTreeMap<String, String> {
-    let selector = uplink.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let selector = dig::at(uplink, "spec.nodeSelector").and_then(Value::as_object);
     let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     selector.into_iter().flatten().filter_map(text).collect()
 }
@@ -72,7 +72,7 @@ fn is_witness(labels: Option<&Map<String, Value>>) -> bool {
 }
 
 fn name(node: &Value) -> Option<&str> {
-    node.pointer("/metadata/name").and_then(Value::as_str)
+    dig::text(node, "metadata.name")
 }
 
 /// Writes the nodes that an object is for into its annotation.

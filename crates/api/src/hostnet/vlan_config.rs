@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, Operation, Review, Write},
     definition::{Declared, Index},
+    dig,
     effects::{Effect, FieldEffect, field},
     hostnet::{BY_CLUSTER_NETWORK, rules},
 };
@@ -147,11 +148,11 @@ impl Declared for VlanConfig {
 }
 
 fn cluster_network(object: &Value) -> Vec<String> {
-    object.pointer("/spec/clusterNetwork").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+    dig::keys(object, "spec.clusterNetwork")
 }
 
 fn nics(object: &Value) -> Vec<String> {
-    let nics = object.pointer("/spec/uplink/nics").and_then(Value::as_array);
+    let nics = dig::at(object, "spec.uplink.nics").and_then(Value::as_array);
     nics.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 

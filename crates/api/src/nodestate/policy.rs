@@ -147,7 +147,7 @@ fn wish(spec: &NodeNetConfPolicySpec, findings: &mut Findings) {
             findings.warn("spec.autoconfig switches nothing on, so the policy changes nothing");
         }
         (None, None) => {
-            findings.warn("neither spec.autoconfig nor spec.desiredState is given, so the policy changes nothing")
+            findings.warn("neither spec.autoconfig nor spec.desiredState is given, so the policy changes nothing");
         }
         (Some(_), None) | (None, Some(_)) => {}
     }

@@ -55,15 +55,18 @@ fn values(path: &str, requirement: &NodeSelectorRequirement, findings: &mut Find
     let place = format!("{path}.values");
     match requirement.operator.as_str() {
         "In" | "NotIn" if values.is_empty() => findings.required(place, "operators In and NotIn compare with values"),
-        "In" | "NotIn" => {}
         "Exists" | "DoesNotExist" if !values.is_empty() => {
             findings.forbidden(place, "operators Exists and DoesNotExist compare with nothing");
         }
-        "Exists" | "DoesNotExist" => {}
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         "Gt" | "Lt" => match values {
             [one] if one.parse::<i64>().is_ok() => {}
             [one] => {
-                findings.invalid(format!("{place}[0]"), one.as_str(), "operators Gt and Lt compare with a whole number")
+                findings.invalid(
+                    format!("{place}[0]"),
+                    one.as_str(),
+                    "operators Gt and Lt compare with a whole number",
+                );
             }
             _ => findings.required(place, "operators Gt and Lt compare with exactly one number"),
         },
@@ -108,7 +111,7 @@ fn toleration(path: &str, toleration: &Toleration, findings: &mut Findings) {
     match toleration.effect.as_deref().unwrap_or_default() {
         "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
         other => {
-            findings.not_supported(format!("{path}.effect"), other, &["NoSchedule", "PreferNoSchedule", "NoExecute"])
+            findings.not_supported(format!("{path}.effect"), other, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
         }
     }
     if toleration.toleration_seconds.is_some() && toleration.effect.as_deref() != Some("NoExecute") {

@@ -10,6 +10,7 @@ use crate::{
     admission::{Findings, GroupKind, Write},
     condition::Conditions,
     definition::{Declared, Index, Owner},
+    dig,
     effects::{Effect, FieldEffect, field},
     nodestate::StateDocument,
 };
@@ -145,7 +146,7 @@ impl Declared for NodeNetworkState {
         }
         let mut others = write.others(write.review.view.lookup(SELF, BY_NODE, node));
         if let Some(other) = others.pop() {
-            let name = other.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let name = dig::name(&other);
             findings.warn(format!(
                 "{name:?} is for node {node:?} too: only the object that is called like the node takes effect"
             ));
@@ -154,7 +155,7 @@ impl Declared for NodeNetworkState {
 }
 
 fn node_name(object: &Value) -> Vec<String> {
-    object.pointer("/spec/nodeName").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+    dig::keys(object, "spec.nodeName")
 }
 
 const AGENT: &[Effect] = &[Effect::Status("the node's agent")];

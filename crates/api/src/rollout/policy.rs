@@ -10,6 +10,7 @@ use crate::{
     admission::{Findings, GroupKind, View, Write},
     condition::Conditions,
     definition::Declared,
+    dig,
     effects::{Effect, FieldEffect, field},
     rollout::Share,
     selector,
@@ -326,11 +327,11 @@ fn pinned(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: 
 fn same_priority(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: &mut Findings) {
     let view: &dyn View = write.review.view;
     for other in write.others(view.list(SELF)) {
-        let priority = other.pointer("/spec/priority").and_then(Value::as_i64).unwrap_or_default();
-        let theirs = other.pointer("/spec/nodeSelector").cloned().unwrap_or_default();
+        let priority = dig::at(&other, "spec.priority").and_then(Value::as_i64).unwrap_or_default();
+        let theirs = dig::at(&other, "spec.nodeSelector").cloned().unwrap_or_default();
         let ours = serde_json::to_value(&spec.node_selector).unwrap_or_default();
         if priority == i64::from(spec.priority) && theirs == ours {
-            let name = other.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let name = dig::name(&other);
             findings.warn(format!(
                 "{name:?} has the same selector and priority: for each node the first name of both wins"
             ));

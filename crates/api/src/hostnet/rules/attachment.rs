@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{is_terminating, known_cluster_network, label, mtu_of, name_of, uplinks_of};
+use super::{known_cluster_network, mtu_of, uplinks_of};
 use crate::{
     admission::{Findings, Operation, Review, View},
+    dig,
     foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE, OVERLAY, plugin_config},
     hostnet::{HOST_NETWORK_CONFIG, host_network_config::BY_UNDERLAY, machines, names},
 };
@@ -18,7 +19,7 @@ const CONFIG: &str = "spec.config";
 
 pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
     let ours = |object: &Value| {
-        [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| label(object, key).is_some())
+        [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(object, key).is_some())
     };
     if !review.object.into_iter().chain(review.old).any(ours) {
         return;
@@ -27,7 +28,7 @@ pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
     match (review.operation, review.object) {
         (Operation::Create | Operation::Update, Some(object)) => {
             let Some(new) = plugin_config(object).filter(Value::is_object) else {
-                let found = object.pointer("/spec/config").cloned().unwrap_or_default();
+                let found = dig::at(object, "spec.config").cloned().unwrap_or_default();
                 return findings.invalid(CONFIG, found, "must be the plugin's configuration, as JSON in a text");
             };
             if review.operation == Operation::Update {
@@ -80,7 +81,7 @@ fn bridge(view: &dyn View, object: &Value, config: &Value, findings: &mut Findin
         );
         return None;
     };
-    if let Some(own) = label(object, names::CLUSTER_NETWORK).filter(|own| *own != network) {
+    if let Some(own) = dig::label(object, names::CLUSTER_NETWORK).filter(|own| *own != network) {
         findings.invalid(
             path,
             found,
@@ -117,7 +118,7 @@ fn trunk_entry(path: &str, entry: &Value, findings: &mut Findings) {
     let [id, low, high] = keys.map(|key| entry.get(key).and_then(Value::as_i64));
     match (id, low, high) {
         (_, Some(low), Some(high)) if low > high => {
-            findings.invalid(format!("{path}.minID"), low, format!("is above maxID, which is {high}"))
+            findings.invalid(format!("{path}.minID"), low, format!("is above maxID, which is {high}"));
         }
         (_, Some(_), None) => findings.required(format!("{path}.maxID"), "a range has both ends"),
         (_, None, Some(_)) => findings.required(format!("{path}.minID"), "a range has both ends"),
@@ -141,10 +142,9 @@ fn mtu(view: &dyn View, network: &str, config: &Value, findings: &mut Findings) 
 /// A VLAN that one attachment has for itself is nobody else's.
 fn exclusive(review: &Review<'_>, object: &Value, network: &str, config: &Value, findings: &mut Findings) {
     let Some(vlan) = config.get("vlan").and_then(Value::as_i64).filter(|&vlan| vlan > 0) else { return };
-    let claims = |object: &Value| label(object, names::EXCLUSIVE_VLAN) == Some("true");
+    let claims = |object: &Value| dig::label(object, names::EXCLUSIVE_VLAN) == Some("true");
     for other in review.view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, network) {
-        let own = name_of(&other) == review.name
-            && other.pointer("/metadata/namespace").and_then(Value::as_str) == review.namespace;
+        let own = dig::name(&other) == review.name && dig::text(&other, "metadata.namespace") == review.namespace;
         let same = plugin_config(&other).is_some_and(|other| other.get("vlan").and_then(Value::as_i64) == Some(vlan));
         if !own && same && (claims(&other) || claims(object)) {
             let name = foreign::full_name(&other).unwrap_or_default();
@@ -175,13 +175,13 @@ fn delete(review: &Review<'_>, old: Option<&Value>, findings: &mut Findings) {
     if !users.is_empty() {
         findings.forbidden("metadata.name", format!("machines use the attachment: {}", machines::some(&users)));
     }
-    let network = review.old.and_then(|old| label(old, names::CLUSTER_NETWORK));
+    let network = review.old.and_then(|old| dig::label(old, names::CLUSTER_NETWORK));
     let vlan = old.and_then(|old| old.get("vlan")).and_then(Value::as_u64).filter(|&vlan| vlan > 0);
     let (Some(network), Some(vlan)) = (network, vlan) else { return };
     let is_underlay = |one: &Value| {
-        one.pointer("/spec/clusterNetwork").is_some_and(|name| name == network)
-            && one.pointer("/spec/vlanID").and_then(Value::as_u64) == Some(vlan)
-            && !is_terminating(one)
+        dig::at(one, "spec.clusterNetwork").is_some_and(|name| name == network)
+            && dig::at(one, "spec.vlanID").and_then(Value::as_u64) == Some(vlan)
+            && !dig::is_terminating(one)
     };
     if review.view.lookup(HOST_NETWORK_CONFIG, BY_UNDERLAY, "true").iter().any(|one| is_underlay(one)) {
         let users = machines::on_overlays(review.view);

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT_MTU, MTUS, annotation, mtu_of, name_of, short_enough, uplinks_of};
+use super::{DEFAULT_MTU, MTUS, annotation, mtu_of, short_enough, uplinks_of};
 use crate::{
     admission::{Findings, Review, View},
+    dig,
     foreign::{self, ATTACHMENT},
     hostnet::{BY_CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, machines, names},
 };
@@ -34,7 +35,7 @@ pub(crate) fn update(review: &Review<'_>, findings: &mut Findings) {
             findings.invalid(
                 MTU_PATH,
                 text,
-                format!("VlanConfig {:?} has MTU {}; change it there", name_of(&uplink), mtu_of(&uplink)),
+                format!("VlanConfig {:?} has MTU {}; change it there", dig::name(&uplink), mtu_of(&uplink)),
             );
         }
     }
@@ -63,7 +64,7 @@ pub(crate) fn delete(review: &Review<'_>, findings: &mut Findings) {
         ("attachments", review.view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, review.name)),
     ];
     for (what, objects) in left.iter().filter(|(_, objects)| !objects.is_empty()) {
-        let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| name_of(object).to_owned());
+        let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| dig::name(object).to_owned());
         let names = objects.iter().map(|object| full(object)).collect();
         findings.forbidden(NAME, format!("{what} of the cluster network are left: {}", machines::some(&names)));
     }

@@ -10,26 +10,28 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{is_terminating, known_cluster_network, name_of};
+use super::known_cluster_network;
 use crate::{
     admission::{Findings, Review, View, Write},
+    dig,
     hostnet::{
         BY_CLUSTER_NETWORK, CLUSTER_NETWORK, HOST_NETWORK_CONFIG, HostNetworkConfig, HostNetworkConfigSpec,
         LINK_MONITOR, MGMT, Mode, VLAN_STATUS,
         condition::ready,
-        host_network_config::BY_UNDERLAY,
+        host_network_config::{BY_PLACE, BY_UNDERLAY, place},
         machines, names,
         nodes::{self, Nodes},
+        vlan_status::BY_UNREADY_NETWORK,
     },
     selector,
 };
 
 /// Writes the nodes that get the interface into the annotation.
 pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
-    let Some(cluster_network) = object.pointer("/spec/clusterNetwork").and_then(Value::as_str) else { return };
-    let selector = object.pointer("/spec/nodeSelector").filter(|selector| !selector.is_null());
+    let Some(cluster_network) = dig::text(object, "spec.clusterNetwork") else { return };
+    let selector = dig::at(object, "spec.nodeSelector").filter(|selector| !selector.is_null());
     let Ok(selector) = selector.map(LabelSelector::deserialize).transpose() else { return };
-    if is_terminating(object) {
+    if dig::is_terminating(object) {
         return;
     }
     let nodes = Nodes::of(review.view);
@@ -49,7 +51,7 @@ fn covered<'a>(
 
 pub(crate) fn create(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConfig, findings: &mut Findings) {
     let spec = &new.spec;
-    place(write, spec, findings);
+    place_is_free(write, spec, findings);
     check_selector(spec, findings);
     let nodes = Nodes::of(write.review.view);
     addresses(spec, &covered(&nodes, write.review.view, &spec.cluster_network, spec.node_selector.as_ref()), findings);
@@ -68,7 +70,7 @@ pub(crate) fn update(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
     let moved = (&old.cluster_network, old.vlan_id) != (&spec.cluster_network, spec.vlan_id);
     let reselected = moved || old.node_selector != spec.node_selector;
     if moved {
-        place(write, spec, findings);
+        place_is_free(write, spec, findings);
     }
     if reselected {
         check_selector(spec, findings);
@@ -97,19 +99,18 @@ pub(crate) fn delete(write: &Write<'_, HostNetworkConfig>, findings: &mut Findin
 }
 
 /// The cluster network and the VLAN in it can be used, and nobody else does.
-fn place(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+fn place_is_free(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     const NETWORK: &str = "spec.clusterNetwork";
     let view = write.review.view;
     if !(2..=4094).contains(&spec.vlan_id) {
         findings.invalid("spec.vlanID", spec.vlan_id, "must be from 2 to 4094: the uplink itself uses 0 and 1");
     }
     known_cluster_network(view, NETWORK, &spec.cluster_network, findings);
-    for other in write.others(view.lookup(HOST_NETWORK_CONFIG, BY_CLUSTER_NETWORK, &spec.cluster_network)) {
-        if other.pointer("/spec/vlanID").and_then(Value::as_u64) == Some(spec.vlan_id.into()) {
-            let why =
-                format!("{:?} has this VLAN of cluster network {:?} already", name_of(&other), spec.cluster_network);
-            findings.duplicate("spec.vlanID", spec.vlan_id, why);
-        }
+    let taken = place(&spec.cluster_network, spec.vlan_id.into());
+    for other in write.others(view.lookup(HOST_NETWORK_CONFIG, BY_PLACE, &taken)) {
+        let network = &spec.cluster_network;
+        let why = format!("{:?} has this VLAN of cluster network {network:?} already", dig::name(&other));
+        findings.duplicate("spec.vlanID", spec.vlan_id, why);
     }
     if spec.cluster_network == MGMT {
         installer_vlan(view, spec.vlan_id, findings);
@@ -121,17 +122,17 @@ fn place(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec, fin
 /// A cluster network can be used when it says so and no node connected to it says otherwise.
 fn is_ready(view: &dyn View, network: &Value, findings: &mut Findings) {
     const NETWORK: &str = "spec.clusterNetwork";
-    let name = name_of(network);
-    let statuses = view.lookup(VLAN_STATUS, BY_CLUSTER_NETWORK, name);
-    if statuses.is_empty() {
+    let name = dig::name(network);
+    let connected = view.count(VLAN_STATUS, BY_CLUSTER_NETWORK, name) > 0;
+    if !connected {
         findings.invalid(NETWORK, name, "no node is connected to the cluster network; create a VlanConfig for it");
     }
-    for status in statuses.iter().filter(|status| ready(status) == Some("False")) {
-        let node = status.pointer("/status/node").and_then(Value::as_str).unwrap_or_default();
-        let why = format!("node {node:?} is not connected properly: VlanStatus {:?} is not ready", name_of(status));
+    for status in view.lookup(VLAN_STATUS, BY_UNREADY_NETWORK, name) {
+        let node = dig::text(&status, "status.node").unwrap_or_default();
+        let why = format!("node {node:?} is not connected properly: VlanStatus {:?} is not ready", dig::name(&status));
         findings.invalid(NETWORK, name, why);
     }
-    if ready(network) != Some("True") && !statuses.is_empty() {
+    if ready(network) != Some("True") && connected {
         findings.invalid(NETWORK, name, "the cluster network is not ready");
     }
 }
@@ -140,7 +141,7 @@ fn is_ready(view: &dyn View, network: &Value, findings: &mut Findings) {
 fn installer_vlan(view: &dyn View, vlan: u16, findings: &mut Findings) {
     let device = format!("{}.{vlan}", names::bridge(MGMT));
     let Some(monitor) = view.get(LINK_MONITOR, None, MGMT) else { return };
-    let nodes = monitor.pointer("/status/linkStatus").and_then(Value::as_object);
+    let nodes = dig::at(&monitor, "status.linkStatus").and_then(Value::as_object);
     let taken = nodes.into_iter().flatten().find(|(_, links)| {
         links.as_array().into_iter().flatten().any(|link| link.get("name").is_some_and(|name| *name == device))
     });
@@ -207,15 +208,16 @@ fn addresses(spec: &HostNetworkConfigSpec, covered: &BTreeSet<&str>, findings: &
     }
 }
 
-/// An IPv4 address that one host can have.
+/// An IPv4 address that one host can have. A leading zero is refused: some would read the number as
+/// octal.
 fn host_address(text: &str) -> Result<Ipv4Net, String> {
-    let net: Ipv4Net = text.parse().map_err(|_| {
-        let family = text.parse::<Ipv6Net>().is_ok();
-        if family {
-            "IPv6 is not possible here; give an IPv4 address".to_owned()
+    let net = text.parse::<Ipv4Net>().ok().filter(|net| net.to_string() == text).ok_or_else(|| {
+        let why = if text.parse::<Ipv6Net>().is_ok() {
+            "IPv6 is not possible here; give an IPv4 address"
         } else {
-            "must be an IPv4 address with the length of its prefix, such as 192.168.1.10/24".to_owned()
-        }
+            "must be an IPv4 address with the length of its prefix, such as 192.168.1.10/24"
+        };
+        why.to_owned()
     })?;
     let address: Ipv4Addr = net.addr();
     if net.prefix_len() == 0 {
@@ -235,10 +237,10 @@ fn host_address(text: &str) -> Result<Ipv4Net, String> {
 
 fn only_underlay(write: &Write<'_, HostNetworkConfig>, findings: &mut Findings) {
     let others = write.others(write.review.view.lookup(HOST_NETWORK_CONFIG, BY_UNDERLAY, "true"));
-    if let Some(other) = others.iter().find(|other| !is_terminating(other)) {
+    if let Some(other) = others.iter().find(|other| !dig::is_terminating(other)) {
         findings.forbidden(
             "spec.underlay",
-            format!("{:?} is the underlay already, and there can be one only", name_of(other)),
+            format!("{:?} is the underlay already, and there can be one only", dig::name(other)),
         );
     }
 }

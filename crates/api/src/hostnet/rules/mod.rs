@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     admission::{Findings, View},
+    dig,
     hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, MAX_NAME, VLAN_CONFIG},
 };
 
@@ -22,7 +23,7 @@ fn known_cluster_network(view: &dyn View, path: &str, name: &str, findings: &mut
     if short_enough(path, name, findings) {
         match view.get(CLUSTER_NETWORK, None, name) {
             None => findings.not_found(path, name, "there is no such cluster network; create it first"),
-            Some(found) if is_terminating(&found) => {
+            Some(found) if dig::is_terminating(&found) => {
                 findings.not_found(path, name, "the cluster network is being deleted");
             }
             Some(_) => {}
@@ -40,31 +41,19 @@ fn short_enough(path: &str, name: &str, findings: &mut Findings) -> bool {
     fits
 }
 
-fn is_terminating(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
-}
-
-fn name_of(object: &Value) -> &str {
-    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
-}
-
 fn annotation<'a>(object: Option<&'a Value>, key: &str) -> Option<&'a str> {
-    object?.pointer("/metadata/annotations")?.get(key)?.as_str()
-}
-
-fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object.pointer("/metadata/labels")?.get(key)?.as_str()
+    dig::at(object?, "metadata.annotations")?.get(key)?.as_str()
 }
 
 /// The MTU of a stored `VlanConfig`, with nothing and 0 as what the kernel makes of them.
 fn mtu_of(uplink: &Value) -> i64 {
-    let mtu = uplink.pointer("/spec/uplink/linkAttributes/mtu").and_then(Value::as_i64);
+    let mtu = dig::at(uplink, "spec.uplink.linkAttributes.mtu").and_then(Value::as_i64);
     mtu.filter(|&mtu| mtu != 0).unwrap_or(DEFAULT_MTU)
 }
 
 /// The `VlanConfig`s of a cluster network that are not being deleted.
 fn uplinks_of(view: &dyn View, cluster_network: &str) -> Vec<std::sync::Arc<Value>> {
     let mut uplinks = view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, cluster_network);
-    uplinks.retain(|uplink| !is_terminating(uplink));
+    uplinks.retain(|uplink| !dig::is_terminating(uplink));
     uplinks
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use netloom_types::{IfName, MacAddr};
 use serde_json::{Value, json};
 
-use super::{DEFAULT_MTU, MTUS, is_terminating, known_cluster_network, label, mtu_of, name_of, uplinks_of};
+use super::{DEFAULT_MTU, MTUS, known_cluster_network, mtu_of, uplinks_of};
 use crate::{
     admission::{Findings, Operation, Review, View, Write},
+    dig,
     hostnet::{
         HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
         host_network_config::BY_UNDERLAY,
@@ -22,17 +23,17 @@ const NETWORK: &str = "spec.clusterNetwork";
 
 /// Writes the matching nodes into the annotation, and the cluster network into the label.
 pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
-    let Some(network) = object.pointer("/spec/clusterNetwork").and_then(Value::as_str).map(str::to_owned) else {
+    let Some(network) = dig::text(object, "spec.clusterNetwork").map(str::to_owned) else {
         return;
     };
-    if network == MGMT || is_terminating(object) {
+    if network == MGMT || dig::is_terminating(object) {
         return;
     }
     let nodes = Nodes::of(review.view);
     nodes::annotate(object, &nodes.with_labels(&selector_of(object)));
-    let before = review.old.and_then(|old| old.pointer("/spec/clusterNetwork")).and_then(Value::as_str);
+    let before = review.old.and_then(|old| dig::at(old, "spec.clusterNetwork")).and_then(Value::as_str);
     let moved = review.operation == Operation::Create || before != Some(network.as_str());
-    if moved || label(object, names::CLUSTER_NETWORK).is_none() {
+    if moved || dig::label(object, names::CLUSTER_NETWORK).is_none() {
         set_label(object, network);
     }
 }
@@ -59,7 +60,7 @@ pub(crate) fn update(write: &Write<'_, VlanConfig>, new: &VlanConfig, findings: 
     if is_mgmt(write.review, &new.spec, findings) || is_mgmt(write.review, old, findings) {
         return;
     }
-    let own = write.review.object.and_then(|object| label(object, names::CLUSTER_NETWORK));
+    let own = write.review.object.and_then(|object| dig::label(object, names::CLUSTER_NETWORK));
     if own.is_some_and(|own| own != new.spec.cluster_network) {
         let why = format!(
             "names the cluster network of the object, which is {:?}; it is not yours to change",
@@ -115,7 +116,7 @@ fn mtu(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, findings: &mut Find
     if let Some(other) = others.iter().find(|other| mtu_of(other) != own) {
         let why = format!(
             "{:?} has {}: all VlanConfigs of cluster network {:?} have the same",
-            name_of(other),
+            dig::name(other),
             mtu_of(other),
             spec.cluster_network
         );
@@ -171,7 +172,7 @@ fn overlap(
                 "spec.nodeSelector",
                 format!(
                     "{:?} connects to {:?} already: {}",
-                    name_of(&other),
+                    dig::name(&other),
                     spec.cluster_network,
                     machines::some(&both)
                 ),
@@ -200,12 +201,12 @@ fn nics(
             let theirs = nodes_of(&other, nodes);
             // Two uplinks into one cluster network are refused as a whole.
             let elsewhere =
-                other.pointer("/spec/clusterNetwork").is_none_or(|network| *network != spec.cluster_network);
-            if let Some(node) = own.intersection(&theirs).next().filter(|_| elsewhere && !is_terminating(&other)) {
+                dig::at(&other, "spec.clusterNetwork").is_none_or(|network| *network != spec.cluster_network);
+            if let Some(node) = own.intersection(&theirs).next().filter(|_| elsewhere && !dig::is_terminating(&other)) {
                 findings.duplicate(
                     path.as_str(),
                     nic.as_str(),
-                    format!("{:?} has it in its bond on node {node:?}", name_of(&other)),
+                    format!("{:?} has it in its bond on node {node:?}", dig::name(&other)),
                 );
             }
         }
@@ -214,7 +215,7 @@ fn nics(
 
 /// The nodes of another uplink; an object that shows the installer's is named after its one node.
 fn nodes_of<'a>(uplink: &'a Value, nodes: &'a Nodes) -> BTreeSet<&'a str> {
-    match name_of(uplink).strip_prefix(names::MGMT_VLAN_CONFIG_PREFIX) {
+    match dig::name(uplink).strip_prefix(names::MGMT_VLAN_CONFIG_PREFIX) {
         Some(node) => BTreeSet::from([node]),
         None => nodes.with_labels(&selector_of(uplink)),
     }
@@ -260,7 +261,7 @@ fn in_use(view: &dyn View, old: &VlanConfigSpec, new: Option<&VlanConfigSpec>, f
     let underlay = view.lookup(HOST_NETWORK_CONFIG, BY_UNDERLAY, "true");
     let here = underlay
         .iter()
-        .find(|one| one.pointer("/spec/clusterNetwork").is_some_and(|network| *network == old.cluster_network));
+        .find(|one| dig::at(one, "spec.clusterNetwork").is_some_and(|network| *network == old.cluster_network));
     if let Some(underlay) = here {
         let users = machines::on_overlays(view);
         if !users.is_empty() {
@@ -268,7 +269,7 @@ fn in_use(view: &dyn View, old: &VlanConfigSpec, new: Option<&VlanConfigSpec>, f
                 path,
                 format!(
                     "machines use overlay networks whose tunnels are on {:?}: {}",
-                    name_of(underlay),
+                    dig::name(underlay),
                     machines::some(&users)
                 ),
             );

@@ -1,0 +1,134 @@
+//! Whose objects an agent may write, over all kinds.
+
+use netloom_api::{
+    Owner,
+    admission::{
+        User,
+        agent::{self, Identity},
+    },
+    kinds,
+};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, refusals, with};
+
+fn state(name: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "nmstate.io/v1",
+        "kind": "NodeNetworkState",
+        "metadata": {"name": name, "namespace": "netloom-system"},
+        "spec": {"managed": true, "nodeName": node},
+    })
+}
+
+/// The same agent in the three ways in which one can come.
+fn agents(node: &str) -> [User; 3] {
+    let mut bound = User::new(agent::SERVICE_ACCOUNT, &["system:serviceaccounts"]);
+    bound.extra.insert(agent::NODE_CLAIM.to_owned(), vec![node.to_owned()]);
+    [
+        User::new(format!("system:node:{node}"), &["system:nodes"]),
+        User::new(format!("netloom:agent:{node}"), &[agent::GROUP]),
+        bound,
+    ]
+}
+
+#[test]
+fn identities_are_told_apart() {
+    let [node, own, bound] = agents("n1");
+    for user in [&node, &own, &bound] {
+        assert_eq!(agent::identify(user), Identity::Node("n1"), "{}", user.name);
+    }
+    for nameless in
+        [User::new(agent::SERVICE_ACCOUNT, &[]), User::new("mallory", &[agent::GROUP]), User::new("system:node:", &[])]
+    {
+        assert_eq!(agent::identify(&nameless), Identity::Nameless, "{}", nameless.name);
+    }
+    for other in [User::new("alice", &[]), User::new("netloom:controller", &["netloom:controllers"])] {
+        assert_eq!(agent::identify(&other), Identity::Other, "{}", other.name);
+    }
+}
+
+#[test]
+fn a_state_is_written_by_the_agent_of_its_node_only() {
+    let stored = || [state("n1", "n1"), state("n2", "n2"), state("odd", "n1")];
+    for user in agents("n1") {
+        let cluster = || Cluster::new(stored()).by(user.clone());
+        let empty = Cluster::default().by(user.clone());
+        let own_only = r#"the agent of node "n1" may write only a NodeNetworkState whose spec.nodeName is "n1", before and after the write"#;
+        let own_name = |name: &str| {
+            format!("the agent of node \"n1\" may write only the NodeNetworkState of that name, not {name:?}")
+        };
+
+        assert_eq!(refusals(&empty.create(&state("n1", "n1"))), [""; 0], "create its own");
+        assert_eq!(refusals(&empty.create(&state("n2", "n2"))), [own_name("n2")], "create another node's");
+        assert_eq!(refusals(&empty.create(&state("n2", "n1"))), [own_name("n2")], "take another node's name");
+        assert_eq!(refusals(&empty.create(&state("n1", "n2"))), [own_only], "speak for another node");
+
+        let unmanaged = |object| with(&object, &[("/spec/managed", json!(false))]);
+        assert_eq!(refusals(&cluster().update(&unmanaged(state("n1", "n1")))), [""; 0], "update its own");
+        assert_eq!(
+            refusals(&cluster().update(&unmanaged(state("odd", "n1")))),
+            [""; 0],
+            "update its own under another name"
+        );
+        assert_eq!(refusals(&cluster().update(&unmanaged(state("n2", "n2")))), [own_only], "update another node's");
+        assert_eq!(refusals(&cluster().update(&state("n2", "n1"))), [own_only], "take over");
+        assert_eq!(refusals(&cluster().update(&state("n1", "n2"))), [own_only], "give away");
+        assert_eq!(refusals(&cluster().update_status(&state("n1", "n1"))), [""; 0], "report");
+        assert_eq!(refusals(&cluster().update_status(&state("n2", "n2"))), [own_only], "report for another node");
+        assert_eq!(refusals(&cluster().delete(&state("n1", "n1"))), [""; 0], "delete its own");
+        assert_eq!(refusals(&cluster().delete(&state("n2", "n2"))), [own_only], "delete another node's");
+    }
+}
+
+#[test]
+fn people_and_the_controller_are_not_restricted() {
+    let cluster = Cluster::new([state("n2", "n2")]);
+    assert_eq!(refusals(&cluster.update(&state("n2", "n1"))), [""; 0]);
+    let cluster = cluster.by(User::new("system:serviceaccount:netloom-system:netloom-controller", &[]));
+    assert_eq!(refusals(&cluster.delete(&state("n2", "n2"))), [""; 0]);
+}
+
+#[test]
+fn every_kind_says_whose_it_is_and_the_rule_holds_for_it() {
+    for kind in kinds() {
+        let object = |name: &str, node: &str| json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": name}, "spec": {"nodeName": node}});
+        let judge =
+            |operation: fn(&Cluster, &Value) -> netloom_api::admission::Verdict, object: &Value, user: &User| {
+                operation(&Cluster::new([object.clone()]).by(user.clone()), object).forbidden
+            };
+        for user in agents("n1") {
+            let (own, foreign) = (object("n1", "n1"), object("n2", "n2"));
+            let wanted = kind.owner != Owner::Cluster;
+            for operation in [Cluster::create, Cluster::update_status, Cluster::delete] {
+                assert_eq!(judge(operation, &own, &user).is_none(), wanted, "{} of its own node", kind.kind);
+                assert!(judge(operation, &foreign, &user).is_some(), "{} of another node", kind.kind);
+            }
+        }
+        let nameless = User::new(agent::SERVICE_ACCOUNT, &[]);
+        let why = judge(Cluster::create, &object("n1", "n1"), &nameless);
+        assert_eq!(
+            why.as_deref(),
+            Some(
+                "user \"system:serviceaccount:netloom-system:netloom-agent\" is an agent of no node and may write nothing"
+            ),
+            "{}",
+            kind.kind
+        );
+    }
+}
+
+#[test]
+fn nodes_and_leases_are_written_by_their_own_agent_and_other_builtin_kinds_are_not_ours() {
+    let object =
+        |api: &str, kind: &str, name: &str| json!({"apiVersion": api, "kind": kind, "metadata": {"name": name}});
+    for user in agents("n1") {
+        let cluster = Cluster::default().by(user);
+        for (api, kind) in [("v1", "Node"), ("coordination.k8s.io/v1", "Lease")] {
+            assert_eq!(refusals(&cluster.create(&object(api, kind, "n1"))), [""; 0]);
+            let wanted = format!("the agent of node \"n1\" may write only the {kind} of that name, not \"n2\"");
+            assert_eq!(refusals(&cluster.create(&object(api, kind, "n2"))), [wanted]);
+        }
+        assert_eq!(refusals(&cluster.create(&object("v1", "Event", "anything"))), [""; 0]);
+    }
+}

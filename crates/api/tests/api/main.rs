@@ -1,0 +1,11 @@
+//! The kinds from outside: their rules, their generated files and their examples.
+
+mod agents;
+mod cluster;
+mod cost;
+mod examples;
+mod generated;
+mod host_network_rules;
+mod node_state_rules;
+mod rollout_rules;
+mod uplink_rules;
