@@ -1,0 +1,237 @@
+//! From the bytes of a request to an object that has the shape of its kind.
+//!
+//! Unknown and repeated fields are found here and dropped; whether the client is told or refused is
+//! its own choice. Defaults are filled in at the end, so that everything behind sees whole objects.
+
+use http::header::CONTENT_TYPE;
+use netloom_schema::{
+    Additional, Schema,
+    decode::{self, Decoded, Limits},
+};
+use serde_json::{Value, json};
+
+use super::{asked::Asked, options::Validation};
+use crate::{
+    catalogue::Resource,
+    negotiate::{self, Media},
+    status_error::{Outcome, Status},
+};
+
+/// The Go type that a body is first read into, as its reader names it when the body is no object.
+const GO_TYPE_META: &str =
+    "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+
+/// How many bytes of a body that is not understood are shown back.
+const SUMMARY: usize = 30;
+
+/// Reads the object of a creation or replacement.
+pub(crate) fn object(asked: &Asked<'_>, validation: Validation) -> Outcome<Value> {
+    let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
+    let resource = &asked.resource;
+    let Decoded { mut value, duplicates } =
+        bytes(media, asked.body).map_err(|why| unrecognized(resource, &why, asked.body))?;
+    if !value.is_object() {
+        let why = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {GO_TYPE_META}",
+            go_name(&value)
+        );
+        return Err(unrecognized(resource, &why, asked.body));
+    }
+    check_kind(resource, &mut value, asked.body)?;
+    let mut strict = duplicates;
+    strict.extend(shape(resource, &mut value).map_err(|why| cannot_handle(resource, &value, &why))?);
+    report(asked, validation, &strict, |all| {
+        cannot_handle(resource, &value, &format!("strict decoding error: {all}"))
+    })?;
+    default(resource, &mut value);
+    Ok(value)
+}
+
+/// Tells the client about unknown and repeated fields, or refuses them.
+pub(crate) fn report(
+    asked: &Asked<'_>,
+    validation: Validation,
+    problems: &[String],
+    refuse: impl FnOnce(&str) -> Status,
+) -> Outcome<()> {
+    match validation {
+        Validation::Ignore => Ok(()),
+        Validation::Warn => {
+            // What a YAML reader says in several lines is one warning each.
+            let lines = problems.iter().flat_map(|text| text.lines()).map(str::trim);
+            for line in lines.filter(|line| !line.is_empty() && !line.ends_with("unmarshal errors:")) {
+                asked.warn(line);
+            }
+            Ok(())
+        }
+        Validation::Strict if problems.is_empty() => Ok(()),
+        Validation::Strict => Err(refuse(&problems.join(", "))),
+    }
+}
+
+/// Reads text in one of the two forms.
+pub(crate) fn bytes(media: Media, body: &[u8]) -> Result<Decoded, String> {
+    let limits = Limits::default();
+    let read = match media {
+        Media::Json if body.is_empty() => {
+            return Err("couldn't get version/kind; json parse error: unexpected end of JSON input".into());
+        }
+        Media::Json => decode::json(body, limits),
+        Media::Yaml => decode::yaml(body, limits),
+    };
+    read.map_err(|error| match media {
+        Media::Json => format!("couldn't get version/kind; json parse error: {error}"),
+        Media::Yaml => format!("error converting YAML to JSON: {error}"),
+    })
+}
+
+/// Drops what the kind does not have and names it. Refuses values that the kind's types cannot hold.
+pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+    let schema = resource.schema();
+    let unknown = netloom_schema::prune(&schema, object);
+    if let Some(wrong) = netloom_schema::metadata::coerce(&schema, object, "", true) {
+        return Err(wrong.detail);
+    }
+    if resource.builtin.is_some() {
+        drop_empty(&schema, object);
+    }
+    Ok(unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect())
+}
+
+/// Drops what says nothing: nulls, and lists and maps without entries where they may be left out.
+/// Built-in kinds are types, and their types do not tell such values from absent ones.
+fn drop_empty(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let required = schema.required();
+            map.retain(|key, value| {
+                let Some(below) = part(schema, key) else { return !value.is_null() };
+                drop_empty(below, value);
+                let needed = required.iter().any(|name| name == key);
+                !value.is_null() && (needed || !is_empty(below, value))
+            });
+        }
+        Value::Array(list) => {
+            if let Some(below) = schema.items() {
+                list.iter_mut().for_each(|item| drop_empty(below, item));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn part<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
+    schema.property(key).or(match schema.additional() {
+        Some(Additional::Schema(below)) => Some(below),
+        Some(Additional::Any(_)) | None => None,
+    })
+}
+
+/// A list or a map without entries; an object with fields of its own is something even when it has
+/// none of them.
+fn is_empty(schema: &Schema, value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty() && schema.properties().is_empty() && schema.additional().is_some(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Fills in what the client may leave out.
+pub(crate) fn default(resource: &Resource, object: &mut Value) {
+    match resource.builtin {
+        Some(row) => (row.default)(object),
+        None => netloom_schema::apply_defaults(&resource.schema(), object),
+    }
+}
+
+/// Checks that the object is of the kind and version of the path. Built-in kinds may leave both out.
+fn check_kind(resource: &Resource, object: &mut Value, body: &[u8]) -> Outcome<()> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (mut api_version, mut kind) = (text("apiVersion"), text("kind"));
+    if resource.builtin.is_some() {
+        if kind.is_empty() {
+            kind.clone_from(&resource.kind);
+        }
+        if api_version.is_empty() {
+            api_version = resource.api_version();
+        }
+        object["kind"] = json!(kind);
+        object["apiVersion"] = json!(api_version);
+    } else if kind.is_empty() {
+        let shown = String::from_utf8_lossy(body);
+        return Err(unrecognized(resource, &format!("Object 'Kind' is missing in '{shown}'"), body));
+    }
+    let expected = resource.api_version();
+    if resource.builtin.is_some() && (kind != resource.kind || api_version != expected) {
+        return Err(foreign_kind(resource, &api_version, &kind));
+    }
+    if api_version != expected {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        )));
+    }
+    Ok(())
+}
+
+fn foreign_kind(resource: &Resource, api_version: &str, kind: &str) -> Status {
+    let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let why = format!(
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
+    );
+    Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", resource.kind))
+}
+
+fn cannot_handle(resource: &Resource, object: &Value, why: &str) -> Status {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let api_version = text("apiVersion");
+    let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    Status::bad_request(format!(
+        "{} in version {version:?} cannot be handled as a {}: {why}",
+        text("kind"),
+        resource.kind
+    ))
+}
+
+fn unrecognized(resource: &Resource, why: &str, body: &[u8]) -> Status {
+    Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {why} ({})",
+        resource.kind,
+        summary(body)
+    ))
+}
+
+fn summary(body: &[u8]) -> String {
+    let cut = body.get(..SUMMARY).unwrap_or(body);
+    let end = if cut.len() < body.len() { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".into(),
+        Some(b'{') => format!("{}{end}", String::from_utf8_lossy(cut)),
+        Some(_) => format!("{}{end}", cut.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
+/// What Go's JSON reader calls a value.
+pub(crate) fn go_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_shown_as_text_or_in_hex() {
+        assert_eq!(summary(b""), "<empty>");
+        assert_eq!(summary(b"{\"a\":1}"), "{\"a\":1}");
+        assert_eq!(summary(b"abc"), "616263");
+        assert!(summary(&[b'{'; 40]).ends_with(" ..."));
+    }
+}

@@ -1,0 +1,70 @@
+//! DELETE of a collection: everything that is selected goes, one object after the other.
+//!
+//! It is not atomic: what was deleted before an error stays deleted. The answer lists what was there.
+
+use serde_json::{Map, Value, json};
+
+use super::{Api, answer::Answer, asked::Asked, options::ListOptions, selection::Selection, stored};
+use crate::{
+    catalogue::Resource,
+    request::RequestInfo,
+    status_error::{Outcome, Status},
+    tables::Shaper,
+};
+
+/// How many objects are read at once.
+const CHUNK: usize = 500;
+
+impl Api {
+    pub(crate) async fn delete_collection(&self, asked: &Asked<'_>) -> Outcome<Answer> {
+        let list = ListOptions::parse(&asked.info.query, false)?;
+        let selection = Selection::parse(asked)?;
+        let options = self.delete_options(asked)?;
+        let mut shaper = Shaper::list(asked, self.source.now())?;
+        let range = selection.range(asked);
+        let (mut text, mut count, mut at, mut after) = (Vec::new(), 0, None, None);
+        'pages: loop {
+            let page = self
+                .store
+                .list(&range, at, after.as_ref(), Some(CHUNK))
+                .map_err(|error| Status::internal(&error.to_string()))?;
+            at = Some(page.revision);
+            for (key, found) in &page.items {
+                let object = stored::decode(&asked.resource, found)?;
+                if !selection.matches(&asked.resource, &object) {
+                    continue;
+                }
+                let info = one(asked.info, &asked.resource, key.namespace());
+                let single = Asked { info: &info, resource: asked.resource.clone(), ..*asked };
+                match self.delete_object(&single, key.name(), &options).await {
+                    Err(status) if status.code() != 404 => return Err(status),
+                    Ok(_) | Err(_) => {}
+                }
+                if count > 0 {
+                    text.push(b',');
+                }
+                count += 1;
+                shaper.item(object, &mut text)?;
+                if list.limit.is_some_and(|limit| count >= limit) {
+                    break 'pages;
+                }
+            }
+            after = page.items.last().map(|(key, _)| key.clone());
+            if !page.more {
+                break;
+            }
+        }
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".into(), json!(at.unwrap_or_default().to_string()));
+        let mut whole = shaper.head(&Value::Object(metadata));
+        whole.extend_from_slice(&text);
+        whole.extend_from_slice(shaper.tail());
+        Ok(Answer::Text { code: 200, text: whole.into() })
+    }
+}
+
+/// The request as if it were about one namespace.
+fn one(info: &RequestInfo, resource: &Resource, namespace: &str) -> RequestInfo {
+    let namespace = resource.namespaced.then(|| namespace.to_owned());
+    RequestInfo { namespace, ..info.clone() }
+}

@@ -1,0 +1,259 @@
+//! GET of a collection: all objects, or a page of them, as they were at one revision.
+//!
+//! Objects are turned into text one by one, so a list costs the memory of its text and not of its
+//! objects; a long one is sent while it is read and costs only the part under way.
+
+use bytes::Bytes;
+use netloom_store::{Key, Object, Page, Range, ReadError, Revision};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Api,
+    answer::Answer,
+    asked::Asked,
+    options::{self, ListOptions, Match},
+    pages::Token,
+    selection::Selection,
+    stored,
+};
+use crate::{
+    catalogue::Resource,
+    negotiate::Media,
+    status_error::{Outcome, Status},
+    tables::Shaper,
+};
+
+/// How many objects are read from the store at once.
+const CHUNK: usize = 500;
+
+/// Where a list is on its way through the store.
+struct Walk {
+    range: Range,
+    at: Option<Revision>,
+    after: Option<Key>,
+}
+
+/// What was gathered for one answer.
+struct Gathered {
+    revision: Revision,
+    text: Vec<u8>,
+    count: usize,
+    /// The last object that was looked at, when there may be more.
+    last: Option<Key>,
+    remaining: Option<u64>,
+}
+
+impl Api {
+    pub(crate) async fn list(&self, asked: &Asked<'_>) -> Outcome<Answer> {
+        let options = ListOptions::parse(&asked.info.query, false)?;
+        let selection = Selection::parse(asked)?;
+        let token =
+            options.token.as_deref().map(|token| Token::decode(token, asked.resource.namespaced)).transpose()?;
+        let at = self.snapshot(&options, token.as_ref()).await?;
+        let after = token.as_ref().map(|token| {
+            let namespace = token.namespace.as_deref().or(asked.namespace()).unwrap_or_default();
+            Key::new(&asked.resource.store_name(), namespace, &token.name)
+        });
+        let mut shaper = Shaper::list(asked, self.source.now())?;
+        let mut walk = Walk { range: selection.range(asked), at, after };
+        let expired = |error: ReadError| expired(error, token.as_ref());
+        let gathered = self.gather(asked, &selection, options.limit, &mut walk, &mut shaper).map_err(expired)??;
+        if options.limit.is_none()
+            && gathered.last.is_some()
+            && asked.output.media == Media::Json
+            && !asked.output.pretty
+        {
+            return Ok(self.stream(asked, selection, gathered, walk, shaper));
+        }
+        let gathered =
+            self.rest(asked, &selection, options.limit, gathered, &mut walk, &mut shaper).map_err(expired)??;
+        let mut text = shaper.head(&list_metadata(asked, &gathered));
+        text.extend_from_slice(&gathered.text);
+        text.extend_from_slice(shaper.tail());
+        Ok(Answer::Text { code: 200, text: text.into() })
+    }
+
+    /// The revision at which the list is read; none for the newest.
+    async fn snapshot(&self, options: &ListOptions, token: Option<&Token>) -> Outcome<Option<Revision>> {
+        let wanted = options.revision.as_str();
+        if let Some(token) = token {
+            if !wanted.is_empty() && wanted != "0" {
+                return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+            }
+            return Ok(token.revision.map(Revision));
+        }
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let wanted = options::revision(wanted)
+            .map_err(|status| Status::bad_request(format!("invalid resource version: {}", status.message())))?;
+        if wanted == 0 {
+            return Ok(None);
+        }
+        self.wait_for(wanted).await?;
+        // A page of a named revision has always meant exactly that one.
+        let exact = match options.matching {
+            Match::Exact => true,
+            Match::NotOlderThan => false,
+            Match::Unset => options.limit.is_some(),
+        };
+        Ok(exact.then_some(Revision(wanted)))
+    }
+
+    /// The first part: up to the limit, or one chunk.
+    fn gather(
+        &self,
+        asked: &Asked<'_>,
+        selection: &Selection,
+        limit: Option<usize>,
+        walk: &mut Walk,
+        shaper: &mut Shaper,
+    ) -> Result<Outcome<Gathered>, ReadError> {
+        let mut gathered = Gathered { revision: Revision(0), text: Vec::new(), count: 0, last: None, remaining: None };
+        loop {
+            let wanted = limit.map_or(CHUNK, |limit| (limit - gathered.count).min(CHUNK));
+            let page = self.store.list(&walk.range, walk.at, walk.after.as_ref(), Some(wanted))?;
+            // Every further page is of the same moment.
+            walk.at = Some(page.revision);
+            gathered.revision = page.revision;
+            if let Err(status) = self.render(asked, selection, &page, &mut gathered, shaper) {
+                return Ok(Err(status));
+            }
+            walk.after = gathered.last.clone();
+            let full = limit.is_none_or(|limit| gathered.count >= limit);
+            if gathered.last.is_none() || full {
+                return Ok(Ok(gathered));
+            }
+        }
+    }
+
+    /// What follows the first part, into the same text.
+    fn rest(
+        &self,
+        asked: &Asked<'_>,
+        selection: &Selection,
+        limit: Option<usize>,
+        mut gathered: Gathered,
+        walk: &mut Walk,
+        shaper: &mut Shaper,
+    ) -> Result<Outcome<Gathered>, ReadError> {
+        while limit.is_none() && gathered.last.is_some() {
+            let page = self.store.list(&walk.range, walk.at, walk.after.as_ref(), Some(CHUNK))?;
+            if let Err(status) = self.render(asked, selection, &page, &mut gathered, shaper) {
+                return Ok(Err(status));
+            }
+            walk.after = gathered.last.clone();
+        }
+        Ok(Ok(gathered))
+    }
+
+    fn render(
+        &self,
+        asked: &Asked<'_>,
+        selection: &Selection,
+        page: &Page,
+        gathered: &mut Gathered,
+        shaper: &mut Shaper,
+    ) -> Outcome<()> {
+        for (_, object) in &page.items {
+            if item(&asked.resource, selection, object, gathered.count > 0, shaper, &mut gathered.text)? {
+                gathered.count += 1;
+            }
+        }
+        gathered.last = page.items.last().filter(|_| page.more).map(|(key, _)| key.clone());
+        gathered.remaining = page.remaining.filter(|_| selection.is_everything());
+        Ok(())
+    }
+
+    /// Sends a long list while it is read.
+    fn stream(&self, asked: &Asked<'_>, selection: Selection, first: Gathered, walk: Walk, shaper: Shaper) -> Answer {
+        let (sender, body) = crate::body::stream();
+        let mut head = shaper.head(&json!({"resourceVersion": first.revision.to_string()}));
+        head.extend_from_slice(&first.text);
+        let resource = asked.resource.clone();
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            let (mut walk, mut shaper, mut any) = (walk, shaper, first.count > 0);
+            if sender.send(head.into()).await.is_err() {
+                return;
+            }
+            loop {
+                // A stream that cannot go on ends in the middle, which no reader takes for a whole.
+                let Ok(page) = store.list(&walk.range, walk.at, walk.after.as_ref(), Some(CHUNK)) else { return };
+                let mut text = Vec::new();
+                for (_, object) in &page.items {
+                    let Ok(written) = item(&resource, &selection, object, any, &mut shaper, &mut text) else { return };
+                    any |= written;
+                }
+                if sender.send(Bytes::from(text)).await.is_err() {
+                    return;
+                }
+                walk.after = page.items.last().map(|(key, _)| key.clone());
+                if !page.more {
+                    break;
+                }
+            }
+            // The client may be gone; there is nobody else to tell.
+            let _ = sender.send(Bytes::copy_from_slice(shaper.tail())).await;
+        });
+        Answer::Stream { body }
+    }
+}
+
+/// Writes one object of a list if it is meant; says whether it was.
+fn item(
+    resource: &Resource,
+    selection: &Selection,
+    object: &Object,
+    comma: bool,
+    shaper: &mut Shaper,
+    text: &mut Vec<u8>,
+) -> Outcome<bool> {
+    let before = text.len();
+    if comma {
+        text.push(b',');
+    }
+    if selection.is_everything()
+        && shaper.is_object()
+        && stored::splice(resource, &object.bytes, object.revision, resource.builtin.is_none(), text)
+    {
+        return Ok(true);
+    }
+    let object = stored::decode(resource, object)?;
+    if !selection.matches(resource, &object) {
+        text.truncate(before);
+        return Ok(false);
+    }
+    shaper.item(object, text)?;
+    Ok(true)
+}
+
+fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), json!(gathered.revision.to_string()));
+    if let Some(last) = &gathered.last {
+        // Lists over all namespaces go on behind a namespace and a name, others behind a name.
+        let across = asked.resource.namespaced && asked.namespace().is_none();
+        let token = Token {
+            revision: Some(gathered.revision.0),
+            namespace: across.then(|| last.namespace().to_owned()),
+            name: last.name().to_owned(),
+        };
+        metadata.insert("continue".into(), json!(token.encode()));
+        if let Some(remaining) = gathered.remaining {
+            metadata.insert("remainingItemCount".into(), json!(remaining));
+        }
+    }
+    Value::Object(metadata)
+}
+
+fn expired(error: ReadError, token: Option<&Token>) -> Status {
+    match (error, token) {
+        (ReadError::Compacted { .. }, Some(token)) => token.too_old(),
+        (ReadError::Compacted { .. }, None) => Status::expired("The resourceVersion for the provided list is too old."),
+        (ReadError::Future { asked, current }, _) => Status::revision_too_large(asked.0, current.0),
+        (error @ (ReadError::Closed | ReadError::Unavailable { .. } | ReadError::Damaged { .. }), _) => {
+            Status::internal(&error.to_string())
+        }
+    }
+}
