@@ -1,0 +1,340 @@
+//! Rules of a definition, when it is written.
+//!
+//! Not the type checker of Kubernetes: what is found is what does not parse, variables and functions
+//! that do not exist, fields of `self` that no schema declares, results that cannot be a boolean, and
+//! the old value where there can be none. A rule with a deeper type error is accepted here and fails
+//! when it runs.
+
+use kube_cel::cel::{
+    IdedExpr,
+    common::ast::{CallExpr, ComprehensionExpr, Expr, LiteralValue, operators as op},
+};
+use netloom_schema::{FieldError, ListType, Schema, Shape, Type};
+use serde_json::Value;
+
+use crate::{
+    calls,
+    compile::{Compiled, compiled, pointed},
+    escape::escape,
+    operators,
+};
+
+/// Checks all rules of a schema.
+pub(crate) fn check(schema: &Schema, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    node(schema, path, true, None, &mut errors);
+    errors
+}
+
+/// `uncorrelated` is the nearest place above whose items have no old state.
+fn node(schema: &Schema, path: &str, is_object: bool, uncorrelated: Option<&str>, errors: &mut Vec<FieldError>) {
+    if !schema.has_rules() {
+        return;
+    }
+    for (i, rule) in schema.rules().iter().enumerate() {
+        let at = |name: &str| format!("{path}.x-kubernetes-validations[{i}].{name}");
+        let compiled = compiled(rule, schema);
+        let types = Types {
+            self_schema: schema,
+            is_object,
+            source: &rule.rule,
+            optional_old: rule.optional_old_self == Some(true),
+        };
+        if let Some(why) = expression_error(&compiled, &types) {
+            errors.push(FieldError::invalid(at("rule"), &rule.source, why));
+        }
+        if let Some(why) = message_error(&compiled, &Types { source: &rule.message_expression, ..types }) {
+            errors.push(FieldError::invalid(at("messageExpression"), &rule.source, why));
+        }
+        if compiled.uses_old_self {
+            if let Some(place) = uncorrelated {
+                let why = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {place}");
+                errors.push(FieldError::invalid_text(at("rule"), &rule.rule, why));
+            }
+        } else if let Some(flag) = rule.optional_old_self.filter(|_| compiled.rule.is_ok()) {
+            let why = "may not be set if oldSelf is not used in rule";
+            errors.push(FieldError::invalid(at("optionalOldSelf"), &Value::Bool(flag), why));
+        }
+    }
+    for (name, property) in schema.properties() {
+        node(property, &format!("{path}.properties[{name}]"), property.is_embedded(), uncorrelated, errors);
+    }
+    if let Shape::Object { additional: Some(additional), .. } = schema.shape() {
+        node(additional, &format!("{path}.additionalProperties"), additional.is_embedded(), uncorrelated, errors);
+    }
+    if let Some(items) = schema.items() {
+        let correlated = matches!(schema.list_type(), ListType::Map(_));
+        let uncorrelated = uncorrelated.or((!correlated).then_some(path));
+        node(items, &format!("{path}.items"), items.is_embedded(), uncorrelated, errors);
+    }
+}
+
+fn expression_error(compiled: &Compiled, types: &Types<'_>) -> Option<String> {
+    let expression = match &compiled.rule {
+        Ok(expression) => expression,
+        Err(error) => return Some(format!("compilation failed: {error}")),
+    };
+    match types.of(expression, &mut Vec::new()) {
+        Err(error) => Some(format!("compilation failed: {error}")),
+        Ok(Guess::Dyn | Guess::Bool) => None,
+        Ok(_) => Some("cel expression must evaluate to a bool".to_owned()),
+    }
+}
+
+fn message_error(compiled: &Compiled, types: &Types<'_>) -> Option<String> {
+    let expression = match compiled.message.as_ref()? {
+        Ok(expression) => expression,
+        Err(error) => return Some(format!("messageExpression compilation failed: {error}")),
+    };
+    match types.of(expression, &mut Vec::new()) {
+        Err(error) => Some(format!("messageExpression compilation failed: {error}")),
+        Ok(Guess::Dyn | Guess::Text) => None,
+        Ok(_) => Some("messageExpression must evaluate to a string".to_owned()),
+    }
+}
+
+/// What is known of the type of an expression.
+#[derive(Clone, Copy)]
+enum Guess<'a> {
+    Dyn,
+    Bool,
+    Text,
+    Number,
+    List(Option<&'a Schema>),
+    /// A value of a schema; with `true` a whole object.
+    Of(&'a Schema, bool),
+    Other,
+}
+
+struct Types<'a> {
+    self_schema: &'a Schema,
+    is_object: bool,
+    source: &'a str,
+    optional_old: bool,
+}
+
+type Guessed<'a> = Result<Guess<'a>, String>;
+type Bound<'a> = Vec<(String, Guess<'a>)>;
+
+impl<'a> Types<'a> {
+    fn fault(&self, near: &str, message: &str) -> String {
+        let at = self.source.find(near).unwrap_or(0);
+        let before = &self.source[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        pointed(self.source, isize::try_from(line).unwrap_or(1), isize::try_from(column).unwrap_or(1), message)
+    }
+
+    fn of(&self, expression: &IdedExpr, bound: &mut Bound<'a>) -> Guessed<'a> {
+        match &expression.expr {
+            Expr::Literal(literal) => Ok(match literal {
+                LiteralValue::Boolean(_) => Guess::Bool,
+                LiteralValue::String(_) => Guess::Text,
+                LiteralValue::Int(_) | LiteralValue::UInt(_) | LiteralValue::Double(_) => Guess::Number,
+                LiteralValue::Null | LiteralValue::Bytes(_) => Guess::Other,
+            }),
+            Expr::Ident(name) => self.variable(name, bound),
+            Expr::Select(select) => {
+                let operand = self.of(&select.operand, bound)?;
+                let found = self.field(operand, &select.field)?;
+                Ok(if select.test { Guess::Bool } else { found })
+            }
+            Expr::Call(call) => self.call(call, bound),
+            Expr::List(list) => {
+                list.elements.iter().try_for_each(|element| self.of(element, bound).map(drop))?;
+                Ok(Guess::List(None))
+            }
+            Expr::Map(_) | Expr::Struct(_) => {
+                crate::compile::children(expression).into_iter().try_for_each(|part| self.of(part, bound).map(drop))?;
+                Ok(Guess::Other)
+            }
+            Expr::Comprehension(loop_) => self.comprehension(loop_, bound),
+            Expr::Unspecified => Ok(Guess::Dyn),
+        }
+    }
+
+    fn variable(&self, name: &str, bound: &Bound<'a>) -> Guessed<'a> {
+        if let Some((_, guess)) = bound.iter().rev().find(|(known, _)| known == name) {
+            return Ok(*guess);
+        }
+        match name {
+            "self" => Ok(narrow(self.self_schema, self.is_object)),
+            "oldSelf" if self.optional_old => Ok(Guess::Dyn),
+            "oldSelf" => Ok(narrow(self.self_schema, self.is_object)),
+            other if calls::type_name(other).is_some() => Ok(Guess::Dyn),
+            other => Err(self.fault(other, &format!("undeclared reference to '{other}' (in container '')"))),
+        }
+    }
+
+    fn field(&self, operand: Guess<'a>, name: &str) -> Guessed<'a> {
+        let undefined = || self.fault(&format!(".{name}"), &format!("undefined field '{name}'"));
+        match operand {
+            Guess::Dyn | Guess::Other => Ok(Guess::Dyn),
+            Guess::Of(schema, is_object) => {
+                if is_object && matches!(name, "apiVersion" | "kind") {
+                    return Ok(Guess::Text);
+                }
+                if is_object && name == "metadata" {
+                    return Ok(Guess::Dyn);
+                }
+                let property = schema.properties().iter().find(|(known, _)| escape(known).as_deref() == Some(name));
+                if let Some((_, property)) = property {
+                    return Ok(narrow(property, property.is_embedded()));
+                }
+                match schema.shape() {
+                    Shape::Object { additional: Some(additional), .. } if schema.properties().is_empty() => {
+                        Ok(narrow(additional, additional.is_embedded()))
+                    }
+                    _ => Err(undefined()),
+                }
+            }
+            Guess::Bool | Guess::Text | Guess::Number | Guess::List(_) => {
+                Err(self.fault(&format!(".{name}"), "type does not support field selection"))
+            }
+        }
+    }
+
+    fn call(&self, call: &CallExpr, bound: &mut Bound<'a>) -> Guessed<'a> {
+        let name = calls::full_name(call, |name| bound.iter().any(|(known, _)| known == name));
+        if let Some(variables) = variables_of(&name, call) {
+            if let Some(target) = call.target.as_deref().filter(|_| name == call.func_name) {
+                self.of(target, bound)?;
+            }
+            let depth = bound.len();
+            for argument in &call.args[variables.len()..] {
+                bound.truncate(depth);
+                bound.extend(variables.iter().map(|name| (name.clone(), Guess::Dyn)));
+                self.of(argument, bound)?;
+            }
+            bound.truncate(depth);
+            return Ok(if matches!(name.as_str(), "all" | "exists" | "existsOne" | "exists_one") {
+                Guess::Bool
+            } else {
+                Guess::Dyn
+            });
+        }
+        if let Some(target) = call.target.as_deref().filter(|_| name == call.func_name) {
+            self.of(target, bound)?;
+        }
+        let args = call.args.iter().map(|arg| self.of(arg, bound)).collect::<Result<Vec<_>, _>>()?;
+        if operators::is_unary(&name) || operators::is_binary(&name) || is_special(&name) {
+            return Ok(operator_result(&name, &args));
+        }
+        if !calls::exists(&name) {
+            return Err(self.fault(&call.func_name, &format!("undeclared reference to '{name}' (in container '')")));
+        }
+        Ok(match name.as_str() {
+            "size" | "int" | "uint" | "double" | "indexOf" | "lastIndexOf" => Guess::Number,
+            "contains" | "startsWith" | "endsWith" | "matches" | "isURL" | "isIP" | "isCIDR" | "isQuantity"
+            | "bool" | "isSemver" | "hasValue" | "isSorted" => Guess::Bool,
+            "string" | "lowerAscii" | "upperAscii" | "trim" | "join" | "replace" | "substring" | "charAt" => {
+                Guess::Text
+            }
+            _ => Guess::Dyn,
+        })
+    }
+
+    fn comprehension(&self, loop_: &ComprehensionExpr, bound: &mut Bound<'a>) -> Guessed<'a> {
+        let range = self.of(&loop_.iter_range, bound)?;
+        let item = match range {
+            Guess::List(Some(items)) => narrow(items, items.is_embedded()),
+            Guess::Of(schema, _) if matches!(schema.kind(), Some(Type::Object)) => Guess::Text,
+            Guess::Bool | Guess::Text | Guess::Number => {
+                return Err(self.fault(
+                    "",
+                    "expression of type cannot be range of a comprehension (must be list, map, or dynamic)",
+                ));
+            }
+            Guess::Dyn | Guess::List(None) | Guess::Of(..) | Guess::Other => Guess::Dyn,
+        };
+        let start = self.of(&loop_.accu_init, bound)?;
+        let depth = bound.len();
+        bound.push((loop_.accu_var.clone(), Guess::Dyn));
+        bound.push((loop_.iter_var.clone(), item));
+        self.of(&loop_.loop_step, bound)?;
+        bound.truncate(depth);
+        Ok(match start {
+            // The count of `exists_one` ends in a comparison.
+            Guess::Number => Guess::Bool,
+            other => other,
+        })
+    }
+}
+
+/// The variables that a call brings along, if it is a loop or a binding.
+fn variables_of(name: &str, call: &CallExpr) -> Option<Vec<String>> {
+    let count = match name {
+        "cel.bind" if call.args.len() == 3 => 1,
+        "optMap" | "optFlatMap" if call.args.len() == 2 => 1,
+        _ if crate::loops::is_two_variable(call) => 2,
+        _ => return None,
+    };
+    call.args[..count]
+        .iter()
+        .map(|arg| match &arg.expr {
+            Expr::Ident(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn is_special(name: &str) -> bool {
+    matches!(name, op::LOGICAL_AND | op::LOGICAL_OR | op::CONDITIONAL | op::NOT_STRICTLY_FALSE | op::OPT_SELECT)
+}
+
+fn operator_result<'a>(name: &str, args: &[Guess<'a>]) -> Guess<'a> {
+    match (name, args) {
+        (op::ADD, [Guess::Text, _] | [_, Guess::Text]) => Guess::Text,
+        (op::ADD, [Guess::Number, Guess::Number]) => Guess::Number,
+        (op::ADD, [Guess::List(_), Guess::List(_)]) => Guess::List(None),
+        (op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [Guess::Number, Guess::Number]) => Guess::Number,
+        (op::NEGATE, [Guess::Number]) => Guess::Number,
+        (op::INDEX, [Guess::List(Some(items)), _]) => narrow(items, items.is_embedded()),
+        (op::INDEX, [Guess::Of(schema, _), _]) => match schema.shape() {
+            Shape::Object { additional: Some(additional), .. } => narrow(additional, additional.is_embedded()),
+            _ => Guess::Dyn,
+        },
+        (op::CONDITIONAL, [_, Guess::Bool, Guess::Bool]) => Guess::Bool,
+        (op::CONDITIONAL, [_, Guess::Text, Guess::Text]) => Guess::Text,
+        (op::CONDITIONAL, [_, Guess::Number, Guess::Number]) => Guess::Number,
+        (
+            op::LOGICAL_AND
+            | op::LOGICAL_OR
+            | op::LOGICAL_NOT
+            | op::EQUALS
+            | op::NOT_EQUALS
+            | op::LESS
+            | op::LESS_EQUALS
+            | op::GREATER
+            | op::GREATER_EQUALS
+            | op::IN
+            | op::NOT_STRICTLY_FALSE,
+            _,
+        ) => Guess::Bool,
+        _ => Guess::Dyn,
+    }
+}
+
+/// What values of a schema are.
+fn narrow(schema: &Schema, is_object: bool) -> Guess<'_> {
+    if schema.nullable() {
+        return Guess::Dyn;
+    }
+    match schema.shape() {
+        Shape::Object { properties, additional } => {
+            if properties.is_empty() && additional.is_none() && !is_object {
+                Guess::Dyn
+            } else {
+                Guess::Of(schema, is_object)
+            }
+        }
+        Shape::Array { items, .. } => Guess::List(items),
+        Shape::Scalar(Type::Boolean) => Guess::Bool,
+        Shape::Scalar(Type::Integer | Type::Number) => Guess::Number,
+        Shape::Scalar(Type::String) => match schema.format() {
+            Some("date-time" | "datetime" | "date" | "duration" | "byte") => Guess::Other,
+            _ => Guess::Text,
+        },
+        Shape::Scalar(Type::Object | Type::Array) | Shape::IntOrString | Shape::Unknown => Guess::Dyn,
+    }
+}
