@@ -13,6 +13,10 @@ use serde_json::{Map, Value};
 /// How many operations one patch may carry.
 pub const MAX_OPERATIONS: usize = 10_000;
 
+/// How many bytes of JSON the `copy` operations of one patch may add. A few copies of a place into itself would
+/// otherwise grow the object without end.
+const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
 /// Applies a JSON patch and returns the patched object.
 ///
 /// # Errors
@@ -23,11 +27,11 @@ pub fn json_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, found: operations.len() });
     }
-    let mut document = object.clone();
+    let mut target = Target { document: object.clone(), copied: 0 };
     for operation in &operations {
-        run(&mut document, operation).map_err(PatchError::Unprocessable)?;
+        target.run(operation).map_err(PatchError::Unprocessable)?;
     }
-    Ok(document)
+    Ok(target.document)
 }
 
 /// The fields of the operations that no operation has, as strict field validation names them.
@@ -88,24 +92,43 @@ fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str
     }
 }
 
-fn run(document: &mut Value, operation: &Operation<'_>) -> Result<(), String> {
-    let kind = operation.kind;
-    let path = || operation.path.ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
-    let from = || operation.from.ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
-    match kind {
-        "add" => add(document, path()?, operation.value.clone()),
-        "remove" => remove(document, path()?).map(drop),
-        "replace" => replace(document, path()?, operation.value),
-        "move" => {
-            let taken = remove(document, from()?)?;
-            add(document, path()?, taken)
+/// The object on its way through a patch.
+struct Target {
+    document: Value,
+    /// Bytes that `copy` operations have added so far.
+    copied: usize,
+}
+
+impl Target {
+    fn run(&mut self, operation: &Operation<'_>) -> Result<(), String> {
+        let kind = operation.kind;
+        let document = &mut self.document;
+        let path = || operation.path.ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
+        let from = || operation.from.ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
+        match kind {
+            "add" => add(document, path()?, operation.value.clone()),
+            "remove" => remove(document, path()?).map(drop),
+            "replace" => replace(document, path()?, operation.value),
+            "move" => {
+                let taken = remove(document, from()?)?;
+                add(document, path()?, taken)
+            }
+            "copy" => self.copy(from()?, path()?),
+            "test" => test(document, path()?, operation.value),
+            other => Err(format!("Unexpected kind: {other}")),
         }
-        "copy" => {
-            let copied = read(document, from()?)?.cloned().unwrap_or(Value::Null);
-            add(document, path()?, copied)
+    }
+
+    fn copy(&mut self, from: &str, path: &str) -> Result<(), String> {
+        let copied = read(&mut self.document, from)?.cloned().unwrap_or(Value::Null);
+        self.copied += copied.to_string().len();
+        if self.copied > MAX_COPIED_BYTES {
+            return Err(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {MAX_COPIED_BYTES}",
+                self.copied
+            ));
         }
-        "test" => test(document, path()?, operation.value),
-        other => Err(format!("Unexpected kind: {other}")),
+        add(&mut self.document, path, copied)
     }
 }
 
@@ -350,6 +373,15 @@ mod tests {
         let refused = refused.expect_err("one operation too many");
         assert_eq!(refused.code(), 413);
         assert_eq!(refused.answer(), "The allowed maximum operations in a JSON patch is 10000, got 10001");
+    }
+
+    #[test]
+    fn copies_cannot_grow_an_object_without_end() {
+        let doubling = json!({"op": "copy", "from": "/a", "path": "/a/-"});
+        let refused = json_patch(&json!({"a": ["x".repeat(500_000)]}), &Value::Array(vec![doubling; 9]));
+        let refused = refused.expect_err("the copies add up to too much");
+        assert_eq!(refused.code(), 422);
+        assert!(refused.to_string().contains("exceeding the limit 3145728"), "{refused}");
     }
 
     #[test]

@@ -111,6 +111,30 @@ fn value_text(value: &Value) -> String {
     }
 }
 
+/// A value as a key of a map, in the order of elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByValue<'a>(pub(crate) &'a Value);
+
+impl Ord for ByValue<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.0, other.0)
+    }
+}
+
+impl PartialOrd for ByValue<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ByValue<'_> {}
+
 /// Whether two values are the same for the purpose of ownership: as JSON, with `1` equal to `1.0`.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {

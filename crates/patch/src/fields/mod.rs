@@ -9,7 +9,7 @@ mod element;
 mod set;
 mod text;
 
+pub(crate) use element::{ByValue, path_text, same};
 pub use element::{Element, Path};
-pub(crate) use element::{path_text, same};
 pub use set::Set;
 pub use text::FieldsError;

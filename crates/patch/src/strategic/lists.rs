@@ -1,10 +1,13 @@
 //! Lists that merge item by item.
 
 use super::keys::{MergeKeys, Strategy};
-use super::{DIRECTIVE, Object, bad_directive, merge_object, no_merge_key, order};
+use super::order::{self, Places};
+use super::{DIRECTIVE, Object, bad_directive, merge_object, no_merge_key};
 use crate::error::PatchError;
+use crate::fields::ByValue;
 use netloom_schema::go_text;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
 /// Merges a patch into a stored list, by the strategy of the field.
@@ -16,10 +19,12 @@ pub(super) fn merge_list(stored: Vec<Value>, patch: Vec<Value>, keys: &MergeKeys
                 return Ok(stored);
             }
             if items_are_objects(&stored, &patch)? {
-                merge_objects(stored, patch, keys)
-            } else {
-                Ok(merge_scalars(&stored, &patch))
+                return merge_objects(stored, patch, keys);
             }
+            if keys.merge_key().is_some() {
+                stored.iter().chain(&patch).take(1).try_for_each(order::object)?;
+            }
+            Ok(merge_scalars(&stored, &patch))
         }
     }
 }
@@ -34,10 +39,10 @@ pub(super) fn delete_from_list(
         return Ok(stored);
     }
     if items_are_objects(&stored, &gone)? {
-        merge_objects(stored, gone, keys)
-    } else {
-        Ok(stored.into_iter().filter(|item| !gone.contains(item)).collect())
+        return merge_objects(stored, gone, keys);
     }
+    let gone = Places::of(&gone, None);
+    Ok(stored.into_iter().filter(|item| gone.find(item).is_none()).collect())
 }
 
 /// Whether the items are objects; all items of both lists must be of one kind, and that kind not a list.
@@ -62,13 +67,10 @@ pub(super) fn items_are_objects(stored: &[Value], patch: &[Value]) -> Result<boo
 }
 
 fn merge_scalars(stored: &[Value], patch: &[Value]) -> Vec<Value> {
-    let mut merged: Vec<Value> = Vec::new();
-    for item in stored.iter().chain(patch) {
-        if !merged.contains(item) {
-            merged.push(item.clone());
-        }
-    }
-    let (patched, server_only) = merged.into_iter().partition(|item| patch.contains(item));
+    let mut seen = BTreeSet::new();
+    let merged = stored.iter().chain(patch).filter(|item| seen.insert(ByValue(item))).cloned();
+    let named = Places::of(patch, None);
+    let (patched, server_only) = merged.partition(|item| named.find(item).is_some());
     order::arrange(patched, server_only, patch, stored, None)
 }
 
@@ -77,27 +79,42 @@ fn merge_objects(stored: Vec<Value>, patch: Vec<Value>, keys: &MergeKeys) -> Res
         return Err(PatchError::Contradictory("cannot merge lists without merge key".to_owned()));
     };
     let (original, patch) = apply_directives(stored, patch, key)?;
-    let mut merged: Vec<Object> = original.clone();
-    for change in &patch {
-        let value = change.get(key).ok_or_else(|| no_merge_key(change, key))?;
-        match merged.iter().position(|item| item.get(key) == Some(value)) {
-            Some(place) => {
-                let item = std::mem::take(&mut merged[place]);
-                merged[place] = merge_object(item, change.clone(), keys)?;
-            }
-            None => merged.push(change.clone()),
-        }
-    }
+    let merged = merge_items(&original, &patch, key, keys)?;
     let as_values = |items: Vec<Object>| items.into_iter().map(Value::Object).collect::<Vec<Value>>();
     let (patch, original) = (as_values(patch), as_values(original));
+    let named = Places::of(&patch, Some(key));
     let mut patched = Vec::new();
     let mut server_only = Vec::new();
     for item in merged {
-        let value = item.get(key).ok_or_else(|| no_merge_key(&item, key))?;
-        let named = patch.iter().any(|change| change.get(key) == Some(value));
-        if named { &mut patched } else { &mut server_only }.push(Value::Object(item));
+        if !item.contains_key(key) {
+            return Err(no_merge_key(&item, key));
+        }
+        let item = Value::Object(item);
+        if named.find(&item).is_some() { &mut patched } else { &mut server_only }.push(item);
     }
     Ok(order::arrange(patched, server_only, &patch, &original, Some(key)))
+}
+
+/// The stored items with the patch merged into those it names and the others added.
+fn merge_items(original: &[Object], patch: &[Object], key: &str, keys: &MergeKeys) -> Result<Vec<Object>, PatchError> {
+    let mut merged = original.to_vec();
+    let mut places: BTreeMap<ByValue<'_>, usize> = BTreeMap::new();
+    for (place, item) in original.iter().enumerate() {
+        if let Some(value) = item.get(key) {
+            places.entry(ByValue(value)).or_insert(place);
+        }
+    }
+    for change in patch {
+        let value = change.get(key).ok_or_else(|| no_merge_key(change, key))?;
+        if let Some(place) = places.get(&ByValue(value)) {
+            let item = std::mem::take(&mut merged[*place]);
+            merged[*place] = merge_object(item, change.clone(), keys)?;
+        } else {
+            places.insert(ByValue(value), merged.len());
+            merged.push(change.clone());
+        }
+    }
+    Ok(merged)
 }
 
 /// Carries out the `$patch` items: `delete` removes the stored items of that key, `replace` makes the rest of the
@@ -107,7 +124,7 @@ fn apply_directives(
     patch: Vec<Value>,
     key: &str,
 ) -> Result<(Vec<Object>, Vec<Object>), PatchError> {
-    let mut stored = objects(stored);
+    let mut gone: Vec<Value> = Vec::new();
     let mut rest = Vec::new();
     let mut replace = false;
     for item in objects(patch) {
@@ -116,10 +133,7 @@ fn apply_directives(
             continue;
         };
         match directive.as_str() {
-            Some("delete") => {
-                let value = item.get(key).ok_or_else(|| no_merge_key(&item, key))?;
-                stored.retain(|candidate| candidate.get(key) != Some(value));
-            }
+            Some("delete") => gone.push(item.get(key).ok_or_else(|| no_merge_key(&item, key))?.clone()),
             Some("replace") => replace = true,
             Some("merge") => {
                 let text = "merging lists cannot yet be specified in the patch";
@@ -128,7 +142,12 @@ fn apply_directives(
             _ => return Err(bad_directive(directive, &item)),
         }
     }
-    Ok(if replace { (rest, Vec::new()) } else { (stored, rest) })
+    if replace {
+        return Ok((rest, Vec::new()));
+    }
+    let gone: BTreeSet<ByValue<'_>> = gone.iter().map(ByValue).collect();
+    let stays = |item: &Object| item.get(key).is_none_or(|value| !gone.contains(&ByValue(value)));
+    Ok((objects(stored).into_iter().filter(stays).collect(), rest))
 }
 
 /// The items as objects; the caller has made sure that they are.

@@ -103,6 +103,19 @@ fn content() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The value without nulls, empty lists and empty objects.
+fn without_empty(value: &Value) -> Value {
+    let empty = |value: &Value| matches!(value.to_string().as_str(), "null" | "[]" | "{}");
+    match value {
+        Value::Array(items) => items.iter().map(without_empty).filter(|item| !empty(item)).collect(),
+        Value::Object(map) => {
+            let fields = map.iter().map(|(name, inner)| (name.clone(), without_empty(inner)));
+            fields.filter(|(_, inner)| !empty(inner)).collect()
+        }
+        scalar => scalar.clone(),
+    }
+}
+
 trait ShuffleList {
     fn prop_shuffle_list(self) -> BoxedStrategy<Value>;
 }
@@ -196,7 +209,9 @@ proptest! {
         let schema = schema();
         let shape = Shape::new(&schema, "Thing");
         let live = play(&shape, &writes);
-        // A map that is applied empty after it had content becomes null, which validation then refuses.
+        // What is applied empty does not settle: nobody owns an empty list, and a map that loses its content by it
+        // becomes null, which validation then refuses.
+        let config = without_empty(&config);
         let settled = |object: &Value| !object.to_string().contains("null");
         if let Some(once) = apply(live.as_ref(), &config, &manager(0), true, &shape).ok().filter(settled) {
             let later = Manager { time: "2031-01-01T00:00:00Z", ..manager(0) };
