@@ -40,7 +40,7 @@ pub fn json_patch_unknown_fields(patch: &Value) -> Vec<String> {
     for (position, operation) in patch.as_array().into_iter().flatten().enumerate() {
         for name in operation.as_object().into_iter().flat_map(Map::keys) {
             if !["op", "path", "from", "value"].contains(&name.as_str()) {
-                unknown.push(format!("json patch unknown field \"[{position}].{name}\""));
+                unknown.push(format!("unknown field \"[{position}].{name}\""));
             }
         }
     }
@@ -387,6 +387,6 @@ mod tests {
     #[test]
     fn fields_no_operation_has_are_named() {
         let patch = json!([{"op": "test", "path": "/a"}, {"op": "test", "comment": 1}]);
-        assert_eq!(json_patch_unknown_fields(&patch), ["json patch unknown field \"[1].comment\""]);
+        assert_eq!(json_patch_unknown_fields(&patch), ["unknown field \"[1].comment\""]);
     }
 }

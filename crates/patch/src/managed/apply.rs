@@ -90,8 +90,16 @@ pub fn apply(
     if name_of(manager) == last_applied::MANAGER {
         last_applied::refresh(&mut object, config);
     }
+    drop_null_metadata(&mut object);
     entries::store(&mut object, &owners);
     Ok(object)
+}
+
+/// Metadata holds no nulls: a map of labels that lost its last one is gone.
+fn drop_null_metadata(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.retain(|_, value| !value.is_null());
+    }
 }
 
 /// The configuration must be of the kind and version of the endpoint, and leave the entries to the server.

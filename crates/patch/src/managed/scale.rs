@@ -35,9 +35,9 @@ static SCALE: LazyLock<Schema> = LazyLock::new(|| {
     }))
 });
 
-/// The `managedFields` of the scale, from those of the main object.
+/// The `managedFields` of the scale of an object.
 pub fn to_scale(parent: &Value, paths: ReplicasPaths<'_>) -> Option<Value> {
-    let owners = entries::read(parent).unwrap_or_default();
+    let owners = entries::of_object(parent).unwrap_or_default();
     let scaled = owners.into_iter().filter_map(|(key, owner)| {
         let path = path_in(&owner.api_version, paths)?;
         owner.set.has(&path).then(|| (key, Owner { api_version: API_VERSION.to_owned(), set: replicas(), ..owner }))
@@ -45,13 +45,13 @@ pub fn to_scale(parent: &Value, paths: ReplicasPaths<'_>) -> Option<Value> {
     entries::write(&scaled.collect())
 }
 
-/// The `managedFields` of the main object, from its own and those of the scale after a write.
+/// The `managedFields` of an object whose scale was written, from the object before and the scale after the write.
 ///
 /// Whoever lost the replicas in the scale loses them here. Whoever owns them there gets an entry here that carries no
 /// time, unless it owned them already.
 pub fn to_parent(parent: &Value, scale: &Value, api_version: &str, paths: ReplicasPaths<'_>) -> Option<Value> {
-    let parents = entries::read(parent).unwrap_or_default();
-    let mut scaled = entries::read(scale).unwrap_or_default();
+    let parents = entries::of_object(parent).unwrap_or_default();
+    let mut scaled = entries::of_object(scale).unwrap_or_default();
     let mut result = Owners::new();
     for (key, mut owner) in parents.clone() {
         if paths.iter().all(|(version, _)| *version != owner.api_version) {

@@ -249,6 +249,11 @@ fn kubectl_takes_over_what_it_applied_from_the_client() {
 
 const PATHS: scale::ReplicasPaths<'static> = &[("g.io/v1", Some(".spec.replicas")), ("g.io/v2", None)];
 
+/// An object with these entries.
+fn with_entries(entries: &Value) -> Value {
+    json!({"metadata": {"name": "x", "managedFields": entries}})
+}
+
 fn entry(manager: &str, operation: &str, version: &str, fields: Value) -> Value {
     json!({
         "manager": manager, "operation": operation, "apiVersion": version, "time": "2030-01-01T00:00:00Z",
@@ -266,10 +271,11 @@ fn the_scale_shows_who_owns_the_replicas() {
         entry("cannot", "Update", "g.io/v2", replicas.clone()),
         entry("gone", "Update", "g.io/v0", replicas.clone()),
     ]);
-    let scaled = scale::to_scale(&parent, PATHS);
+    let scaled = scale::to_scale(&with_entries(&parent), PATHS);
     assert_eq!(scaled, Some(json!([entry("applier", "Apply", "autoscaling/v1", replicas.clone())])));
-    assert_eq!(scale::to_scale(&json!([]), PATHS), None);
-    let unchanged = scale::to_parent(&parent, &scaled.unwrap_or_default(), "g.io/v1", PATHS);
+    assert_eq!(scale::to_scale(&with_entries(&json!([])), PATHS), None);
+    let unchanged =
+        scale::to_parent(&with_entries(&parent), &with_entries(&scaled.unwrap_or_default()), "g.io/v1", PATHS);
     let kept = [&parent[0], &parent[1], &parent[2]].map(|entry| entry["manager"].clone());
     let found = unchanged.unwrap_or_default();
     let found: Vec<Value> = found.as_array().into_iter().flatten().map(|entry| entry["manager"].clone()).collect();
@@ -288,12 +294,12 @@ fn scaling_takes_the_replicas_from_their_owner() {
             "spec": {"replicas": replicas},
         })
     };
-    let live = scale_of(1, scale::to_scale(&parent, PATHS));
+    let live = scale_of(1, scale::to_scale(&with_entries(&parent), PATHS));
     let mut new = scale_of(2, None);
     let manager =
         Manager { name: "hpa", api_version: scale::API_VERSION, subresource: "scale", time: "2030-01-01T00:00:09Z" };
     update(Some(&live), &mut new, &manager, &shape);
-    let after = scale::to_parent(&parent, &new["metadata"]["managedFields"], "g.io/v1", PATHS);
+    let after = scale::to_parent(&with_entries(&parent), &new, "g.io/v1", PATHS);
     let wanted = json!([
         entry("applier", "Apply", "g.io/v1", json!({"f:spec": {"f:other": {}}})),
         {

@@ -124,6 +124,16 @@ fn keys_of_maps_are_owned_one_by_one() {
 }
 
 #[test]
+fn metadata_holds_no_nulls() {
+    let labels = |labels: Value| json!({"metadata": {"labels": labels}});
+    World::of(&json!({}))
+        .apply("one", labels(json!({"a": "1"})))
+        .apply("one", labels(json!({})))
+        .is(json!({}))
+        .owned(&["one Apply: .metadata.labels"]);
+}
+
+#[test]
 fn metadata_has_a_shape_of_its_own() {
     let reference = |controller: bool| json!({"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "u", "controller": controller});
     World::of(&json!({}))
