@@ -1,0 +1,82 @@
+//! The admission webhook: the rules of `netloom-api` for clusters whose API server is not ours.
+//!
+//! It answers the API server and nobody else: the listener asks for a certificate of the authority
+//! that it was given, and without one there is no connection. A view that is not complete yet answers
+//! nothing either; the API server then does what its configuration says for a webhook that is not there.
+
+pub mod review;
+mod tls;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use netloom_https::{Body, Handler, Peer};
+use serde_json::Value;
+
+pub use self::tls::{TlsError, TlsFiles};
+use crate::view::Current;
+
+/// The path of the rules; `AdmissionReview`s are posted there.
+pub const PATH: &str = "/admit";
+/// The largest question: two objects of the size that a server takes, and their frame.
+const LARGEST: usize = 8 << 20;
+
+/// Answers questions from a view.
+#[derive(Debug)]
+pub struct Webhook {
+    view: Current,
+}
+
+impl Webhook {
+    /// The webhook over that view.
+    pub fn new(view: Current) -> Self {
+        Self { view }
+    }
+
+    async fn review(&self, body: Incoming) -> Response<Body> {
+        if !self.view.is_complete() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "not every kind has been listed yet; ask again");
+        }
+        let body = match Limited::new(body, LARGEST).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(why) => return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("cannot read the question: {why}")),
+        };
+        match self.view.read(|objects| review::answer(&body, objects)) {
+            Ok(answer) => json(&answer),
+            Err(why) => text(StatusCode::BAD_REQUEST, &why.to_string()),
+        }
+    }
+}
+
+impl Handler for Webhook {
+    async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let answer = match (&head.method, head.uri.path()) {
+            (&Method::POST, PATH) => self.review(body).await,
+            (&Method::GET, "/readyz") if self.view.is_complete() => text(StatusCode::OK, "ok"),
+            (&Method::GET, "/readyz") => text(StatusCode::SERVICE_UNAVAILABLE, "not every kind has been listed yet"),
+            (_, PATH) => text(StatusCode::METHOD_NOT_ALLOWED, "questions are posted"),
+            _ => text(StatusCode::NOT_FOUND, "only /admit and /readyz are served here"),
+        };
+        tracing::debug!(from = %peer.address, method = %head.method, path = head.uri.path(), status = %answer.status(), "answered");
+        answer
+    }
+}
+
+fn text(status: StatusCode, text: &str) -> Response<Body> {
+    answer(status, "text/plain; charset=utf-8", format!("{text}\n").into())
+}
+
+fn json(value: &Value) -> Response<Body> {
+    answer(StatusCode::OK, "application/json", value.to_string().into())
+}
+
+fn answer(status: StatusCode, kind: &'static str, content: Bytes) -> Response<Body> {
+    let mut response = Response::new(Full::new(content).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,92 @@
+//! One connection, from its handshake to its end.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use hyper::service::service_fn;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::{net::TcpStream, sync::watch};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::{Handler, Limits, Peer};
+
+/// How often a silent end is asked for a sign of life before it is cut off.
+const PROBES: u32 = 3;
+/// The smallest buffer that the HTTP/1.1 reader takes.
+const LEAST_BUFFER: usize = 8 << 10;
+
+/// Serves a connection until it ends, or until `stopped` and its requests have been answered.
+pub(crate) async fn serve<H: Handler>(
+    stream: TcpStream,
+    address: SocketAddr,
+    acceptor: &TlsAcceptor,
+    limits: Limits,
+    handler: Arc<H>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    if let Err(why) = prepare(&stream, limits.sign_of_life) {
+        tracing::debug!(%address, %why, "a connection is slower, or believed in for longer, than it could be");
+    }
+    let stream = match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(why)) => return tracing::info!(%address, %why, "a handshake failed"),
+        Err(_) => return tracing::info!(%address, "a handshake took too long"),
+    };
+    let peer = Arc::new(peer(address, &stream));
+    let service = service_fn(move |request| {
+        let (peer, handler) = (Arc::clone(&peer), Arc::clone(&handler));
+        async move { Ok::<_, Infallible>(handler.answer(&peer, request).await) }
+    });
+    let builder = builder(limits);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = stop => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(why) = ended {
+        tracing::debug!(%address, %why, "a connection broke");
+    }
+}
+
+/// Answers are wanted at once. And while nothing is said on a connection, as during a quiet watch over
+/// HTTP/1.1, only the kernel can find out that the other end went without a word.
+fn prepare(stream: &TcpStream, silence: Duration) -> io::Result<()> {
+    let probes = TcpKeepalive::new().with_time(silence).with_interval(silence / PROBES).with_retries(PROBES);
+    let socket = SockRef::from(stream);
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&probes)?;
+    // The same for what was sent and never acknowledged.
+    socket.set_tcp_user_timeout(Some(silence * 2))
+}
+
+fn peer(address: SocketAddr, stream: &TlsStream<TcpStream>) -> Peer {
+    let (_, session) = stream.get_ref();
+    let certificates = session.peer_certificates().unwrap_or_default();
+    Peer { address, certificates: certificates.iter().map(|certificate| certificate.clone().into_owned()).collect() }
+}
+
+fn builder(limits: Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes.max(LEAST_BUFFER))
+        .keep_alive(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.sign_of_life)
+        .keep_alive_timeout(limits.sign_of_life);
+    builder
+}

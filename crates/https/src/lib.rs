@@ -1,0 +1,100 @@
+//! A TLS listener that knows who its clients are.
+//!
+//! Accepts, shakes hands, and hands each request over together with the verified certificates of
+//! its connection. HTTP/1.1 and HTTP/2, as the client chooses. Not here: who a certificate stands
+//! for, and what it may do.
+//!
+//! Bounded in everything that a client can hold: connections, the time of a handshake and of a
+//! request's head, streams of one connection, and how long a peer that went away is believed in.
+
+mod connection;
+mod limits;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::CertificateDer},
+};
+
+pub use limits::Limits;
+
+/// What answers are made of: whole texts and streams alike.
+pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+
+/// The other end of a connection.
+#[derive(Debug)]
+pub struct Peer {
+    /// Where it connects from.
+    pub address: SocketAddr,
+    /// Its certificates, its own first; empty when it showed none. The TLS configuration has
+    /// verified them.
+    pub certificates: Vec<CertificateDer<'static>>,
+}
+
+/// Answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// Serves until `stop`, then lets requests that are being answered end within their time.
+pub async fn serve<H: Handler>(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    limits: Limits,
+    handler: Arc<H>,
+    stop: impl Future<Output = ()>,
+) {
+    let acceptor = TlsAcceptor::from(tls);
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let (stopping, stopped) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    tokio::pin!(stop);
+    loop {
+        let (stream, address) = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, limits) => accepted,
+            // Ended connections are let go of as they end.
+            Some(_) = connections.join_next() => continue,
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::warn!(%address, limit = limits.connections, "too many connections: one more is turned away");
+            continue;
+        };
+        let (acceptor, handler, stopped) = (acceptor.clone(), Arc::clone(&handler), stopped.clone());
+        connections.spawn(async move {
+            connection::serve(stream, address, &acceptor, limits, handler, stopped).await;
+            drop(place);
+        });
+    }
+    // Nobody listens any more when every connection has ended already.
+    stopping.send(true).ok();
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(limits.ending, ended).await.is_err() {
+        tracing::info!(open = connections.len(), "connections that did not end in time are cut");
+    }
+}
+
+/// The next connection. A failure to accept concerns one client, or the number of open files: then
+/// a moment has to pass, because nothing tells when there is room again.
+async fn accept(listener: &TcpListener, limits: Limits) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(why) => {
+                tracing::warn!(%why, "cannot accept a connection");
+                tokio::time::sleep(limits.breath).await;
+            }
+        }
+    }
+}
