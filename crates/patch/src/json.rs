@@ -8,6 +8,7 @@
 
 use crate::error::PatchError;
 use crate::merge::json_kind;
+use netloom_schema::decode::Limits;
 use serde_json::{Map, Value};
 
 /// How many operations one patch may carry.
@@ -27,10 +28,11 @@ pub fn json_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, found: operations.len() });
     }
-    let mut target = Target { document: object.clone(), copied: 0 };
+    let mut target = Target { document: object.clone(), copied: 0, depth: depth(object) };
     for operation in &operations {
         target.run(operation).map_err(PatchError::Unprocessable)?;
     }
+    target.check_depth(deepest()).map_err(PatchError::Unprocessable)?;
     Ok(target.document)
 }
 
@@ -97,21 +99,62 @@ struct Target {
     document: Value,
     /// Bytes that `copy` operations have added so far.
     copied: usize,
+    /// The document is not deeper than this. Only a bound: it is made exact when it grows large.
+    depth: usize,
+}
+
+/// How deep an object may be: as deep as the decoder lets it be, or it could never be read again.
+fn deepest() -> usize {
+    Limits::default().depth
+}
+
+fn depth(value: &Value) -> usize {
+    let deepest_of = |inner: Option<usize>| 1 + inner.unwrap_or_default();
+    match value {
+        Value::Array(items) => deepest_of(items.iter().map(depth).max()),
+        Value::Object(map) => deepest_of(map.values().map(depth).max()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 impl Target {
+    /// Notes that something so deep was put at a path.
+    fn put(&mut self, path: &str, inner: usize) -> Result<(), String> {
+        self.depth = self.depth.max(path.matches('/').count() + inner);
+        // Moving a place into another one and back deepens the document without adding to it. Looking at all of it
+        // each time would cost too much, so some excess is let through until the end.
+        self.check_depth(4 * deepest())
+    }
+
+    fn check_depth(&mut self, tolerated: usize) -> Result<(), String> {
+        if self.depth > tolerated {
+            self.depth = depth(&self.document);
+        }
+        if self.depth > tolerated {
+            return Err(format!("the patched object would be nested more than {} levels deep", deepest()));
+        }
+        Ok(())
+    }
+
     fn run(&mut self, operation: &Operation<'_>) -> Result<(), String> {
         let kind = operation.kind;
         let document = &mut self.document;
         let path = || operation.path.ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
         let from = || operation.from.ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
         match kind {
-            "add" => add(document, path()?, operation.value.clone()),
+            "add" => {
+                add(document, path()?, operation.value.clone())?;
+                self.put(path()?, depth(operation.value))
+            }
             "remove" => remove(document, path()?).map(drop),
-            "replace" => replace(document, path()?, operation.value),
+            "replace" => {
+                replace(document, path()?, operation.value)?;
+                self.put(path()?, depth(operation.value))
+            }
             "move" => {
                 let taken = remove(document, from()?)?;
-                add(document, path()?, taken)
+                add(document, path()?, taken)?;
+                self.put(path()?, self.depth)
             }
             "copy" => self.copy(from()?, path()?),
             "test" => test(document, path()?, operation.value),
@@ -128,7 +171,8 @@ impl Target {
                 self.copied
             ));
         }
-        add(&mut self.document, path, copied)
+        add(&mut self.document, path, copied)?;
+        self.put(path, self.depth)
     }
 }
 
@@ -373,6 +417,26 @@ mod tests {
         let refused = refused.expect_err("one operation too many");
         assert_eq!(refused.code(), 413);
         assert_eq!(refused.answer(), "The allowed maximum operations in a JSON patch is 10000, got 10001");
+    }
+
+    #[test]
+    fn moves_cannot_nest_an_object_without_end() {
+        let deeper = [
+            json!({"op": "add", "path": "/b", "value": {}}),
+            json!({"op": "move", "from": "/a", "path": "/b/x"}),
+            json!({"op": "move", "from": "/b", "path": "/a"}),
+        ];
+        let patch = |rounds: usize| Value::Array(deeper.iter().cycle().take(3 * rounds).cloned().collect());
+        let object = json!({"a": {}});
+        assert!(json_patch(&object, &patch(90)).is_ok());
+        for rounds in [110, 3000] {
+            let refused = json_patch(&object, &patch(rounds)).expect_err("too deep");
+            assert_eq!((refused.code(), refused.reason()), (422, "PatchUnprocessable"));
+        }
+        let there_and_back =
+            json!([{"op": "move", "from": "/a/b/c", "path": "/a/d"}, {"op": "move", "from": "/a/d", "path": "/a/b/c"}]);
+        let long = there_and_back.as_array().map(|pair| pair.iter().cycle().take(9_000).cloned().collect());
+        assert!(json_patch(&json!({"a": {"b": {"c": 1}}}), &long.unwrap_or_default()).is_ok());
     }
 
     #[test]

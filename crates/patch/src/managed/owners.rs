@@ -45,8 +45,8 @@ impl Change<'_> {
         except: &str,
         force: bool,
     ) -> Result<(), Conflicts> {
-        let mut by_version: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
-        by_version.insert(self.api_version.to_owned(), Some(comparison.clone()));
+        let mut by_version: BTreeMap<String, Option<Effect>> = BTreeMap::new();
+        by_version.insert(self.api_version.to_owned(), Some(Effect::of(comparison)));
         let mut taken: BTreeMap<String, Set> = BTreeMap::new();
         owners.retain(|identity, owner| {
             if identity == except {
@@ -54,9 +54,9 @@ impl Change<'_> {
             }
             let found = by_version
                 .entry(owner.api_version.clone())
-                .or_insert_with_key(|api_version| self.comparison_in(api_version));
+                .or_insert_with_key(|api_version| self.comparison_in(api_version).as_ref().map(Effect::of));
             let Some(found) = found else { return false };
-            let lost = owner.set.intersection(&found.modified.union(&found.added));
+            let lost = owner.set.intersection(&found.written);
             if !lost.is_empty() {
                 taken.insert(identity.clone(), lost.clone());
             }
@@ -75,11 +75,24 @@ impl Change<'_> {
     }
 }
 
+/// What a change does to the owners of one version.
+struct Effect {
+    /// Fields with a new value.
+    written: Set,
+    removed: Set,
+}
+
+impl Effect {
+    fn of(comparison: &Comparison) -> Self {
+        Self { written: comparison.modified.union(&comparison.added), removed: comparison.removed.clone() }
+    }
+}
+
 /// The owners as they read under the schemas of today; those of versions no longer served are dropped.
 pub(super) fn reconciled(owners: Owners, api_version: &str, shape: &Shape<'_>) -> Owners {
     let today = owners.into_iter().filter_map(|(identity, mut owner)| {
         let ty = type_in(&owner.api_version, api_version, shape)?;
-        owner.set = reconcile(ty, &owner.set);
+        owner.set = reconcile(ty, std::mem::take(&mut owner.set));
         Some((identity, owner))
     });
     today.collect()

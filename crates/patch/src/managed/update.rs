@@ -20,15 +20,14 @@ pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shap
     if live.is_some() && before.is_empty() {
         return;
     }
-    let mut old = live.unwrap_or(&shape.blank).clone();
-    let stored = old.pointer("/metadata/managedFields").cloned();
-    entries::put(&mut old, None);
+    // The entries of the old object look like a field that goes, which nobody can own: they need not be taken out.
+    let old = live.unwrap_or(&shape.blank);
     let fits = |object: &Value| check(shape.ty(), object, Strictness::Stored).is_ok();
-    if !fits(&old) || !fits(new) {
-        entries::put(new, stored);
+    if !fits(old) || !fits(new) {
+        entries::put(new, old.pointer("/metadata/managedFields").cloned());
         return;
     }
-    let mut owners = record(before, &old, new, manager, shape);
+    let mut owners = record(before, old, new, manager, shape);
     cap_updates(&mut owners);
     entries::store(new, &owners);
 }

@@ -46,24 +46,40 @@ pub(crate) fn check(ty: Type<'_>, value: &Value, strictness: Strictness) -> Resu
     if walk.misfits.0.is_empty() { Ok(()) } else { Err(walk.misfits) }
 }
 
-struct Walk {
+struct Walk<'v> {
     strictness: Strictness,
-    path: Vec<String>,
+    path: Vec<Step<'v>>,
     misfits: Misfits,
 }
 
-impl Walk {
+/// A step of the path, kept as it is found: it is only written out when something is wrong.
+enum Step<'v> {
+    Field(&'v str),
+    Item(Element),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(out, ".{name}"),
+            Self::Item(element) => element.fmt(out),
+        }
+    }
+}
+
+impl<'v> Walk<'v> {
     fn refuse(&mut self, text: String) {
-        self.misfits.0.push((self.path.concat(), text));
+        let path: Vec<String> = self.path.iter().map(Step::to_string).collect();
+        self.misfits.0.push((path.concat(), text));
     }
 
-    fn below(&mut self, element: &Element, ty: Type<'_>, value: &Value) {
-        self.path.push(element.to_string());
+    fn below(&mut self, step: Step<'v>, ty: Type<'_>, value: &'v Value) {
+        self.path.push(step);
         self.node(ty, value);
         self.path.pop();
     }
 
-    fn node(&mut self, ty: Type<'_>, value: &Value) {
+    fn node(&mut self, ty: Type<'_>, value: &'v Value) {
         let atom = ty.atom();
         match atom.part(value) {
             Part::Map(fields) => match value {
@@ -85,14 +101,13 @@ impl Walk {
         }
     }
 
-    fn map(&mut self, fields: &Fields<'_>, map: &Map<String, Value>) {
+    fn map(&mut self, fields: &Fields<'_>, map: &'v Map<String, Value>) {
         for (name, value) in map {
-            let element = Element::field(name);
             match fields.of(name) {
-                Some(ty) => self.below(&element, ty, value),
+                Some(ty) => self.below(Step::Field(name), ty, value),
                 None if self.strictness == Strictness::Stored => {}
                 None => {
-                    self.path.push(element.to_string());
+                    self.path.push(Step::Field(name));
                     self.refuse("field not declared in schema".to_owned());
                     self.path.pop();
                     // One unknown field is enough to say: the rest of this object is not looked at.
@@ -102,7 +117,7 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, list: &List<'_>, items: &[Value]) {
+    fn list(&mut self, list: &List<'_>, items: &'v [Value]) {
         let mut seen = BTreeSet::new();
         for (position, item) in items.iter().enumerate() {
             let element = match list.relation {
@@ -118,7 +133,7 @@ impl Walk {
             if !seen.insert(element.clone()) && self.strictness == Strictness::Applied {
                 self.refuse(format!("duplicate entries for key {element}"));
             }
-            self.below(&element, list.item, item);
+            self.below(Step::Item(element), list.item, item);
         }
     }
 }

@@ -43,6 +43,12 @@ struct Walk {
 
 impl Walk {
     fn node(&mut self, ty: Type<'_>, old: Option<&Value>, new: Option<&Value>) {
+        // Most of an object stays as it is: one look at the whole spares the walk through it.
+        if let (Some(before), Some(after)) = (old, new)
+            && before == after
+        {
+            return;
+        }
         let atom = ty.atom();
         let visit = |walk: &mut Self, part: Part<'_, '_>| match part {
             Part::Map(fields) => walk.map(fields, old, new),

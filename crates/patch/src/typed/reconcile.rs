@@ -7,10 +7,10 @@ use super::types::{Atom, Fields, Relation, Type};
 use crate::fields::{Element, Path, Set};
 
 /// The set as it reads under the schema of today.
-pub(crate) fn reconcile(ty: Type<'_>, set: &Set) -> Set {
+pub(crate) fn reconcile(ty: Type<'_>, set: Set) -> Set {
     let mut walk = Walk { path: Vec::new(), pieces: Set::new() };
-    walk.node(ty, Some(set), false);
-    set.without_subtrees(&walk.pieces).union(&walk.pieces)
+    walk.node(ty, Some(&set), false);
+    if walk.pieces.is_empty() { set } else { set.without_subtrees(&walk.pieces).union(&walk.pieces) }
 }
 
 struct Walk {

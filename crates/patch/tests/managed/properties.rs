@@ -184,7 +184,7 @@ fn set() -> impl Strategy<Value = Set> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 50, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_set_survives_its_json_form(set in set()) {
