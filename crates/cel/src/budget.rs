@@ -46,16 +46,9 @@ impl Budget {
     }
 
     pub(crate) fn spend(&mut self, cost: u64) -> Result<(), Fault> {
-        match self.left.checked_sub(cost) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(Fault::TooExpensive)
-            }
-        }
+        let left = self.left.checked_sub(cost);
+        self.left = left.unwrap_or(0);
+        left.map(drop).ok_or(Fault::TooExpensive)
     }
 
     pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Fault> {

@@ -26,11 +26,10 @@ use crate::{
 };
 
 /// Names before a dot that belong to the function: `math.greatest`.
-const NAMESPACES: [&str; 10] =
-    ["math", "lists", "sets", "strings", "base64", "format", "ip", "jsonpatch", "optional", "cel"];
+const NAMESPACES: [&str; 6] = ["lists", "sets", "strings", "format", "ip", "optional"];
 
 /// Functions of the language that are not in the library's own list, for the check of a definition.
-const OWN: [&str; 23] = [
+const OWN: [&str; 22] = [
     "size",
     "contains",
     "startsWith",
@@ -53,7 +52,6 @@ const OWN: [&str; 23] = [
     "orValue",
     "optMap",
     "optFlatMap",
-    "cel.bind",
 ];
 
 /// The whole name of a function: with what stands before it, where that is not a value.
@@ -78,19 +76,14 @@ pub(crate) fn call(evaluator: &mut Evaluator<'_>, call: &CallExpr, scope: &Scope
         return loops::run_two(evaluator, call, scope);
     }
     let name = full_name(call, |name| scope.names(name));
-    match (name.as_str(), call.args.as_slice()) {
-        ("cel.bind", [IdedExpr { expr: Expr::Ident(variable), .. }, value, body]) => {
-            let value = evaluator.eval(value, scope)?;
-            return evaluator.eval(body, &Scope { parent: Some(scope), name: variable, value: &value });
-        }
-        ("optMap" | "optFlatMap", [IdedExpr { expr: Expr::Ident(variable), .. }, body]) => {
-            let target = call.target.as_deref().ok_or(Fault::NoSuchOverload)?;
-            let target = evaluator.eval(target, scope)?;
-            let Some(inner) = inside(&target).ok_or(Fault::NoSuchOverload)? else { return Ok(optional(None)) };
-            let mapped = evaluator.eval(body, &Scope { parent: Some(scope), name: variable, value: inner })?;
-            return Ok(if name == "optMap" { optional(Some(mapped)) } else { mapped });
-        }
-        _ => {}
+    if let ("optMap" | "optFlatMap", [IdedExpr { expr: Expr::Ident(variable), .. }, body]) =
+        (name.as_str(), call.args.as_slice())
+    {
+        let target = call.target.as_deref().ok_or(Fault::NoSuchOverload)?;
+        let target = evaluator.eval(target, scope)?;
+        let Some(inner) = inside(&target).ok_or(Fault::NoSuchOverload)? else { return Ok(optional(None)) };
+        let mapped = evaluator.eval(body, &Scope { parent: Some(scope), name: variable, value: inner })?;
+        return Ok(if name == "optMap" { optional(Some(mapped)) } else { mapped });
     }
     let target = match call.target.as_deref() {
         Some(target) if name == call.func_name => Some(evaluator.eval(target, scope)?),
@@ -104,7 +97,8 @@ pub(crate) fn call(evaluator: &mut Evaluator<'_>, call: &CallExpr, scope: &Scope
         return result;
     }
     before(&name, target.as_ref(), &args, evaluator.budget)?;
-    let result = library(&name, target, args)?;
+    let result =
+        library(&name, target.clone(), args.clone()).map_err(|fault| reworded(&name, target.as_ref(), &args, fault))?;
     evaluator.budget.spend_on(&result)?;
     Ok(result)
 }
@@ -134,7 +128,7 @@ fn own(name: &str, target: Option<&Value>, args: &[Value], budget: &mut Budget) 
         ("endsWith", [Value::String(a), Value::String(b)]) => flag(a.ends_with(b.as_str())),
         ("matches", [Value::String(a), Value::String(b)]) => Some(matches(a, b, budget)),
         ("size" | "contains" | "startsWith" | "endsWith" | "matches", _) => Some(Err(Fault::NoSuchOverload)),
-        ("dyn", [value]) => Some(Ok((*value).clone())),
+        ("dyn", [value]) | ("bytes", [value @ Value::Bytes(_)]) => Some(Ok((*value).clone())),
         ("type", [value]) => Some(Ok(type_of(value))),
         ("bool", [value]) => Some(to_bool(value)),
         ("int", [value]) => to_int(value),
@@ -142,7 +136,6 @@ fn own(name: &str, target: Option<&Value>, args: &[Value], budget: &mut Budget) 
         ("double", [value]) => Some(to_double(value)),
         ("string", [value]) => to_string(value),
         ("bytes", [Value::String(given)]) => Some(Ok(Value::Bytes(Arc::new(given.as_bytes().to_vec())))),
-        ("bytes", [value @ Value::Bytes(_)]) => Some(Ok((*value).clone())),
         _ => optionals(name, &all),
     }
 }
@@ -217,7 +210,7 @@ fn to_bool(value: &Value) -> Evaluated {
         Value::String(given) => match given.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            _ => Err(Fault::other(format!("strconv.ParseBool: parsing {}: invalid syntax", go_text::quote(given)))),
+            _ => Err(no_conversion("bool")),
         },
         _ => Err(Fault::NoSuchOverload),
     }
@@ -234,7 +227,7 @@ fn to_int(value: &Value) -> Option<Evaluated> {
         #[expect(clippy::cast_possible_truncation, reason = "the fraction is cut off on purpose; the range is checked")]
         Value::Float(value) if value.abs() < 9.2e18 => Ok(Value::Int(*value as i64)),
         Value::Float(_) => Err(range()),
-        Value::String(given) => given.parse().map(Value::Int).map_err(|_| no_number("ParseInt", given)),
+        Value::String(given) => given.parse().map(Value::Int).map_err(|_| no_conversion("int")),
         _ => return None,
     })
 }
@@ -246,7 +239,7 @@ fn to_uint(value: &Value) -> Option<Evaluated> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
         Value::Float(value) if (0.0..1.8e19).contains(value) => Ok(Value::UInt(*value as u64)),
         Value::Float(_) => Err(range()),
-        Value::String(given) => given.parse().map(Value::UInt).map_err(|_| no_number("ParseUint", given)),
+        Value::String(given) => given.parse().map(Value::UInt).map_err(|_| no_conversion("uint")),
         _ => return None,
     })
 }
@@ -257,17 +250,27 @@ fn to_double(value: &Value) -> Evaluated {
         Value::Float(value) => Ok(Value::Float(*value)),
         Value::Int(value) => Ok(Value::Float(*value as f64)),
         Value::UInt(value) => Ok(Value::Float(*value as f64)),
-        Value::String(given) => given.parse().map(Value::Float).map_err(|_| no_number("ParseFloat", given)),
+        Value::String(given) => given.parse().map(Value::Float).map_err(|_| no_conversion("double")),
         _ => Err(Fault::NoSuchOverload),
     }
 }
 
-fn no_number(reader: &str, given: &str) -> Fault {
-    Fault::other(format!("strconv.{reader}: parsing {}: invalid syntax", go_text::quote(given)))
+fn no_conversion(wanted: &str) -> Fault {
+    Fault::other(format!("type conversion error from 'string' to '{wanted}'"))
 }
 
 fn to_string(value: &Value) -> Option<Evaluated> {
     Some(match value {
+        Value::Duration(value) => {
+            let (seconds, nanos) = (value.num_seconds(), value.subsec_nanos().unsigned_abs());
+            let sign = if seconds == 0 && value.subsec_nanos() < 0 { "-" } else { "" };
+            Ok(text(trimmed(&format!("{sign}{seconds}.{nanos:09}")) + "s"))
+        }
+        Value::Timestamp(time) => {
+            let zone = time.format("%:z").to_string();
+            let zone = if zone == "+00:00" { "Z" } else { zone.as_str() };
+            Ok(text(trimmed(&time.format("%Y-%m-%dT%H:%M:%S.%9f").to_string()) + zone))
+        }
         Value::String(_) => Ok(value.clone()),
         Value::Int(value) => Ok(text(value.to_string())),
         Value::UInt(value) => Ok(text(value.to_string())),
@@ -280,12 +283,17 @@ fn to_string(value: &Value) -> Option<Evaluated> {
     })
 }
 
+/// A number without the zeros at the end of its fraction.
+fn trimmed(number: &str) -> String {
+    number.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A type as a value.
 #[derive(Debug, PartialEq, Eq)]
 struct TypeName(&'static str);
 
 impl Opaque for TypeName {
-    fn runtime_type_name(&self) -> &str {
+    fn runtime_type_name(&self) -> &'static str {
         "type"
     }
 }
@@ -340,6 +348,49 @@ pub(crate) fn library(name: &str, target: Option<Value>, args: Vec<Value>) -> Ev
     }
     let call = IdedExpr { id: 0, expr: Expr::Call(call) };
     scope.resolve(&call).map_err(fault)
+}
+
+/// What Kubernetes says where the library has words of its own.
+fn reworded(name: &str, target: Option<&Value>, args: &[Value], fault: Fault) -> Fault {
+    if !matches!(fault, Fault::Other(_)) {
+        return fault;
+    }
+    match (name, target, args) {
+        ("ip", None, [Value::String(given)]) => {
+            let quoted = go_text::quote(given);
+            Fault::other(format!(
+                "IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): {}",
+                address_error(given)
+            ))
+        }
+        ("quantity", None, [Value::String(_)]) => {
+            Fault::other("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+        }
+        ("slice", Some(Value::List(items)), [Value::Int(from), Value::Int(to)]) => {
+            Fault::other(format!("cannot slice({from}, {to}), list is length {}", items.len()))
+        }
+        _ => fault,
+    }
+}
+
+fn address_error(given: &str) -> &'static str {
+    if given.contains(':') || !given.contains('.') {
+        return "unable to parse IP";
+    }
+    let parts: Vec<&str> = given.split('.').collect();
+    if parts.iter().any(|part| !part.bytes().all(|b| b.is_ascii_digit())) {
+        "unexpected character"
+    } else if parts.len() < 4 {
+        "IPv4 address too short"
+    } else if parts.len() > 4 {
+        "IPv4 address too long"
+    } else if parts.iter().any(|part| part.len() > 1 && part.starts_with('0')) {
+        "IPv4 field has octet with leading zero"
+    } else if parts.iter().any(|part| part.is_empty()) {
+        "IPv4 field must have at least one digit"
+    } else {
+        "IPv4 field has value >255"
+    }
 }
 
 fn fault(error: ExecutionError) -> Fault {

@@ -9,7 +9,7 @@ use kube_cel::cel::{
     IdedExpr,
     common::ast::{CallExpr, ComprehensionExpr, Expr, LiteralValue, operators as op},
 };
-use netloom_schema::{FieldError, ListType, Schema, Shape, Type};
+use netloom_schema::{FieldError, ListType, Rule, Schema, Shape, Type, go_text};
 use serde_json::Value;
 
 use crate::{
@@ -41,10 +41,10 @@ fn node(schema: &Schema, path: &str, is_object: bool, uncorrelated: Option<&str>
             optional_old: rule.optional_old_self == Some(true),
         };
         if let Some(why) = expression_error(&compiled, &types) {
-            errors.push(FieldError::invalid(at("rule"), &rule.source, why));
+            errors.push(refused(at("rule"), rule, why));
         }
         if let Some(why) = message_error(&compiled, &Types { source: &rule.message_expression, ..types }) {
-            errors.push(FieldError::invalid(at("messageExpression"), &rule.source, why));
+            errors.push(refused(at("messageExpression"), rule, why));
         }
         if compiled.uses_old_self {
             if let Some(place) = uncorrelated {
@@ -67,6 +67,21 @@ fn node(schema: &Schema, path: &str, is_object: bool, uncorrelated: Option<&str>
         let uncorrelated = uncorrelated.or((!correlated).then_some(path));
         node(items, &format!("{path}.items"), items.is_embedded(), uncorrelated, errors);
     }
+}
+
+/// An error about a rule shows the rule, with the names that its fields have inside of the server.
+fn refused(path: String, rule: &Rule, why: String) -> FieldError {
+    let text = |text: &str| go_text::json(&Value::from(text));
+    let reason = if rule.reason.is_empty() { "null".to_owned() } else { text(&rule.reason) };
+    let optional = rule.optional_old_self.map_or_else(|| "null".to_owned(), |flag| flag.to_string());
+    let value = format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{reason},\"FieldPath\":{},\"OptionalOldSelf\":{optional}}}",
+        text(&rule.rule),
+        text(&rule.message),
+        text(&rule.message_expression),
+        text(&rule.field_path),
+    );
+    FieldError { value: Some(value), ..FieldError::invalid(path, &Value::Null, why) }
 }
 
 fn expression_error(compiled: &Compiled, types: &Types<'_>) -> Option<String> {
@@ -99,7 +114,10 @@ enum Guess<'a> {
     Dyn,
     Bool,
     Text,
-    Number,
+    Int,
+    Uint,
+    Double,
+    Null,
     List(Option<&'a Schema>),
     /// A value of a schema; with `true` a whole object.
     Of(&'a Schema, bool),
@@ -118,7 +136,10 @@ type Bound<'a> = Vec<(String, Guess<'a>)>;
 
 impl<'a> Types<'a> {
     fn fault(&self, near: &str, message: &str) -> String {
-        let at = self.source.find(near).unwrap_or(0);
+        self.fault_at(self.source.find(near).unwrap_or(0), message)
+    }
+
+    fn fault_at(&self, at: usize, message: &str) -> String {
         let before = &self.source[..at];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -130,8 +151,11 @@ impl<'a> Types<'a> {
             Expr::Literal(literal) => Ok(match literal {
                 LiteralValue::Boolean(_) => Guess::Bool,
                 LiteralValue::String(_) => Guess::Text,
-                LiteralValue::Int(_) | LiteralValue::UInt(_) | LiteralValue::Double(_) => Guess::Number,
-                LiteralValue::Null | LiteralValue::Bytes(_) => Guess::Other,
+                LiteralValue::Int(_) => Guess::Int,
+                LiteralValue::UInt(_) => Guess::Uint,
+                LiteralValue::Double(_) => Guess::Double,
+                LiteralValue::Null => Guess::Null,
+                LiteralValue::Bytes(_) => Guess::Other,
             }),
             Expr::Ident(name) => self.variable(name, bound),
             Expr::Select(select) => {
@@ -158,9 +182,8 @@ impl<'a> Types<'a> {
             return Ok(*guess);
         }
         match name {
-            "self" => Ok(narrow(self.self_schema, self.is_object)),
             "oldSelf" if self.optional_old => Ok(Guess::Dyn),
-            "oldSelf" => Ok(narrow(self.self_schema, self.is_object)),
+            "self" | "oldSelf" => Ok(narrow(self.self_schema, self.is_object)),
             other if calls::type_name(other).is_some() => Ok(Guess::Dyn),
             other => Err(self.fault(other, &format!("undeclared reference to '{other}' (in container '')"))),
         }
@@ -188,7 +211,7 @@ impl<'a> Types<'a> {
                     _ => Err(undefined()),
                 }
             }
-            Guess::Bool | Guess::Text | Guess::Number | Guess::List(_) => {
+            Guess::Bool | Guess::Text | Guess::Int | Guess::Uint | Guess::Double | Guess::Null | Guess::List(_) => {
                 Err(self.fault(&format!(".{name}"), "type does not support field selection"))
             }
         }
@@ -213,18 +236,26 @@ impl<'a> Types<'a> {
                 Guess::Dyn
             });
         }
+        let is_operator = operators::is_unary(&name) || operators::is_binary(&name) || is_special(&name);
+        if !is_operator && !calls::exists(&name) {
+            return Err(self.undeclared(call, &name, bound));
+        }
         if let Some(target) = call.target.as_deref().filter(|_| name == call.func_name) {
             self.of(target, bound)?;
         }
         let args = call.args.iter().map(|arg| self.of(arg, bound)).collect::<Result<Vec<_>, _>>()?;
-        if operators::is_unary(&name) || operators::is_binary(&name) || is_special(&name) {
+        if is_operator {
+            if let Some((left, right)) = no_overload(&name, &args) {
+                let sign = name.replace(['_', '@'], "");
+                let message = format!("found no matching overload for '{name}' applied to '({left}, {right})'");
+                return Err(self.fault(&sign, &message));
+            }
             return Ok(operator_result(&name, &args));
         }
-        if !calls::exists(&name) {
-            return Err(self.fault(&call.func_name, &format!("undeclared reference to '{name}' (in container '')")));
-        }
         Ok(match name.as_str() {
-            "size" | "int" | "uint" | "double" | "indexOf" | "lastIndexOf" => Guess::Number,
+            "size" | "int" | "indexOf" | "lastIndexOf" => Guess::Int,
+            "uint" => Guess::Uint,
+            "double" => Guess::Double,
             "contains" | "startsWith" | "endsWith" | "matches" | "isURL" | "isIP" | "isCIDR" | "isQuantity"
             | "bool" | "isSemver" | "hasValue" | "isSorted" => Guess::Bool,
             "string" | "lowerAscii" | "upperAscii" | "trim" | "join" | "replace" | "substring" | "charAt" => {
@@ -234,12 +265,25 @@ impl<'a> Types<'a> {
         })
     }
 
+    /// A function that does not exist, and a namespace before it that does not either.
+    fn undeclared(&self, call: &CallExpr, name: &str, bound: &Bound<'a>) -> String {
+        let at = self.source.find(&format!("{}(", call.func_name)).map_or(0, |at| at + call.func_name.len());
+        let mut faults = Vec::new();
+        if let Some(Expr::Ident(prefix)) = call.target.as_deref().map(|t| &t.expr)
+            && self.variable(prefix, bound).is_err()
+        {
+            faults.push(self.fault(prefix, &format!("undeclared reference to '{prefix}' (in container '')")));
+        }
+        faults.push(self.fault_at(at, &format!("undeclared reference to '{name}' (in container '')")));
+        faults.join("\n")
+    }
+
     fn comprehension(&self, loop_: &ComprehensionExpr, bound: &mut Bound<'a>) -> Guessed<'a> {
         let range = self.of(&loop_.iter_range, bound)?;
         let item = match range {
             Guess::List(Some(items)) => narrow(items, items.is_embedded()),
             Guess::Of(schema, _) if matches!(schema.kind(), Some(Type::Object)) => Guess::Text,
-            Guess::Bool | Guess::Text | Guess::Number => {
+            Guess::Bool | Guess::Text | Guess::Int | Guess::Uint | Guess::Double | Guess::Null => {
                 return Err(self.fault(
                     "",
                     "expression of type cannot be range of a comprehension (must be list, map, or dynamic)",
@@ -255,7 +299,7 @@ impl<'a> Types<'a> {
         bound.truncate(depth);
         Ok(match start {
             // The count of `exists_one` ends in a comparison.
-            Guess::Number => Guess::Bool,
+            Guess::Int => Guess::Bool,
             other => other,
         })
     }
@@ -264,7 +308,6 @@ impl<'a> Types<'a> {
 /// The variables that a call brings along, if it is a loop or a binding.
 fn variables_of(name: &str, call: &CallExpr) -> Option<Vec<String>> {
     let count = match name {
-        "cel.bind" if call.args.len() == 3 => 1,
         "optMap" | "optFlatMap" if call.args.len() == 2 => 1,
         _ if crate::loops::is_two_variable(call) => 2,
         _ => return None,
@@ -284,20 +327,22 @@ fn is_special(name: &str) -> bool {
 
 fn operator_result<'a>(name: &str, args: &[Guess<'a>]) -> Guess<'a> {
     match (name, args) {
-        (op::ADD, [Guess::Text, _] | [_, Guess::Text]) => Guess::Text,
-        (op::ADD, [Guess::Number, Guess::Number]) => Guess::Number,
+        (op::ADD, [Guess::Text, _] | [_, Guess::Text]) | (op::CONDITIONAL, [_, Guess::Text, Guess::Text]) => {
+            Guess::Text
+        }
+        (op::ADD | op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [Guess::Int, Guess::Int])
+        | (op::NEGATE, [Guess::Int])
+        | (op::CONDITIONAL, [_, Guess::Int, Guess::Int]) => Guess::Int,
+        (op::ADD | op::SUBSTRACT | op::MULTIPLY | op::DIVIDE, [Guess::Double, Guess::Double])
+        | (op::NEGATE, [Guess::Double]) => Guess::Double,
         (op::ADD, [Guess::List(_), Guess::List(_)]) => Guess::List(None),
-        (op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [Guess::Number, Guess::Number]) => Guess::Number,
-        (op::NEGATE, [Guess::Number]) => Guess::Number,
         (op::INDEX, [Guess::List(Some(items)), _]) => narrow(items, items.is_embedded()),
         (op::INDEX, [Guess::Of(schema, _), _]) => match schema.shape() {
             Shape::Object { additional: Some(additional), .. } => narrow(additional, additional.is_embedded()),
             _ => Guess::Dyn,
         },
-        (op::CONDITIONAL, [_, Guess::Bool, Guess::Bool]) => Guess::Bool,
-        (op::CONDITIONAL, [_, Guess::Text, Guess::Text]) => Guess::Text,
-        (op::CONDITIONAL, [_, Guess::Number, Guess::Number]) => Guess::Number,
-        (
+        (op::CONDITIONAL, [_, Guess::Bool, Guess::Bool])
+        | (
             op::LOGICAL_AND
             | op::LOGICAL_OR
             | op::LOGICAL_NOT
@@ -315,11 +360,40 @@ fn operator_result<'a>(name: &str, args: &[Guess<'a>]) -> Guess<'a> {
     }
 }
 
+/// The name of a type that has one.
+fn scalar_name(guess: Guess<'_>) -> Option<&'static str> {
+    Some(match guess {
+        Guess::Bool => "bool",
+        Guess::Text => "string",
+        Guess::Int => "int",
+        Guess::Uint => "uint",
+        Guess::Double => "double",
+        Guess::Null => "null",
+        Guess::Dyn | Guess::List(_) | Guess::Of(..) | Guess::Other => return None,
+    })
+}
+
+/// Two scalars that an operator does not take together.
+fn no_overload(name: &str, args: &[Guess<'_>]) -> Option<(&'static str, &'static str)> {
+    let [left, right] = args else { return None };
+    let (left, right) = (scalar_name(*left)?, scalar_name(*right)?);
+    let numeric = |name: &str| matches!(name, "int" | "uint" | "double");
+    let refused = match name {
+        op::EQUALS | op::NOT_EQUALS => left != right,
+        // Numbers of different types have an order, though they are never equal.
+        op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS => {
+            left != right && !(numeric(left) && numeric(right))
+        }
+        op::ADD => left != right || left == "bool" || left == "null",
+        op::SUBSTRACT | op::MULTIPLY | op::DIVIDE => left != right || !numeric(left),
+        op::MODULO => left != right || !numeric(left) || left == "double",
+        _ => false,
+    };
+    refused.then_some((left, right))
+}
+
 /// What values of a schema are.
 fn narrow(schema: &Schema, is_object: bool) -> Guess<'_> {
-    if schema.nullable() {
-        return Guess::Dyn;
-    }
     match schema.shape() {
         Shape::Object { properties, additional } => {
             if properties.is_empty() && additional.is_none() && !is_object {
@@ -330,7 +404,8 @@ fn narrow(schema: &Schema, is_object: bool) -> Guess<'_> {
         }
         Shape::Array { items, .. } => Guess::List(items),
         Shape::Scalar(Type::Boolean) => Guess::Bool,
-        Shape::Scalar(Type::Integer | Type::Number) => Guess::Number,
+        Shape::Scalar(Type::Integer) => Guess::Int,
+        Shape::Scalar(Type::Number) => Guess::Double,
         Shape::Scalar(Type::String) => match schema.format() {
             Some("date-time" | "datetime" | "date" | "duration" | "byte") => Guess::Other,
             _ => Guess::Text,

@@ -11,7 +11,7 @@ use kube_cel::cel::{
 use crate::{
     budget::{Budget, Fault},
     calls, loops, operators,
-    values::{inside, list, map, optional, text},
+    values::{Unordered, inside, list, map, optional, text},
 };
 
 /// How deep expressions may lie in each other while they are evaluated. The parser has a limit of its
@@ -49,12 +49,13 @@ pub(crate) type Evaluated = Result<Value, Fault>;
 /// Evaluates one expression.
 pub(crate) struct Evaluator<'b> {
     pub(crate) budget: &'b mut Budget,
+    unordered: &'b Unordered,
     depth: usize,
 }
 
 impl<'b> Evaluator<'b> {
-    pub(crate) fn new(budget: &'b mut Budget) -> Self {
-        Self { budget, depth: 0 }
+    pub(crate) fn new(budget: &'b mut Budget, unordered: &'b Unordered) -> Self {
+        Self { budget, unordered, depth: 0 }
     }
 
     pub(crate) fn eval(&mut self, expression: &IdedExpr, scope: &Scope<'_>) -> Evaluated {
@@ -156,7 +157,7 @@ impl<'b> Evaluator<'b> {
             }
             (name, None, [left, right]) if operators::is_binary(name) => {
                 let (left, right) = (self.eval(left, scope)?, self.eval(right, scope)?);
-                operators::binary(name, left, right, self.budget)
+                operators::binary(name, left, right, self.budget, self.unordered)
             }
             _ => calls::call(self, call, scope),
         }

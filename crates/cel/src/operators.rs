@@ -8,10 +8,12 @@ use kube_cel::cel::{
     objects::{Key, Map},
 };
 
+use netloom_schema::ListType;
+
 use crate::{
     budget::{Budget, Fault},
     eval::Evaluated,
-    values::{inside, list, optional, text},
+    values::{Unordered, inside, list, optional, text},
 };
 
 pub(crate) fn is_unary(name: &str) -> bool {
@@ -48,12 +50,12 @@ pub(crate) fn unary(name: &str, operand: Value) -> Evaluated {
     }
 }
 
-pub(crate) fn binary(name: &str, left: Value, right: Value, budget: &mut Budget) -> Evaluated {
+pub(crate) fn binary(name: &str, left: Value, right: Value, budget: &mut Budget, unordered: &Unordered) -> Evaluated {
     match name {
-        op::ADD => add(left, right, budget),
+        op::ADD => add(left, right, budget, unordered),
         op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO => arithmetic(name, left, right),
-        op::EQUALS => equal(&left, &right, budget).map(Value::Bool),
-        op::NOT_EQUALS => equal(&left, &right, budget).map(|same| Value::Bool(!same)),
+        op::EQUALS => equal(&left, &right, budget, unordered).map(Value::Bool),
+        op::NOT_EQUALS => equal(&left, &right, budget, unordered).map(|same| Value::Bool(!same)),
         op::LESS => compare(&left, &right, budget).map(|o| Value::Bool(o == Some(Ordering::Less))),
         op::LESS_EQUALS => {
             compare(&left, &right, budget).map(|o| Value::Bool(matches!(o, Some(Ordering::Less | Ordering::Equal))))
@@ -62,7 +64,7 @@ pub(crate) fn binary(name: &str, left: Value, right: Value, budget: &mut Budget)
         op::GREATER_EQUALS => {
             compare(&left, &right, budget).map(|o| Value::Bool(matches!(o, Some(Ordering::Greater | Ordering::Equal))))
         }
-        op::IN => contains(&left, &right, budget).map(Value::Bool),
+        op::IN => contains(&left, &right, budget, unordered).map(Value::Bool),
         op::INDEX => match inside(&left) {
             Some(_) => optional_index(&left, &right),
             None => index(&left, &right),
@@ -76,7 +78,7 @@ fn integer_overflow() -> Fault {
     Fault::other("integer overflow")
 }
 
-fn add(left: Value, right: Value, budget: &mut Budget) -> Evaluated {
+fn add(left: Value, right: Value, budget: &mut Budget, unordered: &Unordered) -> Evaluated {
     match (left, right) {
         (Value::Int(a), Value::Int(b)) => a.checked_add(b).map(Value::Int).ok_or_else(integer_overflow),
         (Value::UInt(a), Value::UInt(b)) => a.checked_add(b).map(Value::UInt).ok_or_else(integer_overflow),
@@ -91,7 +93,15 @@ fn add(left: Value, right: Value, budget: &mut Budget) -> Evaluated {
         }
         (Value::List(a), Value::List(b)) => {
             budget.spend(u64::try_from(a.len() + b.len()).unwrap_or(u64::MAX))?;
-            Ok(list(a.iter().chain(b.iter()).cloned().collect()))
+            let mut sum = a.to_vec();
+            for item in b.iter() {
+                if unordered.kind(&a) != &ListType::Set
+                    || !contains(item, &Value::List(Arc::clone(&a)), budget, unordered)?
+                {
+                    sum.push(item.clone());
+                }
+            }
+            Ok(list(sum))
         }
         (Value::Duration(a), Value::Duration(b)) => {
             a.checked_add(&b).map(Value::Duration).ok_or_else(|| Fault::other("duration overflow"))
@@ -155,6 +165,8 @@ fn as_float(value: &Value) -> Option<f64> {
     }
 }
 
+/// The order of two numbers: nothing if they are none, `Some(None)` if one is not a number at all.
+#[expect(clippy::option_option, reason = "no numbers and no order are different things")]
 fn numbers(left: &Value, right: &Value) -> Option<Option<Ordering>> {
     match (left, right) {
         (Value::Int(a), Value::Int(b)) => Some(Some(a.cmp(b))),
@@ -166,14 +178,14 @@ fn numbers(left: &Value, right: &Value) -> Option<Option<Ordering>> {
 }
 
 /// Whether two values are the same; values of different types never are.
-pub(crate) fn equal(left: &Value, right: &Value, budget: &mut Budget) -> Result<bool, Fault> {
+pub(crate) fn equal(left: &Value, right: &Value, budget: &mut Budget, unordered: &Unordered) -> Result<bool, Fault> {
     budget.spend(1)?;
     if let Some(order) = numbers(left, right) {
         return Ok(order == Some(Ordering::Equal));
     }
     if let (Some(a), Some(b)) = (inside(left), inside(right)) {
         return match (a, b) {
-            (Some(a), Some(b)) => equal(a, b, budget),
+            (Some(a), Some(b)) => equal(a, b, budget, unordered),
             (a, b) => Ok(a.is_none() && b.is_none()),
         };
     }
@@ -186,8 +198,11 @@ pub(crate) fn equal(left: &Value, right: &Value, budget: &mut Budget) -> Result<
             if a.len() != b.len() {
                 return Ok(false);
             }
+            if unordered.kind(a) != &ListType::Atomic || unordered.kind(b) != &ListType::Atomic {
+                return same_items(a, b, budget, unordered);
+            }
             for (a, b) in a.iter().zip(b.iter()) {
-                if !equal(a, b, budget)? {
+                if !equal(a, b, budget, unordered)? {
                     return Ok(false);
                 }
             }
@@ -199,7 +214,7 @@ pub(crate) fn equal(left: &Value, right: &Value, budget: &mut Budget) -> Result<
             }
             for (key, a) in a.map.iter() {
                 match b.map.get(key) {
-                    Some(b) if equal(a, b, budget)? => {}
+                    Some(b) if equal(a, b, budget, unordered)? => {}
                     _ => return Ok(false),
                 }
             }
@@ -207,6 +222,24 @@ pub(crate) fn equal(left: &Value, right: &Value, budget: &mut Budget) -> Result<
         }
         (a, b) => Ok(a == b),
     }
+}
+
+/// Sets and map lists are the same if each has what the other has. All items of one are different, so
+/// that one direction is enough.
+fn same_items(left: &[Value], right: &[Value], budget: &mut Budget, unordered: &Unordered) -> Result<bool, Fault> {
+    for item in left {
+        let mut found = false;
+        for candidate in right {
+            found = equal(item, candidate, budget, unordered)?;
+            if found {
+                break;
+            }
+        }
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn compare(left: &Value, right: &Value, budget: &mut Budget) -> Result<Option<Ordering>, Fault> {
@@ -229,11 +262,11 @@ fn compare(left: &Value, right: &Value, budget: &mut Budget) -> Result<Option<Or
     }
 }
 
-fn contains(item: &Value, container: &Value, budget: &mut Budget) -> Result<bool, Fault> {
+fn contains(item: &Value, container: &Value, budget: &mut Budget, unordered: &Unordered) -> Result<bool, Fault> {
     match container {
         Value::List(items) => {
             for candidate in items.iter() {
-                if equal(item, candidate, budget)? {
+                if equal(item, candidate, budget, unordered)? {
                     return Ok(true);
                 }
             }

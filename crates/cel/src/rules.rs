@@ -11,7 +11,7 @@ use crate::{
     budget::{Budget, Fault, PER_OBJECT, PER_RULE},
     compile::{Compiled, compiled},
     eval::{Evaluator, Scope},
-    values,
+    values::{self, Unordered},
 };
 
 /// A message longer than this is not used.
@@ -118,7 +118,8 @@ impl Walk {
     }
 
     fn rules(&mut self, schema: &Schema, value: &Value, old: Option<Old<'_>>, same: Unchanged<'_>, is_object: bool) {
-        let new = values::convert(schema, value, is_object);
+        let mut unordered = Unordered::default();
+        let new = values::convert(schema, value, is_object, &mut unordered);
         // A null that was there before is no old value.
         let old = old.filter(|old| !old.value.is_null());
         let mut converted = None;
@@ -136,11 +137,12 @@ impl Walk {
                 continue;
             }
             if compiled.uses_old_self && converted.is_none() {
-                converted = old.map(|old| values::convert(schema, old.value, is_object));
+                converted = old.map(|old| values::convert(schema, old.value, is_object, &mut unordered));
             }
             let old_self = if wants_optional { Some(values::optional(converted.clone())) } else { converted.clone() };
             let unchanged = !compiled.uses_old_self && same.is_true(value);
-            self.rule(&Run { rule, compiled: &compiled, schema, value, unchanged }, &new, old_self.as_ref());
+            let run = Run { rule, compiled: &compiled, schema, value, unchanged, unordered: &unordered };
+            self.rule(&run, &new, old_self.as_ref());
             if self.stopped {
                 return;
             }
@@ -156,7 +158,7 @@ impl Walk {
                 return;
             }
         };
-        match self.eval(expression, new, old) {
+        match self.eval(run, expression, new, old) {
             Ok(CelValue::Bool(true)) => {}
             Ok(_) => self.broken(run, new, old),
             Err(Fault::NoSuchOverload) => self.refuse(
@@ -173,6 +175,7 @@ impl Walk {
 
     fn eval(
         &mut self,
+        run: &Run<'_>,
         expression: &kube_cel::cel::IdedExpr,
         new: &CelValue,
         old: Option<&CelValue>,
@@ -181,14 +184,14 @@ impl Walk {
         let mut budget = Budget::new(limit);
         let outer = old.map(|value| Scope { parent: None, name: "oldSelf", value });
         let scope = Scope { parent: outer.as_ref(), name: "self", value: new };
-        let result = Evaluator::new(&mut budget).eval(expression, &scope);
+        let result = Evaluator::new(&mut budget, run.unordered).eval(expression, &scope);
         self.left -= limit - budget.left();
         result
     }
 
     fn broken(&mut self, run: &Run<'_>, new: &CelValue, old: Option<&CelValue>) {
         let message = match &run.compiled.message {
-            Some(Ok(expression)) => match self.eval(expression, new, old) {
+            Some(Ok(expression)) => match self.eval(run, expression, new, old) {
                 Ok(CelValue::String(message)) => usable(&message),
                 Err(Fault::TooExpensive) => {
                     let text = format!(
@@ -247,6 +250,7 @@ struct Run<'a> {
     schema: &'a Schema,
     value: &'a Value,
     unchanged: bool,
+    unordered: &'a Unordered,
 }
 
 fn said(rule: &Rule) -> &str {

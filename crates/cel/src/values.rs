@@ -6,7 +6,7 @@ use kube_cel::cel::{
     Value as CelValue,
     objects::{Key, Map, OptionalValue},
 };
-use netloom_schema::{Schema, Type};
+use netloom_schema::{ListType, Schema, Type};
 use serde_json::Value;
 
 use crate::{calls, escape::escape};
@@ -38,9 +38,31 @@ fn key(name: &str) -> Key {
     Key::String(Arc::new(name.to_owned()))
 }
 
+/// Lists whose order says nothing, by the place of their items in memory: that is how a list is known
+/// again after it was handed around. Only for as long as the values that were converted with it live.
+#[derive(Debug, Default)]
+pub(crate) struct Unordered {
+    lists: HashMap<usize, ListType>,
+}
+
+impl Unordered {
+    fn note(&mut self, value: &CelValue, kind: &ListType) {
+        if let CelValue::List(items) = value
+            && *kind != ListType::Atomic
+        {
+            self.lists.insert(Arc::as_ptr(items).addr(), kind.clone());
+        }
+    }
+
+    /// What kind of list a value is.
+    pub(crate) fn kind(&self, items: &Arc<Vec<CelValue>>) -> &ListType {
+        self.lists.get(&Arc::as_ptr(items).addr()).unwrap_or(&ListType::Atomic)
+    }
+}
+
 /// A value as rules see it. `is_object` says that it is a whole object, whose type and names rules
 /// may use.
-pub(crate) fn convert(schema: &Schema, value: &Value, is_object: bool) -> CelValue {
+pub(crate) fn convert(schema: &Schema, value: &Value, is_object: bool, unordered: &mut Unordered) -> CelValue {
     match value {
         Value::Null => CelValue::Null,
         Value::Bool(flag) => CelValue::Bool(*flag),
@@ -60,7 +82,10 @@ pub(crate) fn convert(schema: &Schema, value: &Value, is_object: bool) -> CelVal
         Value::Array(items) => {
             let free = Schema::anything();
             let below = schema.items().unwrap_or(&free);
-            list(items.iter().map(|item| convert(below, item, below.is_embedded())).collect())
+            let items = items.iter().map(|item| convert(below, item, below.is_embedded(), unordered)).collect();
+            let made = list(items);
+            unordered.note(&made, schema.list_type());
+            made
         }
         Value::Object(fields) => {
             let is_object = is_object || schema.is_embedded();
@@ -68,17 +93,17 @@ pub(crate) fn convert(schema: &Schema, value: &Value, is_object: bool) -> CelVal
             for (name, value) in fields {
                 if let Some(property) = schema.properties().get(name).filter(|_| !(is_object && name == "metadata")) {
                     if let Some(name) = escape(name) {
-                        entries.insert(key(&name), convert(property, value, property.is_embedded()));
+                        entries.insert(key(&name), convert(property, value, property.is_embedded(), unordered));
                     }
                 } else if is_object && matches!(name.as_str(), "apiVersion" | "kind") {
-                    entries.insert(key(name), convert(&Schema::anything(), value, false));
+                    entries.insert(key(name), convert(&Schema::anything(), value, false, unordered));
                 } else if is_object && name == "metadata" {
                     entries.insert(key(name), names(value));
                 } else if schema.properties().is_empty() {
                     // Keys of maps are data and stay as they are.
                     let free = Schema::anything();
                     let below = schema.property(name).unwrap_or(&free);
-                    entries.insert(key(name), convert(below, value, below.is_embedded()));
+                    entries.insert(key(name), convert(below, value, below.is_embedded(), unordered));
                 }
             }
             map(entries)

@@ -165,23 +165,37 @@ fn email(text: &str) -> bool {
     (quoted || atoms(local)) && atoms(domain)
 }
 
+/// One label, or labels with dots between and a word at the end. A label that stands alone may have a
+/// dash only after its first character: so it is in the pattern of the server.
 fn hostname(text: &str) -> bool {
-    let inner = |c: char| !c.is_ascii_uppercase() && (c.is_alphanumeric() || is_symbol(c)) && c != '_';
-    let labels: Vec<&str> = text.split('.').collect();
-    let sound = labels.iter().all(|label| {
-        label.len() <= 63
-            && label.starts_with(inner)
-            && label.ends_with(inner)
-            && label.chars().all(|c| inner(c) || c == '-')
-    });
-    let top = labels.last().copied().unwrap_or_default();
-    let top_is_word = labels.len() == 1 || (top.chars().count() >= 2 && top.chars().all(char::is_alphabetic));
-    text.len() <= 255 && sound && top_is_word
+    if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
+        return false;
+    }
+    match text.rsplit_once('.') {
+        None => {
+            let mut chars = text.chars();
+            let first = chars.next().is_some_and(in_hostname);
+            let rest = chars.as_str();
+            first && rest.strip_prefix('-').unwrap_or(rest).chars().all(in_hostname)
+        }
+        Some((labels, top)) => {
+            top.chars().count() >= 2
+                && top.chars().all(char::is_alphabetic)
+                && labels.split('.').all(|label| {
+                    label.starts_with(in_hostname)
+                        && label.ends_with(in_hostname)
+                        && label.chars().all(|c| in_hostname(c) || c == '-')
+                })
+        }
+    }
 }
 
-/// Emoji and the like, which host names may have.
-fn is_symbol(c: char) -> bool {
-    !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control()
+/// Letters, digits and symbols, also those beyond ASCII.
+fn in_hostname(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || "$+<=>^`|~".contains(c);
+    }
+    c.is_alphabetic() || !(c.is_numeric() || c.is_whitespace() || c.is_control())
 }
 
 /// An address; numbers of IPv4 may have leading zeros, which count for nothing.
@@ -215,14 +229,20 @@ fn cidr(text: &str) -> bool {
         && length.parse::<u32>().is_ok_and(|length| length <= longest)
 }
 
-/// Six, eight or twenty bytes, with colons or dashes between bytes or dots between pairs of them.
+/// Six, eight or twenty bytes, with colons or dashes between bytes, dots between pairs of them, or
+/// nothing.
 fn mac(text: &str) -> bool {
     let groups = |separator: char, width: usize| {
         let groups: Vec<&str> = text.split(separator).collect();
         let sound = groups.iter().all(|g| g.len() == width && g.bytes().all(|b| b.is_ascii_hexdigit()));
         sound.then_some(groups.len() * width / 2)
     };
-    [groups(':', 2), groups('-', 2), groups('.', 4)].into_iter().flatten().any(|bytes| matches!(bytes, 6 | 8 | 20))
+    let bare =
+        text.bytes().all(|b| b.is_ascii_hexdigit()).then_some(text.len() / 2).filter(|_| text.len().is_multiple_of(2));
+    [groups(':', 2), groups('-', 2), groups('.', 4), bare]
+        .into_iter()
+        .flatten()
+        .any(|bytes| matches!(bytes, 6 | 8 | 20))
 }
 
 fn uuid(text: &str, version: Option<u8>, variant: bool) -> bool {
@@ -414,7 +434,7 @@ mod tests {
                 &["2024-02-29", "2024-02-29T24:00:00Z", "2024-02-29T10:00:00"],
             ),
             ("duration", &["1h30m", "1.5s", "-3ms", "3 days", "0", "2 weeks"], &["", "h", "1 parsec", "1"]),
-            ("hostname", &["a", "a.example", "a-b.example.com"], &["A.example", "-a", "a..b", "a_b"]),
+            ("hostname", &["a", "A.example", "a-b.example.com", "a-b"], &["-a", "a..b", "a_b", "ab-c-d", "a.b1"]),
             ("email", &["a@b.example", "A B <a@b.example>"], &["a", "@b", "a@", "a b@c"]),
             ("uri", &["https://a.example/x?y=z", "/x", "mailto:a"], &["a", "", "http://a b/", "http://a:x/", "/%zz"]),
             ("byte", &["YQ==", "YWJj"], &["YQ=", "", "Y*=="]),

@@ -16,7 +16,7 @@ use serde_json::{Number, Value};
 
 pub use self::{
     json::json,
-    yaml::{yaml, yaml_stream},
+    yaml::{yaml, yaml_documents, yaml_stream},
 };
 
 /// How large a decoded value may become.
@@ -52,6 +52,15 @@ pub struct Decoded {
     /// A message for keys that were there more than once, as strict decoding reports them: one for
     /// each path in JSON, one for all of them in YAML.
     pub duplicates: Vec<String>,
+}
+
+/// A document of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The line where its content starts, from 1.
+    pub line: usize,
+    /// What it says.
+    pub decoded: Decoded,
 }
 
 /// Why bytes are not a value.

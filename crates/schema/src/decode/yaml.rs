@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashMap, rc::Rc};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 
-use super::{Budget, DecodeError, Decoded, Limits, json, resolve};
+use super::{Budget, DecodeError, Decoded, Document, Limits, json, resolve};
 use crate::go_text;
 
 /// Decodes the first document of a YAML (or JSON) text, as the API server does.
@@ -16,20 +16,25 @@ pub fn yaml(bytes: &[u8], limits: Limits) -> Result<Decoded, DecodeError> {
     {
         return Ok(decoded);
     }
-    Reader::new(limits, true).run(text)?.into_iter().next().ok_or(DecodeError::Empty)
+    Reader::new(limits, true).run(text)?.into_iter().next().map(|document| document.decoded).ok_or(DecodeError::Empty)
 }
 
 /// Decodes every document of a YAML text; documents with nothing in them are left out. The limits hold
 /// for all documents together.
 pub fn yaml_stream(bytes: &[u8], limits: Limits) -> Result<Vec<Decoded>, DecodeError> {
+    Ok(yaml_documents(bytes, limits)?.into_iter().map(|document| document.decoded).collect())
+}
+
+/// The same as [`yaml_stream`], with the place of each document.
+pub fn yaml_documents(bytes: &[u8], limits: Limits) -> Result<Vec<Document>, DecodeError> {
     let text = text(bytes)?;
     if text.trim_start().starts_with('{')
         && let Ok(decoded) = json(bytes, limits)
     {
-        return Ok(vec![decoded]);
+        return Ok(vec![Document { line: 1, decoded }]);
     }
     let mut documents = Reader::new(limits, false).run(text)?;
-    documents.retain(|document| !document.value.is_null());
+    documents.retain(|document| !document.decoded.value.is_null());
     Ok(documents)
 }
 
@@ -78,7 +83,9 @@ struct Reader {
     anchors: HashMap<usize, Rc<Node>>,
     repeats: Vec<String>,
     root: Option<Value>,
-    documents: Vec<Decoded>,
+    /// Where the content of the open document starts.
+    line: Option<usize>,
+    documents: Vec<Document>,
 }
 
 impl Reader {
@@ -90,11 +97,12 @@ impl Reader {
             anchors: HashMap::new(),
             repeats: Vec::new(),
             root: None,
+            line: None,
             documents: Vec::new(),
         }
     }
 
-    fn run(mut self, text: &str) -> Result<Vec<Decoded>, DecodeError> {
+    fn run(mut self, text: &str) -> Result<Vec<Document>, DecodeError> {
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             let (event, span) =
@@ -113,8 +121,10 @@ impl Reader {
             Event::DocumentStart(_) => {
                 self.anchors.clear();
                 self.root = None;
+                self.line = None;
+                return Ok(());
             }
-            Event::DocumentEnd => self.finish_document(),
+            Event::DocumentEnd => self.finish_document(line),
             Event::SequenceStart(anchor, _) => {
                 self.open(Open::List { items: Vec::new(), anchor, weight: 1, height: 0 }, line)?;
             }
@@ -134,19 +144,21 @@ impl Reader {
                 }
                 self.place(Node::clone(&node), line)?;
             }
-            Event::Nothing | Event::StreamStart | Event::StreamEnd => {}
+            Event::Nothing | Event::StreamStart | Event::StreamEnd => return Ok(()),
         }
+        self.line.get_or_insert(line);
         Ok(())
     }
 
-    fn finish_document(&mut self) {
+    fn finish_document(&mut self, end: usize) {
         let mut duplicates = Vec::new();
         if !self.repeats.is_empty() {
             duplicates.push(format!("yaml: unmarshal errors:\n  {}", self.repeats.join("\n  ")));
             self.repeats.clear();
         }
         let value = self.root.take().unwrap_or(Value::Null);
-        self.documents.push(Decoded { value, duplicates });
+        let line = self.line.take().unwrap_or(end);
+        self.documents.push(Document { line, decoded: Decoded { value, duplicates } });
     }
 
     fn expects_key(&self) -> bool {

@@ -145,7 +145,8 @@ fn multiple(value: &Value, number: &Number, factor: f64, fits: bool, at: At<'_>,
     let printed = whole_factor.map_or_else(|| go_text::float(factor), |f| f.to_string());
     if factor <= 0.0 || whole_factor.is_some_and(|f| f <= 0) {
         let text = format!("factor MultipleOf declared for {} must be positive: {printed}", at.path);
-        outcome.errors.push(crate::FieldError::invalid(at.full(), &Value::from(factor), text));
+        let shown = whole_factor.map_or_else(|| Value::from(factor), Value::from);
+        outcome.errors.push(crate::FieldError::invalid(at.full(), &shown, text));
     } else {
         outcome.errors.push(at.invalid(value, &format!("should be a multiple of {printed}")));
     }
