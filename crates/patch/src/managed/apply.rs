@@ -90,16 +90,9 @@ pub fn apply(
     if name_of(manager) == last_applied::MANAGER {
         last_applied::refresh(&mut object, config);
     }
-    drop_null_metadata(&mut object);
+    entries::tidy_metadata(&mut object);
     entries::store(&mut object, &owners);
     Ok(object)
-}
-
-/// Metadata holds no nulls: a map of labels that lost its last one is gone.
-fn drop_null_metadata(object: &mut Value) {
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.retain(|_, value| !value.is_null());
-    }
 }
 
 /// The configuration must be of the kind and version of the endpoint, and leave the entries to the server.
@@ -156,7 +149,13 @@ impl Request<'_> {
             Some(_) | None => merged,
         };
         let new = if new.is_object() { new } else { Value::Object(Map::new()) };
-        let change = Change { old: self.base, new: &new, api_version: manager.api_version, shape: self.shape };
+        let change = Change {
+            old: self.base,
+            new: &new,
+            api_version: manager.api_version,
+            subresource: manager.subresource,
+            shape: self.shape,
+        };
         change.take_from_others(&mut owners, &change.comparison(), &key, force)?;
         strip(&mut owners, &key);
         if same(self.base, &new) {

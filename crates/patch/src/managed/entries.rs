@@ -181,6 +181,18 @@ fn whole_seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
+/// Metadata keeps neither nulls nor empty maps and lists: labels without a label are no labels.
+pub(super) fn tidy_metadata(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.retain(|_, value| match value {
+            Value::Null => false,
+            Value::Object(map) => !map.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        });
+    }
+}
+
 /// Puts the entries into an object's metadata, or takes the field out if there are none.
 pub(super) fn store(object: &mut Value, owners: &Owners) {
     put(object, write(owners));

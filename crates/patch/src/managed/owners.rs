@@ -17,6 +17,7 @@ pub(super) struct Change<'a> {
     pub(super) old: &'a Value,
     pub(super) new: &'a Value,
     pub(super) api_version: &'a str,
+    pub(super) subresource: &'a str,
     pub(super) shape: &'a Shape<'a>,
 }
 
@@ -26,13 +27,15 @@ impl Change<'_> {
         compare(self.shape.ty(), self.old, self.new).ignoring(&self.shape.ignored)
     }
 
-    /// How the objects differ in another version.
+    /// How the objects differ in another version. There the main resource ignores nothing: a status that is sent to it
+    /// in one version counts against whoever owns the status in another, as it does in Kubernetes.
     fn comparison_in(&self, api_version: &str) -> Option<Comparison> {
         let versions = self.shape.versions;
         let ty = Type::resource(versions.schema(api_version)?);
         let old = versions.convert(self.old, api_version)?;
         let new = versions.convert(self.new, api_version)?;
-        Some(compare(ty, &old, &new))
+        let found = compare(ty, &old, &new);
+        Some(if self.subresource.is_empty() { found } else { found.ignoring(&self.shape.ignored) })
     }
 
     /// Takes from every owner but `except` what the change modified, added or removed.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shape: &Shape<'_>) {
     let before = entries_before(live, new, manager.subresource);
     entries::put(new, None);
+    entries::tidy_metadata(new);
     if live.is_some() && before.is_empty() {
         return;
     }
@@ -57,7 +58,7 @@ fn is_reset(sent: &Value) -> bool {
 /// The owners after a change by this manager.
 pub(super) fn record(before: Owners, old: &Value, new: &Value, manager: &Manager<'_>, shape: &Shape<'_>) -> Owners {
     let mut owners = reconciled(before, manager.api_version, shape);
-    let change = Change { old, new, api_version: manager.api_version, shape };
+    let change = Change { old, new, api_version: manager.api_version, subresource: manager.subresource, shape };
     let comparison = change.comparison();
     // Nobody is spared, the manager itself included: what it changed it owns again below, with a new time. Taking
     // by force has no conflicts.

@@ -124,11 +124,14 @@ fn keys_of_maps_are_owned_one_by_one() {
 }
 
 #[test]
-fn metadata_holds_no_nulls() {
+fn metadata_holds_nothing_empty() {
     let labels = |labels: Value| json!({"metadata": {"labels": labels}});
     World::of(&json!({}))
         .apply("one", labels(json!({"a": "1"})))
         .apply("one", labels(json!({})))
+        .is(json!({}))
+        .owned(&["one Apply: .metadata.labels"])
+        .update("two", labels(json!({})))
         .is(json!({}))
         .owned(&["one Apply: .metadata.labels"]);
 }
