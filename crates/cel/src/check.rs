@@ -121,6 +121,8 @@ enum Guess<'a> {
     List(Option<&'a Schema>),
     /// A value of a schema; with `true` a whole object.
     Of(&'a Schema, bool),
+    /// The metadata of an object.
+    Metadata,
     Other,
 }
 
@@ -160,7 +162,7 @@ impl<'a> Types<'a> {
             Expr::Ident(name) => self.variable(name, bound),
             Expr::Select(select) => {
                 let operand = self.of(&select.operand, bound)?;
-                let found = self.field(operand, &select.field)?;
+                let found = self.field(operand, &select.field, select.test)?;
                 Ok(if select.test { Guess::Bool } else { found })
             }
             Expr::Call(call) => self.call(call, bound),
@@ -177,6 +179,18 @@ impl<'a> Types<'a> {
         }
     }
 
+    /// Where a text or a variable stands in the source.
+    fn literal_at(&self, expression: &IdedExpr) -> usize {
+        let near = match &expression.expr {
+            Expr::Literal(LiteralValue::String(text)) => text.inner().to_owned(),
+            Expr::Select(select) => format!(".{}", select.field),
+            Expr::Ident(name) => name.clone(),
+            _ => return 0,
+        };
+        let quoted = usize::from(matches!(expression.expr, Expr::Literal(_)));
+        self.source.find(&near).map_or(0, |at| at.saturating_sub(quoted))
+    }
+
     fn variable(&self, name: &str, bound: &Bound<'a>) -> Guessed<'a> {
         if let Some((_, guess)) = bound.iter().rev().find(|(known, _)| known == name) {
             return Ok(*guess);
@@ -189,16 +203,27 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn field(&self, operand: Guess<'a>, name: &str) -> Guessed<'a> {
-        let undefined = || self.fault(&format!(".{name}"), &format!("undefined field '{name}'"));
+    /// `test` says that the field is asked for by `has`, where errors point.
+    fn field(&self, operand: Guess<'a>, name: &str, test: bool) -> Guessed<'a> {
+        let fault = |message: &str| {
+            let asked = self.source.find("has(").filter(|_| test).map(|at| at + 3);
+            let at = asked.or_else(|| self.source.find(&format!(".{name}"))).unwrap_or(0);
+            self.fault_at(at, message)
+        };
+        let undefined = || fault(&format!("undefined field '{name}'"));
+        if let Some(scalar) = scalar_name(operand) {
+            return Err(fault(&format!("type '{scalar}' does not support field selection")));
+        }
         match operand {
-            Guess::Dyn | Guess::Other => Ok(Guess::Dyn),
+            Guess::List(_) => Err(fault("type 'list' does not support field selection")),
+            Guess::Metadata if matches!(name, "name" | "generateName") => Ok(Guess::Text),
+            Guess::Metadata => Err(undefined()),
             Guess::Of(schema, is_object) => {
                 if is_object && matches!(name, "apiVersion" | "kind") {
                     return Ok(Guess::Text);
                 }
                 if is_object && name == "metadata" {
-                    return Ok(Guess::Dyn);
+                    return Ok(Guess::Metadata);
                 }
                 let property = schema.properties().iter().find(|(known, _)| escape(known).as_deref() == Some(name));
                 if let Some((_, property)) = property {
@@ -211,9 +236,14 @@ impl<'a> Types<'a> {
                     _ => Err(undefined()),
                 }
             }
-            Guess::Bool | Guess::Text | Guess::Int | Guess::Uint | Guess::Double | Guess::Null | Guess::List(_) => {
-                Err(self.fault(&format!(".{name}"), "type does not support field selection"))
-            }
+            Guess::Dyn
+            | Guess::Other
+            | Guess::Bool
+            | Guess::Text
+            | Guess::Int
+            | Guess::Uint
+            | Guess::Double
+            | Guess::Null => Ok(Guess::Dyn),
         }
     }
 
@@ -245,6 +275,15 @@ impl<'a> Types<'a> {
         }
         let args = call.args.iter().map(|arg| self.of(arg, bound)).collect::<Result<Vec<_>, _>>()?;
         if is_operator {
+            if matches!(name.as_str(), op::LOGICAL_AND | op::LOGICAL_OR) {
+                for (arg, guess) in call.args.iter().zip(&args) {
+                    if let Some(found) = scalar_name(*guess).filter(|found| *found != "bool") {
+                        return Err(
+                            self.fault_at(self.literal_at(arg), &format!("expected type 'bool' but found '{found}'"))
+                        );
+                    }
+                }
+            }
             if let Some((left, right)) = no_overload(&name, &args) {
                 let sign = name.replace(['_', '@'], "");
                 let message = format!("found no matching overload for '{name}' applied to '({left}, {right})'");
@@ -289,7 +328,7 @@ impl<'a> Types<'a> {
                     "expression of type cannot be range of a comprehension (must be list, map, or dynamic)",
                 ));
             }
-            Guess::Dyn | Guess::List(None) | Guess::Of(..) | Guess::Other => Guess::Dyn,
+            Guess::Dyn | Guess::List(None) | Guess::Of(..) | Guess::Metadata | Guess::Other => Guess::Dyn,
         };
         let start = self.of(&loop_.accu_init, bound)?;
         let depth = bound.len();
@@ -369,7 +408,7 @@ fn scalar_name(guess: Guess<'_>) -> Option<&'static str> {
         Guess::Uint => "uint",
         Guess::Double => "double",
         Guess::Null => "null",
-        Guess::Dyn | Guess::List(_) | Guess::Of(..) | Guess::Other => return None,
+        Guess::Dyn | Guess::List(_) | Guess::Of(..) | Guess::Metadata | Guess::Other => return None,
     })
 }
 
@@ -395,13 +434,7 @@ fn no_overload(name: &str, args: &[Guess<'_>]) -> Option<(&'static str, &'static
 /// What values of a schema are.
 fn narrow(schema: &Schema, is_object: bool) -> Guess<'_> {
     match schema.shape() {
-        Shape::Object { properties, additional } => {
-            if properties.is_empty() && additional.is_none() && !is_object {
-                Guess::Dyn
-            } else {
-                Guess::Of(schema, is_object)
-            }
-        }
+        Shape::Object { .. } => Guess::Of(schema, is_object),
         Shape::Array { items, .. } => Guess::List(items),
         Shape::Scalar(Type::Boolean) => Guess::Bool,
         Shape::Scalar(Type::Integer) => Guess::Int,

@@ -52,7 +52,8 @@ pub(crate) fn parse(source: &str) -> Result<IdedExpr, String> {
     let expression = parser.parse(source).map_err(|errors| {
         let each = errors.errors.iter().map(|error| {
             let (line, column) = error.pos;
-            pointed(source, line, column, &format!("Syntax error: {}", error.msg))
+            let message = error.msg.strip_prefix("Syntax error: ").unwrap_or(&error.msg);
+            pointed(source, line, column, &format!("Syntax error: {message}"))
         });
         each.collect::<Vec<_>>().join("\n")
     })?;

@@ -269,7 +269,7 @@ fn definitions_are_checked() {
         (field(text.clone(), "self"), "cel expression must evaluate to a bool"),
         (field(object.clone(), "self.n + 1"), "cel expression must evaluate to a bool"),
         (field(text.clone(), "Foo{a: 1} == self"), "undeclared reference to 'Foo'"),
-        (field(object.clone(), "self.a.b == 'x'"), "type does not support field selection"),
+        (field(object.clone(), "self.a.b == 'x'"), "type 'string' does not support field selection"),
         (
             field(object.clone(), "self.n == 1.5"),
             "ERROR: <input>:1:8: found no matching overload for '_==_' applied to '(int, double)'\n | self.n == 1.5\n | .......^",

@@ -6,6 +6,15 @@ use crate::{Schema, paths::push_key};
 
 /// Follows a path through a schema. Returns the path as errors print it and the schema of the field.
 pub fn resolve<'a>(path: &str, schema: &'a Schema) -> Result<(String, &'a Schema), String> {
+    follow(path, schema, true)
+}
+
+/// Like [`resolve`], for places where keys in brackets are not allowed.
+pub fn resolve_dotted<'a>(path: &str, schema: &'a Schema) -> Result<(String, &'a Schema), String> {
+    follow(path, schema, false)
+}
+
+fn follow<'a>(path: &str, schema: &'a Schema, brackets: bool) -> Result<(String, &'a Schema), String> {
     let mut out = String::new();
     let mut at = schema;
     let mut rest = path;
@@ -15,6 +24,7 @@ pub fn resolve<'a>(path: &str, schema: &'a Schema) -> Result<(String, &'a Schema
                 let name = self::token(&mut rest).ok_or("unexpected end of JSON path")?;
                 at = step(at, name, &mut out)?;
             }
+            "[" if !brackets => return Err("array notation is not allowed".to_owned()),
             "[" => {
                 let quoted = self::token(&mut rest).ok_or("unexpected end of JSON path")?;
                 let name = quoted

@@ -17,7 +17,10 @@ impl Pattern {
     /// Compiles a pattern. One that is wrong is kept with its error and matches nothing.
     pub fn new(source: &str) -> Self {
         // One megabyte of program is far beyond every honest pattern and keeps a hostile one small.
-        let compiled = RegexBuilder::new(&translate(source)).size_limit(1 << 20).build().map_err(|e| short(&e));
+        let compiled = match repetition_error(source) {
+            Some(error) => Err(error),
+            None => RegexBuilder::new(&translate(source)).size_limit(1 << 20).build().map_err(|e| worded(source, &e)),
+        };
         Self { source: source.to_owned(), compiled }
     }
 
@@ -37,11 +40,84 @@ impl Pattern {
     }
 }
 
-/// The last line of Rust's many-line error says what is wrong.
-fn short(error: &regex::Error) -> String {
+/// What Go says of a pattern that Rust refuses. The last line of Rust's many-line error says what is
+/// wrong; kinds of error that Go has no word for keep Rust's.
+fn worded(source: &str, error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim();
-    format!("error parsing regexp: {}", last.strip_prefix("error: ").unwrap_or(last))
+    let last = last.strip_prefix("error: ").unwrap_or(last);
+    let from = |sign: char| source.rfind(sign).map_or(source, |at| &source[at..]);
+    let what = match last {
+        "unclosed group" => format!("missing closing ): `{source}`"),
+        "unopened group" => format!("unexpected ): `{source}`"),
+        "unclosed character class" => format!("missing closing ]: `{}`", from('[')),
+        "repetition operator missing expression" => {
+            let sign = source.find(['*', '+', '?', '{']).map_or("", |at| &source[at..=at]);
+            format!("missing argument to repetition operator: `{sign}`")
+        }
+        last if last.starts_with("look-around") => {
+            let at = ["(?=", "(?!", "(?<"].iter().filter_map(|sign| source.find(sign)).min().unwrap_or(0);
+            format!("invalid or unsupported Perl syntax: `{}`", source.get(at..at + 3).unwrap_or(source))
+        }
+        last if last.starts_with("invalid repetition count") => format!("invalid repeat count: `{}`", from('{')),
+        last if last.starts_with("incomplete escape") => "trailing backslash at end of expression: ``".to_owned(),
+        other => other.to_owned(),
+    };
+    format!("error parsing regexp: {what}")
+}
+
+/// Go refuses to repeat a repetition, and to repeat anything more than a thousand times.
+fn repetition_error(source: &str) -> Option<String> {
+    let bytes = source.as_bytes();
+    let (mut at, mut class, mut last): (usize, bool, Option<usize>) = (0, false, None);
+    while let Some(byte) = bytes.get(at) {
+        let (length, repeats) = match byte {
+            b'\\' => (2, false),
+            b'[' if !class => {
+                class = true;
+                // A closing bracket that comes first stands for itself.
+                let rest = source[at + 1..].strip_prefix('^').unwrap_or(&source[at + 1..]);
+                (source.len() - at - rest.len() + usize::from(rest.starts_with(']')), false)
+            }
+            b']' if class => {
+                class = false;
+                (1, false)
+            }
+            _ if class => (1, false),
+            b'*' | b'+' | b'?' => (1, true),
+            b'{' if starts_repetition(&source[at + 1..]) => {
+                let end = source[at..].find('}').map_or(1, |end| end + 1);
+                let counts = source[at + 1..at + end - 1].split(',').filter_map(|n| n.parse::<u32>().ok());
+                if counts.into_iter().any(|count| count > 1000) {
+                    return Some(format!("error parsing regexp: invalid repeat count: `{}`", &source[at..at + end]));
+                }
+                (end, true)
+            }
+            _ => (1, false),
+        };
+        if repeats {
+            if let Some(start) = last {
+                let end = at + length;
+                return Some(format!(
+                    "error parsing regexp: invalid nested repetition operator: `{}`",
+                    &source[start..end]
+                ));
+            }
+            last = Some(at);
+            at += length;
+            // A question mark makes it reluctant.
+            at += usize::from(bytes.get(at) == Some(&b'?'));
+        } else {
+            // A group that starts with a question mark is no repetition.
+            let flags = *byte == b'(' && bytes.get(at + 1) == Some(&b'?') && !class;
+            at += length + usize::from(flags);
+            last = None;
+        }
+        while at < source.len() && !source.is_char_boundary(at) {
+            at += 1;
+        }
+    }
+    None
 }
 
 /// A pattern of Go as a pattern of Rust.
@@ -185,8 +261,28 @@ mod tests {
 
     #[test]
     fn a_wrong_pattern_says_why() {
-        assert_eq!(Pattern::new("(").error(), Some("error parsing regexp: unclosed group"));
+        assert_eq!(Pattern::new("(").error(), Some("error parsing regexp: missing closing ): `(`"));
         assert!(!Pattern::new("(").is_match("("));
+        let table = [
+            ("[a", "missing closing ]: `[a`"),
+            ("a**", "invalid nested repetition operator: `**`"),
+            ("a+{2}", "invalid nested repetition operator: `+{2}`"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("a{2,1}", "invalid repeat count: `{2,1}`"),
+            ("a{1001}", "invalid repeat count: `{1001}`"),
+            ("*", "missing argument to repetition operator: `*`"),
+            ("a)", "unexpected ): `a)`"),
+        ];
+        for (pattern, why) in table {
+            assert_eq!(
+                Pattern::new(pattern).error(),
+                Some(format!("error parsing regexp: {why}").as_str()),
+                "{pattern}"
+            );
+        }
+        for pattern in ["a*?", "a{2}?", "(?:a)+", "[*+]+", r"\*+", "[]*]+", "(?i)a?"] {
+            assert_eq!(Pattern::new(pattern).error(), None, "{pattern}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! a definition must say is checked when it is written ([`parse`], [`check_create`],
 //! [`check_update`]), and one that was accepted once is served for ever.
 
+mod internal;
 mod rules;
 mod scale;
 mod versions;

@@ -86,6 +86,10 @@ fn version_names(listed: &[Value]) -> Vec<FieldError> {
     for (i, name) in names.iter().enumerate() {
         errors.extend(joined(&format!("spec.versions[{i}].name"), name, &names::dns_1035_label(name), ""));
     }
+    // The server keeps the first name in an older field as well.
+    if let Some(first) = names.first() {
+        errors.extend(joined("spec.version", first, &names::dns_1035_label(first), ""));
+    }
     let of_all = |why: &str| FieldError {
         path: "spec.versions".to_owned(),
         cause: Cause::Invalid,
@@ -215,13 +219,17 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
     let stored = super::texts(crd.get("status").unwrap_or(&Value::Null), "storedVersions");
     let listed = Value::from(stored.clone());
     if stored.is_empty() {
-        return vec![FieldError::invalid(path, &listed, "must have at least one stored version")];
+        return vec![FieldError::invalid(path, &Value::Null, "must have at least one stored version")];
     }
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut errors = Vec::new();
-    for version in versions.iter().filter(|v| v.get("storage") == Some(&Value::Bool(true))) {
+    // Each stored version stands for one version of the definition, so that a name that is there twice
+    // misses its second one.
+    let mut unmatched = stored.clone();
+    for version in versions {
         let name = text(version, "name");
-        if !stored.iter().any(|s| s == name) {
+        let found = unmatched.iter().position(|s| s == name).map(|at| unmatched.remove(at)).is_some();
+        if version.get("storage") == Some(&Value::Bool(true)) && !found {
             errors.push(FieldError::invalid(path, &listed, format!("must have the storage version {name}")));
         }
     }

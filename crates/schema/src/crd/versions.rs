@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{scale, text};
+use super::{internal, scale, text};
 use crate::{Rules, Schema, Type, field_error::FieldError, field_path};
 
 /// The parts of a version that move up when all versions have the same, and what they are called there.
@@ -140,7 +140,7 @@ fn root_beside_status(json: &Value, path: &str) -> Option<FieldError> {
         "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
         names.join(" ")
     );
-    Some(FieldError::invalid(path, json, why))
+    Some(FieldError { value: Some(internal::schema(json)), ..FieldError::invalid(path, &Value::Null, why) })
 }
 
 fn deprecation(version: &Value, path: &str) -> Vec<FieldError> {
@@ -212,12 +212,7 @@ fn selectable(fields: &[Value], version: &Value, path: &str) -> Vec<FieldError> 
             errors.push(FieldError::required(at, ""));
             continue;
         }
-        let found = if given.contains('[') {
-            Err("array notation is not allowed".to_owned())
-        } else {
-            field_path::resolve(given, &schema)
-        };
-        let (resolved, target) = match found {
+        let (resolved, target) = match field_path::resolve_dotted(given, &schema) {
             Ok(found) => found,
             Err(why) => {
                 errors.push(FieldError::invalid_text(at, given, format!("is an invalid path: {why}")));

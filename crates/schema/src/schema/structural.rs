@@ -338,7 +338,7 @@ mod tests {
             ),
             (
                 field(json!({"type": "string", "pattern": "("})),
-                "s.properties[f].pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: unclosed group",
+                "s.properties[f].pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
             ),
             (
                 field(
