@@ -3,7 +3,7 @@
 //! A kind's module implements [`Declared`] for its root type; [`Kind`] is the same with the type
 //! erased, so that callers can walk over all kinds. Names are said once, in the derive attributes.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::OnceLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::{CustomResourceExt, Resource};
@@ -60,7 +60,7 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
 }
 
 /// A kind with its type erased.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Kind {
     /// The API group.
     pub group: &'static str,
@@ -80,6 +80,8 @@ pub struct Kind {
     pub indexes: &'static [Index],
     status_subresource: bool,
     definition: fn() -> CustomResourceDefinition,
+    /// Made once: deriving a schema takes longer than all that is done with it.
+    manifest: OnceLock<Value>,
     pub(crate) complete: fn(&Review<'_>, &mut Value),
     pub(crate) admit: fn(&Review<'_>, &mut Findings),
 }
@@ -98,6 +100,7 @@ impl Kind {
             indexes: T::INDEXES,
             status_subresource: T::STATUS_SUBRESOURCE,
             definition: T::crd,
+            manifest: OnceLock::new(),
             complete: T::complete,
             admit: admit::<T>,
         }
@@ -105,18 +108,21 @@ impl Kind {
 
     /// The definition as a server takes it, as `apiextensions.k8s.io/v1`.
     pub fn crd(&self) -> Value {
-        structural::manifest(&(self.definition)(), self.status_subresource)
+        self.manifest().clone()
+    }
+
+    fn manifest(&self) -> &Value {
+        self.manifest.get_or_init(|| structural::manifest(&(self.definition)(), self.status_subresource))
     }
 
     /// The schema of the version, as it stands in the definition.
     pub fn schema(&self) -> Value {
-        let mut crd = self.crd();
-        crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map(Value::take).unwrap_or_default()
+        self.manifest().pointer("/spec/versions/0/schema/openAPIV3Schema").cloned().unwrap_or_default()
     }
 
     /// Whether `status` is written through a subresource of its own.
     pub fn has_status_subresource(&self) -> bool {
-        self.crd().pointer("/spec/versions/0/subresources/status").is_some()
+        self.manifest().pointer("/spec/versions/0/subresources/status").is_some()
     }
 
     /// `group/version`.

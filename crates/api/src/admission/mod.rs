@@ -125,7 +125,8 @@ pub fn validate(review: &Review<'_>) -> Verdict {
         findings.forbid(reason);
         return findings.into();
     }
-    let going = review.operation == Operation::Update && review.object.is_some_and(dig::is_terminating);
+    // What is stored decides: a client could claim that an object is going.
+    let going = review.operation == Operation::Update && review.old.is_some_and(dig::is_terminating);
     if review.subresource.is_none() && !going {
         match registry::find(review.kind.group, review.kind.kind) {
             Some(kind) => (kind.admit)(review, &mut findings),

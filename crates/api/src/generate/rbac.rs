@@ -91,10 +91,11 @@ fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, ver
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-/// An agent reads and writes the kinds that nodes own, and reads the policies that it merges.
+/// An agent reads and writes the kinds that nodes own, and reads the policies that it merges. It never
+/// deletes: what goes is for others to decide.
 fn agent_rules() -> Vec<Value> {
     let own = |kind: &Kind| kind.owner != Owner::Cluster;
-    let write = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let write = ["create", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(own, &write);
     rules.extend(status_rules(own, &["get", "patch", "update"]));
     rules.push(rule("nmstate.io", ["nodenetconfpolicies"], &READ));

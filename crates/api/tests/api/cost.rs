@@ -48,7 +48,7 @@ fn stored() -> Vec<Value> {
     objects
 }
 
-/// Prints the 50th and 99th percentile; the benchmark in release mode compares them with the bound.
+/// Prints the median and the worst of fifty; only a release build says something about the bound.
 #[test]
 fn a_review_stays_cheap_with_ten_thousand_objects_in_view() {
     let objects = stored();
@@ -82,9 +82,9 @@ fn a_review_stays_cheap_with_ten_thousand_objects_in_view() {
     ];
     let cluster = Cluster::new(objects);
     for (what, object) in rows {
-        let mut times: Vec<Duration> = (0..100).map(|_| timed(&cluster, &object)).collect();
+        let mut times: Vec<Duration> = (0..50).map(|_| timed(&cluster, &object)).collect();
         times.sort_unstable();
-        println!("admission of {what}: p50 {:?}, p99 {:?}", times[50], times[98]);
+        println!("admission of {what}: median {:?}, worst {:?}", times[25], times[49]);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use netloom_api::{fields, generate, kinds};
+use netloom_cel::Cel;
 use netloom_schema::crd;
 use serde_json::Value;
 
@@ -11,8 +12,8 @@ fn definitions_keep_the_rules_for_definitions() {
     for kind in kinds() {
         let mut definition = kind.crd();
         crd::default_crd(&mut definition);
-        let parsed =
-            crd::parse(&definition).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let parsed = crd::parse_with(&definition, &Cel::new())
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>());
         let parsed = parsed.unwrap_or_else(|errors| panic!("{}: {errors:#?}", kind.kind));
         assert_eq!(
             (parsed.group.as_str(), parsed.names.kind.as_str(), parsed.names.plural.as_str()),

@@ -1,6 +1,7 @@
 //! The kinds from outside: their rules, their generated files and their examples.
 
 mod agents;
+mod anything;
 mod cluster;
 mod cost;
 mod examples;
@@ -8,4 +9,5 @@ mod generated;
 mod host_network_rules;
 mod node_state_rules;
 mod rollout_rules;
+mod schemas;
 mod uplink_rules;
