@@ -25,6 +25,9 @@ use crate::{
 /// Verbs of kinds that come from definitions, in the order that discovery shows them.
 const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
+/// What users of the kind that slices have replaced are told.
+const ENDPOINTS: &str = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
 /// One resource in one version.
 #[derive(Debug)]
 pub struct Resource {
@@ -103,7 +106,7 @@ impl Resource {
             selectable: Vec::new(),
             storage_version: row.version.into(),
             builtin: Some(row),
-            deprecated: None,
+            deprecated: (row.group.is_empty() && row.plural == "endpoints").then(|| ENDPOINTS.to_owned()),
             terminating: false,
         }
     }
@@ -179,9 +182,10 @@ impl Resource {
         Qualified::new(&self.group, &self.plural)
     }
 
-    /// The kind with its group, for messages about validity.
+    /// The kind with its group, for messages about validity. Events belong to the core, however they
+    /// are spelled.
     pub fn qualified_kind(&self) -> Qualified<'_> {
-        Qualified::new(&self.group, &self.kind)
+        Qualified::new(if self.is_event() { "" } else { &self.group }, &self.kind)
     }
 
     /// The name under which the store keeps its objects. The two spellings of events share one.
@@ -346,7 +350,18 @@ fn parsed(version: &str) -> Option<(u8, u32, u32)> {
 
 /// What users of a deprecated version are told.
 fn deprecation(definition: &Definition, version: &Version) -> Option<String> {
-    let usual = || format!("{}/{} {} is deprecated", definition.group, version.name, definition.names.kind);
+    let (group, kind) = (&definition.group, &definition.names.kind);
+    let mut newer: Vec<&str> = definition
+        .versions
+        .iter()
+        .filter(|other| other.served && !other.deprecated)
+        .map(|other| other.name.as_str())
+        .collect();
+    newer.sort_by(|a, b| version_order(a, b));
+    let usual = || match newer.first() {
+        Some(newer) => format!("{group}/{} {kind} is deprecated; use {group}/{newer} {kind}", version.name),
+        None => format!("{group}/{} {kind} is deprecated", version.name),
+    };
     version.deprecated.then(|| version.deprecation_warning.clone().unwrap_or_else(usual))
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     catalogue::Resource,
-    resources::{Api, clock, metadata, options::Propagation, owned, stored},
+    resources::{Api, clock, metadata, options::Propagation, owned, prepare::Part, stored},
     status_error::Outcome,
 };
 
@@ -154,7 +154,7 @@ impl Api {
             }
             let changed = *object != old;
             if changed {
-                owned::by_server(resource, MANAGER, &now, &old, object);
+                owned::by_server(resource, Part::Status, MANAGER, &now, &old, object);
             }
             changed
         })
@@ -194,6 +194,30 @@ impl Api {
         }
         Ok(all)
     }
+}
+
+/// The status of a definition that nobody has looked at.
+pub(crate) fn fresh_status(object: &mut Value) {
+    let stored = storage_version(object).map(|name| json!([name])).unwrap_or_default();
+    object["status"] =
+        json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored});
+}
+
+/// Adds the version that objects are stored in from now on to those that they may be stored in.
+pub(crate) fn keep_stored_versions(object: &mut Value) {
+    let Some(name) = storage_version(object) else { return };
+    let status = status(object);
+    match status["storedVersions"].as_array_mut() {
+        Some(list) if list.iter().any(|known| *known == name) => {}
+        Some(list) => list.push(json!(name)),
+        None => status["storedVersions"] = json!([name]),
+    }
+}
+
+fn storage_version(object: &Value) -> Option<String> {
+    let versions = object.pointer("/spec/versions")?.as_array()?;
+    let stored = versions.iter().find(|version| version["storage"] == true)?;
+    stored["name"].as_str().map(str::to_owned)
 }
 
 /// Marks a definition that was asked to go.

@@ -54,6 +54,28 @@ fn respell(
     map.extend(moved.into_iter().map(|(name, value)| (name.to_owned(), value)));
 }
 
+/// Fills in the fields that events always show.
+pub(crate) fn fill(resource: &Resource, event: &mut Value) {
+    let Some(map) = event.as_object_mut().filter(|_| resource.is_event()) else { return };
+    let core = resource.group.is_empty();
+    let (source, first, last) = if core {
+        ("source", "firstTimestamp", "lastTimestamp")
+    } else {
+        ("deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp")
+    };
+    let about = if core { "involvedObject" } else { "regarding" };
+    for (name, value) in
+        [(source, json!({})), (about, json!({})), (first, Value::Null), (last, Value::Null), ("eventTime", Value::Null)]
+    {
+        map.entry(name).or_insert(value);
+    }
+    if core {
+        for name in ["reportingComponent", "reportingInstance"] {
+            map.entry(name).or_insert_with(|| json!(""));
+        }
+    }
+}
+
 /// Whether a stored event has outlived its use. One without any readable time never does.
 pub(crate) fn is_over(event: &Value, now: Timestamp) -> bool {
     let metadata = event.get("metadata");

@@ -22,13 +22,18 @@ use crate::{
     catalogue::{Catalogue, Resource},
     crds::drop_finalizer,
     resources::{
-        Api,
+        Api, clock,
         delete::{FOREGROUND, ORPHAN},
         metadata,
         options::Propagation,
+        owned,
+        prepare::Part,
     },
     status_error::Outcome,
 };
+
+/// Who changes objects here.
+const MANAGER: &str = "garbage-collector";
 
 /// How long to wait after an error before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -271,7 +276,7 @@ impl Api {
         }
         if solid {
             if !gone.is_empty() {
-                self.modify(resource, key, &|object| drop_owners(object, &gone)).await?;
+                self.forget(resource, key, &gone).await?;
             }
             return Ok(());
         }
@@ -333,6 +338,21 @@ impl Api {
         Ok(())
     }
 
+    /// Takes references to these owners from an object, and from the record of who set them.
+    async fn forget(&self, resource: &Resource, key: &Key, owners: &[String]) -> Outcome<()> {
+        let now = clock::seconds(self.source.now());
+        let change = |object: &mut Value| {
+            let old = object.clone();
+            let changed = drop_owners(object, owners);
+            if changed {
+                owned::by_server(resource, Part::Main, MANAGER, &now, &old, object);
+            }
+            changed
+        };
+        self.modify(resource, key, &change).await?;
+        Ok(())
+    }
+
     /// Makes the dependents of an object forget it, then lets it go.
     async fn orphan(&self, catalogue: &Catalogue, resource: &Resource, key: &Key, seen: &SeenMetadata) -> Outcome<()> {
         if seen.deletion_timestamp.is_none() {
@@ -341,7 +361,7 @@ impl Api {
         let owner = [seen.uid.clone()];
         for dependent in self.gc.dependents(&seen.uid) {
             if let Some(other) = resource_of(catalogue, &dependent) {
-                self.modify(&other, &dependent, &|object| drop_owners(object, &owner)).await?;
+                self.forget(&other, &dependent, &owner).await?;
             }
         }
         self.modify(resource, key, &|object| drop_finalizer(object, ORPHAN)).await?;

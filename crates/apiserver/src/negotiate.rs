@@ -114,7 +114,8 @@ pub fn produces(accept: Option<&str>) -> Outcome<()> {
 pub fn input(content_type: Option<&str>) -> Outcome<Media> {
     let name = media_name(content_type);
     match name.as_str() {
-        "" | "application/json" => Ok(Media::Json),
+        "" if content_type.is_none_or(str::is_empty) => Ok(Media::Json),
+        "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
         _ => Err(Status::unsupported_media_type(&BODIES)),
     }

@@ -360,7 +360,8 @@ impl StatusCause {
     }
 }
 
-/// All errors in one text: alone as it is, several in brackets, each of them once.
+/// All errors in one text: alone as it is, several in brackets, each of them once. The same one
+/// several times stands there as often, without brackets.
 pub fn summary(errors: &[FieldError]) -> Option<String> {
     let mut texts: Vec<String> = Vec::with_capacity(errors.len());
     for error in errors {
@@ -368,6 +369,11 @@ pub fn summary(errors: &[FieldError]) -> Option<String> {
         if !texts.contains(&text) {
             texts.push(text);
         }
+    }
+    if let [one] = texts.as_slice()
+        && errors.len() > 1
+    {
+        return Some(vec![one.as_str(); errors.len()].join(", "));
     }
     match texts.as_slice() {
         [] => None,

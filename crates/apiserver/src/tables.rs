@@ -142,7 +142,7 @@ impl Shaper {
             Form::Table(version) => {
                 let metadata = object.get("metadata").and_then(|metadata| metadata.get("resourceVersion"));
                 let metadata = metadata.map_or_else(|| json!({}), |revision| json!({"resourceVersion": revision}));
-                let columns = if self.announced { json!([]) } else { self.columns() };
+                let columns = if self.announced { Value::Null } else { self.columns() };
                 self.announced = true;
                 let row = self.row(version, object);
                 json!({"kind": "Table", "apiVersion": version.api_version(), "metadata": metadata,

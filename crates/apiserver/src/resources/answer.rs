@@ -7,7 +7,10 @@ use http::{
 };
 use serde_json::Value;
 
-use super::{asked::Warnings, yaml};
+use super::{
+    asked::{self, Warnings},
+    yaml,
+};
 use crate::{
     body::{self, Body},
     negotiate::{Media, Output},
@@ -91,13 +94,15 @@ pub(crate) fn stream_response(body: Body) -> Response<Body> {
 pub fn nowhere() -> Response<Body> {
     let mut response = Response::new(body::full("404 page not found\n"));
     *response.status_mut() = StatusCode::NOT_FOUND;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-/// Adds the warnings that gathered.
-pub(crate) fn warned(mut response: Response<Body>, warnings: &Warnings) -> Response<Body> {
-    for value in warnings.headers() {
+/// Adds the warnings that gathered, that of a deprecated version first.
+pub(crate) fn warned(mut response: Response<Body>, deprecated: Option<&str>, warnings: &Warnings) -> Response<Body> {
+    for value in deprecated.and_then(asked::warning).into_iter().chain(warnings.headers()) {
         response.headers_mut().append(http::header::WARNING, value);
     }
     response

@@ -72,16 +72,26 @@ impl Warnings {
         }
     }
 
-    /// Takes the warnings back to what they were: a retry tells them again.
-    pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Takes the warnings back to so many: whatever is tried again tells its own again.
+    pub(crate) fn back_to(&self, count: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(count);
     }
 
     /// The values of the `Warning` headers.
     pub(crate) fn headers(&self) -> Vec<http::HeaderValue> {
         let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        list.iter().filter_map(|text| http::HeaderValue::from_str(&line(text)).ok()).collect()
+        list.iter().filter_map(|text| warning(text)).collect()
     }
+}
+
+/// One warning as the value of a header.
+pub(crate) fn warning(text: &str) -> Option<http::HeaderValue> {
+    http::HeaderValue::from_str(&line(text)).ok()
 }
 
 /// One warning as a header has it: printable, in quotes, agent unknown.

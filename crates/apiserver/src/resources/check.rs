@@ -8,7 +8,7 @@ use super::{Api, metadata, prepare::Part, write::Job};
 use crate::{
     builtin::NameRule,
     catalogue::Resource,
-    status_error::{Outcome, Status},
+    status_error::{Outcome, Qualified, Status, StatusCause},
 };
 
 /// Judges a new object.
@@ -31,7 +31,12 @@ pub(crate) fn update(api: &Api, resource: &Resource, part: Part, new: &Value, ol
     }
     let none = json!({});
     let (after, before) = (new.get("metadata").unwrap_or(&none), old.get("metadata").unwrap_or(&none));
-    let mut errors = netloom_schema::metadata::check_update(after, before);
+    let shared = netloom_schema::metadata::check_update(after, before);
+    let mut errors = shared.clone();
+    // Built-in kinds look at the metadata once more, each on its own; custom ones at their kind.
+    if resource.builtin.is_some() {
+        errors.extend(shared);
+    }
     errors.extend(kind_errors(resource, new));
     errors.extend(content_errors(api, resource, part, new, Some(old)));
     refuse(resource, new, &errors)
@@ -41,7 +46,10 @@ fn refuse(resource: &Resource, object: &Value, errors: &[FieldError]) -> Outcome
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Status::invalid(resource.qualified_kind(), metadata::text(object, "name"), errors))
+    // A custom object is named by the kind that it says it is.
+    let kind = object.get("kind").and_then(Value::as_str).filter(|_| resource.builtin.is_none());
+    let kind = kind.map_or_else(|| resource.qualified_kind(), |kind| Qualified::new(&resource.group, kind));
+    Err(Status::invalid(kind, metadata::text(object, "name"), errors))
 }
 
 fn name_rule(resource: &Resource) -> netloom_schema::metadata::NameRule {
@@ -163,14 +171,14 @@ impl Api {
     pub(crate) fn namespace_open(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Outcome<()> {
         let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
         let key = netloom_store::Key::new("/namespaces", "", namespace);
-        let namespaces = crate::status_error::Qualified::new("", "namespaces");
+        let namespaces = Qualified::new("", "namespaces");
         let Some(found) = self.stored(&key)? else { return Err(Status::not_found(namespaces, namespace)) };
         let object: Value = serde_json::from_slice(&found.bytes).unwrap_or_else(|_| json!({}));
         if !metadata::is_terminating(&object) {
             return Ok(());
         }
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-        Err(Status::forbidden(resource.qualified(), name, &why).cause(crate::status_error::StatusCause {
+        Err(Status::forbidden(resource.qualified(), name, &why).cause(StatusCause {
             reason: "NamespaceTerminating".into(),
             message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".into(),

@@ -10,9 +10,10 @@ use netloom_schema::{
 };
 use serde_json::{Value, json};
 
-use super::{asked::Asked, options::Validation};
+use super::{asked::Asked, go_json, options::Validation, typed};
 use crate::{
     catalogue::Resource,
+    events,
     negotiate::{self, Media},
     status_error::{Outcome, Status},
 };
@@ -29,7 +30,10 @@ pub(crate) fn object(asked: &Asked<'_>, validation: Validation) -> Outcome<Value
     let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
     let resource = &asked.resource;
     let Decoded { mut value, duplicates } =
-        bytes(media, asked.body).map_err(|why| unrecognized(resource, &why, asked.body))?;
+        bytes(media, asked.body).map_err(|why| unrecognized(resource, &no_object(media, &why), asked.body))?;
+    if value.is_null() && resource.builtin.is_some() {
+        value = json!({});
+    }
     if !value.is_object() {
         let why = format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {GO_TYPE_META}",
@@ -72,17 +76,20 @@ pub(crate) fn report(
 /// Reads text in one of the two forms.
 pub(crate) fn bytes(media: Media, body: &[u8]) -> Result<Decoded, String> {
     let limits = Limits::default();
-    let read = match media {
-        Media::Json if body.is_empty() => {
-            return Err("couldn't get version/kind; json parse error: unexpected end of JSON input".into());
+    match media {
+        Media::Json => {
+            decode::json(body, limits).map_err(|error| go_json::error(body).unwrap_or_else(|| error.to_string()))
         }
-        Media::Json => decode::json(body, limits),
-        Media::Yaml => decode::yaml(body, limits),
-    };
-    read.map_err(|error| match media {
-        Media::Json => format!("couldn't get version/kind; json parse error: {error}"),
-        Media::Yaml => format!("error converting YAML to JSON: {error}"),
-    })
+        Media::Yaml => decode::yaml(body, limits).map_err(|error| error.to_string()),
+    }
+}
+
+/// Why a body is no object, in the words of the reader that looks for its kind first.
+pub(crate) fn no_object(media: Media, why: &str) -> String {
+    match media {
+        Media::Json => format!("couldn't get version/kind; json parse error: {why}"),
+        Media::Yaml => why.to_owned(),
+    }
 }
 
 /// Drops what the kind does not have and names it. Refuses values that the kind's types cannot hold.
@@ -90,9 +97,12 @@ pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
     let schema = resource.schema();
     let unknown = netloom_schema::prune(&schema, object);
     if let Some(wrong) = netloom_schema::metadata::coerce(&schema, object, "", true) {
-        return Err(wrong.detail);
+        return Err(if wrong.path == "metadata" { wrong.detail } else { wrong.to_string() });
     }
     if resource.builtin.is_some() {
+        if let Some(wrong) = typed::misfit(&resource.kind, &schema, object) {
+            return Err(wrong);
+        }
         drop_empty(&schema, object);
     }
     Ok(unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect())
@@ -100,7 +110,7 @@ pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
 
 /// Drops what says nothing: nulls, and lists and maps without entries where they may be left out.
 /// Built-in kinds are types, and their types do not tell such values from absent ones.
-fn drop_empty(schema: &Schema, value: &mut Value) {
+pub(crate) fn drop_empty(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(map) => {
             let required = schema.required();
@@ -121,7 +131,7 @@ fn drop_empty(schema: &Schema, value: &mut Value) {
 }
 
 fn part<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
-    schema.property(key).or(match schema.additional() {
+    schema.properties().get(key).or(match schema.additional() {
         Some(Additional::Schema(below)) => Some(below),
         Some(Additional::Any(_)) | None => None,
     })
@@ -140,7 +150,10 @@ fn is_empty(schema: &Schema, value: &Value) -> bool {
 /// Fills in what the client may leave out.
 pub(crate) fn default(resource: &Resource, object: &mut Value) {
     match resource.builtin {
-        Some(row) => (row.default)(object),
+        Some(row) => {
+            (row.default)(object);
+            events::fill(resource, object);
+        }
         None => netloom_schema::apply_defaults(&resource.schema(), object),
     }
 }
@@ -174,11 +187,25 @@ fn check_kind(resource: &Resource, object: &mut Value, body: &[u8]) -> Outcome<(
     Ok(())
 }
 
+/// Why an object of another built-in kind does not become one of this.
+pub(crate) fn no_conversion(resource: &Resource, api_version: &str, kind: &str) -> String {
+    let known = crate::builtin::all().iter().any(|row| row.kind == kind && row.api_version() == api_version);
+    if !known {
+        return not_registered(api_version, kind);
+    }
+    let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let package = resource.group.split('.').next().filter(|name| !name.is_empty()).unwrap_or("core");
+    format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
+}
+
+/// What is said about a kind that nobody knows.
+pub(crate) fn not_registered(api_version: &str, kind: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
 fn foreign_kind(resource: &Resource, api_version: &str, kind: &str) -> Status {
     let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let why = format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
-    );
+    let why = no_conversion(resource, api_version, kind);
     Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", resource.kind))
 }
 

@@ -67,10 +67,12 @@ impl Api {
             return DeleteOptions::parse(&asked.info.query, None);
         }
         let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
-        let body = decode::bytes(media, asked.body).map_err(Status::bad_request)?.value;
-        let kind = body.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-        if kind != "DeleteOptions" {
-            return Err(Status::bad_request("decoded object cannot be converted to DeleteOptions"));
+        let body =
+            decode::bytes(media, asked.body).map_err(|why| Status::bad_request(decode::no_object(media, &why)))?.value;
+        let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default();
+        let kind = text("kind");
+        if !matches!(kind, "" | "DeleteOptions") {
+            return Err(Status::bad_request(decode::not_registered(text("apiVersion"), kind)));
         }
         DeleteOptions::parse(&asked.info.query, Some(&body))
     }
@@ -112,7 +114,7 @@ impl Api {
     ) -> Outcome<Option<Gone>> {
         let now = clock::seconds(self.source.now());
         let mut new = old.clone();
-        let waits = match lifecycle(resource, &old) {
+        let waits = match lifecycle(resource) {
             Lifecycle::Namespace => {
                 let held = old.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|l| !l.is_empty());
                 if !metadata::is_terminating(&old) {
@@ -128,6 +130,8 @@ impl Api {
             Lifecycle::Definition | Lifecycle::Plain => mark(&mut new, &old, resource, options, &now),
         };
         if !waits {
+            // A pod is first told that its time is over, also when that is now.
+            let old = if resource.is("", "pods") { told(new, old, &now) } else { old };
             if options.dry_run {
                 return Ok(Some(Gone::Removed(old)));
             }
@@ -188,7 +192,7 @@ enum Lifecycle {
     Plain,
 }
 
-fn lifecycle(resource: &Resource, _object: &Value) -> Lifecycle {
+fn lifecycle(resource: &Resource) -> Lifecycle {
     if resource.is("", "namespaces") {
         Lifecycle::Namespace
     } else if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
@@ -204,7 +208,7 @@ fn lifecycle(resource: &Resource, _object: &Value) -> Lifecycle {
 fn conditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Outcome<()> {
     let (uid, revision) = (metadata::text(object, "uid"), metadata::text(object, "resourceVersion"));
     let name = metadata::text(object, "name");
-    let special = match lifecycle(resource, object) {
+    let special = match lifecycle(resource) {
         Lifecycle::Namespace => Some("Precondition failed"),
         Lifecycle::Definition => Some("precondition failed"),
         Lifecycle::Pod | Lifecycle::Plain => None,
@@ -249,6 +253,12 @@ fn mark_terminating(new: &mut Value, old: &Value, now: &str) {
         metadata::set(new, "deletionTimestamp", Some(json!(now)));
     }
     metadata::set(new, "deletionGracePeriodSeconds", Some(json!(0)));
+}
+
+/// A pod whose time is over.
+fn told(mut pod: Value, old: Value, now: &str) -> Value {
+    mark_terminating(&mut pod, &old, now);
+    pod
 }
 
 /// Adds or removes the finalizers that say what becomes of owned objects; says whether any is left.

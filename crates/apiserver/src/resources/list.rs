@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     catalogue::Resource,
-    negotiate::Media,
+    negotiate::{Form, Media},
     status_error::{Outcome, Status},
     tables::Shaper,
 };
@@ -57,16 +57,16 @@ impl Api {
         let mut shaper = Shaper::list(asked, self.source.now())?;
         let mut walk = Walk { range: selection.range(asked), at, after };
         let expired = |error: ReadError| expired(error, token.as_ref());
-        let gathered = self.gather(asked, &selection, options.limit, &mut walk, &mut shaper).map_err(expired)??;
-        if options.limit.is_none()
-            && gathered.last.is_some()
-            && asked.output.media == Media::Json
-            && !asked.output.pretty
-        {
+        // What may be of any age comes from what is at hand, all of it.
+        let limit = options.limit.filter(|_| options.revision != "0");
+        let gathered = self.gather(asked, &selection, limit, &mut walk, &mut shaper).map_err(expired)??;
+        if limit.is_none() && gathered.last.is_some() && asked.output.media == Media::Json && !asked.output.pretty {
             return Ok(self.stream(asked, selection, gathered, walk, shaper));
         }
-        let gathered =
-            self.rest(asked, &selection, options.limit, gathered, &mut walk, &mut shaper).map_err(expired)??;
+        let gathered = self.rest(asked, &selection, limit, gathered, &mut walk, &mut shaper).map_err(expired)??;
+        let left =
+            token.as_ref().and_then(|token| token.left).or(gathered.remaining.map(|left| left + gathered.count as u64));
+        let gathered = Gathered { remaining: left.filter(|_| selection.is_everything()), ..gathered };
         let mut text = shaper.head(&list_metadata(asked, &gathered));
         text.extend_from_slice(&gathered.text);
         text.extend_from_slice(shaper.tail());
@@ -166,14 +166,23 @@ impl Api {
     }
 
     /// Sends a long list while it is read.
-    fn stream(&self, asked: &Asked<'_>, selection: Selection, first: Gathered, walk: Walk, shaper: Shaper) -> Answer {
+    fn stream(
+        &self,
+        asked: &Asked<'_>,
+        selection: Selection,
+        mut first: Gathered,
+        walk: Walk,
+        shaper: Shaper,
+    ) -> Answer {
         let (sender, body) = crate::body::stream();
-        let mut head = shaper.head(&json!({"resourceVersion": first.revision.to_string()}));
-        head.extend_from_slice(&first.text);
+        let first_text = std::mem::take(&mut first.text);
+        let whole = Gathered { last: None, text: Vec::new(), ..first };
+        let mut head = shaper.head(&list_metadata(asked, &whole));
+        head.extend_from_slice(&first_text);
         let resource = asked.resource.clone();
         let store = self.store.clone();
         tokio::spawn(async move {
-            let (mut walk, mut shaper, mut any) = (walk, shaper, first.count > 0);
+            let (mut walk, mut shaper, mut any) = (walk, shaper, whole.count > 0);
             if sender.send(head.into()).await.is_err() {
                 return;
             }
@@ -231,6 +240,11 @@ fn item(
 fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), json!(gathered.revision.to_string()));
+    // Lists of custom objects say so even when there is no more.
+    if asked.resource.builtin.is_none() && asked.output.form == Form::Object {
+        metadata.insert("continue".into(), json!(""));
+    }
+    let left = gathered.remaining.map(|left| left.saturating_sub(gathered.count as u64));
     if let Some(last) = &gathered.last {
         // Lists over all namespaces go on behind a namespace and a name, others behind a name.
         let across = asked.resource.namespaced && asked.namespace().is_none();
@@ -238,10 +252,11 @@ fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
             revision: Some(gathered.revision.0),
             namespace: across.then(|| last.namespace().to_owned()),
             name: last.name().to_owned(),
+            left,
         };
         metadata.insert("continue".into(), json!(token.encode()));
-        if let Some(remaining) = gathered.remaining {
-            metadata.insert("remainingItemCount".into(), json!(remaining));
+        if let Some(left) = left {
+            metadata.insert("remainingItemCount".into(), json!(left));
         }
     }
     Value::Object(metadata)

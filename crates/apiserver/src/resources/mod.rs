@@ -17,6 +17,7 @@ pub(crate) mod delete;
 mod delete_collection;
 mod follow;
 mod get;
+mod go_json;
 mod list;
 pub(crate) mod metadata;
 pub(crate) mod options;
@@ -28,6 +29,7 @@ mod raw;
 mod scale;
 mod selection;
 pub(crate) mod stored;
+mod typed;
 mod update;
 mod watch;
 mod write;
@@ -40,6 +42,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header::ACCEPT};
+use netloom_cel::Cel;
 use netloom_schema::Rules;
 use netloom_store::{Change, Key, Range, Store};
 use serde_json::{Value, json};
@@ -101,7 +104,7 @@ impl Api {
         let api = Arc::new(Self {
             store,
             source,
-            rules: Box::new(netloom_schema::NoRules),
+            rules: Box::new(Cel::new()),
             admission,
             guard,
             follow: Follow::new(),
@@ -166,8 +169,12 @@ impl Api {
     /// Answers a request about a resource.
     pub async fn handle(&self, caller: &Caller, info: RequestInfo, headers: &HeaderMap, body: Bytes) -> Response<Body> {
         let catalogue = self.catalogue();
-        let Some(resource) = catalogue.lookup(&info.group, &info.version, &info.resource) else { return nowhere() };
-        let resource = resource.clone();
+        let Some(resource) = catalogue.lookup(&info.group, &info.version, &info.resource).cloned() else {
+            let known = catalogue.iter().any(|resource| {
+                resource.builtin.is_some() && resource.group == info.group && resource.version == info.version
+            });
+            return unknown(known);
+        };
         drop(catalogue);
         if let Some(refused) = unroutable(&resource, &info) {
             return refused;
@@ -181,14 +188,8 @@ impl Api {
         };
         let warnings = Warnings::default();
         let asked = Asked { caller, info: &info, headers, body: &body, resource, output, warnings: &warnings };
-        let outcome = match self.dispatch(&asked).await {
-            None => return nowhere(),
-            Some(outcome) => outcome,
-        };
-        if let Some(warning) = &asked.resource.deprecated {
-            asked.warn(warning.clone());
-        }
-        answer::warned(self.respond(&asked, outcome), &warnings)
+        let Some(outcome) = self.dispatch(&asked).await else { return unknown(asked.resource.builtin.is_some()) };
+        answer::warned(self.respond(&asked, outcome), asked.resource.deprecated.as_deref(), &warnings)
     }
 
     /// Does what is asked for; none when the path leads nowhere.
@@ -200,6 +201,7 @@ impl Api {
             (None, Verb::Get) => self.get(asked).await,
             (None, Verb::List) => self.list(asked).await,
             (None, Verb::Watch) => self.watch(asked).await,
+            (None, Verb::Update | Verb::Patch) if asked.info.name.is_none() => Err(unsupported(resource, verb)),
             (None, Verb::Create) if asked.info.name.is_some() => Err(unsupported(resource, verb)),
             (None, Verb::Create) => self.create(asked).await,
             (None, Verb::Update) => self.update(asked, Part::Main).await,
@@ -280,6 +282,11 @@ fn unroutable(resource: &Resource, info: &RequestInfo) -> Option<Response<Body>>
         return Some(if collection { status_response(&Status::generic(405, ""), Output::PLAIN) } else { nowhere() });
     }
     None
+}
+
+/// The answer to a path that fits nothing; groups of built-in kinds say it in their own way.
+fn unknown(builtin: bool) -> Response<Body> {
+    if builtin { status_response(&Status::generic(404, ""), Output::PLAIN) } else { nowhere() }
 }
 
 fn unsupported(resource: &Resource, verb: Verb) -> Status {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use netloom_patch::managed::{self, ApplyError, Manager, NOT_STATUS, STATUS, Shape, Versions};
-use netloom_schema::Schema;
+use netloom_schema::{Schema, Type};
 use serde_json::{Value, json};
 
 use super::{Api, clock, prepare::Part, write::Job};
 use crate::{
     catalogue::Resource,
+    crds, events,
     status_error::{Outcome, Status, StatusCause},
 };
 
@@ -45,12 +46,13 @@ fn with<T>(api: &Api, job: &Job<'_>, work: impl FnOnce(&Manager<'_>, &Shape<'_>)
     work(&manager, &shape)
 }
 
-/// Records what the server itself changes in the status of an object.
-pub(crate) fn by_server(resource: &Resource, name: &str, time: &str, old: &Value, new: &mut Value) {
+/// Records what the server itself changes in an object.
+pub(crate) fn by_server(resource: &Resource, part: Part, name: &str, time: &str, old: &Value, new: &mut Value) {
     let api_version = resource.api_version();
     let schema = resource.schema();
-    let manager = Manager { name, api_version: &api_version, subresource: "status", time };
-    let shape = Shape::new(&schema, &resource.kind).ignoring(ignored(resource, Part::Status));
+    let manager = Manager { name, api_version: &api_version, subresource: part.subresource(), time };
+    let blank = blank(resource, &schema);
+    let shape = Shape::new(&schema, &resource.kind).ignoring(ignored(resource, part)).blank(&blank);
     managed::update(Some(old), new, &manager, &shape);
 }
 
@@ -65,17 +67,36 @@ fn ignored(resource: &Resource, part: Part) -> &'static [&'static str] {
     }
 }
 
-/// Built-in kinds begin with the parts that they always have.
+/// Built-in kinds begin with the fields that they always have, empty.
 fn blank(resource: &Resource, schema: &Schema) -> Value {
+    if resource.builtin.is_none() {
+        return json!({});
+    }
     let mut blank = json!({});
-    if resource.builtin.is_some() {
-        for part in ["spec", "status"] {
-            if schema.property(part).is_some() {
-                blank[part] = json!({});
-            }
+    for part in ["spec", "status"] {
+        if let Some(below) = schema.property(part) {
+            blank[part] = zero(below);
         }
     }
+    events::fill(resource, &mut blank);
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crds::fresh_status(&mut blank);
+    }
     blank
+}
+
+/// What a required value is before anybody sets it.
+fn zero(schema: &Schema) -> Value {
+    match schema.kind() {
+        Some(Type::Object) if schema.additional().is_none() => {
+            let fields = schema.required().iter().filter_map(|name| Some((name.clone(), zero(schema.property(name)?))));
+            Value::Object(fields.collect())
+        }
+        Some(Type::String) => json!(""),
+        Some(Type::Integer | Type::Number) => json!(0),
+        Some(Type::Boolean) => json!(false),
+        Some(Type::Object | Type::Array) | None => Value::Null,
+    }
 }
 
 pub(crate) fn refusal(error: ApplyError) -> Status {

@@ -6,6 +6,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
+use super::go_json;
 use crate::status_error::{Outcome, Status};
 
 /// The words with which an expired token is refused.
@@ -20,6 +21,8 @@ pub(crate) struct Token {
     pub(crate) namespace: Option<String>,
     /// The name of the last object sent.
     pub(crate) name: String,
+    /// How many objects follow in the snapshot, where that is known.
+    pub(crate) left: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -27,6 +30,8 @@ struct Wire {
     v: String,
     rv: i64,
     start: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<u64>,
 }
 
 impl Token {
@@ -37,7 +42,7 @@ impl Token {
             None => format!("{}\0", self.name),
         };
         let rv = self.revision.map_or(-1, |revision| i64::try_from(revision).unwrap_or(i64::MAX));
-        let wire = Wire { v: "meta.k8s.io/v1".into(), rv, start };
+        let wire = Wire { v: "meta.k8s.io/v1".into(), rv, start, left: self.left };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&wire).unwrap_or_default())
     }
 
@@ -45,7 +50,10 @@ impl Token {
     pub(crate) fn decode(text: &str, namespaced: bool) -> Outcome<Self> {
         let broken = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid{why}"));
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| broken(&format!(": {error}")))?;
-        let wire: Wire = serde_json::from_slice(&bytes).map_err(|error| broken(&format!(": {error}")))?;
+        let wire: Wire = serde_json::from_slice(&bytes).map_err(|error| {
+            let why = go_json::error(&bytes).unwrap_or_else(|| error.to_string());
+            broken(&format!(": {why}"))
+        })?;
         if wire.v != "meta.k8s.io/v1" {
             return Err(broken(&format!(": server does not recognize this encoded version {}", wire.v)));
         }
@@ -63,12 +71,12 @@ impl Token {
             Some((namespace, name)) if namespaced => (Some(namespace.to_owned()), name.to_owned()),
             _ => (None, key.to_owned()),
         };
-        Ok(Self { revision: u64::try_from(wire.rv).ok(), namespace, name })
+        Ok(Self { revision: u64::try_from(wire.rv).ok(), namespace, name, left: wire.left })
     }
 
     /// The refusal of this token once its snapshot is gone; it offers the rest of the newest state.
     pub(crate) fn too_old(&self) -> Status {
-        let newest = Self { revision: None, ..self.clone() };
+        let newest = Self { revision: None, left: None, ..self.clone() };
         Status::expired(TOO_OLD).continued(newest.encode())
     }
 }
@@ -82,14 +90,14 @@ mod tests {
     #[test]
     fn a_token_leads_back_to_its_place() {
         for namespace in [None, Some("ns".to_owned())] {
-            let token = Token { revision: Some(7), namespace: namespace.clone(), name: "a".into() };
+            let token = Token { revision: Some(7), namespace: namespace.clone(), name: "a".into(), left: Some(3) };
             assert_eq!(Token::decode(&token.encode(), namespace.is_some()), Ok(token));
         }
     }
 
     #[test]
     fn an_expired_token_offers_the_newest_state() {
-        let token = Token { revision: Some(7), namespace: None, name: "a".into() };
+        let token = Token { revision: Some(7), namespace: None, name: "a".into(), left: None };
         let status = token.too_old();
         assert_eq!(status.code(), 410);
         let json = status.to_json();

@@ -41,8 +41,13 @@ impl Patch {
         let apply = kind == PatchType::Apply;
         let options = WriteOptions::parse(&asked.info.query, Write::Patch { apply })?;
         let media = if apply { Media::Yaml } else { Media::Json };
-        let Decoded { value, duplicates } = decode::bytes(media, asked.body)
-            .map_err(|why| Status::bad_request(format!("error decoding patch: {why}")))?;
+        let Decoded { value, duplicates } = decode::bytes(media, asked.body).map_err(|why| {
+            Status::bad_request(if apply {
+                format!("error decoding YAML: error converting YAML to JSON: {why}")
+            } else {
+                format!("error decoding patch: {why}")
+            })
+        })?;
         let strict = match kind {
             PatchType::Json => {
                 let unknown = netloom_patch::json_patch_unknown_fields(&value);
@@ -129,6 +134,12 @@ impl Api {
                 decode::go_name(&new)
             )));
         }
+        let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let resource = &asked.resource;
+        if resource.builtin.is_some() && (kind != resource.kind || api_version != resource.api_version()) {
+            return Err(refuse(&decode::no_conversion(resource, api_version, kind)));
+        }
         let mut strict = patch.strict().to_vec();
         strict.extend(decode::shape(&asked.resource, &mut new).map_err(|why| refuse(&why))?);
         decode::report(asked, job.options.validation, &strict, |all| refuse(&format!("strict decoding error: {all}")))?;
@@ -155,6 +166,9 @@ impl Api {
             let why =
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
             return Err(Status::conflict(asked.resource.qualified(), metadata::text(&new, "name"), &why));
+        }
+        if asked.resource.builtin.is_some() {
+            decode::drop_empty(&asked.resource.schema(), &mut new);
         }
         decode::default(&asked.resource, &mut new);
         if let (Some(old), true) = (old, metadata::text(&new, "resourceVersion").is_empty()) {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::metadata;
-use crate::{catalogue::Resource, status_error::Outcome};
+use crate::{catalogue::Resource, crds, status_error::Outcome};
 
 /// Which part of an object a write is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +33,13 @@ pub(crate) fn create(resource: &Resource, object: &mut Value) {
     metadata::set(object, "resourceVersion", None);
     match resource.builtin {
         Some(row) => {
-            metadata::set(object, "generation", row.habits.generation.then(|| json!(1)));
+            if row.habits.generation {
+                metadata::set(object, "generation", Some(json!(1)));
+            }
             (row.prepare)(object, None);
+            if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+                crds::fresh_status(object);
+            }
         }
         None => {
             metadata::set(object, "generation", Some(json!(1)));
@@ -70,6 +75,9 @@ pub(crate) fn update(
                 take_below(new, old, "spec", "finalizers");
             }
             (row.prepare)(new, Some(old));
+            if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+                crds::keep_stored_versions(new);
+            }
             count(resource, new, old);
         }
         (Part::Status, None) => only_status(new, old),

@@ -2,7 +2,6 @@
 
 use http::header::CONTENT_TYPE;
 use netloom_patch::managed::{self, Manager, Shape};
-use netloom_schema::FieldError;
 use serde_json::{Value, json};
 
 use super::{
@@ -19,11 +18,8 @@ use super::{
 use crate::{
     negotiate,
     request::Verb,
-    status_error::{Outcome, Qualified, Status},
+    status_error::{Outcome, Status},
 };
-
-/// The group of the scale object.
-const GROUP: &str = "autoscaling";
 
 impl Api {
     pub(crate) async fn scale(&self, asked: &Asked<'_>) -> Outcome<Answer> {
@@ -48,10 +44,11 @@ impl Api {
         let scale = read.value;
         let kind = scale.get("kind").and_then(Value::as_str).unwrap_or("Scale");
         if kind != "Scale" {
-            return Err(Status::bad_request(format!("expected input object type to be Scale, but {kind}")));
+            let why = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
+            return Err(Status::bad_request(why));
         }
         metadata::check_name(&scale, name)?;
-        self.write_scale(asked, name, &options, &|_| Ok(scale.clone())).await
+        self.write_scale(asked, name, &options, false, &|_| Ok(scale.clone())).await
     }
 
     async fn patch_scale(&self, asked: &Asked<'_>, name: &str) -> Outcome<Answer> {
@@ -71,7 +68,7 @@ impl Api {
             managed::apply(Some(current), patch.config(), &manager, options.force, &shape)
                 .map_err(super::owned::refusal)
         };
-        self.write_scale(asked, name, &options, &make).await
+        self.write_scale(asked, name, &options, patch.is_apply(), &make).await
     }
 
     async fn write_scale(
@@ -79,6 +76,7 @@ impl Api {
         asked: &Asked<'_>,
         name: &str,
         options: &WriteOptions,
+        applied: bool,
         make: &(dyn Fn(&Value) -> Outcome<Value> + Send + Sync),
     ) -> Outcome<Answer> {
         let job = Job { asked, options, part: Part::Main, creates: false };
@@ -87,8 +85,10 @@ impl Api {
             let current = self.scale_of(asked, old)?;
             let mut scale = make(&current)?;
             same_identity(asked, name, &scale, Some(old))?;
-            let replicas = replicas(name, &scale)?;
-            self.own_scale(&job, &current, &mut scale);
+            let replicas = replicas(&scale)?;
+            if !applied {
+                self.own_scale(&job, &current, &mut scale);
+            }
             let mut new = old.clone();
             set_path(&mut new, self.spec_path(asked)?, json!(replicas));
             let version = asked.resource.api_version();
@@ -109,10 +109,6 @@ impl Api {
 
     /// Records who changed the number.
     fn own_scale(&self, job: &Job<'_>, current: &Value, scale: &mut Value) {
-        let patched_by_apply = metadata::value(scale, "managedFields") != metadata::value(current, "managedFields");
-        if patched_by_apply {
-            return;
-        }
         let time = clock::seconds(self.source.now());
         let manager = Manager {
             name: job.options.manager_or(&job.asked.caller.agent),
@@ -170,7 +166,7 @@ impl Api {
     }
 }
 
-fn replicas(name: &str, scale: &Value) -> Outcome<i64> {
+fn replicas(scale: &Value) -> Outcome<i64> {
     let value = scale.pointer("/spec/replicas").filter(|value| !value.is_null());
     let Some(value) = value else { return Ok(0) };
     let Some(number) = value.as_i64() else {
@@ -179,10 +175,6 @@ fn replicas(name: &str, scale: &Value) -> Outcome<i64> {
             "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32"
         )));
     };
-    if number < 0 {
-        let error = FieldError::invalid("spec.replicas", value, "must be greater than or equal to 0");
-        return Err(Status::invalid(Qualified::new(GROUP, "Scale"), name, &[error]));
-    }
     Ok(number)
 }
 

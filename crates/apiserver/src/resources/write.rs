@@ -15,7 +15,10 @@ use super::{
     prepare::{self, Part},
     stored,
 };
-use crate::status_error::{MODIFIED, Outcome, Status};
+use crate::{
+    catalogue::Resource,
+    status_error::{MODIFIED, Outcome, Status},
+};
 
 /// How often a change is tried again when others write the same object. Each round one of them wins,
 /// so this is how many may change one object at the same moment.
@@ -84,8 +87,8 @@ impl Api {
             };
         }
         let bytes = stored::encode(resource, &object);
-        match self.commit(Change::create(key.clone(), bytes)).await {
-            Ok(revision) => Ok(at(object, revision)),
+        match self.commit(Change::create(key.clone(), bytes.clone())).await {
+            Ok(revision) => written(resource, object, &bytes, revision),
             Err(WriteError::Conflict { .. }) => {
                 let found = self.stored(&key)?;
                 Err(found.map_or_else(
@@ -110,8 +113,9 @@ impl Api {
     /// Changes an object, or makes it where the job allows that.
     pub(crate) async fn change(&self, job: &Job<'_>, name: &str, make: &Make<'_>) -> Outcome<Changed> {
         let key = job.asked.key(name)?;
+        let before = job.asked.warnings.count();
         for _ in 0..ROUNDS {
-            job.asked.warnings.clear();
+            job.asked.warnings.back_to(before);
             if let Some(changed) = self.try_change(job, name, &key, make).await? {
                 return Ok(changed);
             }
@@ -146,14 +150,18 @@ impl Api {
         if job.options.dry_run || (!gone && new == old) {
             return Ok(Some(Changed { object: new, created: false }));
         }
+        let bytes = stored::encode(resource, &new);
         let change = if gone {
             Change::delete(key.clone(), Expect::Revision(found.revision))
         } else {
-            Change::update(key.clone(), found.revision, stored::encode(resource, &new))
+            Change::update(key.clone(), found.revision, bytes.clone())
         };
         match self.commit(change).await {
             Ok(_) if gone => Ok(Some(Changed { object: new, created: false })),
-            Ok(revision) => Ok(Some(Changed { object: at(new, revision), created: false })),
+            Ok(revision) => {
+                let object = written(resource, new, &bytes, revision)?;
+                Ok(Some(Changed { object, created: false }))
+            }
             Err(WriteError::Conflict { .. }) => Ok(None),
             Err(error) => Err(refused(&error)),
         }
@@ -192,12 +200,20 @@ fn lock(job: &Job<'_>, name: &str, new: &Value, old: &Value) -> Outcome<()> {
         return Err(Status::invalid(resource.qualified(), name, &[error]));
     }
     if given.parse::<u64>().is_err() {
-        return Err(super::options::revision(given).err().unwrap_or_else(|| Status::bad_request(given)));
+        return Err(Status::bad_request(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")));
     }
     if given != metadata::text(old, "resourceVersion") {
         return Err(Status::conflict(resource.qualified(), name, MODIFIED));
     }
     Ok(())
+}
+
+/// The object as readers will see it: what another version does not keep is gone.
+fn written(resource: &Resource, object: Value, bytes: &[u8], revision: Revision) -> Outcome<Value> {
+    if resource.version == resource.storage_version {
+        return Ok(at(object, revision));
+    }
+    stored::decode_at(resource, bytes, revision)
 }
 
 /// The object with the revision of its commit.

@@ -79,7 +79,7 @@ async fn two_versions_show_the_same_objects() {
     crd["spec"]["versions"].as_array_mut().unwrap().push(second);
     bench.post(CRDS, &crd).await.expect(201);
     let old = bench.post(WIDGETS, &widget("a", json!({"size": 1}))).await;
-    assert_eq!(old.warnings(), [r#"299 - "example.com/v1 Widget is deprecated""#]);
+    assert_eq!(old.warnings(), [r#"299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget""#]);
     old.expect(201);
     let other = WIDGETS.replace("/v1/", "/v2/");
     let seen = bench.get(&format!("{other}/a")).await.expect(200);

@@ -69,7 +69,7 @@ async fn invalid_objects_list_every_cause() {
     bench
         .post(WIDGETS, &kind)
         .await
-        .refused(422, "Widget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget");
+        .refused(422, "Gadget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget");
 }
 
 #[tokio::test]

@@ -1,0 +1,195 @@
+//! Paths that are not about objects: discovery, documents, health, version, backup.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, StatusCode, header};
+use netloom_api::admission::{CONTROLLER_GROUP, agent};
+use serde_json::json;
+
+use super::{
+    answer,
+    front::{Admitted, Front},
+};
+use crate::{
+    body::{self, Body},
+    discovery::{AGGREGATED, Discovery, wants_aggregated},
+    health::{Check, Question},
+    openapi,
+    request::Query,
+    resources::{clock::uid, nowhere, object_response, status_response},
+    status_error::Status,
+    version,
+};
+
+/// Where a backup of everything can be had.
+pub const BACKUP_PATH: &str = "/netloom/backup";
+/// Where an identity for an agent or the controller can be had.
+pub const IDENTITY_PATH: &str = "/netloom/identity";
+const JSON: &str = "application/json";
+/// Of a backup so much is sent at once.
+const PIECE: usize = 64 << 10;
+const PUBLIC: &str = "public";
+/// For documents whose address changes with their content.
+const FOR_EVER: &str = "public, immutable";
+
+impl Front {
+    /// The answer for a path.
+    pub(super) async fn path(&self, admitted: &Admitted, path: &str, query: &Query) -> Response<Body> {
+        if path == IDENTITY_PATH && admitted.method == Method::POST {
+            return self.identity(admitted, query).unwrap_or_else(|status| status_response(&status, admitted.output));
+        }
+        if !matches!(admitted.method, Method::GET | Method::HEAD) {
+            return status_response(&Status::generic(405, ""), admitted.output);
+        }
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        match parts.as_slice() {
+            [""] => object_response(200, &self.directory(), admitted.output),
+            ["api"] => self.groups(admitted, true),
+            ["apis"] => self.groups(admitted, false),
+            ["apis", group] => found(admitted, self.discovery().group(group)),
+            ["api", version] => found(admitted, self.discovery().resources("", version)),
+            ["apis", group, version] => found(admitted, self.discovery().resources(group, version)),
+            ["openapi", "v2"] => object_response(200, &openapi::older_document(), admitted.output),
+            ["openapi", "v3"] => self.openapi_index(admitted),
+            ["openapi", "v3", "api", version] => self.openapi(admitted, "", version, query),
+            ["openapi", "v3", "apis", group, version] => self.openapi(admitted, group, version, query),
+            ["version"] => object_response(200, &version::document(), admitted.output),
+            ["netloom", "backup"] => self.backup(admitted).await,
+            _ => self.health(path, query),
+        }
+    }
+
+    fn discovery(&self) -> Discovery {
+        Discovery::of(&self.api.catalogue())
+    }
+
+    /// What there is below the root.
+    fn directory(&self) -> serde_json::Value {
+        let discovery = self.discovery();
+        let mut paths: Vec<String> =
+            discovery.versions().map(|(group, version)| format!("/{}", openapi::place(group, version))).collect();
+        let others =
+            ["/api", "/apis", "/healthz", "/livez", BACKUP_PATH, "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+        paths.extend(others.map(str::to_owned));
+        paths.sort();
+        json!({ "paths": paths })
+    }
+
+    /// All groups, in the form that the client asks for.
+    fn groups(&self, admitted: &Admitted, core: bool) -> Response<Body> {
+        let accept = admitted.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+        if wants_aggregated(accept) {
+            let catalogue = self.api.catalogue();
+            let name = if core { "aggregated/api" } else { "aggregated/apis" };
+            let document =
+                self.documents.get(catalogue.generation, name, || Some(Discovery::of(&catalogue).aggregated(core)));
+            return document.map_or_else(nowhere, |found| found.response(&admitted.headers, AGGREGATED, PUBLIC));
+        }
+        let discovery = self.discovery();
+        let document = if core { discovery.core_versions(&self.address.to_string()) } else { discovery.group_list() };
+        object_response(200, &document, admitted.output)
+    }
+
+    fn openapi_index(&self, admitted: &Admitted) -> Response<Body> {
+        let catalogue = self.api.catalogue();
+        let document = self.documents.get(catalogue.generation, "openapi", || Some(openapi::index(&catalogue)));
+        document.map_or_else(nowhere, |found| found.response(&admitted.headers, JSON, PUBLIC))
+    }
+
+    fn openapi(&self, admitted: &Admitted, group: &str, version: &str, query: &Query) -> Response<Body> {
+        let catalogue = self.api.catalogue();
+        let place = openapi::place(group, version);
+        let name = format!("openapi/{place}");
+        let document =
+            self.documents.get(catalogue.generation, &name, || openapi::document(&catalogue, group, version));
+        let Some(document) = document else { return nowhere() };
+        let print = openapi::fingerprint(&catalogue, group, version);
+        match query.get("hash") {
+            None => document.response(&admitted.headers, JSON, PUBLIC),
+            Some(asked) if asked == print => document.response(&admitted.headers, JSON, FOR_EVER),
+            Some(_) => moved(&format!("/openapi/v3/{place}?hash={print}")),
+        }
+    }
+
+    fn health(&self, path: &str, query: &Query) -> Response<Body> {
+        let Some(question) = Question::parse(path) else { return nowhere() };
+        let store = self.api.store().stats().map(drop).map_err(|error| error.to_string());
+        if let Err(error) = &store {
+            tracing::error!(error, "the store does not answer");
+        }
+        let checks = [Check::new("ping", Ok(())), Check::new("store", store)];
+        match question.answer(&checks, query) {
+            Some((code, text)) => answer::text(code, text),
+            None => nowhere(),
+        }
+    }
+
+    /// A certificate for the agent of a node, or for the controller.
+    fn identity(&self, admitted: &Admitted, query: &Query) -> Result<Response<Body>, Status> {
+        let (user, group) = match query.get("node") {
+            Some(node) => {
+                if let Some(why) = netloom_schema::names::dns_subdomain(node).first() {
+                    return Err(Status::bad_request(format!("{node:?} is not the name of a node: {why}")));
+                }
+                (format!("{}{node}", agent::USER_PREFIX), agent::GROUP)
+            }
+            None if query.flag("controller") => (CONTROLLER_GROUP.to_owned(), CONTROLLER_GROUP),
+            None => return Err(Status::bad_request("name a `node`, or ask for the `controller`")),
+        };
+        let made = self.authority.client(&user, &[group], self.source.now());
+        let made = made.map_err(|error| Status::internal(&error.to_string()))?;
+        tracing::info!(by = admitted.caller.user.name, user, "an identity was issued");
+        let answer = json!({
+            "user": user,
+            "authority": self.authority.certificate(),
+            "certificate": made.certificate,
+            "key": made.key,
+        });
+        Ok(object_response(201, &answer, admitted.output))
+    }
+
+    /// Everything that is stored, as one file.
+    async fn backup(&self, admitted: &Admitted) -> Response<Body> {
+        let store = self.api.store().clone();
+        let path = std::env::temp_dir().join(format!("netloom-backup-{}", uid(&*self.source)));
+        let made = tokio::task::spawn_blocking(move || {
+            let revision = store.backup(&path).map_err(|error| error.to_string())?;
+            let file = std::fs::File::open(&path).map_err(|error| error.to_string());
+            // Once open, it needs no name any more, and goes when it was sent or given up.
+            drop(std::fs::remove_file(&path));
+            Ok::<_, String>((revision, file?))
+        });
+        let (revision, mut file) = match made.await {
+            Ok(Ok(made)) => made,
+            Ok(Err(why)) => return status_response(&Status::internal(&why), admitted.output),
+            Err(error) => return status_response(&Status::internal(&error.to_string()), admitted.output),
+        };
+        tracing::info!(by = admitted.caller.user.name, %revision, "a backup is sent");
+        let (sender, stream) = body::stream();
+        tokio::task::spawn_blocking(move || {
+            let mut piece = vec![0; PIECE];
+            while let Ok(length @ 1..) = file.read(&mut piece) {
+                if sender.blocking_send(Bytes::copy_from_slice(&piece[..length])).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut response = Response::new(stream);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        response
+    }
+}
+
+fn found(admitted: &Admitted, document: Option<serde_json::Value>) -> Response<Body> {
+    document.map_or_else(nowhere, |document| object_response(200, &document, admitted.output))
+}
+
+fn moved(to: &str) -> Response<Body> {
+    let mut response = Response::new(body::empty());
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
