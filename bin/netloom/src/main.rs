@@ -1,11 +1,13 @@
 //! The binary `netloom`: reads the command line, runs one verb, turns its end into an exit status.
 
 mod args;
+mod cluster;
 mod commands;
 mod explain;
 mod facts;
 mod failure;
 mod input;
+mod manifests;
 mod names;
 mod output;
 mod overview;
@@ -44,7 +46,13 @@ fn run(args: Args) -> Result<Exit, Failure> {
     match verb {
         Verb::State(args) => state(args),
         Verb::Version(args) => commands::version::run(&args),
+        Verb::Validate(args) => commands::validate::run(&args),
+        Verb::Get(args) => commands::get::run(&args),
+        Verb::Apply(args) => commands::apply::run(&args),
+        Verb::Delete(args) => commands::delete::run(&args),
+        Verb::Controller(args) => commands::controller::run(args),
         Verb::Gen(args) => commands::generate::run(&args),
+        Verb::Server(args) => commands::server::run(args),
     }
 }
 

@@ -6,6 +6,7 @@ use clap::{Command, CommandFactory};
 
 use crate::{
     args::{Args, GenArgs, GenVerb},
+    commands::kubeconfig,
     failure::{Exit, Failure},
     output, reference,
 };
@@ -19,9 +20,31 @@ pub(crate) fn run(args: &GenArgs) -> Result<Exit, Failure> {
             output::data(&String::from_utf8_lossy(&text))?;
         }
         GenVerb::Man { dir } => write_all(dir, &man_pages()?)?,
-        GenVerb::Docs { dir } => write_all(dir, &reference::pages())?,
+        GenVerb::Kubeconfig(args) => return kubeconfig::run(args),
+        GenVerb::Crds { dir } => manifests(dir.as_deref(), "deploy/crds/")?,
+        GenVerb::Rbac { dir } => manifests(dir.as_deref(), "deploy/")?,
+        GenVerb::Docs { dir } => {
+            write_all(dir, &reference::pages())?;
+            write_all(&dir.join("kinds"), &below("docs/reference/kinds/", &netloom_api::generate::reference()))?;
+        }
     }
     Ok(Exit::Done)
+}
+
+/// Prints the manifests that lie right below a folder of the project, or writes them to `dir`.
+fn manifests(dir: Option<&Path>, folder: &str) -> Result<(), Failure> {
+    let files = below(folder, &netloom_api::generate::manifests());
+    if let Some(dir) = dir {
+        return write_all(dir, &files);
+    }
+    let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
+    Ok(output::data(&texts.join("---\n"))?)
+}
+
+/// The files right below a folder, by their names.
+fn below(folder: &str, files: &[netloom_api::generate::File]) -> Vec<(String, String)> {
+    let name = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).map(str::to_owned);
+    files.iter().filter_map(|file| Some((name(&file.path)?, file.content.clone()))).collect()
 }
 
 /// One page for each command, named like `netloom-state-set.1`.

@@ -1,0 +1,222 @@
+//! A Kubernetes API, as far as the verbs for people need it.
+//!
+//! Thin on purpose: objects are taken and given as the server writes them, tables are made by the
+//! server. What a kind is called is asked of the server too, so every kind works, ours or not.
+
+use std::path::Path;
+
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::Value;
+
+use crate::{failure::Failure, text::push};
+
+/// A connection.
+pub(crate) struct Cluster {
+    client: Client,
+}
+
+/// A kind as the server serves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// The API group; empty for the core group.
+    pub(crate) group: String,
+    /// The version.
+    pub(crate) version: String,
+    /// The kind.
+    pub(crate) kind: String,
+    /// The name in URLs.
+    pub(crate) plural: String,
+    singular: String,
+    short_names: Vec<String>,
+    /// Whether its objects are in namespaces.
+    pub(crate) namespaced: bool,
+}
+
+impl Served {
+    /// The URL of all objects of a namespace, or of all namespaces, or of one object.
+    pub(crate) fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
+        let Self { group, version, plural, .. } = self;
+        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        let namespace = namespace.filter(|_| self.namespaced);
+        let namespace = namespace.map(|namespace| format!("/namespaces/{}", escaped(namespace))).unwrap_or_default();
+        let name = name.map(|name| format!("/{}", escaped(name))).unwrap_or_default();
+        format!("{root}/{version}{namespace}/{plural}{name}")
+    }
+
+    /// Whether people mean this kind by `word`: `vrf`, `vrfs`, `vrfs.example.org`, a short name or the kind.
+    fn is_called(&self, word: &str) -> bool {
+        let (name, group) = word.split_once('.').map_or((word, None), |(name, group)| (name, Some(group)));
+        let name = name.to_lowercase();
+        let names = [&self.plural, &self.singular];
+        group.is_none_or(|group| group == self.group || group == format!("{}.{}", self.version, self.group))
+            && (names.into_iter().chain(&self.short_names).any(|known| *known == name)
+                || self.kind.to_lowercase() == name)
+    }
+}
+
+impl Cluster {
+    /// Connects by a kubeconfig, or by what the environment says.
+    pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Self, Failure> {
+        let options = KubeConfigOptions::default();
+        let config = match kubeconfig {
+            Some(file) => {
+                let read = Kubeconfig::read_from(file)
+                    .map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
+                Config::from_custom_kubeconfig(read, &options)
+                    .await
+                    .map_err(|error| Failure::usage(format_args!("cannot use {}: {error}", file.display())))?
+            }
+            None => Config::infer().await.map_err(|error| {
+                Failure::usage(format_args!(
+                    "no cluster is known: {error}; give --kubeconfig FILE or set KUBECONFIG (`netloom server` writes one)"
+                ))
+            })?,
+        };
+        let client = Client::try_from(config)
+            .map_err(|error| Failure::usage(format_args!("cannot connect to the cluster: {error}")))?;
+        Ok(Self { client })
+    }
+
+    /// The client itself.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The namespace of the kubeconfig.
+    pub(crate) fn namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// One request, answered with an object; the answer to a refused one is what the server says.
+    pub(crate) async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Value, Failure> {
+        let what = format!("{} {}", request.method(), request.uri().path());
+        self.client.request(request).await.map_err(|error| refusal(&what, &error))
+    }
+
+    /// The kind that people call `word`.
+    pub(crate) async fn find(&self, word: &str) -> Result<Served, Failure> {
+        let known = self.kinds().await?;
+        // Groups come in the server's order of preference, so the first one is meant.
+        known.into_iter().find(|kind| kind.is_called(word)).ok_or_else(|| {
+            Failure::usage(format_args!(
+                "the server has no kind `{word}`; `kubectl api-resources` lists what it has, and `netloom gen crds` \
+                 prints the definitions of Netloom's own kinds"
+            ))
+        })
+    }
+
+    /// The kind of an object.
+    pub(crate) async fn kind_of(&self, api_version: &str, kind: &str) -> Result<Served, Failure> {
+        let served = self.served(api_version, kind).await?;
+        served.ok_or_else(|| Failure::usage(format_args!("the server has no kind {kind} in {api_version}")))
+    }
+
+    /// The kind of that name, where the server has it.
+    pub(crate) async fn served(&self, api_version: &str, kind: &str) -> Result<Option<Served>, Failure> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let known = self.kinds().await?;
+        Ok(known.into_iter().find(|served| served.group == group && served.version == version && served.kind == kind))
+    }
+
+    async fn kinds(&self) -> Result<Vec<Served>, Failure> {
+        let core = self.client.list_core_api_versions_aggregated().await;
+        let named = self.client.list_api_groups_aggregated().await;
+        let mut kinds = Vec::new();
+        for list in [core, named] {
+            let list = list.map_err(|error| refusal("the list of kinds", &error))?;
+            let list = serde_json::to_value(list).map_err(Failure::failed)?;
+            kinds.extend(served(&list));
+        }
+        Ok(kinds)
+    }
+}
+
+/// The kinds of an aggregated discovery document, without subresources.
+fn served(list: &Value) -> Vec<Served> {
+    let items = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text =
+        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut kinds = Vec::new();
+    for group in items(list, "items") {
+        for version in items(&group, "versions") {
+            kinds.extend(items(&version, "resources").iter().map(|resource| Served {
+                group: text(&group, "/metadata/name"),
+                version: text(&version, "/version"),
+                kind: text(resource, "/responseKind/kind"),
+                plural: text(resource, "/resource"),
+                singular: text(resource, "/singularResource"),
+                short_names:
+                    items(resource, "shortNames").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                namespaced: text(resource, "/scope") == "Namespaced",
+            }));
+        }
+    }
+    kinds
+}
+
+/// What a server or the way to it says, with a status for scripts.
+fn refusal(what: &str, error: &kube::Error) -> Failure {
+    match error {
+        kube::Error::Api(status) if status.code == 422 || status.code == 403 => Failure::refused(&status.message),
+        kube::Error::Api(status) => Failure::usage(&status.message),
+        other => Failure::usage(format_args!("{what}: {other}; is the server running?")),
+    }
+}
+
+/// A text as a part of a path or of a query.
+pub(crate) fn escaped(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            push(&mut escaped, format_args!("%{byte:02X}"));
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn known() -> Vec<Served> {
+        served(&json!({"items": [{
+            "metadata": {"name": "network.harvesterhci.io"},
+            "versions": [{"version": "v1beta1", "resources": [{
+                "resource": "hostnetworkconfigs", "singularResource": "hostnetworkconfig", "scope": "Cluster",
+                "responseKind": {"kind": "HostNetworkConfig"}, "shortNames": ["hnc"],
+            }]}],
+        }]}))
+    }
+
+    #[test]
+    fn a_kind_has_many_names() {
+        let kind = &known()[0];
+        for word in [
+            "hnc",
+            "hostnetworkconfig",
+            "HostNetworkConfigs",
+            "hnc.network.harvesterhci.io",
+            "hostnetworkconfigs.v1beta1.network.harvesterhci.io",
+        ] {
+            assert!(kind.is_called(word), "{word}");
+        }
+        for word in ["", "hostnetwork", "hnc.nmstate.io"] {
+            assert!(!kind.is_called(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn names_do_not_leave_their_place_in_a_path() {
+        let kind = &known()[0];
+        assert_eq!(
+            kind.path(Some("ignored"), Some("../a b")),
+            "/apis/network.harvesterhci.io/v1beta1/hostnetworkconfigs/..%2Fa%20b"
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! `netloom validate`: the schema and the rules of every object in some files.
+//!
+//! The objects are checked against each other: each is reviewed as if it were written while all the
+//! others are there. With a cluster, its objects count as well, and those that the files have too are
+//! reviewed as updates.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use http::Request;
+use netloom_api::{
+    Kind,
+    admission::{self, GroupKind, Objects, Operation, Review, User, View as _},
+    foreign,
+    registry::{self, kinds},
+};
+use netloom_cel::Cel;
+use netloom_schema::{
+    Schema, aggregate, apply_defaults,
+    metadata::{self, NameRule},
+    prune, validate,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{Format, ValidateArgs},
+    cluster::Cluster,
+    commands::asynchronously,
+    failure::{Exit, Failure},
+    manifests::{self, Manifest},
+    output::{self, Output},
+    text,
+};
+
+/// Something to be said about an object.
+struct Finding<'a> {
+    manifest: &'a Manifest,
+    /// Where in the object; empty for the object as a whole.
+    path: String,
+    message: String,
+    refused: bool,
+}
+
+impl Finding<'_> {
+    fn line(&self) -> String {
+        let Self { manifest, path: _, message, refused } = self;
+        let mark = if *refused { "" } else { "warning: " };
+        format!("{}:{}: {}: {mark}{message}", manifest.file, manifest.line, manifest.title())
+    }
+
+    fn value(&self) -> Value {
+        let Self { manifest, path, message, refused } = self;
+        json!({
+            "file": manifest.file, "line": manifest.line,
+            "apiVersion": manifest.text("/apiVersion"), "kind": manifest.text("/kind"),
+            "namespace": manifest.text("/metadata/namespace"), "name": manifest.text("/metadata/name"),
+            "field": path, "message": message, "refused": refused,
+        })
+    }
+}
+
+pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
+    let ValidateArgs { files, kubeconfig, format } = args;
+    let manifests = manifests::read(files)?;
+    let mut stored = match kubeconfig {
+        Some(file) => asynchronously_read(file)?,
+        None => Objects::default(),
+    };
+    let existing: Vec<Option<Arc<Value>>> = manifests.iter().map(|manifest| there(&stored, manifest)).collect();
+    for manifest in &manifests {
+        stored.put(manifest.object.clone());
+    }
+    let mut findings = Vec::new();
+    let mut schemas = Schemas::default();
+    for (manifest, old) in manifests.iter().zip(&existing) {
+        schemas.check(manifest, old.as_deref(), &stored, &mut findings);
+    }
+    report(&findings, manifests.len(), format.asked())
+}
+
+fn report(findings: &[Finding<'_>], objects: usize, format: Option<Format>) -> Result<Exit, Failure> {
+    let refused = findings.iter().filter(|finding| finding.refused).count();
+    let values = || Value::Array(findings.iter().map(Finding::value).collect());
+    let printed = match format {
+        Some(Format::Json) => text::json(&values()),
+        Some(Format::Yaml) => text::yaml(&values()),
+        Some(Format::Table) | None => findings.iter().map(|finding| finding.line() + "\n").collect(),
+    };
+    output::data(&output::plain(&printed))?;
+    let output = Output::new(format.is_some());
+    let plural = if objects == 1 { "" } else { "s" };
+    if refused == 0 {
+        output.note(&format!("{objects} object{plural} checked, nothing to refuse."));
+        return Ok(Exit::Done);
+    }
+    output.note(&format!("{objects} object{plural} checked, {refused} broken rules."));
+    Ok(Exit::Refused)
+}
+
+/// The object of the cluster that a manifest would change.
+fn there(stored: &Objects, manifest: &Manifest) -> Option<Arc<Value>> {
+    let group = manifest.text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let namespace = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
+    stored.get(GroupKind::new(group, manifest.text("/kind")), namespace, manifest.text("/metadata/name"))
+}
+
+/// The schemas that were needed so far, by group and kind.
+#[derive(Default)]
+struct Schemas(BTreeMap<(&'static str, &'static str), Result<Known, String>>);
+
+/// What the definition of a kind says; making a definition is the slow part.
+struct Known {
+    schema: Schema,
+    namespaced: bool,
+}
+
+impl Known {
+    fn of(kind: &Kind) -> Result<Self, String> {
+        let crd = kind.crd();
+        let schema = crd.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+        let schema = Schema::parse(schema, "").map_err(|errors| aggregate(&errors))?;
+        let namespaced = crd.pointer("/spec/scope").is_some_and(|scope| scope == "Namespaced");
+        Ok(Self { schema, namespaced })
+    }
+}
+
+impl Schemas {
+    fn check<'a>(
+        &mut self,
+        manifest: &'a Manifest,
+        old: Option<&Value>,
+        view: &Objects,
+        findings: &mut Vec<Finding<'a>>,
+    ) {
+        let mut refuse = |path: &str, message: String| {
+            findings.push(Finding { manifest, path: path.to_owned(), message, refused: true });
+        };
+        let (group, version) =
+            manifest.text("/apiVersion").split_once('/').unwrap_or(("", manifest.text("/apiVersion")));
+        for duplicate in &manifest.duplicates {
+            refuse("", duplicate.clone());
+        }
+        let Some(kind) = registry::find(group, manifest.text("/kind")) else {
+            if kinds().iter().any(|kind| kind.group == group) {
+                refuse("kind", format!("{group} has no kind {}; is it spelled right?", manifest.text("/kind")));
+            }
+            return;
+        };
+        if kind.version != version {
+            return refuse("apiVersion", format!("{group} has version {}, not {version}", kind.version));
+        }
+        let known = self.0.entry((kind.group, kind.kind)).or_insert_with(|| Known::of(kind));
+        let Known { schema, namespaced } = match known {
+            Ok(known) => known,
+            Err(why) => return refuse("", format!("the schema of the kind cannot be read: {why}")),
+        };
+        let mut object = manifest.object.clone();
+        apply_defaults(schema, &mut object);
+        for unknown in prune(schema, &mut object) {
+            refuse(&unknown, format!("{unknown}: unknown field"));
+        }
+        if *namespaced && object.pointer("/metadata/namespace").is_none() {
+            object["metadata"]["namespace"] = json!("default");
+        }
+        let mut errors = metadata::check_create(&object["metadata"], *namespaced, NameRule::Subdomain);
+        errors.extend(validate(schema, &object, old, &Cel::new()));
+        let sound = errors.is_empty();
+        for error in errors {
+            refuse(&error.path.clone(), error.to_string());
+        }
+        // The rules read the object in its type, which one that breaks its schema may not have.
+        if sound {
+            judge(manifest, &object, old, view, findings);
+        }
+    }
+}
+
+/// The rules of the kind.
+fn judge<'a>(
+    manifest: &'a Manifest,
+    object: &Value,
+    old: Option<&Value>,
+    view: &Objects,
+    findings: &mut Vec<Finding<'a>>,
+) {
+    let group = manifest.text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let namespace = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
+    let verdict = admission::review(&Review {
+        operation: if old.is_some() { Operation::Update } else { Operation::Create },
+        kind: GroupKind::new(group, manifest.text("/kind")),
+        namespace,
+        name: manifest.text("/metadata/name"),
+        subresource: None,
+        object: Some(object),
+        old,
+        user: &User::new("netloom-validate", &["system:masters"]),
+        dry_run: true,
+        view,
+    });
+    let refusals = verdict.errors.iter().map(|error| (error.path.clone(), error.to_string(), true));
+    let forbidden = verdict.forbidden.iter().map(|reason| (String::new(), reason.clone(), true));
+    let warnings = verdict.warnings.iter().map(|warning| (String::new(), warning.clone(), false));
+    findings.extend(refusals.chain(forbidden).chain(warnings).map(|(path, message, refused)| Finding {
+        manifest,
+        path,
+        message,
+        refused,
+    }));
+}
+
+/// What the cluster has of every kind that rules look at.
+fn asynchronously_read(kubeconfig: &std::path::Path) -> Result<Objects, Failure> {
+    let mut objects = Objects::default();
+    asynchronously(async {
+        let cluster = Cluster::connect(Some(kubeconfig)).await?;
+        let own = kinds().iter().map(|kind| (kind.api_version(), kind.kind));
+        let others = foreign::VIEWED.iter().map(|kind| (foreign_version(*kind), kind.kind));
+        for (api_version, kind) in own.chain(others) {
+            let Some(served) = cluster.served(&api_version, kind).await? else { continue };
+            let list =
+                cluster.send(Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?).await?;
+            for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+                let mut item = item.clone();
+                item["apiVersion"] = json!(api_version);
+                item["kind"] = json!(kind);
+                objects.put(item);
+            }
+        }
+        Ok(Exit::Done)
+    })?;
+    Ok(objects)
+}
+
+/// The version in which foreign kinds are read.
+fn foreign_version(kind: GroupKind<'_>) -> String {
+    if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) }
+}

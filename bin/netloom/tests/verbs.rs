@@ -1,0 +1,168 @@
+//! The verbs for people, against an embedded API server that the same program runs.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+const NETLOOM: &str = env!("CARGO_BIN_EXE_netloom");
+
+/// A server that ends with this value.
+struct Server {
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("verbs-{name}"));
+        fs::remove_dir_all(&folder).ok();
+        fs::create_dir_all(&folder).unwrap();
+        let mut process = Command::new(NETLOOM)
+            .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(folder.join("data"))
+            .arg("--kubeconfig-out")
+            .arg(folder.join("kubeconfig"))
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("ready https://127.0.0.1:"), "{line}");
+        Self { process, folder }
+    }
+
+    /// Runs a verb; gives its status and what it printed, data first.
+    fn run(&self, words: &[&str]) -> (i32, String) {
+        let mut command = Command::new(NETLOOM);
+        command.args(words).env("KUBECONFIG", self.folder.join("kubeconfig"));
+        ended(&mut command)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+fn ended(command: &mut Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    (output.status.code().unwrap_or(-1), text)
+}
+
+/// Without a server: `validate` needs none.
+fn validate(files: &[&str]) -> (i32, String) {
+    ended(Command::new(NETLOOM).arg("validate").arg("-f").args(files))
+}
+
+fn example(path: &str) -> String {
+    format!("{}/../../examples/objects/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+const VRF: &str = "\
+apiVersion: network.t-caas.telekom.com/v1alpha1
+kind: VRF
+metadata:
+  name: blue
+spec:
+  vrf: blue
+  vni: 10200
+  routeTarget: 64500:10200
+";
+
+#[test]
+fn objects_are_applied_listed_and_deleted() {
+    let server = Server::start("life");
+    let file = server.file("vrf.yaml", VRF);
+    let (status, said) = server.run(&["apply", "-f", &file]);
+    assert_eq!((status, said.as_str()), (0, "VRF \"blue\" created\n"));
+    assert_eq!(server.run(&["apply", "-f", &file]), (0, "VRF \"blue\" unchanged\n".to_owned()));
+    let changed = server.file("changed.yaml", &VRF.replace("10200", "10201"));
+    assert_eq!(server.run(&["apply", "-f", &changed]), (0, "VRF \"blue\" configured\n".to_owned()));
+
+    let (status, table) = server.run(&["get", "vrf"]);
+    assert!(status == 0 && table.starts_with("NAME") && table.contains("blue"), "{table}");
+    let (status, yaml) = server.run(&["get", "vrfs", "blue", "-o", "yaml"]);
+    assert!(status == 0 && yaml.contains("vni: 10201") && !yaml.contains("managedFields"), "{yaml}");
+    let (_, all) = server.run(&["get", "vrfs", "blue", "-o", "json", "--show-managed-fields"]);
+    assert!(all.contains("netloom-cli"), "{all}");
+
+    assert_eq!(server.run(&["delete", "vrf", "blue"]), (0, "VRF \"blue\" deleted\n".to_owned()));
+    let (status, said) = server.run(&["get", "vrf", "blue"]);
+    assert!(status == 2 && said.contains("not found"), "{said}");
+    assert_eq!(server.run(&["get", "vrf"]), (0, "There are no vrfs.\n".to_owned()));
+}
+
+#[test]
+fn what_the_server_refuses_is_said_with_its_place() {
+    let server = Server::start("refused");
+    let file = server.file("vrf.yaml", &VRF.replace("vni: 10200", "vni: 0"));
+    let (status, said) = server.run(&["apply", "-f", &file]);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("vrf.yaml:1: VRF \"blue\"") && said.contains("spec.vni"), "{said}");
+    let (status, said) = server.run(&["get", "nonsense"]);
+    assert!(status == 2 && said.contains("no kind `nonsense`"), "{said}");
+    let (status, said) = server.run(&["apply", "-f", "/nowhere.yaml"]);
+    assert!(status == 3 && said.contains("/nowhere.yaml"), "{said}");
+}
+
+#[test]
+fn files_are_checked_against_the_cluster() {
+    let server = Server::start("against");
+    let first = server.file("vrf.yaml", VRF);
+    assert_eq!(server.run(&["apply", "-f", &first]).0, 0);
+    let kubeconfig = server.folder.join("kubeconfig").display().to_string();
+    let second = server.file("second.yaml", &VRF.replace("blue", "red"));
+    assert_eq!(validate(&[&second]).0, 0, "alone it is fine");
+    let (status, said) = server.run(&["validate", "-f", &second, "--kubeconfig", &kubeconfig]);
+    assert!(status == 3 && said.contains("second.yaml:1: VRF \"red\""), "{said}");
+    assert_eq!(server.run(&["validate", "-f", &first, "--kubeconfig", &kubeconfig]).0, 0, "itself is no other object");
+}
+
+#[test]
+fn every_example_is_accepted() {
+    let (status, said) = validate(&[&example("")]);
+    assert_eq!(status, 0, "{said}");
+}
+
+#[test]
+fn files_are_checked_against_each_other() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verbs-each-other");
+    fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let both = file("both.yaml", &format!("{VRF}---\n{}", VRF.replace("blue", "red")));
+    let (status, said) = validate(&[&both]);
+    assert!(status == 3 && said.contains("both.yaml:10: VRF \"red\"") && said.contains("spec.v"), "{said}");
+    for (text, words) in [
+        (VRF.replace("vni:", "vnni:"), "spec.vnni: unknown field"),
+        (VRF.replace("VRF", "VFR"), "has no kind VFR"),
+        (VRF.replace("v1alpha1", "v9"), "has version v1alpha1, not v9"),
+        (VRF.replace("name: blue", "name: Blue!"), "metadata.name"),
+        (format!("{VRF}spec: {{}}\n"), "already set in map"),
+        ("just: text\n".to_owned(), "not a Kubernetes object"),
+        ("a: [".to_owned(), "yaml: line"),
+    ] {
+        let (status, said) = validate(&[&file("one.yaml", &text)]);
+        assert!(status == 3 && said.contains(words), "{words}: {status} {said}");
+    }
+    let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &both]));
+    assert!(status == 3 && said.contains("\"field\": \"spec."), "{said}");
+}
