@@ -43,7 +43,7 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
     /// Whether `status` is written through a subresource of its own.
     const STATUS_SUBRESOURCE: bool = true;
     /// Whether people write such objects; false for those that only the controller or agents keep.
-    const EDITABLE: bool = true;
+    const EDITABLE: bool = matches!(Self::OWNER, Owner::Cluster);
     /// Where every field of the schema takes effect.
     const EFFECTS: &'static [FieldEffect];
     /// What rules of this or another kind look objects up by.

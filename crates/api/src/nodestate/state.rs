@@ -129,6 +129,7 @@ const SELF: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState"
 
 impl Declared for NodeNetworkState {
     const OWNER: Owner = Owner::NodeOfSpec;
+    const EDITABLE: bool = true;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
     const INDEXES: &'static [Index] = &[Index { name: BY_NODE, keys: node_name }];
 

@@ -115,7 +115,7 @@ impl Default for RolloutPolicySpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Canary {
-    /// How many.
+    /// How many nodes get it first.
     #[serde(default = "one")]
     pub nodes: Share,
     /// Which nodes are taken first. Absent: in the order of their names.
@@ -157,7 +157,7 @@ pub enum Drift {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// The most nodes.
+    /// The most nodes that one change may reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_affected_nodes: Option<Share>,
     /// The most links and addresses that may go on one node.

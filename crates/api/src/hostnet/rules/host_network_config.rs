@@ -54,7 +54,7 @@ pub(crate) fn create(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
     place_is_free(write, spec, findings);
     check_selector(spec, findings);
     let nodes = Nodes::of(write.review.view);
-    addresses(spec, &covered(&nodes, write.review.view, &spec.cluster_network, spec.node_selector.as_ref()), findings);
+    addresses(write.review.view, &nodes, spec, findings);
     if spec.underlay {
         only_underlay(write, findings);
         reaches_every_node(write.review.view, &nodes, spec, findings);
@@ -77,8 +77,7 @@ pub(crate) fn update(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
     }
     let nodes = Nodes::of(write.review.view);
     if reselected || old.mode != spec.mode || old.ips != spec.ips {
-        let covered = covered(&nodes, write.review.view, &spec.cluster_network, spec.node_selector.as_ref());
-        addresses(spec, &covered, findings);
+        addresses(write.review.view, &nodes, spec, findings);
     }
     if spec.underlay {
         only_underlay(write, findings);
@@ -160,50 +159,55 @@ fn check_selector(spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     }
 }
 
-/// Fixed addresses: one for each covered node and for no other, all different hosts of one subnet.
-fn addresses(spec: &HostNetworkConfigSpec, covered: &BTreeSet<&str>, findings: &mut Findings) {
+/// The addresses fit the mode, the nodes and each other.
+fn addresses(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     match spec.mode {
-        Mode::Dhcp if spec.ips.is_empty() => return,
-        Mode::Dhcp => {
-            return findings.warn("spec.ips is left unused: with mode dhcp the addresses come from the server");
-        }
+        Mode::Dhcp if spec.ips.is_empty() => {}
+        Mode::Dhcp => findings.warn("spec.ips is left unused: with mode dhcp the addresses come from the server"),
         Mode::Static if spec.ips.is_empty() => {
-            return findings.required("spec.ips", "mode static needs an address for each node");
+            findings.required("spec.ips", "mode static needs an address for each node");
         }
-        Mode::Static => {}
+        Mode::Static => {
+            let covered = covered(nodes, view, &spec.cluster_network, spec.node_selector.as_ref());
+            one_for_each(spec, &covered, findings);
+            hosts_of_one_subnet(spec, findings);
+        }
     }
+}
+
+/// One address for each covered node, and for no other.
+fn one_for_each(spec: &HostNetworkConfigSpec, covered: &BTreeSet<&str>, findings: &mut Findings) {
     for node in covered.iter().filter(|node| !spec.ips.contains_key(**node)) {
         findings.required(format!("spec.ips[{node}]"), format!("node {node:?} gets the interface and has no address"));
     }
+    for (node, text) in spec.ips.iter().filter(|(node, _)| !covered.contains(node.as_str())) {
+        let why = format!("node {node:?} does not get the interface, so it takes no address");
+        findings.invalid(format!("spec.ips[{node}]"), text.0.as_str(), why);
+    }
+}
+
+/// All addresses are different hosts of one subnet.
+fn hosts_of_one_subnet(spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     let mut first: Option<(&str, Ipv4Net)> = None;
     let mut seen = BTreeSet::new();
     for (node, text) in &spec.ips {
-        let path = format!("spec.ips[{node}]");
-        if !covered.contains(node.as_str()) {
-            findings.invalid(
-                path.as_str(),
-                text.0.as_str(),
-                format!("node {node:?} does not get the interface, so it takes no address"),
-            );
-        }
+        let path = || format!("spec.ips[{node}]");
         let address = match host_address(&text.0) {
             Ok(address) => address,
             Err(why) => {
-                findings.invalid(path, text.0.as_str(), why);
+                findings.invalid(path(), text.0.as_str(), why);
                 continue;
             }
         };
         let (example, subnet) = *first.get_or_insert((node, address));
-        if address.trunc() != subnet.trunc() {
-            let why = format!(
-                "is in {} and the address of node {example:?} is in {}: all must be in one subnet",
-                address.trunc(),
-                subnet.trunc()
-            );
-            findings.invalid(path.as_str(), text.0.as_str(), why);
+        let (own, common) = (address.trunc(), subnet.trunc());
+        if own != common {
+            let why =
+                format!("is in {own} and the address of node {example:?} is in {common}: all must be in one subnet");
+            findings.invalid(path(), text.0.as_str(), why);
         }
         if !seen.insert(address.addr()) {
-            findings.duplicate(path, text.0.as_str(), "another node has this address");
+            findings.duplicate(path(), text.0.as_str(), "another node has this address");
         }
     }
 }
