@@ -46,3 +46,27 @@ pub use self::{
 
 /// The API group of all kinds here.
 pub const GROUP: &str = "network.t-caas.telekom.com";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::GROUP;
+    use crate::kinds;
+
+    /// A server takes a definition only when none of its names is that of another in the group.
+    #[test]
+    fn no_two_kinds_share_a_name() {
+        let mut seen = HashSet::new();
+        for kind in kinds().iter().filter(|kind| kind.group == GROUP) {
+            let crd = kind.crd();
+            let names = &crd["spec"]["names"];
+            assert_eq!(crd["spec"]["scope"], "Cluster", "{}", kind.kind);
+            let short = names["shortNames"].as_array().into_iter().flatten();
+            for name in [&names["plural"], &names["singular"]].into_iter().chain(short) {
+                assert!(seen.insert(name.as_str().unwrap().to_owned()), "{}: {name}", kind.kind);
+            }
+        }
+        assert_eq!(kinds().iter().filter(|kind| kind.group == GROUP).count(), 18);
+    }
+}

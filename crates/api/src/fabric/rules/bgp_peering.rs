@@ -29,14 +29,17 @@ fn check_peer(review: &Review<'_>, findings: &mut Findings, spec: &BgpPeeringSpe
     match (&spec.peering_vlan, &spec.loopback_peer) {
         (None, None) => findings.required("spec.peeringVlan", "one of peeringVlan and loopbackPeer must be given"),
         (Some(_), Some(_)) => {
-            findings.forbidden("spec.loopbackPeer", "peeringVlan and loopbackPeer exclude each other")
+            findings.forbidden("spec.loopbackPeer", "peeringVlan and loopbackPeer exclude each other");
         }
         (None, Some(loopback)) => {
             for (index, ip) in loopback.ips.iter().enumerate() {
                 value::station(findings, &format!("spec.loopbackPeer.ips[{index}]"), ip);
             }
         }
-        (Some(vlan), None) => warn_segment(review, findings, &vlan.name),
+        (Some(vlan), None) => {
+            warn_segment(review, findings, &vlan.name);
+            check_scope(review, findings, &vlan.name);
+        }
     }
 }
 
@@ -54,11 +57,23 @@ fn warn_segment(review: &Review<'_>, findings: &mut Findings, name: &str) {
     }
 }
 
+/// Sessions in the segment of an attachment are the attachment's.
+fn check_scope(review: &Review<'_>, findings: &mut Findings, name: &str) {
+    let Some(segment) = review.view.get(kind::LAYER2_CONFIGURATION, None, name) else { return };
+    let by_hand = review.object.is_some_and(|object| !generated::is_generated(object));
+    if let Some((kind, owner)) = generated::owner(&segment).filter(|_| by_hand) {
+        findings.forbidden(
+            "spec.peeringVlan.name",
+            format!("the segment belongs to {kind} {owner:?}; configure BGP there"),
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::fabric::rules::table::{World, merged, object};
+    use crate::fabric::rules::table::{World, labelled, merged, object};
 
     fn peering(more: Value) -> Value {
         object(
@@ -96,6 +111,17 @@ mod tests {
             .warned(&["spec.peeringVlan.name: there is no Layer2NetworkConfiguration \"l2\" yet"]);
         World::new([segment(&[])]).create(wanted()).warned(&[
             r#"spec.peeringVlan.name: Layer2NetworkConfiguration "l2" has no gateway that sessions could end at"#,
+        ]);
+    }
+
+    #[test]
+    fn the_segment_of_an_attachment_is_left_to_it() {
+        let owned = labelled(
+            segment(&["192.0.2.1/24"]),
+            json!({"network.t-caas.telekom.com/owner-kind": "Layer2Attachment", "network.t-caas.telekom.com/owner-name": "a"}),
+        );
+        World::new([owned]).create(peering(json!({"peeringVlan": {"name": "l2"}}))).refused(&[
+            r#"spec.peeringVlan.name: Forbidden: the segment belongs to Layer2Attachment "a"; configure BGP there"#,
         ]);
     }
 

@@ -44,6 +44,7 @@ impl Declared for Destination {
             if let Some(vrf) = reference.resolve(review, findings) {
                 check_scope(review, findings, &vrf);
             }
+            check_single(review, findings, name);
         }
     }
 }
@@ -73,6 +74,23 @@ fn check_next_hop(findings: &mut Findings, next_hop: &NextHop, prefixes: &[IpNet
                     findings.required(path, format!("the prefix {prefix} needs a next hop of its family"));
                 }
             }
+        }
+    }
+}
+
+/// An attachment with SR-IOV and an interface of the host stays in one VRF.
+fn check_single(review: &Review<'_>, findings: &mut Findings, vrf: &str) {
+    let Some(object) = review.object else { return };
+    for user in related::picking(review.view, kind::LAYER2_ATTACHMENT, index::SELECTS_ONE, object) {
+        let Some(selector) = raw::selector(&user, "destinations") else { continue };
+        let picked = related::destinations(review.view, &selector);
+        let mut others = related::others(review, kind::DESTINATION, picked).into_iter();
+        if others.any(|other| raw::text(&other, &["spec", "vrfRef"]).is_some_and(|other| other != vrf)) {
+            let detail = format!(
+                "{} picks this destination and has another VRF; with SR-IOV it can have only one",
+                raw::shown(&user)
+            );
+            findings.forbidden("spec.vrfRef", detail);
         }
     }
 }
@@ -201,6 +219,32 @@ mod tests {
         World::new([vrf(), user(), by_hand(json!({"matchLabels": {"pool": "b"}}))]).create(wanted()).taken();
         World::new([vrf(), user(), by_hand(json!({"matchLabels": {"pool": "a"}}))]).create(wanted()).refused(&[
             r#"spec.vrfRef: Forbidden: PodNetwork "pods" picks this destination, and VRF "m2m_enc" is configured by hand in VRFRouteConfiguration "hand" on some of the same nodes; remove that first"#,
+        ]);
+    }
+
+    #[test]
+    fn it_brings_no_second_vrf_to_an_attachment_that_can_have_one() {
+        let other = || object("VRF", "other", json!({"vrf": "other"}));
+        let first = || {
+            labelled(
+                object("Destination", "first", json!({"vrfRef": "other", "prefixes": ["10.0.0.0/8"]})),
+                json!({"zone": "secure"}),
+            )
+        };
+        let user = |sriov: bool| {
+            object(
+                "Layer2Attachment",
+                "l2",
+                json!({"networkRef": "n", "interfaceName": "x", "sriov": {"enabled": sriov}, "destinations": {"matchLabels": {"zone": "secure"}}}),
+            )
+        };
+        let wanted = |vrf: &str| {
+            labelled(destination(json!({"vrfRef": vrf, "prefixes": ["192.0.2.0/24"]})), json!({"zone": "secure"}))
+        };
+        World::new([vrf(), other(), first(), user(false)]).create(wanted("m2m-enc")).taken();
+        World::new([vrf(), other(), first(), user(true)]).create(wanted("other")).taken();
+        World::new([vrf(), other(), first(), user(true)]).create(wanted("m2m-enc")).refused(&[
+            r#"spec.vrfRef: Forbidden: Layer2Attachment "l2" picks this destination and has another VRF; with SR-IOV it can have only one"#,
         ]);
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::raw;
-use crate::admission::{Findings, Operation, Review, User};
+use crate::admission::{Findings, Operation, Review};
 
 /// The label that names the kind of the intent that an object was generated from.
 pub const OWNER_KIND: &str = "network.t-caas.telekom.com/owner-kind";
@@ -11,11 +11,6 @@ pub const OWNER_KIND: &str = "network.t-caas.telekom.com/owner-kind";
 pub const OWNER_NAME: &str = "network.t-caas.telekom.com/owner-name";
 /// The label with the uid of that intent.
 pub const OWNER_UID: &str = "network.t-caas.telekom.com/owner-uid";
-
-/// The group of controllers on the embedded server.
-pub const CONTROLLER_GROUP: &str = "netloom:controllers";
-/// The user that the controller of a real cluster is.
-pub const CONTROLLER_ACCOUNT: &str = "system:serviceaccount:netloom-system:netloom-controller";
 
 /// The intent that an object was generated from, as kind and name.
 pub(crate) fn owner(object: &Value) -> Option<(&str, &str)> {
@@ -28,18 +23,13 @@ pub(crate) fn is_generated(object: &Value) -> bool {
     owner(object).is_some()
 }
 
-/// Whether the user is the controller.
-pub(crate) fn is_controller(user: &User) -> bool {
-    user.name == CONTROLLER_ACCOUNT || user.is_in(CONTROLLER_GROUP)
-}
-
 /// Keeps everybody but the controller from changing what it generates, or from making such objects.
 ///
 /// A deletion is taken: the controller makes the object anew.
 pub(crate) fn protect(review: &Review<'_>, findings: &mut Findings) {
     let owner = review.old.and_then(owner).or_else(|| review.object.and_then(owner));
     let Some((kind, name)) = owner else { return };
-    if is_controller(review.user) {
+    if review.user.is_controller() {
         return;
     }
     let this = format!("{} {:?}", review.kind.kind, review.name);
@@ -48,7 +38,7 @@ pub(crate) fn protect(review: &Review<'_>, findings: &mut Findings) {
             findings.warn(format!("{this} is generated from {kind} {name:?} and will be made anew while that exists"));
         }
         Operation::Create => {
-            findings.forbid(format!("the label {OWNER_KIND} marks objects that the controller generates"))
+            findings.forbid(format!("the label {OWNER_KIND} marks objects that the controller generates"));
         }
         Operation::Update | Operation::Connect => {
             findings.forbid(format!("{this} is generated from {kind} {name:?}; change that object instead"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{generated, raw, space};
+use super::{generated, pool, raw, space};
 use crate::{
     definition::Index,
     fabric::selector::{self, LabelSelector},
@@ -26,12 +26,17 @@ pub(crate) const LOOPBACK: &str = "loopback";
 pub(crate) const LABEL: &str = "label";
 /// By a label that everything they pick carries, or under [`ANY_LABEL`].
 pub(crate) const SELECTS: &str = "selects";
+/// The same for attachments that can have one VRF only.
+pub(crate) const SELECTS_ONE: &str = "selectsOne";
 /// The key of selectors that no single label stands for.
 pub(crate) const ANY_LABEL: &str = "*";
 /// By the name of the interface that they ask for.
 pub(crate) const INTERFACE: &str = "interface";
 /// By the part of the address space that they touch; the keys are those of [`space`].
 pub(crate) const SPACE: &str = "space";
+/// By the `Network` and the binary digits of the number of addresses that they ask for; the keys are
+/// those of [`pool`].
+pub(crate) const DEMAND: &str = "demand";
 /// By the name of the address pool that they make.
 pub(crate) const POOL: &str = "pool";
 /// By the `Inbound`s that they refer to.
@@ -63,18 +68,21 @@ pub(crate) const OF_DESTINATION: &[Index] = &[
 pub(crate) const OF_LAYER2_ATTACHMENT: &[Index] = &[
     Index { name: NETWORK, keys: network_ref },
     Index { name: SELECTS, keys: selects },
+    Index { name: SELECTS_ONE, keys: selects_one },
     Index { name: INTERFACE, keys: interface },
 ];
 pub(crate) const OF_INBOUND: &[Index] = &[
     Index { name: NETWORK, keys: network_ref },
     Index { name: SELECTS, keys: selects },
     Index { name: SPACE, keys: space::keys_of_addresses },
+    Index { name: DEMAND, keys: pool::demand_keys },
     Index { name: POOL, keys: pool },
 ];
 pub(crate) const OF_OUTBOUND: &[Index] = &[
     Index { name: NETWORK, keys: network_ref },
     Index { name: SELECTS, keys: selects },
     Index { name: SPACE, keys: space::keys_of_addresses },
+    Index { name: DEMAND, keys: pool::demand_keys },
 ];
 pub(crate) const OF_POD_NETWORK: &[Index] =
     &[Index { name: NETWORK, keys: network_ref }, Index { name: SELECTS, keys: selects }];
@@ -145,6 +153,13 @@ fn network_ref(object: &Value) -> Vec<String> {
 
 fn selects(object: &Value) -> Vec<String> {
     raw::selector(object, "destinations").map(|selector| selects_key(&selector)).into_iter().collect()
+}
+
+/// With SR-IOV and an interface of the host there is one VRF.
+fn selects_one(object: &Value) -> Vec<String> {
+    let sriov = raw::flag(object, &["spec", "sriov", "enabled"]);
+    let named = raw::at(object, &["spec", "interfaceName"]).is_some();
+    if sriov && named { selects(object) } else { Vec::new() }
 }
 
 /// Only a name that the object gives: the default depends on its network.

@@ -5,10 +5,14 @@
 //! number of objects. References are checked when they are made or changed, never again, so that no
 //! old object stands in the way of a change to something else.
 
+#[cfg(test)]
+mod anything;
 mod bgp_neighbor;
 mod bgp_peering;
 mod collector;
 mod consumer;
+#[cfg(test)]
+mod cost;
 mod destination;
 pub mod generated;
 mod inbound;

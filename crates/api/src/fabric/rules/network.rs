@@ -1,5 +1,7 @@
 //! What a `Network` must keep, also towards those that use it already.
 
+use std::sync::Arc;
+
 use ipnet::IpNet;
 use netloom_types::Family;
 use serde_json::Value;
@@ -7,7 +9,7 @@ use serde_json::Value;
 use super::{
     index, kind, pool, raw,
     related::{self, others_under},
-    space, value,
+    scope, space, value,
     vni::{self, Meaning},
 };
 use crate::{
@@ -106,15 +108,17 @@ fn check_users(review: &Review<'_>, findings: &mut Findings, spec: &NetworkSpec)
             findings.required("spec.vlan", format!("{} needs it", raw::shown(attachment)));
         }
     }
-    let needs_addresses = |user: &&std::sync::Arc<Value>| raw::kind(user) != kind::LAYER2_ATTACHMENT.kind;
+    let needs_addresses = |user: &&Arc<Value>| raw::kind(user) != kind::LAYER2_ATTACHMENT.kind;
     if let (None, None, Some(user)) = (&spec.ipv4, &spec.ipv6, users.iter().find(needs_addresses)) {
         findings.required("spec.ipv4", format!("{} needs addresses of this network", raw::shown(user)));
         return;
     }
-    check_addresses(review, findings, spec, &users);
+    if !scope::keeps(review, &["ipv4", "ipv6"]) {
+        check_addresses(review, findings, spec, &users);
+    }
 }
 
-fn check_addresses(review: &Review<'_>, findings: &mut Findings, spec: &NetworkSpec, users: &[std::sync::Arc<Value>]) {
+fn check_addresses(review: &Review<'_>, findings: &mut Findings, spec: &NetworkSpec, users: &[Arc<Value>]) {
     let Some(object) = review.object else { return };
     let nets = space::networks(object);
     let outside = |user: &Value| {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{index, kind, raw, related, space, value};
 use crate::{
-    admission::{Findings, Review, View},
+    admission::{Findings, GroupKind, Review, View},
     fabric::routes::Addresses,
 };
 
@@ -135,7 +135,7 @@ fn check_addresses(review: &Review<'_>, findings: &mut Findings, addresses: &Add
             seen.push(block);
             match pools.iter().find(|pool| pool.family() == family) {
                 None => {
-                    findings.invalid(&*path, &**text, format!("the network has no {} addresses", value::shown(family)))
+                    findings.invalid(&*path, &**text, format!("the network has no {} addresses", value::shown(family)));
                 }
                 Some(pool) => {
                     if let Some(why) = pool.objection(block) {
@@ -167,14 +167,11 @@ fn holder(review: &Review<'_>, block: IpNet) -> Option<Arc<Value>> {
 /// Whether the network has room for this wish beside all others.
 fn check_room(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_>, network: &Value, pools: &[Pool]) {
     let name = raw::name(network);
-    let others: Vec<_> = [kind::INBOUND, kind::OUTBOUND]
-        .into_iter()
-        .flat_map(|kind| related::others_under(review, kind, index::NETWORK, name))
-        .collect();
+    let before = review.old.filter(|old| raw::text(old, &["spec", "networkRef"]) == Some(name));
     for pool in pools {
         let family = pool.family();
         let own = demand_of_wish(wish, family);
-        let asked: u128 = total(others.iter().map(|object| demand(object, family)));
+        let asked = asked(review.view, name, family).saturating_sub(before.map_or(0, |old| demand(old, family)));
         if own > 0 && own.saturating_add(asked) > pool.room() {
             let (path, value) = match wish.count {
                 Some(count) => ("spec.count".to_owned(), Value::from(count)),
@@ -192,13 +189,47 @@ fn check_room(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_>, net
 
 /// Whether what all consumers ask for still fits, after a `Network` has changed.
 pub(crate) fn overflow(view: &dyn View, network: &Value) -> Option<(Family, u128, u128)> {
-    let name = raw::name(network);
-    let users: Vec<_> =
-        [kind::INBOUND, kind::OUTBOUND].into_iter().flat_map(|kind| view.lookup(kind, index::NETWORK, name)).collect();
     Pool::of(view, network).into_iter().find_map(|pool| {
-        let asked: u128 = total(users.iter().map(|object| demand(object, pool.family())));
+        let asked = asked(view, raw::name(network), pool.family());
         (asked > pool.room()).then(|| (pool.family(), asked, pool.room()))
     })
+}
+
+/// How many addresses of a family all stored consumers of a network ask for.
+///
+/// The numbers are not added one by one: a network may have thousands of consumers. Each consumer is
+/// indexed under the binary digits of its number, so a sum takes one count for each digit.
+fn asked(view: &dyn View, network: &str, family: Family) -> u128 {
+    let digits = |kind: GroupKind<'_>, tag: &str, digits: u32| {
+        (0..digits).fold(0, |sum: u128, digit| {
+            let many = view.count(kind, index::DEMAND, &demand_key(network, tag, digit)) as u128;
+            sum.saturating_add(many << digit)
+        })
+    };
+    let of_kind = |kind| digits(kind, "", u32::BITS).saturating_add(digits(kind, word(family), u64::BITS));
+    of_kind(kind::INBOUND).saturating_add(of_kind(kind::OUTBOUND))
+}
+
+/// The keys of an object in [`index::DEMAND`]: a plain number counts for both families.
+pub(crate) fn demand_keys(object: &Value) -> Vec<String> {
+    let Some(network) = raw::text(object, &["spec", "networkRef"]) else { return Vec::new() };
+    let keys = |tag: &'static str, number: u128| {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        let set = (0..u64::BITS).filter(move |digit| number >> digit & 1 == 1);
+        set.map(move |digit| demand_key(network, tag, digit))
+    };
+    match raw::number(object, &["spec", "count"]) {
+        Some(count) => keys("", count.min(u32::MAX.into()).into()).collect(),
+        None => [Family::Ipv4, Family::Ipv6]
+            .into_iter()
+            .flat_map(|family| keys(word(family), demand(object, family)))
+            .collect(),
+    }
+}
+
+/// The name of an object has no `#`, so keys of two networks never meet.
+fn demand_key(network: &str, tag: &str, digit: u32) -> String {
+    format!("{network}#{tag}{digit}")
 }
 
 /// How many addresses of a family a stored consumer asks for.
@@ -269,6 +300,7 @@ pub(crate) fn plain_addresses(object: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{admission::Objects, fabric::rules::table};
 
     #[test]
     fn a_network_has_room_for_its_stations() {
@@ -294,6 +326,23 @@ mod tests {
             ("2001:db8::/127", "2001:db8::"),
         ] {
             assert_eq!(gateway(net.parse().unwrap()), expected.parse::<IpAddr>().unwrap(), "{net}");
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn digits_add_up_to_the_sum(counts in proptest::collection::vec(1_u32..70_000, 0..40), listed in 0_u32..4) {
+            let inbound = |i: usize, spec: Value| table::object("Inbound", &format!("i{i}"), spec);
+            let counted = counts.iter().enumerate().map(|(i, count)| inbound(i, serde_json::json!({"networkRef": "n", "count": count})));
+            let blocks: Vec<_> = (0..listed).map(|i| format!("10.{i}.0.0/30")).collect();
+            let explicit = inbound(99, serde_json::json!({"networkRef": "n", "addresses": {"ipv4": blocks}}));
+            let other = inbound(100, serde_json::json!({"networkRef": "nn", "count": 7}));
+            let view: Objects = counted.chain([explicit, other]).collect();
+            let sum: u128 = counts.iter().map(|count| u128::from(*count)).sum();
+            proptest::prop_assert_eq!(asked(&view, "n", Family::Ipv4), sum + u128::from(listed) * 4);
+            proptest::prop_assert_eq!(asked(&view, "n", Family::Ipv6), sum);
         }
     }
 

@@ -85,14 +85,14 @@ pub(crate) fn users_of_vrf(view: &dyn View, name: &str) -> Vec<Arc<Value>> {
 
 /// Everything that picks `destination`.
 pub(crate) fn users_of_destination(view: &dyn View, destination: &Value) -> Vec<Arc<Value>> {
+    kind::CONSUMERS.into_iter().flat_map(|kind| picking(view, kind, index::SELECTS, destination)).collect()
+}
+
+/// The objects of an index of selectors that pick `destination`.
+pub(crate) fn picking(view: &dyn View, kind: GroupKind<'_>, index: &str, destination: &Value) -> Vec<Arc<Value>> {
     let mut keys = selector::pairs(destination);
     keys.push(index::ANY_LABEL.to_owned());
-    let mut found = Vec::new();
-    for kind in kind::CONSUMERS {
-        for key in &keys {
-            found.extend(view.lookup(kind, index::SELECTS, key));
-        }
-    }
+    let mut found: Vec<_> = keys.iter().flat_map(|key| view.lookup(kind, index, key)).collect();
     found.retain(|user| raw::selector(user, "destinations").is_some_and(|picks| picks.matches(destination)));
     found
 }

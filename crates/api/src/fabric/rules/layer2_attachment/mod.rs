@@ -183,6 +183,12 @@ fn check_network(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Atta
         }
         (true, _) | (false, None) => {}
     }
+    if raw::at(network, &["spec", "managed"]).is_some_and(|managed| *managed == json!(false)) {
+        findings.warn(format!("Network {name:?} is not managed: its segment is not set up"));
+    }
+    if spec.over_fabric() && spec.destinations.is_some() && nets.is_empty() {
+        findings.warn(format!("Network {name:?} has no addresses, so nothing of it can be routed to destinations"));
+    }
     if spec.over_fabric() && spec.destinations.is_some() && !spec.disable_anycast {
         check_gateways(findings, name, &nets);
     }

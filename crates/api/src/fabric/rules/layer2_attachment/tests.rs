@@ -209,6 +209,19 @@ fn what_is_picked_fits_the_way() {
 }
 
 #[test]
+fn a_network_that_gives_little_is_worth_a_word() {
+    let net = |more: Value| object("Network", "secure-net", merged(json!({"vlan": 234, "vni": 10234}), more));
+    let vrf = || object("VRF", "v", json!({"vrf": "v"}));
+    let picked = || destination("d", json!({"vrfRef": "v", "prefixes": ["192.0.2.0/24"]}));
+    World::new([net(json!({"managed": false}))])
+        .create(attachment(over_fabric()))
+        .warned(&[r#"Network "secure-net" is not managed: its segment is not set up"#]);
+    World::new([net(json!({})), vrf(), picked()])
+        .create(with(&over_fabric(), secure()))
+        .warned(&[r#"Network "secure-net" has no addresses, so nothing of it can be routed to destinations"#]);
+}
+
+#[test]
 fn shared_fields_are_checked() {
     let world = World::new([fabric_net()]);
     world

@@ -86,7 +86,7 @@ fn check_peer(findings: &mut Findings, path: &str, peer: &BgpPeer) {
     match (&peer.address, &peer.listen_range) {
         (None, None) => findings.required(format!("{path}.address"), "one of address and listenRange must be given"),
         (Some(_), Some(_)) => {
-            findings.forbidden(format!("{path}.listenRange"), "address and listenRange exclude each other")
+            findings.forbidden(format!("{path}.listenRange"), "address and listenRange exclude each other");
         }
         (Some(address), None) => {
             value::station(findings, &format!("{path}.address"), address);
