@@ -90,9 +90,7 @@ fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
     match (column.kind.as_str(), value) {
         ("string", value) => Value::from(text(value)),
         ("integer", Value::Number(number)) => {
-            #[expect(clippy::cast_possible_truncation, reason = "the fraction is cut off on purpose")]
-            let whole = number.as_i64().or_else(|| number.as_f64().map(|f| f as i64));
-            whole.map_or(Value::Null, Value::from)
+            Value::from(number.as_i64().unwrap_or_else(|| truncated(number.as_f64().unwrap_or(0.0))))
         }
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
         ("date", Value::String(text)) => Value::from(age(text, now)),
@@ -100,10 +98,16 @@ fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
     }
 }
 
+/// The whole part of a number. One that is too large becomes the smallest there is: so it is in Go.
+fn truncated(number: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is cut off on purpose, and the range is checked")]
+    if number.abs() < 9.2e18 { number as i64 } else { i64::MIN }
+}
+
 /// A value in a cell of texts: lists and objects as JSON, the rest bare.
 pub fn text(value: &Value) -> String {
     match value {
-        Value::Null => "null".to_owned(),
+        Value::Null => "<no value>".to_owned(),
         Value::Array(_) | Value::Object(_) => go_text::json(value),
         Value::Bool(_) | Value::Number(_) | Value::String(_) => go_text::plain(value),
     }
@@ -208,7 +212,7 @@ mod tests {
         let now: Timestamp = "2024-01-01T00:05:00Z".parse().unwrap();
         assert_eq!(
             Value::from(cells(&columns, &object, now)),
-            json!(["a", "x", "2", "[\"a\",\"b\"]", "null", null, 2, 2, null, 2.5, true, "5m", "<invalid>"])
+            json!(["a", "x", "2", "[\"a\",\"b\"]", "<no value>", null, 2, 2, null, 2.5, true, "5m", "<invalid>"])
         );
         assert_eq!(definitions(&[Column::age()]).len(), 2);
     }

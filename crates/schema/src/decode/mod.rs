@@ -146,7 +146,7 @@ impl Budget {
 fn number(value: f64) -> Option<Number> {
     // Above this, a float no longer holds every integer and Go would print other digits.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    let whole = value.fract() == 0.0 && value.abs() <= EXACT && !(value == 0.0 && value.is_sign_negative());
+    let whole = value.fract() == 0.0 && value.abs() <= EXACT;
     if whole {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits, checked above")]
         let integer = value as i64;

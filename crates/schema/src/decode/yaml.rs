@@ -72,7 +72,8 @@ struct Fields {
 }
 
 enum Key {
-    Name(String),
+    /// The name, and how a message about it prints it: texts in quotes, other keys bare.
+    Name(String, String),
     Merge,
 }
 
@@ -105,8 +106,7 @@ impl Reader {
     fn run(mut self, text: &str) -> Result<Vec<Document>, DecodeError> {
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
-            let (event, span) =
-                event.map_err(|e| DecodeError::Yaml { line: e.marker().line(), message: e.info().to_owned() })?;
+            let (event, span) = event.map_err(|e| scan_error(text, e.marker().line(), e.info()))?;
             let end = matches!(event, Event::DocumentEnd);
             self.take(event, span.start.line())?;
             if end && self.first_only {
@@ -219,7 +219,7 @@ impl Reader {
             }
         };
         if let Some(Open::Map { map, .. }) = self.stack.last_mut() {
-            map.key = Some(Key::Name(name));
+            map.key = Some(Key::Name(name, go_text::bad_value(value)));
         }
         Ok(())
     }
@@ -245,9 +245,9 @@ impl Reader {
                 *weight += node.weight;
                 *height = node.height.max(*height);
                 match map.key.take() {
-                    Some(Key::Name(name)) => {
+                    Some(Key::Name(name, printed)) => {
                         if !map.own.insert(name.clone()) {
-                            self.repeats.push(format!("line {line}: key {} already set in map", go_text::quote(&name)));
+                            self.repeats.push(format!("line {line}: key {printed} already set in map"));
                         }
                         map.values.insert(name, node.value);
                     }
@@ -318,6 +318,14 @@ fn not_in_json(text: &str, line: usize) -> DecodeError {
     fault(line, &format!("JSON has no number `{text}`"))
 }
 
+/// What the scanner says, without what it was doing at the time. What is missing at the end is missing
+/// on the last line, not on the empty one after it.
+fn scan_error(text: &str, line: usize, info: &str) -> DecodeError {
+    let message = info.split_once(", ").filter(|(doing, _)| doing.starts_with("while ")).map_or(info, |(_, what)| what);
+    let message = if message.contains("tab") { "found character that cannot start any token" } else { message };
+    DecodeError::Yaml { line: line.min(text.lines().count()), message: message.to_owned() }
+}
+
 fn fault(line: usize, message: &str) -> DecodeError {
     DecodeError::Yaml { line, message: message.to_owned() }
 }
@@ -350,6 +358,11 @@ mod tests {
     #[test]
     fn keys_become_texts() {
         assert_eq!(read("1: a\ntrue: b\n1.5: c\n").unwrap().value, json!({"1": "a", "true": "b", "1.5": "c"}));
+        let repeated = read("{true: 1, y: 2, a: 3, a: 4}").unwrap().duplicates;
+        assert_eq!(
+            repeated,
+            ["yaml: unmarshal errors:\n  line 1: key true already set in map\n  line 1: key \"a\" already set in map"]
+        );
         assert_eq!(read("? [a]\n: 1\n").unwrap_err().reason(), "NotYaml");
         assert_eq!(read("~: 1\n").unwrap_err().reason(), "NotYaml");
     }
@@ -359,6 +372,18 @@ mod tests {
         let decoded = read("a: 'y'\nb: !!str 5\nc: y\nd: !!int '7'\ne: |\n  12\nf: !x 5\n").unwrap();
         assert_eq!(decoded.value, json!({"a": "y", "b": "5", "c": true, "d": 7, "e": "12\n", "f": "5"}));
         assert_eq!(read("a: !!bool 5").unwrap_err().reason(), "NotYaml");
+    }
+
+    #[test]
+    fn refusals_name_the_line() {
+        let table = [
+            ("a:\n  b: [\n", "yaml: line 2: did not find expected node content"),
+            ("a:\n  b: {x: 1\n", "yaml: line 2: did not find expected ',' or '}'"),
+            ("a:\n\tb: x\n", "yaml: line 2: found character that cannot start any token"),
+        ];
+        for (text, message) in table {
+            assert_eq!(read(text).unwrap_err().to_string(), message, "{text:?}");
+        }
     }
 
     #[test]

@@ -146,16 +146,31 @@ fn owners(metadata: &Value, path: &str) -> Vec<FieldError> {
         if owner.get("controller") == Some(&Value::Bool(true)) {
             let this = format!("{kind}/{}", text(owner, "name"));
             match &controller {
-                Some(first) => errors.push(FieldError::invalid(
-                    &at,
-                    list,
-                    format!("Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"),
-                )),
+                Some(first) => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    let value = Some(printed_owners(list));
+                    errors.push(FieldError { value, ..FieldError::invalid(&at, &Value::Null, why) });
+                }
                 None => controller = Some(this),
             }
         }
     }
     errors
+}
+
+/// Owner references with their fields in the order of the server's own type.
+fn printed_owners(list: &Value) -> String {
+    let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let one = |owner: &Value| {
+        let fields = order
+            .iter()
+            .filter_map(|name| owner.get(*name).map(|value| format!("\"{name}\":{}", go_text::json(value))));
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    };
+    let all = list.as_array().into_iter().flatten().map(one);
+    format!("[{}]", all.collect::<Vec<_>>().join(","))
 }
 
 fn finalizer_names(metadata: &Value) -> Vec<&str> {
