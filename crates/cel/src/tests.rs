@@ -324,7 +324,7 @@ fn defaults_must_meet_the_rules() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn no_text_breaks_the_rules(rule in "[a-c0-9 ()\\[\\]{}.,:?!&|=<>+*/%'\"self-]{0,40}|\\PC{0,20}") {
