@@ -363,6 +363,8 @@ fn reworded(name: &str, target: Option<&Value>, args: &[Value], fault: Fault) ->
                 address_error(given)
             ))
         }
+        ("duration", None, [Value::String(_)]) => no_conversion("google.protobuf.Duration"),
+        ("timestamp", None, [Value::String(_)]) => no_conversion("google.protobuf.Timestamp"),
         ("quantity", None, [Value::String(_)]) => {
             Fault::other("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
         }

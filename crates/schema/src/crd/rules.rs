@@ -73,14 +73,15 @@ fn check_spec(spec: &Value, rules: &dyn Rules) -> Vec<FieldError> {
         scope => errors.push(FieldError::not_supported("spec.scope", &Value::from(scope), &scopes)),
     }
     let listed = spec.get("versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    errors.extend(version_names(listed));
+    let printed = if spec.get("versions").is_some() { versions::printed(listed) } else { "null".to_owned() };
+    errors.extend(version_names(listed, &printed));
     errors.extend(versions::check(listed, rules));
     errors.extend(check_names(spec.get("names").unwrap_or(&Value::Null)));
     errors.extend(conversion(spec.get("conversion").unwrap_or(&Value::Null)));
     errors
 }
 
-fn version_names(listed: &[Value]) -> Vec<FieldError> {
+fn version_names(listed: &[Value], printed: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let names: Vec<&str> = listed.iter().map(|v| text(v, "name")).collect();
     for (i, name) in names.iter().enumerate() {
@@ -93,7 +94,7 @@ fn version_names(listed: &[Value]) -> Vec<FieldError> {
     let of_all = |why: &str| FieldError {
         path: "spec.versions".to_owned(),
         cause: Cause::Invalid,
-        value: Some(versions::printed(listed)),
+        value: Some(printed.to_owned()),
         detail: why.to_owned(),
     };
     if names.iter().enumerate().any(|(i, name)| names[..i].contains(name)) {

@@ -105,9 +105,11 @@ impl Reader {
 
     fn run(mut self, text: &str) -> Result<Vec<Document>, DecodeError> {
         let mut parser = Parser::new_from_str(text);
+        let (length, ends_in_break) = (text.chars().count(), text.ends_with('\n'));
         while let Some(event) = parser.next_event() {
             let (event, span) = event.map_err(|e| scan_error(text, e.marker().line(), e.info()))?;
             let end = matches!(event, Event::DocumentEnd);
+            let event = if span.end.index() >= length && !ends_in_break { without_break(event) } else { event };
             self.take(event, span.start.line())?;
             if end && self.first_only {
                 break;
@@ -318,6 +320,18 @@ fn not_in_json(text: &str, line: usize) -> DecodeError {
     fault(line, &format!("JSON has no number `{text}`"))
 }
 
+/// A block of text at the end of a body that does not end in a line break has none either; the scanner
+/// makes one up.
+fn without_break(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Scalar(text, style @ (ScalarStyle::Literal | ScalarStyle::Folded), anchor, tag) => {
+            let text = text.strip_suffix('\n').map_or(text.to_string(), str::to_owned);
+            Event::Scalar(text.into(), style, anchor, tag)
+        }
+        other => other,
+    }
+}
+
 /// What the scanner says, without what it was doing at the time. What is missing at the end is missing
 /// on the last line, not on the empty one after it.
 fn scan_error(text: &str, line: usize, info: &str) -> DecodeError {
@@ -372,6 +386,14 @@ mod tests {
         let decoded = read("a: 'y'\nb: !!str 5\nc: y\nd: !!int '7'\ne: |\n  12\nf: !x 5\n").unwrap();
         assert_eq!(decoded.value, json!({"a": "y", "b": "5", "c": true, "d": 7, "e": "12\n", "f": "5"}));
         assert_eq!(read("a: !!bool 5").unwrap_err().reason(), "NotYaml");
+    }
+
+    #[test]
+    fn a_block_of_text_ends_as_the_body_does() {
+        assert_eq!(read("a: |\n  x\n  y\n").unwrap().value, json!({"a": "x\ny\n"}));
+        assert_eq!(read("a: |\n  x\n  y").unwrap().value, json!({"a": "x\ny"}));
+        assert_eq!(read("a: |-\n  x\n  y").unwrap().value, json!({"a": "x\ny"}));
+        assert_eq!(read("a: |\n  x\nb: 1").unwrap().value, json!({"a": "x\n", "b": 1}));
     }
 
     #[test]

@@ -201,15 +201,15 @@ impl Schema {
     /// Like [`Schema::parse`], and lets `rules` check the expressions as well.
     pub fn parse_with(json: &Value, path: &str, rules: &dyn Rules) -> Result<Self, Vec<FieldError>> {
         let schema = Self::lenient(json);
-        let mut errors = structural::check(json, path);
-        let sound = if errors.is_empty() {
-            errors = default_rules::check(&schema, path, rules);
-            errors.is_empty()
-        } else {
-            false
-        };
+        let mut errors = Vec::new();
+        if structural::is_readable(json) {
+            errors = structural::check(json, path);
+            if errors.is_empty() {
+                errors = default_rules::check(&schema, path, rules);
+            }
+        }
         errors.extend(openapi_rules::check(json, path));
-        if sound && errors.is_empty() {
+        if errors.is_empty() {
             errors = rules.check(&schema, path);
         }
         if errors.is_empty() { Ok(schema) } else { Err(errors) }

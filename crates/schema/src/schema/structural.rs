@@ -16,6 +16,27 @@ enum Level {
 
 type Fields = Map<String, Value>;
 
+/// Whether a schema is made of words that a structural schema can hold at all. One that is not is not
+/// looked at any further: what stands in the way is reported elsewhere.
+pub(super) fn is_readable(schema: &Value) -> bool {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let Some(fields) = schema.as_object() else { continue };
+        let foreign = ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"];
+        if foreign.iter().any(|name| fields.get(*name).is_some_and(|value| !is_nothing(value)))
+            || fields.get("items").is_some_and(Value::is_array)
+            || fields.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))
+        {
+            return false;
+        }
+        open.extend(["items", "additionalProperties", "not"].iter().filter_map(|name| fields.get(*name)));
+        open.extend(object(fields, "properties").into_iter().flatten().map(|(_, property)| property));
+        let junctors = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|name| fields.get(name)?.as_array());
+        open.extend(junctors.flatten());
+    }
+    true
+}
+
 /// All that keeps the schema from being structural, in the order of the messages.
 pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -245,7 +266,14 @@ fn nested(fields: &Fields, skip_any_of: bool, path: &str, depth: usize, errors: 
         }
     }
     for (name, why) in FORBIDDEN {
-        if fields.get(name).is_some_and(|value| !is_nothing(value)) {
+        let said = match name {
+            "default" => fields.get(name).is_some_and(|value| !value.is_null()),
+            "additionalProperties" => {
+                fields.get(name).is_some_and(|value| value.is_object() || *value == Value::Bool(true))
+            }
+            _ => fields.get(name).is_some_and(|value| !is_nothing(value)),
+        };
+        if said {
             errors.push(FieldError::forbidden(child(path, name), why));
         }
     }
@@ -370,6 +398,14 @@ mod tests {
         for (schema, message) in table {
             assert_eq!(said(&schema), [message], "{schema}");
         }
+    }
+
+    #[test]
+    fn foreign_words_end_the_look() {
+        assert!(is_readable(&json!({"type": "object", "properties": {"a": {"type": "string"}}})));
+        assert!(!is_readable(&json!({"type": "object", "properties": {"a": {"$ref": "#/x"}}})));
+        assert!(!is_readable(&json!({"type": "array", "items": [{"type": "string"}]})));
+        assert!(!is_readable(&json!({"anyOf": [{"patternProperties": {"a": {}}}]})));
     }
 
     #[test]
