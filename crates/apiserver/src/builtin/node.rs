@@ -13,6 +13,7 @@ use super::{
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 const ROLE_LABEL: &str = "kubernetes.io/role";
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// What the description of a node's system always has, if only as empty texts.
 const SYSTEM: [&str; 10] = [
@@ -45,16 +46,41 @@ pub(super) fn default(node: &mut Value) {
 }
 
 pub(super) fn prepare(node: &mut Value, old: Option<&Value>) {
-    if let Some(status) = old.and_then(|old| old.get("status")) {
-        node["status"] = status.clone();
+    match old {
+        Some(old) => {
+            if let Some(status) = old.get("status") {
+                node["status"] = status.clone();
+            }
+        }
+        None => not_ready_yet(node),
     }
 }
 
-pub(super) fn validate(node: &Value, _old: Option<&Value>) -> Vec<FieldError> {
+/// A new node takes no pods until somebody who watches over it says that it is ready.
+fn not_ready_yet(node: &mut Value) {
+    let taint = json!({ "key": NOT_READY, "effect": "NoSchedule" });
+    let there = |taint: &Value| text(taint, &["key"]) == NOT_READY && text(taint, &["effect"]) == "NoSchedule";
+    if items(node, &["spec", "taints"]).iter().any(there) {
+        return;
+    }
+    let Some(spec) = object(node, "spec") else { return };
+    if let Some(taints) = spec.entry("taints").or_insert_with(|| json!([])).as_array_mut() {
+        taints.push(taint);
+    }
+}
+
+pub(super) fn validate(node: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let errors = bad_taints(node);
+    // A changed node is judged as a node and as a change; both look at its taints.
+    if old.is_some() { [errors.clone(), errors].concat() } else { errors }
+}
+
+fn bad_taints(node: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, taint) in items(node, &["spec", "taints"]).iter().enumerate() {
-        let path = format!("spec.taints[{index}]");
+        // A real server looks for them there, too.
+        let path = format!("metadata.taints[{index}]");
         let (key, effect) = (text(taint, &["key"]), text(taint, &["effect"]));
         for why in netloom_schema::names::qualified(key) {
             errors.push(FieldError::invalid(format!("{path}.key"), &json!(key), why));
@@ -148,6 +174,10 @@ mod tests {
         assert_eq!(node["status"]["nodeInfo"]["bootID"], "");
         prepare(&mut node, None);
         assert_eq!(node["status"]["capacity"], json!({"cpu": "2"}));
+        let taints = json!([{"key": NOT_READY, "effect": "NoSchedule"}]);
+        assert_eq!(node["spec"]["taints"], taints);
+        prepare(&mut node, None);
+        assert_eq!(node["spec"]["taints"], taints);
         let mut new = json!({"status": {}});
         prepare(&mut new, Some(&node));
         assert_eq!(new["status"], node["status"]);
@@ -159,5 +189,8 @@ mod tests {
         assert!(validate(&json!({"spec": {"taints": [taint]}}), None).is_empty());
         let errors = validate(&json!({"spec": {"taints": [taint, taint, {"key": "b", "effect": "x"}]}}), None);
         assert_eq!(errors.len(), 2, "{errors:?}");
+        assert_eq!(errors[0].path, "metadata.taints[1]");
+        let bad = json!({"spec": {"taints": [{"key": "b", "effect": "x"}]}});
+        assert_eq!(validate(&bad, Some(&bad)).len(), 2);
     }
 }

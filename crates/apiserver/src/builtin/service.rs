@@ -38,6 +38,12 @@ pub(super) fn default(service: &mut Value) {
     if kind == "LoadBalancer" {
         set_default(spec, "allocateLoadBalancerNodePorts", true);
     }
+    if kind == "LoadBalancer" {
+        let ingress = items_mut(service, &["status", "loadBalancer", "ingress"]).iter_mut();
+        for one in ingress.filter_map(Value::as_object_mut).filter(|one| one.contains_key("ip")) {
+            set_default(one, "ipMode", "VIP");
+        }
+    }
     for port in items_mut(service, &["spec", "ports"]) {
         let number = port.get("port").cloned();
         let Some(port) = port.as_object_mut() else { continue };
@@ -52,6 +58,10 @@ pub(super) fn default(service: &mut Value) {
 pub(super) fn prepare(service: &mut Value, old: Option<&Value>) {
     let status = old.and_then(|old| old.get("status")).cloned();
     service["status"] = status.unwrap_or_else(|| json!({ "loadBalancer": {} }));
+    // A service that is not balanced any more forgets its balancers.
+    if text(service, &["spec", "type"]) != "LoadBalancer" && at(service, &["status", "loadBalancer"]).is_some() {
+        service["status"]["loadBalancer"] = json!({});
+    }
     let Some(spec) = object(service, "spec") else { return };
     if spec.get("type").is_some_and(|kind| kind == "ExternalName") {
         return;
@@ -103,9 +113,32 @@ pub(super) fn validate(service: &Value, old: Option<&Value>) -> Vec<FieldError> 
     for (index, _) in ports.iter().enumerate() {
         errors.extend(port(ports, index));
     }
+    errors.extend(balancers(service));
     let (now, before) = (text(service, &["spec", "clusterIP"]), old.map(|old| text(old, &["spec", "clusterIP"])));
     if before.is_some_and(|before| !before.is_empty() && before != now) && kind != "ExternalName" {
         errors.push(FieldError::invalid("spec.clusterIPs[0]", &json!([now]), "may not change once set"));
+    }
+    errors
+}
+
+/// Only a service that is balanced has balancers, and those have addresses.
+fn balancers(service: &Value) -> Vec<FieldError> {
+    let path = "status.loadBalancer.ingress";
+    let ingress = items(service, &["status", "loadBalancer", "ingress"]);
+    let mut errors = Vec::new();
+    if !ingress.is_empty() && text(service, &["spec", "type"]) != "LoadBalancer" {
+        errors.push(FieldError::forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"));
+    }
+    for (index, one) in ingress.iter().enumerate() {
+        let (address, mode) = (text(one, &["ip"]), at(one, &["ipMode"]).is_some());
+        if !address.is_empty() && address.parse::<IpAddr>().is_err() {
+            let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            errors.push(FieldError::invalid(format!("{path}[{index}].ip"), &json!(address), why));
+        }
+        if address.is_empty() && mode {
+            let why = "may not be specified when `ip` is not set";
+            errors.push(FieldError::forbidden(format!("{path}[{index}].ipMode"), why));
+        }
     }
     errors
 }
@@ -218,6 +251,20 @@ mod tests {
         assert!(validate(&new, Some(&old)).is_empty());
         new["spec"]["clusterIP"] = json!("fd00::2");
         assert_eq!(validate(&new, Some(&old))[0].path, "spec.clusterIPs[0]");
+    }
+
+    #[test]
+    fn only_balanced_services_have_balancers() {
+        let given = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}});
+        let mut service = json!({"spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}, "status": given});
+        default(&mut service);
+        assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ipMode"], "VIP");
+        assert!(validate(&service, Some(&service)).is_empty());
+        let old = service.clone();
+        service["spec"]["type"] = json!("ClusterIP");
+        assert_eq!(validate(&service, Some(&old))[0].path, "status.loadBalancer.ingress");
+        prepare(&mut service, Some(&old));
+        assert_eq!(service["status"], json!({"loadBalancer": {}}));
     }
 
     #[test]
