@@ -222,7 +222,7 @@ pub fn issue_token(
     let (namespace, name) = (info.namespace.as_deref().unwrap_or_default(), info.name.as_deref().unwrap_or_default());
     let uid = uid_of(store, "/serviceaccounts", namespace, name)?
         .ok_or_else(|| Status::not_found(Qualified::new("", "serviceaccounts"), name))?;
-    let invalid = |error| Status::invalid(Qualified::new(AUTHENTICATION, "TokenRequest"), name, &[error]);
+    let invalid = |error| Status::invalid(Qualified::new(AUTHENTICATION, "TokenRequest"), "", &[error]);
     let seconds = wish["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
     let path = "spec.expirationSeconds";
     if seconds < LEAST_SECONDS {
