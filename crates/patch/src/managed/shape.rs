@@ -41,6 +41,7 @@ pub struct Shape<'a> {
     pub(super) ignored: Set,
     pub(super) blank: Value,
     pub(super) versions: &'a dyn Versions,
+    pub(super) builtin: bool,
 }
 
 impl std::fmt::Debug for Shape<'_> {
@@ -52,7 +53,14 @@ impl std::fmt::Debug for Shape<'_> {
 impl<'a> Shape<'a> {
     /// A kind with this schema in the version that is written.
     pub fn new(schema: &'a Schema, kind: &'a str) -> Self {
-        Self { schema, kind, ignored: Set::new(), blank: Value::Object(Map::new()), versions: &OneVersion }
+        Self {
+            schema,
+            kind,
+            ignored: Set::new(),
+            blank: Value::Object(Map::new()),
+            versions: &OneVersion,
+            builtin: false,
+        }
     }
 
     /// Fields that this endpoint does not change, so nobody can own them through it; paths with dots.
@@ -74,6 +82,14 @@ impl<'a> Shape<'a> {
     #[must_use]
     pub fn versions(mut self, versions: &'a dyn Versions) -> Self {
         self.versions = versions;
+        self
+    }
+
+    /// Whether the kind is built in. There an empty list of `managedFields` resets them; for a custom kind it is the
+    /// same as none.
+    #[must_use]
+    pub fn builtin(mut self, builtin: bool) -> Self {
+        self.builtin = builtin;
         self
     }
 

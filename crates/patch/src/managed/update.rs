@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 ///
 /// An object that does not fit its schema at all keeps its entries as they were: validation has the word there.
 pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shape: &Shape<'_>) {
-    let before = entries_before(live, new, manager.subresource);
+    let before = entries_before(live, new, manager.subresource, shape.builtin);
     entries::put(new, None);
     entries::tidy_metadata(new);
     if live.is_some() && before.is_empty() {
@@ -34,14 +34,14 @@ pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shap
 }
 
 /// The entries this write starts from.
-fn entries_before(live: Option<&Value>, new: &Value, subresource: &str) -> Owners {
+fn entries_before(live: Option<&Value>, new: &Value, subresource: &str, builtin: bool) -> Owners {
     let stored = || live.and_then(|object| entries::of_object(object).ok()).unwrap_or_default();
     // Through a subresource nobody edits the entries.
     if !subresource.is_empty() {
         return stored();
     }
     let sent = new.pointer("/metadata/managedFields").unwrap_or(&Value::Null);
-    if is_reset(sent) {
+    if is_reset(sent) || (builtin && sent == &json!([])) {
         return Owners::new();
     }
     match entries::read(sent) {

@@ -156,6 +156,19 @@ fn a_client_may_edit_or_reset_the_entries() {
 }
 
 #[test]
+fn an_empty_list_resets_the_entries_of_a_builtin_kind() {
+    let schema = Schema::lenient(&json!({"type": "object", "properties": fields()}));
+    let manager = Manager { name: "me", api_version: "v1", subresource: "", time: "2030-01-01T00:00:00Z" };
+    let object = |entries: Value| json!({"metadata": {"name": "x", "managedFields": entries}, "a": "b"});
+    let live = object(json!([entry("one", "Apply", "v1", json!({"f:a": {}}))]));
+    for (builtin, kept) in [(true, false), (false, true)] {
+        let mut new = object(json!([]));
+        update(Some(&live), &mut new, &manager, &Shape::new(&schema, "Thing").builtin(builtin));
+        assert_eq!(new["metadata"].get("managedFields").is_some(), kept);
+    }
+}
+
+#[test]
 fn nobody_edits_the_entries_through_a_subresource() {
     let mut world = World::of(&fields());
     world.apply("one", json!({"a": "x"}));
