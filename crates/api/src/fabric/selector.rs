@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dig;
+
 /// Picks objects by their labels; all that is said must hold, and a selector that says nothing picks
 /// everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,16 +54,11 @@ pub enum Operator {
     DoesNotExist,
 }
 
-/// The label of an object that is kept as JSON.
-fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object.get("metadata")?.get("labels")?.get(key)?.as_str()
-}
-
 impl LabelSelector {
     /// Whether the labels of `object` are picked.
     pub fn matches(&self, object: &Value) -> bool {
-        self.match_labels.iter().all(|(key, value)| label(object, key) == Some(value))
-            && self.match_expressions.iter().all(|requirement| requirement.holds(label(object, &requirement.key)))
+        self.match_labels.iter().all(|(key, value)| dig::label(object, key) == Some(value))
+            && self.match_expressions.iter().all(|requirement| requirement.holds(dig::label(object, &requirement.key)))
     }
 
     /// Whether some set of labels could be picked by both.

@@ -147,7 +147,13 @@ pub(crate) const NETWORK: &[FieldEffect] = &[
             Planned("fabric front end: VNI of the segment"),
         ],
     ),
-    field("spec.managed", &[Planned("fabric front end: when false, no segment is set up")]),
+    field(
+        "spec.managed",
+        &[
+            Admission("an attachment warns when it is false"),
+            Planned("fabric front end: when false, no segment is set up"),
+        ],
+    ),
     field("status", REPORTED),
     field("status.conditions", REPORTED),
     field("status.referenceCount", REPORTED),
@@ -160,7 +166,9 @@ pub(crate) const DESTINATION: &[FieldEffect] = &[
     field(
         "spec.vrfRef",
         &[
-            Admission("excludes nextHop; the VRF exists when the reference is made"),
+            Admission(
+                "excludes nextHop; exists when the reference is made; no second VRF for an attachment that can have one",
+            ),
             Planned("fabric front end: prefixes are imported from this VRF"),
         ],
     ),
@@ -216,7 +224,10 @@ pub(crate) const LAYER2_ATTACHMENT: &[FieldEffect] = &[
     field("spec.mtu", &[Planned("fabric front end: MTU of the segment")]),
     field(
         "spec.disableAnycast",
-        &[Admission("only together with disableNeighborSuppression"), Planned("fabric front end: no gateway")],
+        &[
+            Admission("only together with disableNeighborSuppression; without it the gateway must be free"),
+            Planned("fabric front end: no gateway"),
+        ],
     ),
     field(
         "spec.disableNeighborSuppression",

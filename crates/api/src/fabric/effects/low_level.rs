@@ -130,7 +130,7 @@ pub(crate) const BGP_PEERING: &[FieldEffect] = &[
     field(
         "spec.peeringVlan.name",
         &[
-            Admission("warns while it is not there or has no gateway"),
+            Admission("warns while it is not there or has no gateway; not the segment of an attachment"),
             Planned("fabric front end: sessions from a segment"),
         ],
     ),

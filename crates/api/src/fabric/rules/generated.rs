@@ -14,8 +14,7 @@ pub const OWNER_UID: &str = "network.t-caas.telekom.com/owner-uid";
 
 /// The intent that an object was generated from, as kind and name.
 pub(crate) fn owner(object: &Value) -> Option<(&str, &str)> {
-    let label = |key: &str| raw::text(object, &["metadata", "labels", key]);
-    Some((label(OWNER_KIND)?, label(OWNER_NAME).unwrap_or_default()))
+    Some((raw::label(object, OWNER_KIND)?, raw::label(object, OWNER_NAME).unwrap_or_default()))
 }
 
 /// Whether an object was generated.

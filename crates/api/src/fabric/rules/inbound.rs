@@ -221,6 +221,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_once_holds_nothing_up() {
+        let gone = object("Network", "ingress-net", json!({"ipv4": {"cidr": "192.0.2.0/30"}}));
+        let more = |addresses: &[&str]| {
+            let mut object = explicit(addresses);
+            object["spec"]["disableLoadBalancer"] = json!(true);
+            object
+        };
+        let world = World::new([gone.clone(), explicit(&["203.0.113.4"])]);
+        world.update(more(&["203.0.113.4"])).taken();
+        world
+            .update(more(&["203.0.113.4", "203.0.113.5"]))
+            .refused(&[r#"spec.addresses.ipv4[1]: Invalid value: "203.0.113.5": is not in 192.0.2.0/30"#]);
+        let world = World::new([gone, counted(5)]);
+        world.update(counted(4)).taken();
+        world.update(counted(6)).refused(&[
+            r#"spec.count: Invalid value: 6: Network "ingress-net" has 2 usable IPv4 addresses, of which 0 are asked for already"#,
+        ]);
+    }
+
+    #[test]
     fn host_networks_are_kept_as_plain_addresses() {
         let answer = World::new([net()]).create(explicit(&["203.0.113.1/32"]));
         answer.taken();

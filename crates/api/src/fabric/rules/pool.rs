@@ -120,6 +120,15 @@ fn not_shared_with_pods(review: &Review<'_>, findings: &mut Findings, network: &
     }
 }
 
+/// Whether an address stands in the stored object already, for the same network.
+fn is_kept(review: &Review<'_>, family: Family, text: &str) -> bool {
+    let same = |old: &&Value| {
+        raw::at(old, &["spec", "networkRef"]) == review.object.and_then(|new| raw::at(new, &["spec", "networkRef"]))
+    };
+    let old = review.old.filter(same);
+    old.is_some_and(|old| raw::texts(old, &["spec", "addresses", word(family)]).any(|kept| kept == text))
+}
+
 fn check_addresses(review: &Review<'_>, findings: &mut Findings, addresses: &Addresses, pools: &[Pool]) {
     if addresses.ipv4.is_empty() && addresses.ipv6.is_empty() {
         findings.required("spec.addresses", "must hold at least one address");
@@ -133,6 +142,9 @@ fn check_addresses(review: &Review<'_>, findings: &mut Findings, addresses: &Add
                 findings.duplicate(&*path, &**text, format!("overlaps {twin} in the same list"));
             }
             seen.push(block);
+            if is_kept(review, family, text) {
+                continue;
+            }
             match pools.iter().find(|pool| pool.family() == family) {
                 None => {
                     findings.invalid(&*path, &**text, format!("the network has no {} addresses", value::shown(family)));
@@ -171,8 +183,10 @@ fn check_room(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_>, net
     for pool in pools {
         let family = pool.family();
         let own = demand_of_wish(wish, family);
-        let asked = asked(review.view, name, family).saturating_sub(before.map_or(0, |old| demand(old, family)));
-        if own > 0 && own.saturating_add(asked) > pool.room() {
+        let held = before.map_or(0, |old| demand(old, family));
+        let asked = asked(review.view, name, family).saturating_sub(held);
+        // Who asks for no more than before takes nothing from anybody.
+        if own > held && own.saturating_add(asked) > pool.room() {
             let (path, value) = match wish.count {
                 Some(count) => ("spec.count".to_owned(), Value::from(count)),
                 None => (format!("spec.addresses.{family}"), Value::from(u64::try_from(own).unwrap_or(u64::MAX))),
@@ -193,6 +207,37 @@ pub(crate) fn overflow(view: &dyn View, network: &Value) -> Option<(Family, u128
         let asked = asked(view, raw::name(network), pool.family());
         (asked > pool.room()).then(|| (pool.family(), asked, pool.room()))
     })
+}
+
+/// Whether a segment leaves room for what Inbounds and Outbounds ask of its network.
+///
+/// The gateway must be free, and what is kept for pods must not be asked for.
+pub(crate) fn check_segment(
+    review: &Review<'_>,
+    findings: &mut Findings,
+    network: &Value,
+    has_gateway: bool,
+    kept_for_pods: u32,
+) {
+    let name = raw::name(network);
+    for net in space::networks(network) {
+        let pool = Pool { net, has_gateway, kept_for_pods: kept_for_pods.into() };
+        if let Some(holder) = has_gateway.then(|| holder(review, gateway(net).into())).flatten() {
+            let detail = format!("its gateway would be {}, which {} has", gateway(net), raw::shown(&holder));
+            findings.invalid("spec.networkRef", name, detail);
+            return;
+        }
+        let asked = asked(review.view, name, pool.family());
+        if asked > pool.room() {
+            let detail = format!(
+                "{asked} {} addresses are asked for, and only {} would be left",
+                value::shown(pool.family()),
+                pool.room()
+            );
+            findings.invalid("spec.networkRef", name, detail);
+            return;
+        }
+    }
 }
 
 /// How many addresses of a family all stored consumers of a network ask for.

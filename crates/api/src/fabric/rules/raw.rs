@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(crate) use crate::dig::{is_terminating, label, name};
 use crate::fabric::selector::LabelSelector;
 
 /// The field at the end of `path`.
@@ -38,19 +39,9 @@ pub(crate) fn items<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item 
     at(object, path).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The name of an object.
-pub(crate) fn name(object: &Value) -> &str {
-    text(object, &["metadata", "name"]).unwrap_or_default()
-}
-
 /// The kind of an object.
 pub(crate) fn kind(object: &Value) -> &str {
     text(object, &["kind"]).unwrap_or_default()
-}
-
-/// Whether an object is being deleted.
-pub(crate) fn is_terminating(object: &Value) -> bool {
-    at(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null())
 }
 
 /// The selector of an object's spec under `key`; one that cannot be read counts as none.

@@ -189,7 +189,7 @@ fn check_network(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Atta
     if spec.over_fabric() && spec.destinations.is_some() && nets.is_empty() {
         findings.warn(format!("Network {name:?} has no addresses, so nothing of it can be routed to destinations"));
     }
-    if spec.over_fabric() && spec.destinations.is_some() && !spec.disable_anycast {
+    if has_gateway(spec) {
         check_gateways(findings, name, &nets);
     }
     if nets.is_empty() && spec.gives_node_ips() {
@@ -202,10 +202,19 @@ fn check_network(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Atta
         check_node_ips(findings, ips, &nets);
     }
     check_pods(review, findings, spec, name);
+    if !scope::keeps(review, &["networkRef", "interfaceRef", "destinations", "disableAnycast", "nodeIPs"]) {
+        let kept = spec.node_ips.as_ref().filter(|ips| ips.enabled).and_then(|ips| ips.reserved_for_pods);
+        pool::check_segment(review, findings, network, has_gateway(spec), kept.unwrap_or(0));
+    }
     if spec.over_fabric() && !scope::keeps(review, &["networkRef", "nodeSelector"]) {
         check_scope(review, findings, spec, vlan, vni);
     }
     neighbours::check(review, findings, spec, vlan);
+}
+
+/// Whether the nodes route the segment: only over the fabric, and unless told not to.
+fn has_gateway(spec: &Layer2AttachmentSpec) -> bool {
+    spec.over_fabric() && spec.destinations.is_some() && !spec.disable_anycast
 }
 
 /// A network of one address has no room for a gateway beside a station.
@@ -233,9 +242,7 @@ fn check_node_ips(findings: &mut Findings, ips: &NodeIps, nets: &[IpNet]) {
 
 /// A pod network takes the whole of its network.
 fn check_pods(review: &Review<'_>, findings: &mut Findings, spec: &Layer2AttachmentSpec, network: &str) {
-    let takes_addresses =
-        spec.gives_node_ips() || (spec.over_fabric() && spec.destinations.is_some() && !spec.disable_anycast);
-    if !takes_addresses {
+    if !spec.gives_node_ips() && !has_gateway(spec) {
         return;
     }
     if let Some(pods) = review.view.lookup(kind::POD_NETWORK, index::NETWORK, network).first() {

@@ -303,6 +303,26 @@ fn pods_have_their_network_for_themselves() {
 }
 
 #[test]
+fn services_keep_what_they_asked_for() {
+    let vrf = || object("VRF", "v", json!({"vrf": "v"}));
+    let picked = || destination("d", json!({"vrfRef": "v", "prefixes": ["192.0.2.0/24"]}));
+    let inbound = |spec: Value| object("Inbound", "in", merged(json!({"networkRef": "secure-net"}), spec));
+    let at = |address: &str| inbound(json!({"addresses": {"ipv4": [address]}}));
+    let routed = || with(&over_fabric(), secure());
+    World::new([fabric_net(), vrf(), picked(), at("198.51.100.130")]).create(routed()).taken();
+    World::new([fabric_net(), vrf(), picked(), at("198.51.100.129")]).create(attachment(over_fabric())).taken();
+    World::new([fabric_net(), vrf(), picked(), at("198.51.100.129")]).create(routed()).refused(&[
+        r#"spec.networkRef: Invalid value: "secure-net": its gateway would be 198.51.100.129, which Inbound "in" has"#,
+    ]);
+    let crowd = || inbound(json!({"count": 100}));
+    let keeps = |pods: u32| with(&over_fabric(), json!({"nodeIPs": {"enabled": true, "reservedForPods": pods}}));
+    World::new([fabric_net(), crowd()]).create(keeps(26)).taken();
+    World::new([fabric_net(), crowd()]).create(keeps(27)).refused(&[
+        r#"spec.networkRef: Invalid value: "secure-net": 100 IPv4 addresses are asked for, and only 99 would be left"#,
+    ]);
+}
+
+#[test]
 fn deleting_one_whose_traffic_is_copied_is_worth_a_word() {
     let mirror = object(
         "TrafficMirror",
