@@ -20,9 +20,10 @@ peers_go() { # MODULE ARGS...
 
 # kubectl reads its own version to judge the server's, so it must carry one.
 build_kube() { # FOLDER
-    local version stamp=k8s.io/component-base/version
+    local version minor flags stamp=k8s.io/component-base/version
     version=$(peers_go kube list -m -f '{{.Version}}' k8s.io/kubernetes) || return 1
-    local flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$version")"
+    minor=${version#v1.}
+    flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}"
     peers_go kube build -ldflags "$flags" -o "$1/kube" . &&
         peers_go kube build -ldflags "$flags" -o "$1/kubectl" k8s.io/kubernetes/cmd/kubectl
 }

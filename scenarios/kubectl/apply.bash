@@ -19,17 +19,12 @@ kind: Toy
 metadata: {name: t}
 spec: {color: green, parts: [{name: wheel, size: 3}, {name: door, size: 1}]}
 ---
-apiVersion: apps/v1
-kind: Deployment
+apiVersion: v1
+kind: Service
 metadata: {name: d}
-spec:
-  selector: {matchLabels: {a: b}}
-  template:
-    metadata: {labels: {a: b}}
-    spec:
-      containers: [{name: one, image: "one:1", env: [{name: A, value: "1"}]}, {name: two, image: "two:1"}]
+spec: {clusterIP: None, selector: {a: b}, ports: [{name: one, port: 1}, {name: two, port: 2}]}
 YAML
-sed 's/b: "2"/c: "3"/; s/green/blue/; s/size: 3/size: 4/; s/one:1/one:2/; s/{name: door, size: 1}/{name: lamp}/' one.yaml >two.yaml
+sed 's/b: "2"/c: "3"/; s/green/blue/; s/size: 3/size: 4/; s/name: one, port: 1/name: one, port: 3/; s/{name: door, size: 1}/{name: lamp}/' one.yaml >two.yaml
 
 k diff -f one.yaml "${n[@]}"
 k apply -f one.yaml "${n[@]}"
@@ -40,7 +35,7 @@ k apply -f two.yaml --dry-run=server "${n[@]}"
 k apply -f two.yaml "${n[@]}"
 k get cm a -o yaml --show-managed-fields "${n[@]}"
 k get toy t -o yaml --show-managed-fields "${n[@]}"
-k get deployment d -o 'jsonpath={.spec.template.spec.containers}{"\n"}' "${n[@]}"
+k get service d -o 'jsonpath={.spec.ports}{"\n"}' "${n[@]}"
 k apply view-last-applied cm a "${n[@]}"
 quiet patch cm a --type merge -p '{"data":{"other":"kept"}}' "${n[@]}"
 k apply -f one.yaml "${n[@]}"

@@ -13,6 +13,7 @@ k auth whoami --as=stranger --as-group=some -o 'jsonpath={.status.userInfo}{"\n"
 k auth whoami -o 'jsonpath={.status.userInfo.groups}{"\n"}'
 k create role reader --verb=get,list --resource=configmaps,toys.example.dev "${n[@]}"
 k create role reader --verb=get,list --resource=configmaps "${n[@]}"
+k create role reader --verb=get,list --resource=configmaps "${n[@]}"
 k create rolebinding readers --role=reader --user=reader --serviceaccount="$STORY:robot" "${n[@]}"
 k get role,rolebinding "${n[@]}"
 k describe role reader "${n[@]}"

@@ -48,7 +48,7 @@ quiet label cm a seen=yes "${n[@]}"
 watch_until one 2
 
 quiet apply "${n[@]}" -f - <<YAML
-{apiVersion: $group/v1, kind: Toy, metadata: {name: w}}
+{apiVersion: $group/v1, kind: Toy, metadata: {name: w}, spec: {}}
 YAML
 k wait --for=jsonpath='{.spec.color}'=red toy/w --timeout=5s "${n[@]}"
 k wait --for=jsonpath='{.spec.color}'=blue toy/w --timeout=1s "${n[@]}"

@@ -28,6 +28,8 @@ type settings struct {
 }
 
 func main() {
+	// Clients inside the server name themselves after the program, and so show as managers of fields.
+	os.Args[0] = "kube-apiserver"
 	var asked settings
 	flag.StringVar(&asked.folder, "dir", "", "an empty or missing folder for everything that the server writes")
 	flag.IntVar(&asked.port, "port", 0, "port on loopback; 0 is any free one")

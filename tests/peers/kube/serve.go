@@ -33,8 +33,8 @@ func serve(ctx context.Context, asked settings, etcd string) error {
 	failed := make(chan error, 1)
 	go func() { failed <- app.Run(ctx, completed) }()
 	config := &rest.Config{
-		Host:  "https://" + listener.Addr().String(),
-		QPS:   -1,
+		Host: "https://" + listener.Addr().String(),
+		QPS:  -1,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAFile: keys.path("ca.crt"), CertFile: keys.path("admin.crt"), KeyFile: keys.path("admin.key"),
 		},
@@ -68,12 +68,13 @@ func serverOptions(ctx context.Context, keys identity, listener net.Listener, et
 		"--tls-private-key-file=" + keys.path("server.key"),
 		"--client-ca-file=" + keys.path("ca.crt"),
 		"--anonymous-auth=false",
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + keys.path("accounts.key"),
 		"--service-account-signing-key-file=" + keys.path("accounts.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=RBAC",
-		"--disable-admission-plugins=ServiceAccount",
+		// Without a scheduler and kubelets, what is set on pods and nodes for them is only noise.
+		"--disable-admission-plugins=ServiceAccount,Priority,DefaultTolerationSeconds,TaintNodesByCondition",
 		"--endpoint-reconciler-type=none",
 		"--allow-privileged=true",
 	}

@@ -10,6 +10,7 @@ use std::{
     path::Path,
 };
 
+use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::Value;
 
 use crate::script::{self, Step};
@@ -78,6 +79,19 @@ impl Allowed {
         let unused = self.entries.iter().enumerate().filter(|(number, entry)| !used.contains(number) && played(entry));
         unused.map(|(_, entry)| format!("{} {:?} ({})", entry.requests, entry.fields, entry.reason)).collect()
     }
+}
+
+/// The outcome of a comparison. The differences are also written into a file as soon as they are
+/// known: a whole run takes minutes.
+pub(crate) fn outcome(folder: &Path, name: &str, compared: usize, reports: &[String]) -> Outcome {
+    if reports.is_empty() {
+        return Ok(Ended::Passed(Some(format!("{compared} compared"))));
+    }
+    let text = format!("{} of {compared} differ\n\n{}", reports.len(), reports.join("\n"));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(folder.join(format!("{}.txt", name.replace('/', "-"))), &text))
+        .map_err(|error| format!("{}: {error}\n{text}", folder.display()))?;
+    Err(text)
 }
 
 /// What two servers answered to the same request, where it is not the same.

@@ -7,7 +7,7 @@ use std::{
     sync::LazyLock,
 };
 
-use netloom_testkit::runner::{Ended, Outcome};
+use netloom_testkit::runner::Outcome;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -97,10 +97,8 @@ pub(crate) fn compare(stage: &Stage, name: &str, file: &Path, client: &Client) -
         return Err(format!("{} commands with the real server, {} with ours", real.len(), ours.len()));
     }
     let reports = judge::report(&format!("kubectl {name}"), &steps, &real, &ours, &stage.allowed);
-    match reports.len() {
-        0 => Ok(Ended::Passed(Some(format!("{} commands", steps.len())))),
-        count => Err(format!("{count} of {} commands differ\n\n{}", steps.len(), reports.join("\n"))),
-    }
+    let test = format!("kubectl-{}/{name}", client.minor);
+    judge::outcome(&stage.differences(), &test, steps.len(), &reports)
 }
 
 /// A story cut into its commands, each with the lines that it said.

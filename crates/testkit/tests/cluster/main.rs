@@ -193,10 +193,12 @@ impl Stage {
         let play = async |side| self.play(side, name, steps).await;
         let (real, ours) = self.runtime.block_on(async { tokio::join!(play(Side::Real), play(Side::Ours)) });
         let reports = judge::report(name, steps, &real, &ours, &self.allowed);
-        match reports.len() {
-            0 => Ok(Ended::Passed(Some(format!("{} requests", steps.len())))),
-            count => Err(format!("{count} of {} requests differ\n\n{}", steps.len(), reports.join("\n"))),
-        }
+        judge::outcome(&self.differences(), &format!("api/{name}"), steps.len(), &reports)
+    }
+
+    /// The folder with the differences that were found.
+    pub(crate) fn differences(&self) -> PathBuf {
+        self.folder.join("differences")
     }
 
     /// `--only`: every request of the scripts asked for, with its answer.

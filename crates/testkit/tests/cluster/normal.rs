@@ -26,7 +26,7 @@ static CLUSTER_IP: LazyLock<Regex> = LazyLock::new(|| pattern(r"^10\.\d+\.\d+\.\
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern("^[bcdfghjklmnpqrstvwxz2456789]{5}$"));
 static VERSIONS_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(resource version|resourceVersion|version|current|requested|Current|than|revision)(:|=|=:)? ?\d+\b")
+    pattern(r#"(resource version: |[Cc]urrent: |requested: |in record \(|: \d+ \(|resourceVersion\\*":\\*")\d+"#)
 });
 
 fn pattern(text: &str) -> Regex {
@@ -85,6 +85,9 @@ impl Names {
     fn object(&mut self, fields: &mut Map<String, Value>) {
         self.version_of(fields);
         self.generated_name(fields);
+        if let Some(Value::Array(managers)) = fields.get_mut("managedFields") {
+            sort_managers(managers);
+        }
         if fields.get("kind").is_some_and(|kind| kind == "Table") {
             ages(fields);
         }
@@ -101,7 +104,20 @@ impl Names {
                         *ip = json!("<cluster ip>");
                     }
                 }),
+                // Its form is final.
+                ("resourceVersion", Value::String(_)) => {}
                 _ => self.value(value),
+            }
+        }
+        self.keys(fields);
+    }
+
+    /// Identities also stand in the names of managed fields.
+    fn keys(&self, fields: &mut Map<String, Value>) {
+        let odd: Vec<String> = fields.keys().filter(|key| IDENTITY.is_match(key)).cloned().collect();
+        for key in odd {
+            if let Some(value) = fields.remove(&key) {
+                fields.insert(self.text(&key), value);
             }
         }
     }
@@ -117,7 +133,7 @@ impl Names {
                 seen.push(version);
                 seen.len() - 1
             });
-            format!("<version {}>", place + 1)
+            format!("<version number {}>", place + 1)
         } else {
             "<version>".to_owned()
         };
@@ -146,7 +162,7 @@ impl Names {
         let text = IDENTITY.replace_all(&text, "<uid>");
         let text = TOKEN.replace_all(&text, "<token>");
         let text = HASH.replace_all(&text, "hash=<hash>");
-        let text = VERSIONS_IN_TEXT.replace_all(&text, "$1$2 <version>");
+        let text = VERSIONS_IN_TEXT.replace_all(&text, "$1<version>");
         TIME.replace_all(&text, |found: &Captures<'_>| {
             if &found[1] < FIRST_YEAR_OF_NOW {
                 found[0].to_owned()
@@ -171,6 +187,12 @@ fn ages(table: &mut Map<String, Value>) {
     }
 }
 
+/// Managers are in the order of their last write, by the second: two in one second change places.
+fn sort_managers(managers: &mut [Value]) {
+    managers
+        .sort_by_key(|entry| ["operation", "manager", "subresource", "apiVersion"].map(|key| entry[key].to_string()));
+}
+
 /// The real server finds several errors in no fixed order.
 fn sort_causes(status: &mut Map<String, Value>) {
     let Some(causes) =
@@ -182,14 +204,16 @@ fn sort_causes(status: &mut Map<String, Value>) {
     if causes.len() < 2 {
         return;
     }
-    let parts: Vec<String> = causes
+    let mut parts: Vec<String> = causes
         .iter()
         .map(|cause| {
             let part = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
             if part("field").is_empty() { part("message") } else { format!("{}: {}", part("field"), part("message")) }
         })
         .collect();
-    if let Some(Value::String(message)) = status.get_mut("message") {
+    // The message says the same thing once.
+    parts.dedup();
+    if let Some(Value::String(message)) = status.get_mut("message").filter(|_| parts.len() > 1) {
         let begin = parts.iter().filter_map(|part| message.find(part.as_str())).min();
         if let Some(begin) = begin.filter(|_| parts.iter().all(|part| message.contains(part.as_str()))) {
             let closed = if message.ends_with(']') { "]" } else { "" };
