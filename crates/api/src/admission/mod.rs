@@ -5,6 +5,7 @@
 //! and for every kind, in [`agent`].
 
 pub mod agent;
+mod completion;
 mod findings;
 mod user;
 pub mod view;
@@ -105,17 +106,7 @@ impl<T> Write<'_, T> {
 ///
 /// Runs before the schema is checked, so it must take any object.
 pub fn complete(review: &Review<'_>) -> Option<Value> {
-    completed(review).map(|(patch, _)| patch)
-}
-
-/// The patch, and the object with it.
-fn completed(review: &Review<'_>) -> Option<(Value, Value)> {
-    let object = review.object.filter(|_| review.subresource.is_none())?;
-    let kind = registry::find(review.kind.group, review.kind.kind)?;
-    let mut filled = object.clone();
-    (kind.complete)(review, &mut filled);
-    let patch = json_patch::diff(object, &filled);
-    (!patch.0.is_empty()).then(|| (serde_json::to_value(patch).unwrap_or_default(), filled))
+    completion::completed(review).map(|(patch, _)| patch)
 }
 
 /// Judges a write whose object is complete and keeps its schema.
@@ -138,7 +129,7 @@ pub fn validate(review: &Review<'_>) -> Verdict {
 
 /// Completes and judges a write in one step.
 pub fn review(review: &Review<'_>) -> Verdict {
-    let (patch, filled) = completed(review).unzip();
+    let (patch, filled) = completion::completed(review).unzip();
     let verdict = validate(&Review { object: filled.as_ref().or(review.object), ..*review });
     Verdict { patch, ..verdict }
 }
