@@ -58,7 +58,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn every_review_comes_to_an_end(one in any_value(), two in any_value(), labels in any_value()) {

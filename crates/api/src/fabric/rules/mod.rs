@@ -1,7 +1,7 @@
 //! What admission asks of the fabric's kinds: one file for each kind, and what they share.
 //!
 //! A rule is a function of the write and the view that adds to the findings. Rules that look at
-//! other objects go through the indexes of [`index`], so that their cost does not grow with the
+//! other objects go through the indexes of `index`, so that their cost does not grow with the
 //! number of objects. References are checked when they are made or changed, never again, so that no
 //! old object stands in the way of a change to something else.
 
