@@ -13,7 +13,6 @@ use super::{
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 const ROLE_LABEL: &str = "kubernetes.io/role";
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// What the description of a node's system always has, if only as empty texts.
 const SYSTEM: [&str; 10] = [
@@ -46,26 +45,8 @@ pub(super) fn default(node: &mut Value) {
 }
 
 pub(super) fn prepare(node: &mut Value, old: Option<&Value>) {
-    match old {
-        Some(old) => {
-            if let Some(status) = old.get("status") {
-                node["status"] = status.clone();
-            }
-        }
-        None => not_ready_yet(node),
-    }
-}
-
-/// A new node takes no pods until somebody who watches over it says that it is ready.
-fn not_ready_yet(node: &mut Value) {
-    let taint = json!({ "key": NOT_READY, "effect": "NoSchedule" });
-    let there = |taint: &Value| text(taint, &["key"]) == NOT_READY && text(taint, &["effect"]) == "NoSchedule";
-    if items(node, &["spec", "taints"]).iter().any(there) {
-        return;
-    }
-    let Some(spec) = object(node, "spec") else { return };
-    if let Some(taints) = spec.entry("taints").or_insert_with(|| json!([])).as_array_mut() {
-        taints.push(taint);
+    if let Some(status) = old.and_then(|old| old.get("status")) {
+        node["status"] = status.clone();
     }
 }
 
@@ -174,10 +155,6 @@ mod tests {
         assert_eq!(node["status"]["nodeInfo"]["bootID"], "");
         prepare(&mut node, None);
         assert_eq!(node["status"]["capacity"], json!({"cpu": "2"}));
-        let taints = json!([{"key": NOT_READY, "effect": "NoSchedule"}]);
-        assert_eq!(node["spec"]["taints"], taints);
-        prepare(&mut node, None);
-        assert_eq!(node["spec"]["taints"], taints);
         let mut new = json!({"status": {}});
         prepare(&mut new, Some(&node));
         assert_eq!(new["status"], node["status"]);

@@ -7,12 +7,6 @@ use super::json::{at, items, items_mut, object, set_default, set_default_number,
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
-/// How long a pod stays on a node that is in trouble when it does not say so itself.
-const PATIENCE_SECONDS: i64 = 300;
-const TROUBLES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-/// The classes of priority that every cluster has.
-const PRIORITIES: [(&str, i64); 3] =
-    [("", 0), ("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 /// rw-r--r--, as a number.
 const FILE_MODE: i64 = 0o644;
 
@@ -43,41 +37,6 @@ pub(super) fn default(pod: &mut Value) {
 pub(super) fn prepare(pod: &mut Value, old: Option<&Value>) {
     let kept = old.and_then(|old| old.get("status")).cloned();
     pod["status"] = kept.unwrap_or_else(|| json!({ "phase": "Pending", "qosClass": quality(pod) }));
-    let Some(spec) = object(pod, "spec") else { return };
-    prioritize(spec, old.and_then(|old| old.get("spec")));
-    tolerate(spec);
-}
-
-/// The number of the class that the pod names; a pod keeps the one it has.
-fn prioritize(spec: &mut Map<String, Value>, old: Option<&Value>) {
-    let class = spec.get("priorityClassName").and_then(Value::as_str).unwrap_or_default();
-    let known = PRIORITIES.iter().find(|(name, _)| *name == class).map(|(_, number)| *number);
-    let kept = |field: &str| old.and_then(|old| old.get(field)).cloned();
-    if let Some(number) = kept("priority").or_else(|| Some(json!(known?))) {
-        set_default(spec, "priority", number);
-        set_default(spec, "preemptionPolicy", kept("preemptionPolicy").unwrap_or_else(|| json!("PreemptLowerPriority")));
-    }
-}
-
-/// A pod that says nothing about nodes in trouble leaves them after a while.
-fn tolerate(spec: &mut Map<String, Value>) {
-    let word = |toleration: &Value, field: &str| text(toleration, &[field]).to_owned();
-    let given = spec.get("tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
-    let unsaid = TROUBLES.into_iter().filter(|trouble| {
-        let about = |toleration: &Value| {
-            let (key, effect) = (word(toleration, "key"), word(toleration, "effect"));
-            (key.is_empty() || key == *trouble) && (effect.is_empty() || effect == "NoExecute")
-        };
-        !given.iter().any(about)
-    });
-    let added: Vec<Value> = unsaid
-        .map(|key| {
-            json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": PATIENCE_SECONDS })
-        })
-        .collect();
-    if !added.is_empty() {
-        spec.insert("tolerations".to_owned(), given.into_iter().chain(added).collect());
-    }
 }
 
 pub(super) fn validate(pod: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -255,25 +214,7 @@ mod tests {
         assert_eq!(pod["spec"]["containers"][0]["ports"][0]["protocol"], "TCP");
         assert_eq!(pod["spec"]["volumes"][0]["emptyDir"], json!({}));
         assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
-        assert_eq!(pod["spec"]["priority"], 0);
-        assert_eq!(pod["spec"]["preemptionPolicy"], "PreemptLowerPriority");
-        assert_eq!(pod["spec"]["tolerations"][1]["key"], "node.kubernetes.io/unreachable");
         assert!(validate(&pod, None).is_empty());
-    }
-
-    #[test]
-    fn what_a_pod_says_about_trouble_counts() {
-        let table = [
-            (json!([{"operator": "Exists"}]), 1),
-            (json!([{"key": TROUBLES[0], "effect": "NoExecute"}]), 2),
-            (json!([{"key": TROUBLES[0], "effect": "NoSchedule"}]), 3),
-        ];
-        for (given, count) in table {
-            let mut pod = json!({"spec": {"tolerations": given, "priorityClassName": "system-node-critical"}});
-            prepare(&mut pod, None);
-            assert_eq!(items(&pod, &["spec", "tolerations"]).len(), count, "{given}");
-            assert_eq!(pod["spec"]["priority"], 2_000_001_000_i64);
-        }
     }
 
     #[test]
