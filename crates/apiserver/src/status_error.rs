@@ -370,11 +370,6 @@ pub fn summary(errors: &[FieldError]) -> Option<String> {
             texts.push(text);
         }
     }
-    if let [one] = texts.as_slice()
-        && errors.len() > 1
-    {
-        return Some(vec![one.as_str(); errors.len()].join(", "));
-    }
     match texts.as_slice() {
         [] => None,
         [one] => Some(one.clone()),
@@ -433,6 +428,8 @@ mod tests {
             json!({"name": "a", "group": "g.io", "kind": "Thing", "causes": [
                 {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.x"}]})
         );
+        let same = Status::invalid(kind, "a", &[error("spec.x"), error("spec.x")]).to_json();
+        assert_eq!(same["message"], one["message"]);
         let two = Status::invalid(kind, "a", &[error("spec.x"), error("spec.y"), error("spec.x")]).to_json();
         assert_eq!(two["message"], r#"Thing.g.io "a" is invalid: [spec.x: Required value, spec.y: Required value]"#);
         assert_eq!(two["details"]["causes"].as_array().unwrap().len(), 3);
