@@ -28,10 +28,21 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
+/// Who reports: always there in the core spelling, if only as empty texts.
+const REPORTER: [&str; 2] = ["reportingComponent", "reportingInstance"];
+
+/// The same in the other spelling, which leaves them out.
+const OPTIONAL: [&str; 2] = ["reportingController", "reportingInstance"];
+
 /// Turns an event as the resource spells it into the stored spelling.
 pub(crate) fn to_stored(resource: &Resource, event: &mut Value) {
     if !resource.group.is_empty() {
         respell(event, "v1", |(core, other)| (other, core));
+        if let Some(map) = event.as_object_mut() {
+            for name in REPORTER {
+                map.entry(name).or_insert_with(|| json!(""));
+            }
+        }
     }
 }
 
@@ -39,6 +50,9 @@ pub(crate) fn to_stored(resource: &Resource, event: &mut Value) {
 pub(crate) fn from_stored(resource: &Resource, event: &mut Value) {
     if !resource.group.is_empty() {
         respell(event, &resource.api_version(), |(core, other)| (core, other));
+        if let Some(map) = event.as_object_mut() {
+            map.retain(|name, value| value != "" || !OPTIONAL.contains(&name.as_str()));
+        }
     }
 }
 
@@ -70,7 +84,7 @@ pub(crate) fn fill(resource: &Resource, event: &mut Value) {
         map.entry(name).or_insert(value);
     }
     if core {
-        for name in ["reportingComponent", "reportingInstance"] {
+        for name in REPORTER {
             map.entry(name).or_insert_with(|| json!(""));
         }
     }
