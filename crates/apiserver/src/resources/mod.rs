@@ -28,6 +28,7 @@ pub(crate) mod prepare;
 mod raw;
 mod scale;
 mod selection;
+mod shown;
 pub(crate) mod stored;
 mod typed;
 mod update;
@@ -229,8 +230,8 @@ impl Api {
         let output = asked.output;
         match outcome {
             Ok(Answer::Object { code, object }) => {
-                let shaped = Shaper::single(&asked.resource, output, &asked.info.query, self.source.now());
-                match shaped {
+                let form = Shaper::single(&asked.resource, output, &asked.info.query, self.source.now());
+                match form {
                     Ok(mut shaper) => object_response(code, &shaper.object(object), output),
                     Err(status) => status_response(&status, output),
                 }

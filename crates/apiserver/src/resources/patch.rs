@@ -16,6 +16,7 @@ use super::{
     options::{Validation, Write, WriteOptions},
     owned,
     prepare::Part,
+    shown,
     write::Job,
 };
 use crate::{
@@ -85,11 +86,19 @@ impl Patch {
     }
 
     /// What a refusal shows: the object after the patch, or for a strategic patch the patch itself.
-    fn shown(&self, patched: &Value) -> String {
+    fn shown(&self, asked: &Asked<'_>, patched: &Value) -> String {
         match self.kind {
             PatchType::Strategic => netloom_schema::go_text::plain(&self.value),
+            PatchType::Json | PatchType::Merge if asked.resource.builtin.is_some() && !self.touches_metadata() => {
+                shown::with_untouched_metadata(patched)
+            }
             PatchType::Json | PatchType::Merge | PatchType::Apply => patched.to_string(),
         }
+    }
+
+    fn touches_metadata(&self) -> bool {
+        let below = |change: &Value| change["path"].as_str().is_some_and(|path| path.starts_with("/metadata"));
+        self.value.get("metadata").is_some() || self.value.as_array().is_some_and(|changes| changes.iter().any(below))
     }
 }
 
@@ -123,7 +132,7 @@ impl Api {
     fn patched(&self, job: &Job<'_>, patch: &Patch, old: &Value) -> Outcome<Value> {
         let asked = job.asked;
         let mut new = patch.applied(asked, old)?;
-        let shown = patch.shown(&new);
+        let shown = patch.shown(asked, &new);
         let refuse = |why: &str| {
             let error = FieldError::invalid_text("patch", &shown, why);
             Status::invalid(Qualified::new("", ""), "", &[error])
