@@ -223,14 +223,12 @@ impl Resource {
 
     /// Why selectors may not name a field; none when they may.
     pub fn field_refusal(&self, field: &str) -> Option<String> {
-        match self.builtin {
-            Some(row) => (!row.labels.knows(field)).then(|| row.labels.refusal(field)),
-            None => {
-                let known = matches!(field, "metadata.name" | "metadata.namespace")
-                    || self.selectable.iter().any(|known| known == field);
-                (!known).then(|| format!("field label not supported: {field}"))
-            }
+        if let Some(row) = self.builtin {
+            return (!row.labels.knows(field)).then(|| row.labels.refusal(field));
         }
+        let known = matches!(field, "metadata.name" | "metadata.namespace")
+            || self.selectable.iter().any(|known| known == field);
+        (!known).then(|| format!("field label not supported: {field}"))
     }
 
     /// What an object has in a field that selectors may name; absent is the empty text.

@@ -331,7 +331,7 @@ fn take_accepted(definition: &mut Definition, object: &Value) {
     definition.names.short_names = list("shortNames");
     definition.names.categories = list("categories");
     if let Some(singular) = words(names, "singular").first() {
-        definition.names.singular = (*singular).to_owned();
+        (*singular).clone_into(&mut definition.names.singular);
     }
 }
 

@@ -197,7 +197,8 @@ impl<'a> Clause<'a> {
     fn output(&self, media: Media) -> Option<Output> {
         let (kind, subtype) = media.name().split_once('/')?;
         let named = self.kind == kind && (self.subtype == subtype || self.subtype == "*");
-        if !named && !(self.kind == "*" && self.subtype == "*") {
+        let any = self.kind == "*" && self.subtype == "*";
+        if !named && !any {
             return None;
         }
         let stream = self.parameter("stream");

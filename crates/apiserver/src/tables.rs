@@ -130,9 +130,7 @@ impl Shaper {
     }
 
     /// The end of a list.
-    pub(crate) fn tail(&self) -> &'static [u8] {
-        b"]}\n"
-    }
+    pub(crate) const TAIL: &'static [u8] = b"]}\n";
 
     /// One object, for an answer of its own or an event.
     pub(crate) fn object(&mut self, object: Value) -> Value {

@@ -100,7 +100,7 @@ impl Api {
         }
         let patch = {
             let view = self.follow.view();
-            let review = self.review(job, Some(object), old, &*view);
+            let review = Self::review(job, Some(object), old, &*view);
             admission::complete(&review)
         };
         let Some(patch) = patch else { return Ok(()) };
@@ -126,7 +126,7 @@ impl Api {
         }
         let verdict = {
             let view = self.follow.view();
-            admission::validate(&self.review(job, new, old, &*view))
+            admission::validate(&Self::review(job, new, old, &*view))
         };
         for warning in verdict.warnings {
             job.asked.warn(warning);
@@ -141,7 +141,6 @@ impl Api {
     }
 
     fn review<'a>(
-        &self,
         job: &'a Job<'_>,
         new: Option<&'a Value>,
         old: Option<&'a Value>,

@@ -28,9 +28,14 @@ pub fn uid(source: &dyn Source) -> String {
     // Version 4, variant 1: made by chance.
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (a, b, c, d, e) = (&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]);
-    format!("{}-{}-{}-{}-{}", hex(a), hex(b), hex(c), hex(d), hex(e))
+    let hex = hex(&bytes);
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// Bytes as text, two letters each.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0x0f)]).collect()
 }
 
 /// A name that begins as given.

@@ -10,7 +10,7 @@ use netloom_schema::{
 };
 use serde_json::{Value, json};
 
-use super::{asked::Asked, go_json, options::Validation, typed};
+use super::{asked::Asked, clock, go_json, options::Validation, typed};
 use crate::{
     catalogue::Resource,
     events,
@@ -123,7 +123,9 @@ pub(crate) fn drop_empty(schema: &Schema, value: &mut Value) {
         }
         Value::Array(list) => {
             if let Some(below) = schema.items() {
-                list.iter_mut().for_each(|item| drop_empty(below, item));
+                for item in list {
+                    drop_empty(below, item);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -234,7 +236,7 @@ fn summary(body: &[u8]) -> String {
     match body.first() {
         None => "<empty>".into(),
         Some(b'{') => format!("{}{end}", String::from_utf8_lossy(cut)),
-        Some(_) => format!("{}{end}", cut.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        Some(_) => format!("{}{end}", clock::hex(cut)),
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) enum Gone {
 impl Api {
     pub(crate) async fn delete(&self, asked: &Asked<'_>) -> Outcome<Answer> {
         let name = asked.name()?;
-        let options = self.delete_options(asked)?;
+        let options = Self::delete_options(asked)?;
         match self.delete_object(asked, name, &options).await? {
             Gone::Waiting(object) => {
                 let code = if options.orphan == Some(false) { 202 } else { 200 };
@@ -62,7 +62,7 @@ impl Api {
         }
     }
 
-    pub(crate) fn delete_options(&self, asked: &Asked<'_>) -> Outcome<DeleteOptions> {
+    pub(crate) fn delete_options(asked: &Asked<'_>) -> Outcome<DeleteOptions> {
         if asked.body.is_empty() {
             return DeleteOptions::parse(&asked.info.query, None);
         }
@@ -131,7 +131,7 @@ impl Api {
         };
         if !waits {
             // A pod is first told that its time is over, also when that is now.
-            let old = if resource.is("", "pods") { told(new, old, &now) } else { old };
+            let old = if resource.is("", "pods") { told(new, &old, &now) } else { old };
             if options.dry_run {
                 return Ok(Some(Gone::Removed(old)));
             }
@@ -213,17 +213,15 @@ fn conditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> O
         Lifecycle::Definition => Some("precondition failed"),
         Lifecycle::Pod | Lifecycle::Plain => None,
     };
-    let refuse = |what: &str, wanted: &str, found: &str, maybe: &str| match special {
-        Some(words) => {
+    let refuse = |what: &str, wanted: &str, found: &str, maybe: &str| {
+        if let Some(words) = special {
             let why = format!("{words}: {what} in precondition: {wanted}, {what} in object meta: {found}");
-            Status::conflict(resource.qualified(), name, &why)
+            return Status::conflict(resource.qualified(), name, &why);
         }
-        None => {
-            let why = format!(
-                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {maybe}"
-            );
-            Status::conflict(Qualified::new(&resource.group, &resource.kind), name, &why)
-        }
+        let why = format!(
+            "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {maybe}"
+        );
+        Status::conflict(Qualified::new(&resource.group, &resource.kind), name, &why)
     };
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         return Err(refuse("UID", wanted, uid, "deleted and then recreated"));
@@ -256,8 +254,8 @@ fn mark_terminating(new: &mut Value, old: &Value, now: &str) {
 }
 
 /// A pod whose time is over.
-fn told(mut pod: Value, old: Value, now: &str) -> Value {
-    mark_terminating(&mut pod, &old, now);
+fn told(mut pod: Value, old: &Value, now: &str) -> Value {
+    mark_terminating(&mut pod, old, now);
     pod
 }
 

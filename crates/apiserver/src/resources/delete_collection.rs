@@ -19,7 +19,7 @@ impl Api {
     pub(crate) async fn delete_collection(&self, asked: &Asked<'_>) -> Outcome<Answer> {
         let list = ListOptions::parse(&asked.info.query, false)?;
         let selection = Selection::parse(asked)?;
-        let options = self.delete_options(asked)?;
+        let options = Self::delete_options(asked)?;
         let mut shaper = Shaper::list(asked, self.source.now())?;
         let range = selection.range(asked);
         let (mut text, mut count, mut at, mut after) = (Vec::new(), 0, None, None);
@@ -58,7 +58,7 @@ impl Api {
         metadata.insert("resourceVersion".into(), json!(at.unwrap_or_default().to_string()));
         let mut whole = shaper.head(&Value::Object(metadata));
         whole.extend_from_slice(&text);
-        whole.extend_from_slice(shaper.tail());
+        whole.extend_from_slice(Shaper::TAIL);
         Ok(Answer::Text { code: 200, text: whole.into() })
     }
 }

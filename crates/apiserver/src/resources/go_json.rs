@@ -56,9 +56,8 @@ pub(crate) fn error(bytes: &[u8]) -> Option<String> {
                 Ok(next) => (state, at) = (State::Colon, next),
                 Err(why) => return Some(why),
             },
-            (State::Colon, b':') => (state, at) = (State::Value, at + 1),
             (State::AfterKeyValue, b',') => (state, at) = (State::Key, at + 1),
-            (State::AfterItem, b',') => (state, at) = (State::Value, at + 1),
+            (State::Colon, b':') | (State::AfterItem, b',') => (state, at) = (State::Value, at + 1),
             (State::Value | State::FirstItem, _) => match scalar(bytes, at) {
                 Ok(next) => (state, at) = (after, next),
                 Err(why) => return Some(why),

@@ -69,7 +69,7 @@ impl Api {
         let gathered = Gathered { remaining: left.filter(|_| selection.is_everything()), ..gathered };
         let mut text = shaper.head(&list_metadata(asked, &gathered));
         text.extend_from_slice(&gathered.text);
-        text.extend_from_slice(shaper.tail());
+        text.extend_from_slice(Shaper::TAIL);
         Ok(Answer::Text { code: 200, text: text.into() })
     }
 
@@ -116,10 +116,10 @@ impl Api {
             // Every further page is of the same moment.
             walk.at = Some(page.revision);
             gathered.revision = page.revision;
-            if let Err(status) = self.render(asked, selection, &page, &mut gathered, shaper) {
+            if let Err(status) = Self::render(asked, selection, &page, &mut gathered, shaper) {
                 return Ok(Err(status));
             }
-            walk.after = gathered.last.clone();
+            walk.after.clone_from(&gathered.last);
             let full = limit.is_none_or(|limit| gathered.count >= limit);
             if gathered.last.is_none() || full {
                 return Ok(Ok(gathered));
@@ -139,16 +139,15 @@ impl Api {
     ) -> Result<Outcome<Gathered>, ReadError> {
         while limit.is_none() && gathered.last.is_some() {
             let page = self.store.list(&walk.range, walk.at, walk.after.as_ref(), Some(CHUNK))?;
-            if let Err(status) = self.render(asked, selection, &page, &mut gathered, shaper) {
+            if let Err(status) = Self::render(asked, selection, &page, &mut gathered, shaper) {
                 return Ok(Err(status));
             }
-            walk.after = gathered.last.clone();
+            walk.after.clone_from(&gathered.last);
         }
         Ok(Ok(gathered))
     }
 
     fn render(
-        &self,
         asked: &Asked<'_>,
         selection: &Selection,
         page: &Page,
@@ -203,7 +202,7 @@ impl Api {
                 }
             }
             // The client may be gone; there is nobody else to tell.
-            let _ = sender.send(Bytes::copy_from_slice(shaper.tail())).await;
+            let _ = sender.send(Bytes::copy_from_slice(Shaper::TAIL)).await;
         });
         Answer::Stream { body }
     }

@@ -31,22 +31,19 @@ impl Part {
 /// Readies a new object.
 pub(crate) fn create(resource: &Resource, object: &mut Value) {
     metadata::set(object, "resourceVersion", None);
-    match resource.builtin {
-        Some(row) => {
-            if row.habits.generation {
-                metadata::set(object, "generation", Some(json!(1)));
-            }
-            (row.prepare)(object, None);
-            if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-                crds::fresh_status(object);
-            }
+    let Some(row) = resource.builtin else {
+        metadata::set(object, "generation", Some(json!(1)));
+        if resource.status {
+            remove(object, "status");
         }
-        None => {
-            metadata::set(object, "generation", Some(json!(1)));
-            if resource.status {
-                remove(object, "status");
-            }
-        }
+        return;
+    };
+    if row.habits.generation {
+        metadata::set(object, "generation", Some(json!(1)));
+    }
+    (row.prepare)(object, None);
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crds::fresh_status(object);
     }
 }
 

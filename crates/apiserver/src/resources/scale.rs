@@ -90,7 +90,7 @@ impl Api {
                 self.own_scale(&job, &current, &mut scale);
             }
             let mut new = old.clone();
-            set_path(&mut new, self.spec_path(asked)?, json!(replicas));
+            set_path(&mut new, Self::spec_path(asked)?, json!(replicas));
             let version = asked.resource.api_version();
             let paths = self.replica_paths(asked);
             let paths: Vec<(&str, Option<&str>)> =
@@ -120,7 +120,7 @@ impl Api {
         managed::update(Some(current), scale, &manager, &shape);
     }
 
-    fn spec_path<'a>(&self, asked: &'a Asked<'_>) -> Outcome<&'a str> {
+    fn spec_path<'a>(asked: &'a Asked<'_>) -> Outcome<&'a str> {
         let scale = asked.resource.scale.as_ref();
         scale.map(|scale| scale.spec_replicas.as_str()).ok_or_else(|| Status::generic(404, ""))
     }

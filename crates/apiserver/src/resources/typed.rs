@@ -59,7 +59,6 @@ impl Walk {
             return None;
         }
         match (schema.kind(), value) {
-            (None, _) => None,
             (Some(Type::Object), Value::Object(map)) => {
                 map.iter().find_map(|(key, value)| self.entry(schema, key, value))
             }
@@ -69,7 +68,7 @@ impl Walk {
             }
             (Some(Type::String), Value::String(text)) => self.text(schema, text),
             (Some(Type::Integer), Value::Number(number)) if number.is_i64() || number.is_u64() => None,
-            (Some(Type::Number), Value::Number(_)) | (Some(Type::Boolean), Value::Bool(_)) => None,
+            (None, _) | (Some(Type::Number), Value::Number(_)) | (Some(Type::Boolean), Value::Bool(_)) => None,
             (Some(_), other) => Some(self.refuse(schema, other)),
         }
     }

@@ -160,7 +160,7 @@ impl Stream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let text = match std::mem::replace(&mut self.place, Place::Over) {
-                Place::Initial { at, after } => self.initial(at, after),
+                Place::Initial { at, after } => self.initial(at, after.as_ref()),
                 Place::Live => {
                     self.place = Place::Live;
                     self.live().await
@@ -175,8 +175,8 @@ impl Stream {
     }
 
     /// Some of the objects that are there; behind the last one the watch goes on with changes.
-    fn initial(&mut self, at: Option<Revision>, after: Option<Key>) -> Vec<u8> {
-        let page = match self.store.list(&self.range, at, after.as_ref(), Some(CHUNK)) {
+    fn initial(&mut self, at: Option<Revision>, after: Option<&Key>) -> Vec<u8> {
+        let page = match self.store.list(&self.range, at, after, Some(CHUNK)) {
             Ok(page) => page,
             Err(error) => {
                 self.place = Place::Failed(ended(&error, at.unwrap_or_default()));

@@ -82,7 +82,7 @@ impl Api {
         let key = job.asked.key(&name)?;
         if job.options.dry_run {
             return match self.stored(&key)? {
-                Some(found) => Err(self.taken(job.asked, &found, &name)),
+                Some(found) => Err(Self::taken(job.asked, &found, &name)),
                 None => Ok(object),
             };
         }
@@ -93,14 +93,14 @@ impl Api {
                 let found = self.stored(&key)?;
                 Err(found.map_or_else(
                     || Status::already_exists(resource.qualified(), &name),
-                    |found| self.taken(job.asked, &found, &name),
+                    |found| Self::taken(job.asked, &found, &name),
                 ))
             }
             Err(error) => Err(refused(&error)),
         }
     }
 
-    fn taken(&self, asked: &Asked<'_>, found: &Object, name: &str) -> Status {
+    fn taken(asked: &Asked<'_>, found: &Object, name: &str) -> Status {
         let status = Status::already_exists(asked.resource.qualified(), name);
         let going = stored::decode(&asked.resource, found).is_ok_and(|object| metadata::is_terminating(&object));
         if going {

@@ -28,14 +28,14 @@ async fn a_kind_is_served_once_its_definition_is_established() {
 #[tokio::test]
 async fn a_definition_goes_with_its_objects() {
     let bench = Bench::with_widgets().await;
-    let mut held = widget("held", json!({}));
+    let mut held = widget("held", &json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/x"]);
     bench.post(WIDGETS, &held).await.expect(201);
-    bench.post(WIDGETS, &widget("free", json!({}))).await.expect(201);
+    bench.post(WIDGETS, &widget("free", &json!({}))).await.expect(201);
     let crd = format!("{CRDS}/widgets.example.com");
     let going = bench.delete(&crd).await.expect(200);
     assert_eq!(going["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
-    bench.post(WIDGETS, &widget("late", json!({}))).await.refused(
+    bench.post(WIDGETS, &widget("late", &json!({}))).await.refused(
         403,
         "widgets.example.com \"late\" is forbidden: create not allowed while custom resource definition is terminating",
     );
@@ -78,7 +78,7 @@ async fn two_versions_show_the_same_objects() {
     crd["spec"]["versions"][0]["deprecated"] = json!(true);
     crd["spec"]["versions"].as_array_mut().unwrap().push(second);
     bench.post(CRDS, &crd).await.expect(201);
-    let old = bench.post(WIDGETS, &widget("a", json!({"size": 1}))).await;
+    let old = bench.post(WIDGETS, &widget("a", &json!({"size": 1}))).await;
     assert_eq!(old.warnings(), [r#"299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget""#]);
     old.expect(201);
     let other = WIDGETS.replace("/v1/", "/v2/");

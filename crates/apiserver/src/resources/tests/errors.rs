@@ -19,7 +19,7 @@ async fn bodies_that_are_not_understood() {
         400,
         "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{\"a\":1}' ({\"a\":1})",
     );
-    let mut other = widget("a", json!({}));
+    let mut other = widget("a", &json!({}));
     other["apiVersion"] = json!("example.com/v2");
     bench.post(WIDGETS, &other).await.refused(
         400,
@@ -33,7 +33,7 @@ async fn bodies_that_are_not_understood() {
 #[tokio::test]
 async fn strict_and_ignoring_clients() {
     let bench = Bench::with_widgets().await;
-    let object = widget("a", json!({"size": 1, "nope": 1}));
+    let object = widget("a", &json!({"size": 1, "nope": 1}));
     bench.post(&format!("{WIDGETS}?fieldValidation=Strict"), &object).await.refused(
         400,
         "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field \"spec.nope\"",
@@ -57,14 +57,14 @@ async fn strict_and_ignoring_clients() {
 #[tokio::test]
 async fn invalid_objects_list_every_cause() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({"size": 200}))).await.refused(
+    bench.post(WIDGETS, &widget("a", &json!({"size": 200}))).await.refused(
         422,
         "Widget.example.com \"a\" is invalid: spec.size: Invalid value: 200: spec.size in body should be less than or equal to 100",
     );
-    let answer = bench.post(WIDGETS, &widget("A_b", json!({"size": 1}))).await;
+    let answer = bench.post(WIDGETS, &widget("A_b", &json!({"size": 1}))).await;
     assert_eq!(answer.code, 422);
     assert_eq!(answer.json()["details"]["causes"][0]["field"], "metadata.name");
-    let mut kind = widget("a", json!({}));
+    let mut kind = widget("a", &json!({}));
     kind["kind"] = json!("Gadget");
     bench
         .post(WIDGETS, &kind)
@@ -75,18 +75,18 @@ async fn invalid_objects_list_every_cause() {
 #[tokio::test]
 async fn names_and_namespaces_must_fit_the_path() {
     let bench = Bench::new().await;
-    let mut object = map("a", json!({}));
+    let mut object = map("a", &json!({}));
     object["metadata"]["namespace"] = json!("kube-system");
     bench
         .post(MAPS, &object)
         .await
         .refused(400, "the namespace of the provided object does not match the namespace sent on the request");
     bench
-        .put(&format!("{MAPS}/b"), &map("a", json!({})))
+        .put(&format!("{MAPS}/b"), &map("a", &json!({})))
         .await
         .refused(400, "the name of the object (a) does not match the name on the URL (b)");
     bench
-        .post("/api/v1/namespaces/nowhere/configmaps", &map("a", json!({})))
+        .post("/api/v1/namespaces/nowhere/configmaps", &map("a", &json!({})))
         .await
         .refused(404, r#"namespaces "nowhere" not found"#);
     bench
@@ -107,7 +107,7 @@ async fn paths_that_lead_nowhere() {
         let answer = bench.get(uri).await;
         assert_eq!((answer.code, answer.text.as_str()), (404, "404 page not found\n"), "{uri}");
     }
-    assert_eq!(bench.post("/api/v1/configmaps", &map("a", json!({}))).await.code, 405);
+    assert_eq!(bench.post("/api/v1/configmaps", &map("a", &json!({}))).await.code, 405);
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn selectors_name_known_fields() {
 #[tokio::test]
 async fn answers_come_in_a_form_that_is_accepted() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({"x": "1"}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({"x": "1"}))).await.expect(201);
     let yaml = bench.raw("GET", &format!("{MAPS}/a"), &[("accept", "application/yaml")], "").await;
     assert_eq!(yaml.headers["content-type"], "application/yaml");
     assert!(yaml.text.starts_with("apiVersion: v1\ndata:\n  x: \"1\"\nkind: ConfigMap\n"), "{}", yaml.text);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Bench, MAPS, map};
 
 async fn owned(bench: &Bench, name: &str, owner: &Value, block: bool) -> Value {
-    let mut object = map(name, json!({}));
+    let mut object = map(name, &json!({}));
     object["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap",
         "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "blockOwnerDeletion": block}]);
     bench.post(MAPS, &object).await.expect(201)
@@ -18,7 +18,7 @@ async fn delete(bench: &Bench, name: &str, policy: &str) -> Value {
 #[tokio::test]
 async fn owned_objects_go_after_their_owner() {
     let bench = Bench::new().await;
-    let owner = bench.post(MAPS, &map("owner", json!({}))).await.expect(201);
+    let owner = bench.post(MAPS, &map("owner", &json!({}))).await.expect(201);
     let child = owned(&bench, "child", &owner, false).await;
     owned(&bench, "grandchild", &child, false).await;
     delete(&bench, "owner", "Background").await;
@@ -29,7 +29,7 @@ async fn owned_objects_go_after_their_owner() {
 #[tokio::test]
 async fn owned_objects_go_before_their_owner() {
     let bench = Bench::new().await;
-    let owner = bench.post(MAPS, &map("owner", json!({}))).await.expect(201);
+    let owner = bench.post(MAPS, &map("owner", &json!({}))).await.expect(201);
     owned(&bench, "child", &owner, true).await;
     let going = delete(&bench, "owner", "Foreground").await;
     assert_eq!(going["metadata"]["finalizers"], json!(["foregroundDeletion"]));
@@ -40,7 +40,7 @@ async fn owned_objects_go_before_their_owner() {
 #[tokio::test]
 async fn orphans_forget_their_owner() {
     let bench = Bench::new().await;
-    let owner = bench.post(MAPS, &map("owner", json!({}))).await.expect(201);
+    let owner = bench.post(MAPS, &map("owner", &json!({}))).await.expect(201);
     owned(&bench, "child", &owner, false).await;
     delete(&bench, "owner", "Orphan").await;
     bench.gone(&format!("{MAPS}/owner")).await;
@@ -51,13 +51,13 @@ async fn orphans_forget_their_owner() {
 #[tokio::test]
 async fn an_owner_is_known_by_its_uid_and_one_is_enough() {
     let bench = Bench::new().await;
-    let owner = bench.post(MAPS, &map("owner", json!({}))).await.expect(201);
-    let second = bench.post(MAPS, &map("second", json!({}))).await.expect(201);
+    let owner = bench.post(MAPS, &map("owner", &json!({}))).await.expect(201);
+    let second = bench.post(MAPS, &map("second", &json!({}))).await.expect(201);
     let mut stranger = owner.clone();
     stranger["metadata"]["uid"] = json!("somebody-else");
     owned(&bench, "child", &stranger, false).await;
     bench.gone(&format!("{MAPS}/child")).await;
-    let mut object = map("shared", json!({}));
+    let mut object = map("shared", &json!({}));
     let reference = |owner: &Value| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"]})
@@ -83,12 +83,12 @@ async fn a_namespace_goes_with_everything_in_it() {
     let made = bench.post("/api/v1/namespaces", &namespace).await.expect(201);
     assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
     assert_eq!(made["metadata"]["labels"]["kubernetes.io/metadata.name"], "x");
-    let mut held = map("held", json!({}));
+    let mut held = map("held", &json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/x"]);
     bench.post("/api/v1/namespaces/x/configmaps", &held).await.expect(201);
     let going = bench.delete("/api/v1/namespaces/x").await.expect(200);
     assert_eq!(going["status"]["phase"], "Terminating");
-    let late = bench.post("/api/v1/namespaces/x/configmaps", &map("late", json!({}))).await;
+    let late = bench.post("/api/v1/namespaces/x/configmaps", &map("late", &json!({}))).await;
     assert_eq!(late.code, 403);
     assert_eq!(late.json()["details"]["causes"][0]["reason"], "NamespaceTerminating");
     let uri = "/api/v1/namespaces/x/configmaps/held";

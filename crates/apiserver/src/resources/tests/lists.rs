@@ -7,7 +7,7 @@ use super::{Bench, MAPS, WIDGETS, map, widget};
 async fn five() -> Bench {
     let bench = Bench::new().await;
     for name in ["a", "b", "c", "d", "e"] {
-        let mut object = map(name, json!({}));
+        let mut object = map(name, &json!({}));
         object["metadata"]["labels"] = json!({"even": (name == "b" || name == "d").to_string()});
         bench.post(MAPS, &object).await.expect(201);
     }
@@ -82,8 +82,8 @@ async fn labels_and_fields_select() {
     let one = bench.get("/api/v1/configmaps?fieldSelector=metadata.name=c").await.expect(200);
     assert_eq!(names(&one), ["c"]);
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({"color": "blue"}))).await.expect(201);
-    bench.post(WIDGETS, &widget("b", json!({}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({"color": "blue"}))).await.expect(201);
+    bench.post(WIDGETS, &widget("b", &json!({}))).await.expect(201);
     let red = bench.get(&format!("{WIDGETS}?fieldSelector=spec.color=red")).await.expect(200);
     assert_eq!(names(&red), ["b"]);
     assert_eq!(red["kind"], "WidgetList");
@@ -95,7 +95,7 @@ async fn a_long_list_is_whole() {
     let bench = Bench::new().await;
     let posts = (0..1201).map(|at| {
         let bench = &bench;
-        async move { bench.post(MAPS, &map(&format!("m{at:05}"), json!({}))).await.expect(201) }
+        async move { bench.post(MAPS, &map(&format!("m{at:05}"), &json!({}))).await.expect(201) }
     });
     let mut set = Vec::new();
     for post in posts {
@@ -114,7 +114,7 @@ async fn a_long_list_is_whole() {
 #[tokio::test]
 async fn tables_have_rows_for_people() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({"size": 7}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({"size": 7}))).await.expect(201);
     let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")];
     let table = bench.raw("GET", WIDGETS, &accept, "").await.expect(200);
     assert_eq!(table["kind"], "Table");

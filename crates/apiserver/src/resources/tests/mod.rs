@@ -208,10 +208,10 @@ pub(super) fn widgets() -> Value {
     })
 }
 
-pub(super) fn widget(name: &str, spec: Value) -> Value {
+pub(super) fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
-pub(super) fn map(name: &str, data: Value) -> Value {
+pub(super) fn map(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }

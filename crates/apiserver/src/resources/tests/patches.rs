@@ -7,7 +7,7 @@ use super::{Bench, MAPS, WIDGETS, map, widget};
 #[tokio::test]
 async fn json_patches_test_and_replace() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({"x": "1"}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({"x": "1"}))).await.expect(201);
     let uri = format!("{MAPS}/a");
     let patch =
         json!([{"op": "test", "path": "/data/x", "value": "1"}, {"op": "add", "path": "/data/y", "value": "2"}]);
@@ -24,7 +24,7 @@ async fn json_patches_test_and_replace() {
 #[tokio::test]
 async fn strategic_patches_are_for_built_in_kinds() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({}))).await.expect(201);
     bench.patch(&format!("{WIDGETS}/a"), "strategic-merge", &json!({})).await.refused(
         415,
         "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
@@ -42,7 +42,7 @@ async fn strategic_patches_are_for_built_in_kinds() {
 async fn an_apply_makes_merges_and_conflicts() {
     let bench = Bench::with_widgets().await;
     let uri = format!("{WIDGETS}/a");
-    let config = |size: i64| widget("a", json!({"size": size}));
+    let config = |size: i64| widget("a", &json!({"size": size}));
     let made = bench.patch(&format!("{uri}?fieldManager=one"), "apply", &config(1)).await.expect(201);
     assert_eq!(made["spec"], json!({"size": 1, "color": "red"}));
     assert_eq!(made["metadata"]["managedFields"][0]["operation"], "Apply");
@@ -59,7 +59,7 @@ async fn an_apply_makes_merges_and_conflicts() {
         422,
         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
     );
-    let unknown = bench.patch(&format!("{uri}?fieldManager=one"), "apply", &widget("a", json!({"nope": 1}))).await;
+    let unknown = bench.patch(&format!("{uri}?fieldManager=one"), "apply", &widget("a", &json!({"nope": 1}))).await;
     assert_eq!(unknown.code, 400);
     assert!(unknown.message().contains(".spec.nope: field not declared in schema"), "{}", unknown.message());
 }
@@ -67,7 +67,7 @@ async fn an_apply_makes_merges_and_conflicts() {
 #[tokio::test]
 async fn a_patch_of_metadata_cannot_take_another_identity() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let uri = format!("{MAPS}/a");
     let uid = bench.patch(&uri, "merge", &json!({"metadata": {"uid": "other"}})).await;
     assert_eq!(uid.code, 422);
@@ -85,7 +85,7 @@ async fn a_patch_of_metadata_cannot_take_another_identity() {
 #[tokio::test]
 async fn patches_at_the_same_time_all_arrive() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let bench = std::sync::Arc::new(bench);
     let tasks: Vec<_> = (0..16)
         .map(|at| {

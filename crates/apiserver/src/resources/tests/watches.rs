@@ -44,10 +44,10 @@ impl Events {
 #[tokio::test]
 async fn what_is_there_comes_first_and_then_every_change() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
     assert_eq!(events.told().await, "ADDED a");
-    bench.post(MAPS, &map("b", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("b", &json!({}))).await.expect(201);
     assert_eq!(events.told().await, "ADDED b");
     bench.patch(&format!("{MAPS}/b"), "merge", &json!({"data": {"x": "1"}})).await.expect(200);
     assert_eq!(events.told().await, "MODIFIED b");
@@ -62,10 +62,10 @@ async fn what_is_there_comes_first_and_then_every_change() {
 #[tokio::test]
 async fn a_watch_goes_on_behind_a_revision() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({}))).await.expect(201);
     let list = bench.get(WIDGETS).await.json();
     let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
-    bench.post(WIDGETS, &widget("b", json!({}))).await.expect(201);
+    bench.post(WIDGETS, &widget("b", &json!({}))).await.expect(201);
     let mut events = Events::of(&bench, &format!("{WIDGETS}?watch=true&resourceVersion={revision}")).await;
     assert_eq!(events.told().await, "ADDED b");
 }
@@ -74,7 +74,7 @@ async fn a_watch_goes_on_behind_a_revision() {
 async fn a_selector_makes_objects_come_and_go() {
     let bench = Bench::new().await;
     let mut events = Events::of(&bench, &format!("{MAPS}?watch=true&labelSelector=x=1")).await;
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let label = |value: &str| json!({"metadata": {"labels": {"x": value}}});
     bench.patch(&format!("{MAPS}/a"), "merge", &label("1")).await.expect(200);
     assert_eq!(events.told().await, "ADDED a");
@@ -89,7 +89,7 @@ async fn a_selector_makes_objects_come_and_go() {
 #[tokio::test]
 async fn a_watch_list_marks_the_end_of_what_was_there() {
     let bench = Bench::new().await;
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let uri =
         format!("{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
     let mut events = Events::of(&bench, &uri).await;
@@ -98,7 +98,7 @@ async fn a_watch_list_marks_the_end_of_what_was_there() {
     assert_eq!(mark["type"], "BOOKMARK");
     assert_eq!(mark["object"]["kind"], "ConfigMap");
     assert_eq!(mark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
-    bench.post(MAPS, &map("b", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("b", &json!({}))).await.expect(201);
     assert_eq!(events.told().await, "ADDED b");
 }
 
@@ -106,7 +106,7 @@ async fn a_watch_list_marks_the_end_of_what_was_there() {
 async fn a_place_that_is_gone_is_told_in_the_stream() {
     let bench = Bench::new().await;
     for name in ["a", "b"] {
-        bench.post(MAPS, &map(name, json!({}))).await.expect(201);
+        bench.post(MAPS, &map(name, &json!({}))).await.expect(201);
     }
     let now = bench.api.store().revision();
     bench.api.store().compact(now).await.unwrap();
@@ -130,12 +130,12 @@ async fn a_watch_ends_in_time_with_a_bookmark_before() {
 #[tokio::test]
 async fn rows_are_announced_once() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({"size": 1}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({"size": 1}))).await.expect(201);
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
     let mut events = Events::in_form(&bench, &format!("{WIDGETS}?watch=true"), accept).await;
     let first = events.next().await.unwrap();
     assert_eq!(first["object"]["columnDefinitions"].as_array().unwrap().len(), 2);
-    bench.post(WIDGETS, &widget("b", json!({"size": 2}))).await.expect(201);
+    bench.post(WIDGETS, &widget("b", &json!({"size": 2}))).await.expect(201);
     let second = events.next().await.unwrap();
     assert_eq!(second["object"]["rows"][0]["cells"], json!(["b", 2]));
     assert_eq!(second["object"]["columnDefinitions"], json!(null));

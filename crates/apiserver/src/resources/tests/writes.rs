@@ -7,7 +7,7 @@ use super::{Bench, MAPS, WIDGETS, map, widget};
 #[tokio::test]
 async fn an_object_lives_and_goes() {
     let bench = Bench::new().await;
-    let made = bench.post(MAPS, &map("a", json!({"x": "1"}))).await.expect(201);
+    let made = bench.post(MAPS, &map("a", &json!({"x": "1"}))).await.expect(201);
     assert_eq!(made["metadata"]["namespace"], "default");
     assert_eq!(made["metadata"]["creationTimestamp"], "2026-01-02T03:04:05Z");
     assert_eq!(made["metadata"]["managedFields"][0]["manager"], "tester");
@@ -15,7 +15,7 @@ async fn an_object_lives_and_goes() {
 
     let one = format!("{MAPS}/a");
     assert_eq!(bench.get(&one).await.expect(200), made);
-    bench.post(MAPS, &map("a", json!({}))).await.refused(409, r#"configmaps "a" already exists"#);
+    bench.post(MAPS, &map("a", &json!({}))).await.refused(409, r#"configmaps "a" already exists"#);
 
     let mut changed = made.clone();
     changed["data"]["x"] = json!("2");
@@ -36,7 +36,7 @@ async fn an_object_lives_and_goes() {
 #[tokio::test]
 async fn a_write_without_a_change_is_none() {
     let bench = Bench::with_widgets().await;
-    let made = bench.post(WIDGETS, &widget("a", json!({"size": 1}))).await.expect(201);
+    let made = bench.post(WIDGETS, &widget("a", &json!({"size": 1}))).await.expect(201);
     bench.clock.push(60);
     let same = bench.put(&format!("{WIDGETS}/a"), &made).await.expect(200);
     assert_eq!(same, made);
@@ -47,7 +47,7 @@ async fn a_write_without_a_change_is_none() {
 #[tokio::test]
 async fn a_custom_object_is_pruned_filled_in_and_counted() {
     let bench = Bench::with_widgets().await;
-    let mut object = widget("a", json!({"size": 1, "unknown": true}));
+    let mut object = widget("a", &json!({"size": 1, "unknown": true}));
     object["status"] = json!({"phase": "Big"});
     let answer = bench.post(WIDGETS, &object).await;
     assert_eq!(answer.warnings(), [r#"299 - "unknown field \"spec.unknown\"""#]);
@@ -76,7 +76,7 @@ async fn a_custom_object_is_pruned_filled_in_and_counted() {
 #[tokio::test]
 async fn names_are_generated() {
     let bench = Bench::new().await;
-    let mut object = map("", json!({}));
+    let mut object = map("", &json!({}));
     object["metadata"] = json!({"generateName": "map-"});
     let made = bench.post(MAPS, &object).await.expect(201);
     let name = made["metadata"]["name"].as_str().unwrap();
@@ -87,11 +87,11 @@ async fn names_are_generated() {
 #[tokio::test]
 async fn a_dry_run_changes_nothing() {
     let bench = Bench::new().await;
-    let made = bench.post(&format!("{MAPS}?dryRun=All"), &map("a", json!({}))).await.expect(201);
+    let made = bench.post(&format!("{MAPS}?dryRun=All"), &map("a", &json!({}))).await.expect(201);
     assert!(made["metadata"]["uid"].is_string());
     assert_eq!(made["metadata"].get("resourceVersion"), None);
     assert_eq!(bench.get(&format!("{MAPS}/a")).await.code, 404);
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     bench.patch(&format!("{MAPS}/a?dryRun=All"), "merge", &json!({"data": {"x": "1"}})).await.expect(200);
     assert_eq!(bench.get(&format!("{MAPS}/a")).await.json().get("data"), None);
     bench.delete(&format!("{MAPS}/a?dryRun=All")).await.expect(200);
@@ -110,11 +110,11 @@ async fn some_kinds_are_made_by_a_replacement_and_some_need_a_revision() {
         422,
         "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
     );
-    bench.put(&format!("{MAPS}/a"), &map("a", json!({}))).await.refused(404, r#"configmaps "a" not found"#);
-    bench.post(MAPS, &map("a", json!({}))).await.expect(201);
-    bench.put(&format!("{MAPS}/a"), &map("a", json!({"x": "1"}))).await.expect(200);
-    bench.post(WIDGETS, &widget("a", json!({}))).await.expect(201);
-    bench.put(&format!("{WIDGETS}/a"), &widget("a", json!({}))).await.refused(
+    bench.put(&format!("{MAPS}/a"), &map("a", &json!({}))).await.refused(404, r#"configmaps "a" not found"#);
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
+    bench.put(&format!("{MAPS}/a"), &map("a", &json!({"x": "1"}))).await.expect(200);
+    bench.post(WIDGETS, &widget("a", &json!({}))).await.expect(201);
+    bench.put(&format!("{WIDGETS}/a"), &widget("a", &json!({}))).await.refused(
         422,
         "widgets.example.com \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
     );
@@ -123,7 +123,7 @@ async fn some_kinds_are_made_by_a_replacement_and_some_need_a_revision() {
 #[tokio::test]
 async fn finalizers_hold_an_object_back() {
     let bench = Bench::with_widgets().await;
-    let mut object = widget("a", json!({}));
+    let mut object = widget("a", &json!({}));
     object["metadata"]["finalizers"] = json!(["example.com/x"]);
     bench.post(WIDGETS, &object).await.expect(201);
     let one = format!("{WIDGETS}/a");
@@ -149,7 +149,7 @@ async fn finalizers_hold_an_object_back() {
 #[tokio::test]
 async fn only_the_object_that_was_meant_goes() {
     let bench = Bench::new().await;
-    let made = bench.post(MAPS, &map("a", json!({}))).await.expect(201);
+    let made = bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let uid = made["metadata"]["uid"].as_str().unwrap();
     let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "other"}});
     let headers = [("content-type", "application/json")];
@@ -164,7 +164,7 @@ async fn only_the_object_that_was_meant_goes() {
 #[tokio::test]
 async fn a_scale_is_read_and_written() {
     let bench = Bench::with_widgets().await;
-    bench.post(WIDGETS, &widget("a", json!({"replicas": 2}))).await.expect(201);
+    bench.post(WIDGETS, &widget("a", &json!({"replicas": 2}))).await.expect(201);
     let uri = format!("{WIDGETS}/a/scale");
     let scale = bench.get(&uri).await.expect(200);
     assert_eq!(scale["kind"], "Scale");
@@ -183,7 +183,7 @@ async fn a_scale_is_read_and_written() {
 async fn a_collection_goes_at_once() {
     let bench = Bench::new().await;
     for name in ["a", "b", "c"] {
-        let mut object = map(name, json!({}));
+        let mut object = map(name, &json!({}));
         object["metadata"]["labels"] = json!({"n": name});
         bench.post(MAPS, &object).await.expect(201);
     }
@@ -215,7 +215,7 @@ async fn an_event_has_two_spellings() {
 #[tokio::test]
 async fn what_was_written_is_there_after_a_restart() {
     let bench = Bench::with_widgets().await;
-    let made = bench.post(WIDGETS, &widget("a", json!({"size": 3}))).await.expect(201);
+    let made = bench.post(WIDGETS, &widget("a", &json!({"size": 3}))).await.expect(201);
     let bench = bench.restarted().await;
     assert_eq!(bench.get(&format!("{WIDGETS}/a")).await.expect(200), made);
     let list: Value = bench.get("/api/v1/namespaces").await.expect(200);
