@@ -21,7 +21,7 @@ use netloom_schema::{Pattern, go_text};
 use crate::{
     budget::{Budget, Fault},
     eval::{Evaluated, Evaluator, Scope},
-    loops,
+    loops, quantities,
     values::{inside, optional, text},
 };
 
@@ -113,6 +113,9 @@ fn before(name: &str, target: Option<&Value>, args: &[Value], budget: &mut Budge
         ("join", Some(Value::List(items)), [Value::String(separator)]) => {
             budget.spend_bytes(items.len().saturating_mul(separator.len()))
         }
+        ("quantity", None, [Value::String(given)]) if !quantities::is_handled(given) => {
+            Err(Fault::other("the quantity is too large or too small to be compared"))
+        }
         ("lists.range", None, [Value::Int(count)]) => budget.spend(u64::try_from(*count).unwrap_or(0)),
         _ => Ok(()),
     }
@@ -128,6 +131,7 @@ fn own(name: &str, target: Option<&Value>, args: &[Value], budget: &mut Budget) 
         ("endsWith", [Value::String(a), Value::String(b)]) => flag(a.ends_with(b.as_str())),
         ("matches", [Value::String(a), Value::String(b)]) => Some(matches(a, b, budget)),
         ("size" | "contains" | "startsWith" | "endsWith" | "matches", _) => Some(Err(Fault::NoSuchOverload)),
+        ("isQuantity", [Value::String(given)]) if !quantities::is_handled(given) => flag(false),
         ("dyn", [value]) | ("bytes", [value @ Value::Bytes(_)]) => Some(Ok((*value).clone())),
         ("type", [value]) => Some(Ok(type_of(value))),
         ("bool", [value]) => Some(to_bool(value)),

@@ -22,6 +22,7 @@ mod escape;
 mod eval;
 mod loops;
 mod operators;
+mod quantities;
 mod rules;
 mod values;
 
