@@ -1,7 +1,7 @@
 //! The shapes of built-in kinds: the published types' schemas, with what the table of lists adds.
 //!
 //! Two forms are made. The components are definitions that refer to each other, as documents for
-//! clients need them. A [`Shape`] is one schema without references, for reading and merging objects;
+//! clients need them. A `Shape` is one schema without references, for reading and merging objects;
 //! where a type contains itself, the inner one may hold anything.
 
 use std::sync::Arc;
