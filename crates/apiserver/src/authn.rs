@@ -195,7 +195,23 @@ fn wished(headers: &HeaderMap) -> Result<Option<User>, Status> {
     if wish.uid.is_empty() && wish.groups.is_empty() && wish.extra.is_empty() {
         return Ok(None);
     }
-    Err(Status::bad_request("groups, uid and extra can be impersonated only together with a user"))
+    Err(Status::bad_request(nameless(&wish)))
+}
+
+/// Why a wish without a name is not fulfilled, with the wish as a real server shows it.
+fn nameless(wish: &User) -> String {
+    let list = |texts: &[String]| {
+        let all: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+        format!("[]string{{{}}}", all.join(", "))
+    };
+    let groups = if wish.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&wish.groups) };
+    let entries: Vec<String> = wish.extra.iter().map(|(key, values)| format!("{key:?}:{}", list(values))).collect();
+    let extra = if entries.is_empty() { "(nil)".to_owned() } else { format!("{{{}}}", entries.join(", ")) };
+    let uid = &wish.uid;
+    format!(
+        "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:map[string][]string{extra}}} \
+         without impersonating a user name"
+    )
 }
 
 /// What must be allowed for a wish.
@@ -263,7 +279,10 @@ mod tests {
     #[test]
     fn a_wish_names_a_user() {
         assert!(wished(&HeaderMap::new()).unwrap().is_none());
-        assert!(wished(&headers(&[("impersonate-group", "g")])).is_err());
+        let refused = wished(&headers(&[("impersonate-group", "readers")])).unwrap_err();
+        let expected = "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"readers\"}, \
+                        Extra:map[string][]string(nil)} without impersonating a user name";
+        assert_eq!(refused.message(), expected);
         let wish = wished(&headers(&[
             ("impersonate-user", "ann"),
             ("impersonate-group", "a"),

@@ -212,6 +212,30 @@ async fn rules_decide_and_nobody_gives_more_than_they_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_role_shows_what_it_gathers() {
+    let folder = Folder::new("gathers");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let whole = json!({
+        "metadata": {"name": "whole"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]},
+    });
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    let part = json!({"metadata": {"name": "part", "labels": {"part": "yes"}}, "rules": rules});
+    let (code, made) = send(&admin, "POST", roles, Some(whole)).await;
+    assert_eq!((code, &made["rules"]), (201, &Value::Null));
+    assert_eq!(send(&admin, "POST", roles, Some(part)).await.0, 201);
+    let gathered = async {
+        while send(&admin, "GET", &format!("{roles}/whole"), None).await.1["rules"] != rules {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), gathered).await.expect("it shows the rules of its part");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn questions_about_access_are_answered() {
     let folder = Folder::new("reviews");
     let server = started(&folder).await;

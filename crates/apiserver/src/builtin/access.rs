@@ -28,6 +28,13 @@ pub(super) fn default_binding(binding: &mut Value) {
     }
 }
 
+/// A role always has rules, if only none.
+pub(super) fn default_role(role: &mut Value) {
+    if let Some(map) = role.as_object_mut() {
+        map.entry("rules").or_insert(Value::Null);
+    }
+}
+
 pub(super) fn validate_role(role: &Value, _old: Option<&Value>) -> Vec<FieldError> {
     rules(role, true)
 }
@@ -127,7 +134,9 @@ fn bindings(binding: &Value, old: Option<&Value>, namespaced: bool) -> Vec<Field
         errors.extend(subject(found, namespaced, &format!("subjects[{index}]")));
     }
     if old.is_some_and(|old| old.get("roleRef") != binding.get("roleRef")) {
-        errors.push(FieldError::invalid("roleRef", role, "cannot change roleRef"));
+        // Written with the names that the fields have inside of a real server.
+        let shown = json!({ "APIGroup": group, "Kind": kind, "Name": text(role, &["name"]) });
+        errors.push(FieldError::invalid("roleRef", &shown, "cannot change roleRef"));
     }
     errors
 }

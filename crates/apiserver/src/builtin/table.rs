@@ -206,9 +206,14 @@ fn plain_objects() -> Vec<Builtin> {
 fn access_rules() -> Vec<Builtin> {
     let base = |row: Builtin| Builtin { names: NameRule::PathSegment, habits: CREATES, ..row };
     vec![
-        Builtin { validate: access::validate_role, ..base(row::<Role>([RBAC, "v1", "Role", "roles", "role"])) },
+        Builtin {
+            default: access::default_role,
+            validate: access::validate_role,
+            ..base(row::<Role>([RBAC, "v1", "Role", "roles", "role"]))
+        },
         Builtin {
             namespaced: false,
+            default: access::default_role,
             validate: access::validate_cluster_role,
             ..base(row::<ClusterRole>([RBAC, "v1", "ClusterRole", "clusterroles", "clusterrole"]))
         },

@@ -235,13 +235,19 @@ impl Book {
         self.gathered = gathering.map(|(name, _)| (name.clone(), self.gathered_rules(name, &mut Vec::new()))).collect();
     }
 
-    /// The rules of a role and of all that it gathers, which may gather others themselves.
+    /// Every role that gathers others, with the rules that it has by that.
+    pub fn gathered(&self) -> impl Iterator<Item = (&str, &[Rule])> {
+        self.gathered.iter().map(|(name, rules)| (name.as_str(), rules.as_slice()))
+    }
+
+    /// The rules of a role, or of all that it gathers, which may gather others themselves. What a
+    /// gathering role lists itself is what it had gathered before.
     fn gathered_rules(&self, name: &str, inside: &mut Vec<String>) -> Vec<Rule> {
         let Some(role) = self.cluster_roles.get(name).filter(|_| !inside.iter().any(|outer| outer == name)) else {
             return Vec::new();
         };
         inside.push(name.to_owned());
-        let mut all = role.rules.clone();
+        let mut all = if role.gathers.is_empty() { role.rules.clone() } else { Vec::new() };
         for (other, found) in &self.cluster_roles {
             if role.gathers.iter().any(|selector| selects(selector, &found.labels)) {
                 for rule in self.gathered_rules(other, inside) {

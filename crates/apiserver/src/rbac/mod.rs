@@ -77,6 +77,11 @@ impl Access {
         self.current().book.rules_for(user, namespace)
     }
 
+    /// Every role that gathers others, and the rules that it has by that.
+    pub fn gathered(&self) -> Vec<(String, Vec<Rule>)> {
+        self.current().book.gathered().map(|(name, rules)| (name.to_owned(), rules.to_vec())).collect()
+    }
+
     /// The book, with everything in it that is stored by now.
     fn current(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held would leave a whole book behind: entries are swapped in.

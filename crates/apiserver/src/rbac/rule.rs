@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ALL: &str = "*";
 
@@ -72,6 +72,19 @@ impl Rule {
             names: texts("resourceNames"),
             verbs: texts("verbs"),
         }
+    }
+
+    /// The rule as a role has it.
+    pub fn to_json(&self) -> Value {
+        let fields = [
+            ("apiGroups", &self.groups),
+            ("nonResourceURLs", &self.paths),
+            ("resourceNames", &self.names),
+            ("resources", &self.resources),
+            ("verbs", &self.verbs),
+        ];
+        let given = fields.into_iter().filter(|(_, list)| !list.is_empty());
+        Value::Object(given.map(|(field, list)| (field.to_owned(), json!(list))).collect())
     }
 
     /// Whether it allows this.
@@ -191,8 +204,6 @@ fn covers_path(rule: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn rule(groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]) -> Rule {

@@ -10,7 +10,7 @@ use crate::{
     body::{self, Body},
     negotiate::Output,
     request::RouteError,
-    resources::{nowhere, status_response},
+    resources::status_response,
     status_error::Status,
 };
 
@@ -28,7 +28,7 @@ pub(super) async fn finish(response: Response<Body>, head: bool, gzip: bool) -> 
 /// The answer to a request that leads nowhere.
 pub(super) fn unroutable(error: RouteError, output: Output) -> Response<Body> {
     match error {
-        RouteError::Path => nowhere(),
+        RouteError::Path => status_response(&Status::generic(404, ""), output),
         RouteError::Method => status_response(&Status::generic(405, ""), output),
     }
 }

@@ -7,6 +7,7 @@ mod answer;
 mod compress;
 mod documents;
 mod front;
+mod gather;
 mod paths;
 
 use std::{
@@ -20,7 +21,11 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_store::Store;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
 use tokio_rustls::rustls;
 
 use self::front::{Front, Parts};
@@ -157,6 +162,8 @@ pub struct Server {
     folder: PathBuf,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
+    /// Ends with the server.
+    background: JoinSet<()>,
 }
 
 impl Server {
@@ -179,6 +186,8 @@ impl Server {
         let guard = Arc::clone(&access);
         let api = Api::open(store.clone(), Arc::clone(&source), true, guard).await;
         let api = api.map_err(|status| StartError::Objects(status.message().to_owned()))?;
+        let mut background = JoinSet::new();
+        background.spawn(gather::follow(store.clone(), Arc::clone(&access), Arc::clone(&api)));
         let listener = TcpListener::bind(listen).await;
         let listener = listener.map_err(|source| StartError::Listen { address: listen, source })?;
         let address = listener.local_addr().map_err(|source| StartError::Listen { address: listen, source })?;
@@ -195,7 +204,7 @@ impl Server {
         // When the server is gone without having been stopped, nobody is left to stop this either.
         let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
         let accepting = tokio::spawn(netloom_https::serve(listener, tls, limits.listener, front, until));
-        Ok(Self { address, authority, folder, stop, accepting })
+        Ok(Self { address, authority, folder, stop, accepting, background })
     }
 
     /// Where it listens.
@@ -221,12 +230,13 @@ impl Server {
     }
 
     /// Lets nobody in any more, gives requests in progress a moment, and ends.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         drop(fs::remove_file(self.folder.join(ADDRESS_FILE)));
         self.stop.send_replace(true);
         if let Err(error) = self.accepting.await {
             tracing::error!(%error, "the server did not end well");
         }
+        self.background.shutdown().await;
     }
 }
 

@@ -29,7 +29,10 @@ pub const IDENTITY_PATH: &str = "/netloom/identity";
 const JSON: &str = "application/json";
 /// Of a backup so much is sent at once.
 const PIECE: usize = 64 << 10;
+/// What the index of schemas is said to be; clients read it as JSON all the same.
+const TEXT: &str = "text/plain; charset=utf-8";
 const PUBLIC: &str = "public";
+const UNKEPT: &str = "no-cache, private";
 /// For documents whose address changes with their content.
 const FOR_EVER: &str = "public, immutable";
 
@@ -48,8 +51,8 @@ impl Front {
             ["api"] => self.groups(admitted, true),
             ["apis"] => self.groups(admitted, false),
             ["apis", group] => found(admitted, self.discovery().group(group)),
-            ["api", version] => found(admitted, self.discovery().resources("", version)),
-            ["apis", group, version] => found(admitted, self.discovery().resources(group, version)),
+            ["api", version] => self.resources(admitted, "", version),
+            ["apis", group, version] => self.resources(admitted, group, version),
             ["openapi", "v2"] => object_response(200, &openapi::older_document(), admitted.output),
             ["openapi", "v3"] => self.openapi_index(admitted),
             ["openapi", "v3", "api", version] => self.openapi(admitted, "", version, query),
@@ -91,10 +94,21 @@ impl Front {
         object_response(200, &document, admitted.output)
     }
 
+    /// The resources of a version. Of a group that is served, a version that is not gets more words.
+    fn resources(&self, admitted: &Admitted, group: &str, version: &str) -> Response<Body> {
+        let discovery = self.discovery();
+        match discovery.resources(group, version) {
+            None if discovery.versions().any(|(known, _)| known == group) => {
+                status_response(&Status::generic(404, ""), admitted.output)
+            }
+            document => found(admitted, document),
+        }
+    }
+
     fn openapi_index(&self, admitted: &Admitted) -> Response<Body> {
         let catalogue = self.api.catalogue();
         let document = self.documents.get(catalogue.generation, "openapi", || Some(openapi::index(&catalogue)));
-        document.map_or_else(nowhere, |found| found.response(&admitted.headers, JSON, PUBLIC))
+        document.map_or_else(nowhere, |found| found.response(&admitted.headers, TEXT, UNKEPT))
     }
 
     fn openapi(&self, admitted: &Admitted, group: &str, version: &str, query: &Query) -> Response<Body> {
@@ -103,10 +117,14 @@ impl Front {
         let name = format!("openapi/{place}");
         let document =
             self.documents.get(catalogue.generation, &name, || openapi::document(&catalogue, group, version));
-        let Some(document) = document else { return nowhere() };
+        let Some(document) = document else {
+            let mut nothing = Response::new(body::empty());
+            *nothing.status_mut() = StatusCode::NOT_FOUND;
+            return nothing;
+        };
         let print = openapi::fingerprint(&catalogue, group, version);
         match query.get("hash") {
-            None => document.response(&admitted.headers, JSON, PUBLIC),
+            None => document.response(&admitted.headers, JSON, UNKEPT),
             Some(asked) if asked == print => document.response(&admitted.headers, JSON, FOR_EVER),
             Some(_) => moved(&format!("/openapi/v3/{place}?hash={print}")),
         }
