@@ -20,6 +20,7 @@ use crate::{
     builtin::shape,
     rbac::{Access, Asked, Decision, Rule},
     request::RequestInfo,
+    resources::clock::seconds,
     status_error::{Qualified, Status},
     tokens::{AUDIENCE, Bound, Claims},
 };
@@ -152,7 +153,9 @@ impl Review {
         if !question["metadata"].is_object() {
             question["metadata"] = json!({});
         }
-        if self != Self::SelfSubject {
+        if self == Self::SelfSubject {
+            question["metadata"]["creationTimestamp"] = json!(seconds(by.now));
+        } else {
             question["spec"] = spec;
         }
         question["status"] = status;
@@ -206,8 +209,9 @@ impl Review {
     }
 
     fn invalid(self, errors: &[FieldError]) -> Status {
+        // A real server leaves the kind out here.
         let (group, _) = self.resource();
-        Status::invalid(Qualified::new(group, self.kind()), "", errors)
+        Status::invalid(Qualified::new(group, ""), "", errors)
     }
 }
 

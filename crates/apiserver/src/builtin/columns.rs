@@ -171,7 +171,11 @@ pub(super) fn definitions(kind: &Builtin) -> Vec<Value> {
     };
     let definition = |column: &PrinterColumn| {
         let description = match column.description {
-            Field(name, field) => of_field(name, field).unwrap_or_default(),
+            Field(name, field) => {
+                let words = of_field(name, field).unwrap_or_default();
+                // Tables of bindings speak of an older version, which had no such rule.
+                words.strip_suffix(" This field is immutable.").unwrap_or(&words).to_owned()
+            }
             Words(words) => words.to_owned(),
         };
         json!({

@@ -8,6 +8,7 @@ use crate::{builtin::shape, catalogue::Resource, openapi::kind_of, reviews::Revi
 /// The definitions that a version needs.
 pub(super) fn of(resources: &[&Resource], group: &str) -> Map<String, Value> {
     let (mut schemas, names) = shape::components(resources.iter().filter_map(|resource| resource.builtin));
+    schemas.values_mut().for_each(default_texts);
     for (row, name) in names {
         let gvk = kind_of(row.group, row.version, row.kind);
         if let Some(schema) = schemas.get_mut(&name) {
@@ -42,6 +43,25 @@ pub(super) fn of(resources: &[&Resource], group: &str) -> Map<String, Value> {
         }
     }
     schemas
+}
+
+/// Texts in lists and maps of built-in types are empty when they are not given.
+fn default_texts(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    for (key, value) in map.iter_mut() {
+        match key.as_str() {
+            "items" | "additionalProperties" => {
+                if value["type"] == "string" && value.get("format").is_none() {
+                    value["default"] = json!("");
+                }
+                default_texts(value);
+            }
+            "properties" => {
+                value.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()).for_each(default_texts);
+            }
+            _ => (),
+        }
+    }
 }
 
 /// The name of a definition of the metadata group.
