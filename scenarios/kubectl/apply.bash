@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
 group=$STORY.example.dev
 define_toys "$group"
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 
 cat >one.yaml <<YAML
@@ -24,7 +24,7 @@ kind: Service
 metadata: {name: d}
 spec: {clusterIP: None, selector: {a: b}, ports: [{name: one, port: 1}, {name: two, port: 2}]}
 YAML
-sed 's/b: "2"/c: "3"/; s/green/blue/; s/size: 3/size: 4/; s/name: one, port: 1/name: one, port: 3/; s/{name: door, size: 1}/{name: lamp}/' one.yaml >two.yaml
+sed 's/b: "2"/c: "3"/; s/green/blue/; s/size: 3/size: 4/; s/name: one, port: 1/name: one, port: 1, targetPort: 9/; s/{name: door, size: 1}/{name: lamp}/' one.yaml >two.yaml
 
 k diff -f one.yaml "${n[@]}"
 k apply -f one.yaml "${n[@]}"
@@ -40,7 +40,7 @@ k apply view-last-applied cm a "${n[@]}"
 quiet patch cm a --type merge -p '{"data":{"other":"kept"}}' "${n[@]}"
 k apply -f one.yaml "${n[@]}"
 k get cm a -o 'jsonpath={.data}{"\n"}' "${n[@]}"
-quiet create configmap bare --from-literal=a=1 "${n[@]}"
+make_map bare a=1
 k apply -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}, data: {b: "2"}}'
 
 k apply --server-side -f two.yaml "${n[@]}"
@@ -72,7 +72,6 @@ metadata: {name: fresh}
 spec: {colour: green}
 YAML
 k get toy fresh -o yaml --show-managed-fields "${n[@]}"
-k apply --prune -l x=1 -f one.yaml "${n[@]}"
 k create -f one.yaml "${n[@]}"
 k delete -f one.yaml "${n[@]}"
 k delete -f one.yaml "${n[@]}"

@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
 group=$STORY.example.dev
 define_toys "$group"
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 toy() { # SPEC NAME
     echo "{apiVersion: $group/v1, kind: Toy, metadata: {name: ${2:-t}}, spec: $1}"

@@ -3,12 +3,12 @@
 # shellcheck source=scenarios/kubectl/prelude.bash
 source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 
 family() { # NAME: an owner and what it owns
     local uid
-    quiet create configmap "$1" "${n[@]}"
+    make_map "$1"
     uid=$("$KUBECTL" get cm "$1" -o 'jsonpath={.metadata.uid}' "${n[@]}")
     quiet apply --server-side "${n[@]}" -f - <<YAML
 apiVersion: v1
@@ -29,7 +29,7 @@ family orph
 k delete cm orph --cascade=orphan "${n[@]}"
 k get cm child-of-orph -o 'jsonpath={.metadata.ownerReferences}{"\n"}' "${n[@]}"
 
-quiet create configmap held "${n[@]}"
+make_map held
 quiet patch cm held --type merge -p '{"metadata":{"finalizers":["example.dev/hold"]}}' "${n[@]}"
 k delete cm held --wait=false "${n[@]}"
 k delete cm held --timeout=1s "${n[@]}"
@@ -37,15 +37,15 @@ k get cm held -o 'jsonpath={.metadata.deletionGracePeriodSeconds}{"\n"}' "${n[@]
 k patch cm held --type merge -p '{"metadata":{"finalizers":null}}' "${n[@]}"
 k get cm held "${n[@]}"
 
-quiet create configmap forced "${n[@]}"
+make_map forced
 k delete cm forced --force --grace-period=0 "${n[@]}"
-quiet create configmap now "${n[@]}"
+make_map now
 k delete cm now --now "${n[@]}"
-quiet create configmap dry "${n[@]}"
+make_map dry
 k delete cm dry --dry-run=server "${n[@]}"
 k get cm dry "${n[@]}"
 
-for name in one two three; do quiet create configmap "$name" "${n[@]}"; done
+for name in one two three; do make_map "$name"; done
 quiet label cm one two group=x "${n[@]}"
 k delete cm -l group=x "${n[@]}"
 k get cm -o name "${n[@]}"

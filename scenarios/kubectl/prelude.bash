@@ -27,6 +27,17 @@ sorted() {
     timeout 60 "$KUBECTL" "$@" 2>&1 | sort
 }
 
+# The story's namespace, and config maps in it.
+make_namespace() {
+    quiet create -f - <<<"{apiVersion: v1, kind: Namespace, metadata: {name: $STORY}}"
+}
+
+make_map() { # NAME [KEY=VALUE]
+    local data=
+    (($# < 2)) || data=", data: {${2%%=*}: \"${2#*=}\"}"
+    quiet create -n "$STORY" -f - <<<"{apiVersion: v1, kind: ConfigMap, metadata: {name: $1}$data}"
+}
+
 # A kind with columns, a status, a scale and a rule.
 define_toys() { # GROUP
     "$KUBECTL" apply -f - >/dev/null <<YAML

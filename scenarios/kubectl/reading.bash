@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
 group=$STORY.example.dev
 define_toys "$group"
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 quiet apply "${n[@]}" -f - <<YAML
 {apiVersion: $group/v1, kind: Toy, metadata: {name: car, labels: {kind: vehicle}}, spec: {color: green, count: 3, note: fast}}

@@ -3,7 +3,7 @@
 # shellcheck source=scenarios/kubectl/prelude.bash
 source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 k auth can-i delete deployments "${n[@]}"
 k auth can-i '*' '*'

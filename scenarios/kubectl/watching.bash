@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
 group=$STORY.example.dev
 define_toys "$group"
-quiet create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
 
 # Starts a watch and returns when it has said its first line.
@@ -25,11 +25,11 @@ watch_until() { # NAME LINES: ends the watch when it has said so many lines
     wait "$(cat "$name.pid")" 2>/dev/null
 }
 
-quiet create configmap a --from-literal=n=1 "${n[@]}"
+make_map a n=1
 watch_begin all get cm -w -o 'jsonpath={.metadata.name}={.data.n}{"\n"}' "${n[@]}"
 timeout 20 grep -q -m 1 '^a=1' < <(tail -n +1 -F all 2>/dev/null)
 quiet patch cm a --type merge -p '{"data":{"n":"2"}}' "${n[@]}"
-quiet create configmap b --from-literal=n=5 "${n[@]}"
+make_map b n=5
 quiet delete cm b "${n[@]}"
 watch_until all 4
 

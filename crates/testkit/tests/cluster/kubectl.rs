@@ -39,8 +39,6 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (pattern(r"\b\d+(m\d+)?s\b( ago)?"), "<age>"),
         (pattern(r"E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ "), "E<time> "),
         (pattern(r"-[bcdfghjklmnpqrstvwxz2456789]{5} created"), "-<generated> created"),
-        // Columns are as wide as what stands in them. What follows a sign is a line of a difference.
-        (pattern(r"([^\s+-]) {2,}"), "$1  "),
     ]
 });
 
@@ -128,5 +126,19 @@ pub(crate) fn tell(server: &Server, name: &str, file: &Path, client: &Client) ->
     for (pattern, shown) in VARYING.iter() {
         text = pattern.replace_all(&text, *shown).into_owned();
     }
-    Ok(text)
+    Ok(text.lines().map(narrow).collect::<Vec<_>>().join("\n"))
+}
+
+/// Columns are as wide as what stands in them; what a line begins with stays.
+fn narrow(line: &str) -> String {
+    let begin = line.len() - line.trim_start_matches(['+', '-', ' ']).len();
+    let mut narrow = line[..begin].to_owned();
+    let mut spaces = 0;
+    for letter in line[begin..].chars() {
+        spaces = if letter == ' ' { spaces + 1 } else { 0 };
+        if spaces < 3 {
+            narrow.push(letter);
+        }
+    }
+    narrow
 }
