@@ -221,13 +221,13 @@ async fn a_role_shows_what_it_gathers() {
         "metadata": {"name": "whole"},
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]},
     });
-    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
-    let part = json!({"metadata": {"name": "part", "labels": {"part": "yes"}}, "rules": rules});
+    let allowed = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    let part = json!({"metadata": {"name": "part", "labels": {"part": "yes"}}, "rules": allowed});
     let (code, made) = send(&admin, "POST", roles, Some(whole)).await;
     assert_eq!((code, &made["rules"]), (201, &Value::Null));
     assert_eq!(send(&admin, "POST", roles, Some(part)).await.0, 201);
     let gathered = async {
-        while send(&admin, "GET", &format!("{roles}/whole"), None).await.1["rules"] != rules {
+        while send(&admin, "GET", &format!("{roles}/whole"), None).await.1["rules"] != allowed {
             tokio::task::yield_now().await;
         }
     };
