@@ -3,18 +3,18 @@
 # shellcheck source=scenarios/kubectl/prelude.bash
 source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 
-k create namespace "$STORY"
-k create namespace "$STORY"
+make_namespace
 n=(-n "$STORY")
-k create configmap a --from-literal=key=value "${n[@]}"
-k create configmap a --from-literal=key=value "${n[@]}"
+map='{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {key: value}}'
+k create -f - "${n[@]}" <<<"$map"
+k create -f - "${n[@]}" <<<"$map"
 k get configmap a "${n[@]}"
 k get cm/a -o yaml --show-managed-fields "${n[@]}"
 k get cm a -o 'jsonpath={.data.key}{"\n"}' "${n[@]}"
 k get cm nothing "${n[@]}"
 k get nothings "${n[@]}"
 k get cm -o name "${n[@]}"
-k create configmap dry --from-literal=a=b --dry-run=server -o yaml "${n[@]}"
+k create -f - --dry-run=server -o yaml "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: b}}'
 k get cm dry "${n[@]}"
 
 k label cm a tier=one "${n[@]}"
@@ -51,12 +51,11 @@ sed -i '/resourceVersion/d; /uid/d' a.yaml
 k replace --force -f a.yaml "${n[@]}"
 k get cm a -o 'jsonpath={.data.key}{"\n"}' "${n[@]}"
 
-k create secret generic s --from-literal=password=secret "${n[@]}"
+k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: secret}}'
 k get secret s -o yaml "${n[@]}"
-k create service clusterip web --clusterip=None "${n[@]}"
+k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: None, selector: {x: z}, ports: [{port: 80}]}}'
 k set selector service web a=b "${n[@]}"
 k get service web "${n[@]}"
-k create quota nothing --hard=pods=1 --dry-run=client -o name "${n[@]}"
 
 k delete cm a "${n[@]}"
 k delete cm a "${n[@]}"

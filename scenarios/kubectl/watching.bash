@@ -63,7 +63,7 @@ k wait --for=create cm/a --timeout=5s "${n[@]}"
 waiting=$!
 quiet delete cm a "${n[@]}"
 wait "$waiting"
-cat waited
+echo "(waited for its end: status $?)"
 k wait --for=delete cm/a --timeout=5s "${n[@]}"
 k get toys "${n[@]}"
 quiet delete namespace "$STORY"

@@ -105,7 +105,11 @@ fn commands(text: &str) -> Vec<(String, Value)> {
     for (number, part) in text.split("$ kubectl ").enumerate() {
         let (command, said) =
             if number == 0 { ("(before)", part) } else { part.split_once('\n').unwrap_or((part, "")) };
-        commands.push((command.to_owned(), json!({ "said": said.lines().collect::<Vec<_>>() })));
+        let mut said: Vec<&str> = said.lines().collect();
+        // Errors of one object are found in no fixed order.
+        said.chunk_by_mut(|left, right| left.starts_with("* ") && right.starts_with("* "))
+            .for_each(<[&str]>::sort_unstable);
+        commands.push((command.to_owned(), json!({ "said": said })));
     }
     commands
 }

@@ -42,7 +42,7 @@ pub(crate) fn steps(seed: u64, scene: &[Step]) -> Vec<Step> {
     let mut steps = scene.to_vec();
     for kind in [WIDGETS, MAPS] {
         let mut begin = request("GET", kind.path, "where it begins");
-        begin.saves.push((format!("begin-{}", kind.kind), "/metadata/resourceVersion".to_owned()));
+        begin.saves.push((format!("begin-{}", kind.name), "/metadata/resourceVersion".to_owned()));
         steps.push(begin);
     }
     for number in 0..REQUESTS {
@@ -52,7 +52,7 @@ pub(crate) fn steps(seed: u64, scene: &[Step]) -> Vec<Step> {
         steps.push(step);
     }
     for kind in [WIDGETS, MAPS] {
-        let history = format!("{}?watch=1&resourceVersion={{{{begin-{}}}}}&timeoutSeconds=2", kind.path, kind.kind);
+        let history = format!("{}?watch=1&resourceVersion={{{{begin-{}}}}}&timeoutSeconds=2", kind.path, kind.name);
         let mut watch = request("GET", &history, "the whole history");
         watch.watch = Some(Watch { name: None, events: None, bookmarks: false });
         steps.push(watch);
@@ -63,14 +63,14 @@ pub(crate) fn steps(seed: u64, scene: &[Step]) -> Vec<Step> {
 
 #[derive(Clone, Copy)]
 struct Kind {
-    kind: &'static str,
+    name: &'static str,
     version: &'static str,
     path: &'static str,
 }
 
 const WIDGETS: Kind =
-    Kind { kind: "Widget", version: "{{group}}/v1", path: "/apis/{{group}}/v1/namespaces/{{ns}}/widgets" };
-const MAPS: Kind = Kind { kind: "ConfigMap", version: "v1", path: "/api/v1/namespaces/{{ns}}/configmaps" };
+    Kind { name: "Widget", version: "{{group}}/v1", path: "/apis/{{group}}/v1/namespaces/{{ns}}/widgets" };
+const MAPS: Kind = Kind { name: "ConfigMap", version: "v1", path: "/api/v1/namespaces/{{ns}}/configmaps" };
 
 fn one(dice: &mut Dice, kind: Kind) -> Step {
     let name = dice.pick(&["a", "b", "c"]);
@@ -127,7 +127,7 @@ fn delete(dice: &mut Dice, path: &str) -> Step {
 fn whole(dice: &mut Dice, kind: Kind, name: &str) -> Value {
     let mut object = part(dice, kind);
     object["apiVersion"] = json!(kind.version);
-    object["kind"] = json!(kind.kind);
+    object["kind"] = json!(kind.name);
     object["metadata"]["name"] = json!(name);
     object
 }
@@ -138,7 +138,7 @@ fn part(dice: &mut Dice, kind: Kind) -> Value {
     if object["metadata"]["labels"]["app"].is_null() && dice.chance(2) {
         object["metadata"] = json!({});
     }
-    if kind.kind == "ConfigMap" {
+    if kind.name == "ConfigMap" {
         let mut data = Map::new();
         for _ in 0..dice.roll(4) {
             data.insert(dice.pick(&["k", "l", "m"]).to_owned(), json!(dice.pick(&["1", "2", ""])));
@@ -152,8 +152,8 @@ fn part(dice: &mut Dice, kind: Kind) -> Value {
 
 /// A configuration to apply: only values of the right type, since a wrong type is an error of its own.
 fn wish(dice: &mut Dice, kind: Kind, name: &str) -> Value {
-    let mut object = json!({ "apiVersion": kind.version, "kind": kind.kind, "metadata": { "name": name } });
-    if kind.kind == "ConfigMap" {
+    let mut object = json!({ "apiVersion": kind.version, "kind": kind.name, "metadata": { "name": name } });
+    if kind.name == "ConfigMap" {
         object["data"] = json!({ dice.pick(&["k", "l", "m"]): dice.pick(&["1", "2"]) });
     } else {
         object["spec"] = spec(dice, false);
@@ -204,7 +204,7 @@ fn field(dice: &mut Dice, wrong: bool) -> (&'static str, Value) {
 }
 
 fn operations(dice: &mut Dice, kind: Kind) -> Value {
-    let (field, place) = if kind.kind == "ConfigMap" { ("k", "/data") } else { ("note", "/spec") };
+    let (field, place) = if kind.name == "ConfigMap" { ("k", "/data") } else { ("note", "/spec") };
     let path = format!("{place}/{field}");
     dice.pick(&[
         json!([{ "op": "add", "path": path, "value": "added" }]),

@@ -15,7 +15,7 @@
 
 use serde_json::Value;
 
-/// What stands before `|`-free words of a PATCH line, and the content type that it means.
+/// The kinds of patches by the word in the request's line, and the content types that they mean.
 const PATCHES: &[(&str, &str)] = &[
     ("json", "application/json-patch+json"),
     ("merge", "application/merge-patch+json"),
@@ -130,17 +130,22 @@ fn request_line(line: &str, step: &mut Step) -> Result<(), String> {
                 .find(|(name, _)| *name == kind)
                 .ok_or_else(|| format!("{kind:?} is no kind of patch"))?;
             set_header(step, "Content-Type", content_type);
-            ("PATCH".clone_into(&mut step.method), target.clone_into(&mut step.target));
+            "PATCH".clone_into(&mut step.method);
+            target.clone_into(&mut step.target);
         }
         ["WATCH", target] => {
             step.watch = Some(Watch { name: None, events: None, bookmarks: false });
-            ("GET".clone_into(&mut step.method), target.clone_into(&mut step.target));
+            "GET".clone_into(&mut step.method);
+            target.clone_into(&mut step.target);
         }
         ["EVENTS", name] => {
             step.watch = Some(Watch { name: Some(name.to_owned()), events: None, bookmarks: false });
             "EVENTS".clone_into(&mut step.method);
         }
-        [method, target] => (method.clone_into(&mut step.method), target.clone_into(&mut step.target)).1,
+        [method, target] => {
+            method.clone_into(&mut step.method);
+            target.clone_into(&mut step.target);
+        }
         _ => return Err(format!("{line:?} is not METHOD TARGET")),
     }
     Ok(())

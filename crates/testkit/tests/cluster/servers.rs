@@ -34,7 +34,6 @@ impl Side {
 
 /// A running server. It ends when this value does.
 pub(crate) struct Server {
-    pub(crate) side: Side,
     pub(crate) folder: PathBuf,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) wire: Wire,
@@ -85,7 +84,7 @@ impl Server {
             .spawn()
             .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         match wait_for_line(&mut child, "ready").and_then(|()| Wire::new(&kubeconfig)) {
-            Ok(wire) => Ok(Self { side, folder: folder.to_owned(), kubeconfig, wire, child }),
+            Ok(wire) => Ok(Self { folder: folder.to_owned(), kubeconfig, wire, child }),
             Err(why) => {
                 let _ended = child.kill().and_then(|()| child.wait());
                 let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
@@ -93,11 +92,6 @@ impl Server {
                 Err(format!("the {} server did not start: {why}\n{}", side.name(), end.join("\n")))
             }
         }
-    }
-
-    /// The end of what the server has said about itself.
-    pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{
     Api, Resource as _, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
-    core::Expression,
+    core::{Expression, PartialObjectMeta},
     runtime::{
         Controller,
         controller::Action,
@@ -38,7 +38,8 @@ pub(super) async fn watcher_streaming(scene: Scene) -> Result<(), String> {
 pub(super) async fn watcher_metadata(scene: Scene) -> Result<(), String> {
     let maps: Api<ConfigMap> = Api::namespaced(scene.client.clone(), &scene.namespace);
     let config = watcher::Config::default().labels_from(&Expression::DoesNotExist("hidden".to_owned()).into());
-    watched(&maps, watcher::metadata_watcher(maps.clone(), config), |partial| partial.name_any()).await
+    let partial: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(scene.client.clone(), &scene.namespace);
+    watched(&maps, watcher::watcher(partial, config), PartialObjectMeta::name_any).await
 }
 
 /// What a watch of config maps must show while they come, change and go.

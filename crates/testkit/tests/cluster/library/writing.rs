@@ -12,6 +12,7 @@ use k8s_openapi::{
 use kube::{
     Api, Discovery, Resource as _, ResourceExt as _,
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
+    discovery::ApiGroup,
     runtime::{
         events::{Event, EventType, Recorder, Reporter},
         wait::{await_condition, conditions},
@@ -26,7 +27,7 @@ pub(super) async fn discovery(scene: Scene) -> Result<(), String> {
     let plain = Discovery::new(scene.client.clone()).run().await.map_err(text)?;
     let whole = Discovery::new(scene.client).run_aggregated().await.map_err(text)?;
     let kinds = |discovery: &Discovery| -> BTreeSet<String> {
-        let resources = discovery.groups().flat_map(|group| group.recommended_resources());
+        let resources = discovery.groups().flat_map(ApiGroup::recommended_resources);
         resources.map(|(resource, _)| format!("{}/{}", resource.api_version, resource.kind)).collect()
     };
     let (plain, whole) = (kinds(&plain), kinds(&whole));
@@ -149,7 +150,7 @@ pub(super) async fn pages(scene: Scene) -> Result<(), String> {
     let mut names = Vec::new();
     loop {
         let list = maps.list(&page).await.map_err(text)?;
-        names.extend(list.items.iter().map(|map| map.name_any()));
+        names.extend(list.items.iter().map(ConfigMap::name_any));
         if names.len() == 2 {
             maps.delete("m4", &DeleteParams::default()).await.map_err(text)?;
         }
