@@ -29,6 +29,13 @@ pub(super) fn default_binding(binding: &mut Value) {
 }
 
 /// A role always has rules, if only none.
+/// Of its secrets an account keeps only the names: they are in its own namespace.
+pub(super) fn prepare_account(account: &mut Value, _old: Option<&Value>) {
+    for secret in items_mut(account, &["secrets"]).iter_mut().filter_map(Value::as_object_mut) {
+        secret.retain(|field, _| field == "name");
+    }
+}
+
 pub(super) fn default_role(role: &mut Value) {
     if let Some(map) = role.as_object_mut() {
         map.entry("rules").or_insert(Value::Null);
@@ -177,6 +184,13 @@ fn subject(subject: &Value, namespaced: bool, path: &str) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_account_keeps_the_names_of_its_secrets() {
+        let mut account = json!({"secrets": [{"name": "s", "kind": "Secret", "namespace": "n"}, {"name": "t"}]});
+        prepare_account(&mut account, None);
+        assert_eq!(account, json!({"secrets": [{"name": "s"}, {"name": "t"}]}));
+    }
 
     fn paths(errors: &[FieldError]) -> Vec<&str> {
         errors.iter().map(|error| error.path.as_str()).collect()

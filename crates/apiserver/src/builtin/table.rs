@@ -188,6 +188,7 @@ fn plain_objects() -> Vec<Builtin> {
             habits: Habits { delete_answers_object: true, ..PLAIN },
             columns: columns::NAME_AND_AGE,
             cells: columns::name_and_age,
+            prepare: access::prepare_account,
             ..row::<ServiceAccount>(["", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount"])
         },
         Builtin {
