@@ -37,6 +37,21 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// Whether everything in [`Self::range`] is meant, so that no object need be looked into.
+    pub(crate) fn is_range(&self, asked: &Asked<'_>) -> bool {
+        let inside = !asked.resource.namespaced
+            || asked.namespace().is_some()
+            || self.fields.exact("metadata.namespace").is_some();
+        let kept = |field: &str, value: &str| match field {
+            "metadata.name" => inside && self.fields.exact(field) == Some(value),
+            "metadata.namespace" => {
+                asked.resource.namespaced && asked.namespace().or_else(|| self.fields.exact(field)) == Some(value)
+            }
+            _ => false,
+        };
+        self.labels.is_empty() && self.fields.terms().iter().all(|term| !term.negated && kept(&term.field, &term.value))
+    }
+
     /// Whether an object is meant.
     pub(crate) fn matches(&self, resource: &Resource, object: &Value) -> bool {
         (self.labels.is_empty() || self.labels.matches_object(object))

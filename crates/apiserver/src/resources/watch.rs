@@ -58,7 +58,7 @@ impl Api {
         };
         let initial = options.initial == Some(true);
         let range = selection.range(asked);
-        let exact = selection.is_everything();
+        let exact = selection.is_range(asked);
         let mut stream = Stream {
             store: self.store.clone(),
             resource: asked.resource.clone(),

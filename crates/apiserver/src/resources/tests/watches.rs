@@ -87,6 +87,26 @@ async fn a_selector_makes_objects_come_and_go() {
 }
 
 #[tokio::test]
+async fn a_watch_of_one_name_sees_only_that_one() {
+    let bench = Bench::new().await;
+    for name in ["a", "b"] {
+        bench.post(MAPS, &map(name, &json!({}))).await.expect(201);
+    }
+    let uri = format!("{MAPS}?watch=true&fieldSelector=metadata.name=b");
+    let mut events = Events::of(&bench, &uri).await;
+    let mut across = Events::of(&bench, "/api/v1/configmaps?watch=true&fieldSelector=metadata.name=b").await;
+    for events in [&mut events, &mut across] {
+        assert_eq!(events.told().await, "ADDED b");
+    }
+    for name in ["a", "b"] {
+        bench.delete(&format!("{MAPS}/{name}")).await.expect(200);
+    }
+    for events in [&mut events, &mut across] {
+        assert_eq!(events.told().await, "DELETED b");
+    }
+}
+
+#[tokio::test]
 async fn a_watch_list_marks_the_end_of_what_was_there() {
     let bench = Bench::new().await;
     bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
