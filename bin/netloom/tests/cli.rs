@@ -345,13 +345,18 @@ fn every_document_in_the_documentation_and_the_examples_is_read() {
 #[test]
 fn generated_files_are_current() {
     let scratch = Scratch::new("generated");
-    for (what, folder) in [("docs", "docs/reference"), ("man", "docs/man")] {
+    let places = [("docs", "docs/reference"), ("man", "docs/man"), ("crds", "deploy/crds"), ("rbac", "deploy")];
+    for (what, folder) in places {
         let made = scratch.0.join(what);
         expect(&run(&["gen", what, "--dir", made.to_str().unwrap()]), 0);
-        for entry in fs::read_dir(&made).unwrap() {
-            let path = entry.unwrap().path();
-            let committed = Path::new(ROOT).join(folder).join(path.file_name().unwrap());
-            let same = fs::read(&path).unwrap() == fs::read(&committed).unwrap_or_default();
+        let mut open = vec![made.clone()];
+        while let Some(at) = open.pop() {
+            if at.is_dir() {
+                open.extend(fs::read_dir(&at).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let committed = Path::new(ROOT).join(folder).join(at.strip_prefix(&made).unwrap());
+            let same = fs::read(&at).unwrap() == fs::read(&committed).unwrap_or_default();
             assert!(same, "{} is not current: run scripts/generated", committed.display());
         }
     }

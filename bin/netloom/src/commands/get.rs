@@ -112,7 +112,7 @@ mod tests {
                 {"cells": ["long-name", "x", null], "object": {"metadata": {"namespace": "n"}}},
             ],
         });
-        assert_eq!(table(&answer, false), "NAME       READY\na          True\nlong-name  \n");
+        assert_eq!(table(&answer, false), "NAME       READY\na          True\nlong-name\n");
         assert!(table(&answer, true).starts_with("NAMESPACE  NAME       READY\nn"));
         assert_eq!(table(&json!({"columnDefinitions": [], "rows": []}), false), "");
     }
