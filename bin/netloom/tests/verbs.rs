@@ -134,6 +134,46 @@ fn files_are_checked_against_the_cluster() {
 }
 
 #[test]
+fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
+    let server = Server::start("namespace");
+    let state = server.file(
+        "state.yaml",
+        "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata:\n  name: node1\nspec:\n  nodeName: node1\n  managed: false\n",
+    );
+    assert_eq!(server.run(&["apply", "-f", &state]).0, 0);
+    let kubeconfig = server.folder.join("kubeconfig").display().to_string();
+    let (status, said) = server.run(&["validate", "-f", &state, "--kubeconfig", &kubeconfig]);
+    assert!(status == 0 && !said.contains("warning"), "{said}");
+}
+
+#[test]
+fn a_controller_without_a_cluster_stops_when_asked_to() {
+    let mut server = Server::start("controller");
+    // Its keys stand in for those of a webhook; it is gone before the controller asks it anything.
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    let keys = server.folder.join("data/pki");
+    let mut controller = Command::new(NETLOOM)
+        .args(["controller", "--webhook-listen", "127.0.0.1:0", "--webhook-cert"])
+        .arg(keys.join("ca.crt"))
+        .arg("--webhook-key")
+        .arg(keys.join("ca.key"))
+        .arg("--webhook-client-ca")
+        .arg(keys.join("ca.crt"))
+        .env("KUBECONFIG", server.folder.join("kubeconfig"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(controller.stderr.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    assert!(line.starts_with("The webhook listens on https://127.0.0.1:"), "{line}");
+    let process = nix::unistd::Pid::from_raw(controller.id().try_into().unwrap());
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert!(controller.wait().unwrap().success());
+}
+
+#[test]
 fn every_example_is_accepted() {
     let (status, said) = validate(&[&example("")]);
     assert_eq!(status, 0, "{said}");
@@ -163,6 +203,9 @@ fn files_are_checked_against_each_other() {
         let (status, said) = validate(&[&file("one.yaml", &text)]);
         assert!(status == 3 && said.contains(words), "{words}: {status} {said}");
     }
+    let twice = file("twice.yaml", &format!("{VRF}---\n{VRF}"));
+    let (status, said) = validate(&[&twice]);
+    assert!(status == 3 && said.contains("twice.yaml:10: VRF \"blue\": the same object is in"), "{said}");
     let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &both]));
     assert!(status == 3 && said.contains("\"field\": \"spec."), "{said}");
 }

@@ -45,11 +45,15 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     let mut tasks = JoinSet::new();
     let mut view = Current::follow(cluster.client(), &mut tasks);
     let webhook = Arc::new(Webhook::new(view.clone()));
+    // Before the words that it listens: whoever reads them may end it at once.
+    let stop = ended()?;
     output.note(&format!("The webhook listens on https://{address}{}.", netloom_controller::webhook::PATH));
-    tokio::join!(serve(listener, tls, Limits::default(), webhook, ended()?), async {
+    // Ends with the other tasks: a cluster that never answers must not keep the controller from stopping.
+    tasks.spawn(async move {
         view.complete().await;
         output.note("Every kind is listed; the webhook answers.");
     });
+    serve(listener, tls, Limits::default(), webhook, stop).await;
     Ok(Exit::Done)
 }
 
