@@ -60,7 +60,11 @@ impl Finding<'_> {
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     let ValidateArgs { files, kubeconfig, format } = args;
-    let manifests = manifests::read(files)?;
+    let mut schemas = Schemas::default();
+    let mut manifests = manifests::read(files)?;
+    for manifest in &mut manifests {
+        schemas.place(manifest);
+    }
     let mut stored = match kubeconfig {
         Some(file) => asynchronously_read(file)?,
         None => Objects::default(),
@@ -69,8 +73,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     for manifest in &manifests {
         stored.put(manifest.object.clone());
     }
-    let mut findings = Vec::new();
-    let mut schemas = Schemas::default();
+    let mut findings = repeated(&manifests);
     for (manifest, old) in manifests.iter().zip(&existing) {
         schemas.check(manifest, old.as_deref(), &stored, &mut findings);
     }
@@ -92,8 +95,24 @@ fn report(findings: &[Finding<'_>], objects: usize, format: Option<Format>) -> R
         output.note(&format!("{objects} object{plural} checked, nothing to refuse."));
         return Ok(Exit::Done);
     }
-    output.note(&format!("{objects} object{plural} checked, {refused} broken rules."));
+    output.note(&format!("{objects} object{plural} checked, {refused} to refuse."));
     Ok(Exit::Refused)
+}
+
+/// Objects that the files have more than once: only the last one would stay.
+fn repeated(manifests: &[Manifest]) -> Vec<Finding<'_>> {
+    let mut first: BTreeMap<[&str; 4], &Manifest> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for manifest in manifests {
+        let key = ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(|part| manifest.text(part));
+        if let Some(known) = first.get(&key) {
+            let message = format!("the same object is in {}:{} too; keep one of them", known.file, known.line);
+            findings.push(Finding { manifest, path: "metadata.name".to_owned(), message, refused: true });
+        } else {
+            first.insert(key, manifest);
+        }
+    }
+    findings
 }
 
 /// The object of the cluster that a manifest would change.
@@ -124,6 +143,24 @@ impl Known {
 }
 
 impl Schemas {
+    /// What the definition of a kind says.
+    fn known(&mut self, kind: &Kind) -> &Result<Known, String> {
+        self.0.entry((kind.group, kind.kind)).or_insert_with(|| Known::of(kind))
+    }
+
+    /// Puts an object that names no namespace where a server would put it, so that it meets itself there.
+    fn place(&mut self, manifest: &mut Manifest) {
+        let group = manifest.text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let Some(kind) = registry::find(group, manifest.text("/kind")) else { return };
+        let homeless = manifest.text("/metadata/namespace").is_empty();
+        if homeless
+            && let Ok(Known { namespaced: true, .. }) = self.known(kind)
+            && let Some(metadata) = manifest.object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("namespace".to_owned(), json!("default"));
+        }
+    }
+
     fn check<'a>(
         &mut self,
         manifest: &'a Manifest,
@@ -148,8 +185,7 @@ impl Schemas {
         if kind.version != version {
             return refuse("apiVersion", format!("{group} has version {}, not {version}", kind.version));
         }
-        let known = self.0.entry((kind.group, kind.kind)).or_insert_with(|| Known::of(kind));
-        let Known { schema, namespaced } = match known {
+        let Known { schema, namespaced } = match self.known(kind) {
             Ok(known) => known,
             Err(why) => return refuse("", format!("the schema of the kind cannot be read: {why}")),
         };
@@ -157,9 +193,6 @@ impl Schemas {
         apply_defaults(schema, &mut object);
         for unknown in prune(schema, &mut object) {
             refuse(&unknown, format!("{unknown}: unknown field"));
-        }
-        if *namespaced && object.pointer("/metadata/namespace").is_none() {
-            object["metadata"]["namespace"] = json!("default");
         }
         let mut errors = metadata::check_create(&object["metadata"], *namespaced, NameRule::Subdomain);
         errors.extend(validate(schema, &object, old, &Cel::new()));
