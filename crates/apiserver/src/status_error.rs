@@ -360,21 +360,9 @@ impl StatusCause {
     }
 }
 
-/// All errors in one text: alone as it is, several in brackets, each of them once. The same one
-/// several times stands there as often, without brackets.
+/// All errors in one text, where there are any.
 pub fn summary(errors: &[FieldError]) -> Option<String> {
-    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    match texts.as_slice() {
-        [] => None,
-        [one] => Some(one.clone()),
-        several => Some(format!("[{}]", several.join(", "))),
-    }
+    (!errors.is_empty()).then(|| netloom_schema::aggregate(errors))
 }
 
 #[cfg(test)]
