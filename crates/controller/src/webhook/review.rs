@@ -60,6 +60,13 @@ struct Kind {
     kind: String,
 }
 
+impl Kind {
+    /// The name with its group, as messages have it; kinds of the core have none.
+    fn qualified(&self) -> String {
+        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum Verb {
@@ -136,7 +143,7 @@ fn refusal(request: &Request, verdict: &Verdict) -> Value {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": format!("{}.{} \"{name}\" is invalid: {words}", kind.kind, kind.group),
+        "message": format!("{} {name:?} is invalid: {words}", kind.qualified()),
         "details": { "name": name, "group": kind.group, "kind": kind.kind, "causes": causes },
     })
 }
@@ -174,6 +181,12 @@ mod tests {
         let foreign = answer(&question("CREATE", "system:node:b", &state_of("a")), &view).unwrap();
         assert_eq!(foreign["response"]["allowed"], false, "{foreign}");
         assert_eq!(foreign["response"]["status"]["code"], 403);
+    }
+
+    #[test]
+    fn kinds_of_the_core_have_no_group_in_messages() {
+        let kind = |group: &str| Kind { group: group.to_owned(), kind: "Node".to_owned() };
+        assert_eq!([kind("").qualified(), kind("g.io").qualified()], ["Node", "Node.g.io"]);
     }
 
     #[test]
