@@ -1,9 +1,12 @@
 //! `NetworkConfigRevision`: everything that shall be on the nodes, frozen under its hash.
 
+use std::borrow::Cow;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_derive::CustomResource;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     bgp_peering::BgpPeeringSpec, layer2_network_configuration::Layer2NetworkConfigurationSpec,
@@ -53,6 +56,10 @@ pub struct NetworkConfigRevisionSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub mirror_selectors: Vec<MirrorSelectorRevision>,
+    /// Policies for the network state of nodes, in the order of namespace and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub node_policies: Vec<NodePolicyRevision>,
     /// The SHA-256 of all of the above, in hexadecimal.
     #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub revision: String,
@@ -106,6 +113,40 @@ pub struct MirrorSelectorRevision {
     /// What it said.
     #[serde(flatten)]
     pub spec: MirrorSelectorSpec,
+}
+
+/// A policy for the network state of nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodePolicyRevision {
+    /// The namespace of the policy.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// The name of the policy.
+    pub name: ObjectName,
+    /// When the policy was made: of two that contradict each other the older one wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Time>,
+    /// What it said.
+    pub spec: FrozenSpec,
+}
+
+/// The `spec` of an object, kept as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FrozenSpec(pub Value);
+
+impl JsonSchema for FrozenSpec {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "FrozenSpec".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+    }
 }
 
 /// How far a revision has got.

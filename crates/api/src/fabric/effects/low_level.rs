@@ -2,7 +2,7 @@
 
 use super::{PARTS, REPORTED};
 use crate::effects::{
-    Effect::{self, Admission, Planned},
+    Effect::{self, Admission, FrontEnd, Planned},
     FieldEffect, field,
 };
 
@@ -22,6 +22,11 @@ const ACTION: &[Effect] =
 const NAMES: &[Effect] = &[Planned("fabric front end: what the object is about")];
 const FROZEN: &[Effect] =
     &[Admission("immutable"), Planned("fabric front end: a copy of the object, compiled for each node")];
+
+const FROZEN_POLICY: &[Effect] = &[
+    Admission("immutable"),
+    FrontEnd("node state: a copy of the policy, compiled for each node that has the revision"),
+];
 
 pub(crate) const LAYER2_CONFIGURATION: &[FieldEffect] = &[
     field("spec", PARTS),
@@ -266,6 +271,17 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec.mirrorTargets.**", FROZEN),
     field("spec.mirrorSelectors", FROZEN),
     field("spec.mirrorSelectors.**", FROZEN),
+    field("spec.nodePolicies", FROZEN_POLICY),
+    field("spec.nodePolicies[].namespace", FROZEN_POLICY),
+    field("spec.nodePolicies[].name", FROZEN_POLICY),
+    field(
+        "spec.nodePolicies[].created",
+        &[
+            Admission("immutable"),
+            FrontEnd("node state: of two policies that contradict each other the older one wins"),
+        ],
+    ),
+    field("spec.nodePolicies[].spec", FROZEN_POLICY),
     field(
         "spec.revision",
         &[
