@@ -13,6 +13,7 @@ use super::{
     mirror_selector::MirrorSelectorSpec, mirror_target::MirrorTargetSpec, text::ObjectName,
     vrf_route_configuration::VrfRouteConfigurationSpec,
 };
+use crate::condition::Conditions;
 
 /// The low-level objects as they were when the revision was made. It cannot change.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,7 @@ use super::{
     derive = "PartialEq",
     doc = "A frozen configuration of all nodes. Named after the first ten digits of its hash.",
     crates(kube_core = "::kube_core"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Invalid", type_ = "boolean", json_path = ".status.isInvalid"),
     printcolumn(name = "Queued", type_ = "integer", json_path = ".status.queued"),
     printcolumn(name = "Ongoing", type_ = "integer", json_path = ".status.ongoing"),
@@ -181,4 +183,49 @@ pub struct NetworkConfigRevisionStatus {
     /// When that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Time>,
+    /// `Ready`: whether every node has it.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<RevisionPhase>,
+    /// The same in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When every node that could take it last had it. Nodes return to such a revision when a newer
+    /// one fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_at: Option<Time>,
+    /// Since when the first nodes are well, while they are watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["policy"]))]
+    pub canaries: Vec<CanaryWatch>,
+}
+
+/// Where a revision is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RevisionPhase {
+    /// It is the next, and no node has been told it.
+    Pending,
+    /// Nodes get it.
+    Rolling,
+    /// Every node that can take it has it.
+    Active,
+    /// It failed: no node is told it any more.
+    Failed,
+    /// Another took its place before every node had it.
+    Superseded,
+    /// Every node had it once; nodes can return to it.
+    Kept,
+}
+
+/// The first nodes of one policy, which have the revision and are watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CanaryWatch {
+    /// The `RolloutPolicy` of the nodes; empty for the defaults that hold without one.
+    #[schemars(length(max = 253))]
+    pub policy: String,
+    /// Since when all of them are well.
+    pub healthy_since: Time,
 }

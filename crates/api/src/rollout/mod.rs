@@ -1,5 +1,6 @@
 //! How changes reach nodes, group `netloom.dev`: the one kind that no other interface has.
 
+pub mod annotation;
 mod policy;
 mod share;
 

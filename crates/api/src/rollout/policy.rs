@@ -60,6 +60,11 @@ pub struct RolloutPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub zone_key: Option<String>,
+    /// Conditions of the `Node` that must be `True` before a change, and after it for the node to
+    /// count as done.
+    #[serde(default = "ready")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "set"))]
+    pub health_gates: Vec<String>,
     /// How long a node may take to report a change as done, in seconds.
     #[serde(default = "two_minutes")]
     #[schemars(range(min = 5, max = 86_400))]
@@ -99,6 +104,7 @@ impl Default for RolloutPolicySpec {
             waves: waves(),
             max_unavailable: half(),
             zone_key: None,
+            health_gates: ready(),
             timeout_seconds: two_minutes(),
             tolerated_failures: 0,
             on_failure: FailureAction::default(),
@@ -211,6 +217,10 @@ pub enum Phase {
     Reverting,
     /// Somebody has paused it, or a failure has.
     Paused,
+    /// Every node that can take the target revision has it; others get it when they can.
+    Waiting,
+    /// It cannot go on: a limit, a failure or a missing revision is in the way.
+    Blocked,
 }
 
 /// Nodes by what they report.
@@ -239,6 +249,10 @@ fn half() -> Share {
 
 fn waves() -> Vec<Share> {
     ["5%", "25%", "50%"].map(|percent| Share::Percent(percent.to_owned())).to_vec()
+}
+
+fn ready() -> Vec<String> {
+    vec!["Ready".to_owned()]
 }
 
 fn two_minutes() -> u32 {
@@ -278,6 +292,11 @@ impl Declared for RolloutPolicy {
         if let Some(key) = &spec.zone_key {
             for why in netloom_schema::names::qualified(key) {
                 findings.invalid("spec.zoneKey", key.as_str(), why);
+            }
+        }
+        for (i, gate) in spec.health_gates.iter().enumerate() {
+            for why in netloom_schema::names::qualified(gate) {
+                findings.invalid(format!("spec.healthGates[{i}]"), gate.as_str(), why);
             }
         }
         pinned(write, spec, findings);
@@ -372,6 +391,13 @@ const EFFECTS: &[FieldEffect] = &[
     field(
         "spec.zoneKey",
         &[Effect::Admission("must be the key of a label"), Effect::Planned("rollout: the order of nodes")],
+    ),
+    field(
+        "spec.healthGates",
+        &[
+            Effect::Admission("must be types of conditions"),
+            Effect::Planned("rollout: which nodes can take a change and when one is done"),
+        ],
     ),
     field("spec.timeoutSeconds", &[Effect::Planned("rollout: when a silent node counts as failed")]),
     field("spec.toleratedFailures", &[Effect::Planned("rollout: when a change stops")]),

@@ -84,3 +84,13 @@ fn two_policies_that_cannot_be_told_apart_are_warned_of() {
     assert_eq!(cluster.create(&policy(&json!({"priority": 1}))).warnings, [""; 0]);
     assert_eq!(cluster.create(&policy(&json!({"nodeSelector": {"matchLabels": {"zone": "a"}}}))).warnings, [""; 0]);
 }
+
+#[test]
+fn gates_are_types_of_conditions() {
+    let cluster = Cluster::default();
+    let gates = |gates: Value| refusals(&cluster.create(&policy(&json!({"healthGates": gates}))));
+    assert_eq!(gates(json!([])), [""; 0], "no gate");
+    assert_eq!(gates(json!(["Ready", "example.com/NetworkReady"])), [""; 0]);
+    let found = gates(json!(["Ready", "not ready"]));
+    assert!(found[0].starts_with(r#"spec.healthGates[1]: Invalid value: "not ready": "#), "{found:?}");
+}

@@ -185,6 +185,7 @@ fn defaults_are_filled_in_where_their_parent_is() {
         "canary": {"nodes": 1, "soakSeconds": 30},
         "waves": ["5%", "25%", "50%"],
         "maxUnavailable": "50%",
+        "healthGates": ["Ready"],
         "timeoutSeconds": 120,
         "toleratedFailures": 0,
         "onFailure": "Revert",

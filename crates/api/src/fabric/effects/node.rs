@@ -69,6 +69,7 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
 pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec", PARTS),
     field("spec.revision", REVISION),
+    field("spec.digest", REVISION),
     field("spec.layer2s", PARTS),
     field("spec.layer2s{}.vni", VNI),
     field("spec.layer2s{}.vlan", KEY),

@@ -44,6 +44,11 @@ pub struct NodeNetworkConfigSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub revision: String,
+    /// A digest of everything that the revision says for this node, here and in its
+    /// `NodeNetworkState`. It changes whenever the node has to report anew.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub digest: String,
     /// Segments by VLAN, written as a decimal number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layer2s: BTreeMap<String, Layer2>,

@@ -1,0 +1,15 @@
+//! Annotations that a rollout reads and writes on the objects that it moves.
+
+/// On a `NetworkConfigRevision`: its place in the order of wishes, as a decimal number.
+///
+/// Times of creation are whole seconds, and an older content that is wished for again becomes the
+/// newest without being made anew; so the order has a number of its own.
+pub const SEQUENCE: &str = "netloom.dev/sequence";
+/// On a `NetworkConfigRevision`: `true` while no further node shall get it. For people.
+pub const PAUSED: &str = "netloom.dev/paused";
+/// On a `NodeNetworkConfig`: when the controller wrote what it says now, by the controller's clock.
+pub const ASSIGNED_AT: &str = "netloom.dev/assigned-at";
+/// On a `NodeNetworkConfig`: why the controller wrote it: `wave`, `return`, `join`, `repair` or `rename`.
+pub const ASSIGNED_FOR: &str = "netloom.dev/assigned-for";
+/// On a `NodeNetworkState`: the revision that its wish comes from.
+pub const REVISION: &str = "netloom.dev/revision";
