@@ -30,6 +30,7 @@ pub mod identity;
 pub mod namespaces;
 pub mod negotiate;
 pub mod openapi;
+mod protobuf;
 pub mod rbac;
 pub mod request;
 pub mod resources;

@@ -1,14 +1,19 @@
 //! In which form a body comes and in which form the answer goes.
 //!
-//! Pure: headers in, a decision or a refusal out. Protobuf and CBOR are neither read nor written; a
-//! client that also accepts JSON gets JSON.
+//! Pure: headers in, a decision or a refusal out. Protobuf is read where kinds have a message for it,
+//! and never written: a client that also accepts JSON gets JSON. CBOR is neither read nor written.
 
 use std::cmp::Ordering;
 
-use crate::status_error::{Outcome, Status};
+use crate::{
+    protobuf,
+    status_error::{Outcome, Status},
+};
 
-/// The types that bodies may have, in the order that refusals list them.
-pub const BODIES: [&str; 2] = ["application/json", "application/yaml"];
+/// The types that answers may have, in the order that refusals list them.
+pub const ANSWERS: [&str; 2] = ["application/json", "application/yaml"];
+/// The same for bodies of kinds that have a message.
+const BODIES: [&str; 3] = [ANSWERS[0], ANSWERS[1], protobuf::MEDIA];
 
 /// How text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +28,8 @@ impl Media {
     /// The value of `Content-Type`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Json => BODIES[0],
-            Self::Yaml => BODIES[1],
+            Self::Json => ANSWERS[0],
+            Self::Yaml => ANSWERS[1],
         }
     }
 }
@@ -91,7 +96,7 @@ pub fn output(accept: Option<&str>, pretty: Option<&str>) -> Outcome<Output> {
     match found {
         Some(output) => Ok(Output { pretty: output.pretty || wanted_pretty, ..output }),
         None => {
-            Err(Status::not_acceptable(format!("only the following media types are accepted: {}", BODIES.join(", "))))
+            Err(Status::not_acceptable(format!("only the following media types are accepted: {}", ANSWERS.join(", "))))
         }
     }
 }
@@ -101,23 +106,34 @@ pub fn produces(accept: Option<&str>) -> Outcome<()> {
     let accept = accept.unwrap_or_default();
     let fits = |part: &str| {
         let name = part.split(';').next().unwrap_or_default().trim();
-        name == "*/*" || BODIES.contains(&name)
+        name == "*/*" || ANSWERS.contains(&name)
     };
     if accept.trim().is_empty() || accept.split(',').any(fits) {
         return Ok(());
     }
-    let list = BODIES.join(", ");
+    let list = ANSWERS.join(", ");
     Err(Status::generic(406, &format!("406: Not Acceptable\n\nAvailable representations: {list}")))
 }
 
-/// Reads the `Content-Type` of an object or of options.
-pub fn input(content_type: Option<&str>) -> Outcome<Media> {
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// As text.
+    Text(Media),
+    /// As a message in its envelope.
+    Protobuf,
+}
+
+/// Reads the `Content-Type` of an object or of options. Custom kinds have no message.
+pub fn input(content_type: Option<&str>, has_message: bool) -> Outcome<Written> {
     let name = media_name(content_type);
     match name.as_str() {
-        "" if content_type.is_none_or(str::is_empty) => Ok(Media::Json),
-        "application/json" => Ok(Media::Json),
-        "application/yaml" => Ok(Media::Yaml),
-        _ => Err(Status::unsupported_media_type(&BODIES)),
+        "" if content_type.is_none_or(str::is_empty) => Ok(Written::Text(Media::Json)),
+        "application/json" => Ok(Written::Text(Media::Json)),
+        "application/yaml" => Ok(Written::Text(Media::Yaml)),
+        protobuf::MEDIA if has_message => Ok(Written::Protobuf),
+        _ if has_message => Err(Status::unsupported_media_type(&BODIES)),
+        _ => Err(Status::unsupported_media_type(&ANSWERS)),
     }
 }
 
@@ -270,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn only_kinds_with_a_message_come_as_protobuf() {
+        assert_eq!(input(Some("application/vnd.kubernetes.protobuf"), true), Ok(Written::Protobuf));
+        assert_eq!(input(Some("Application/YAML; charset=utf-8"), false), Ok(Written::Text(Media::Yaml)));
+        let refused = |has_message| input(Some("text/xml"), has_message).unwrap_err().message().to_owned();
+        assert!(refused(true).ends_with("application/json, application/yaml, application/vnd.kubernetes.protobuf"));
+        assert!(refused(false).ends_with("application/json, application/yaml"));
+        assert_eq!(input(Some("application/vnd.kubernetes.protobuf"), false).unwrap_err().code(), 415);
+    }
+
+    #[test]
     fn patches_are_told_apart() {
         assert_eq!(patch(Some("application/merge-patch+json; charset=utf-8"), false), Ok(PatchType::Merge));
         assert_eq!(patch(Some("application/strategic-merge-patch+json"), true), Ok(PatchType::Strategic));
@@ -288,7 +314,7 @@ mod tests {
         #[test]
         fn any_header_gets_an_answer(text in "\\PC{0,80}") {
             let _ = output(Some(&text), None);
-            let _ = input(Some(&text));
+            let _ = input(Some(&text), true);
         }
     }
 }

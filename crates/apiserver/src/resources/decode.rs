@@ -14,7 +14,8 @@ use super::{asked::Asked, clock, go_json, options::Validation, typed};
 use crate::{
     catalogue::Resource,
     events,
-    negotiate::{self, Media},
+    negotiate::{self, Media, Written},
+    protobuf,
     status_error::{Outcome, Status},
 };
 
@@ -27,10 +28,13 @@ const SUMMARY: usize = 30;
 
 /// Reads the object of a creation or replacement.
 pub(crate) fn object(asked: &Asked<'_>, validation: Validation) -> Outcome<Value> {
-    let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
     let resource = &asked.resource;
     let Decoded { mut value, duplicates } =
-        bytes(media, asked.body).map_err(|why| unrecognized(resource, &no_object(media, &why), asked.body))?;
+        match negotiate::input(asked.header(&CONTENT_TYPE), resource.builtin.is_some())? {
+            Written::Protobuf => message(&resource.api_version(), &resource.kind, asked.body)?,
+            Written::Text(media) => bytes(media, asked.body)
+                .map_err(|why| unrecognized(&resource.kind, &no_object(media, &why), asked.body))?,
+        };
     if value.is_null() && resource.builtin.is_some() {
         value = json!({});
     }
@@ -39,7 +43,7 @@ pub(crate) fn object(asked: &Asked<'_>, validation: Validation) -> Outcome<Value
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {GO_TYPE_META}",
             go_name(&value)
         );
-        return Err(unrecognized(resource, &why, asked.body));
+        return Err(unrecognized(&resource.kind, &why, asked.body));
     }
     check_kind(resource, &mut value, asked.body)?;
     let mut strict = duplicates;
@@ -82,6 +86,37 @@ pub(crate) fn bytes(media: Media, body: &[u8]) -> Result<Decoded, String> {
         }
         Media::Yaml => decode::yaml(body, limits).map_err(|error| error.to_string()),
     }
+}
+
+/// Reads a message that should be of a kind. One that does not say its kind is of the kind expected.
+pub(crate) fn message(api_version: &str, kind: &str, body: &[u8]) -> Outcome<Decoded> {
+    let envelope = protobuf::open(body).map_err(|why| unrecognized(kind, &why.to_string(), body))?;
+    let own = |said: &str, expected: &str| if said.is_empty() { expected.to_owned() } else { said.to_owned() };
+    let (said_version, said_kind) = (own(&envelope.api_version, api_version), own(&envelope.kind, kind));
+    let (_, version) = said_version.split_once('/').unwrap_or(("", &said_version));
+    let refuse = |why: &str| {
+        Status::bad_request(format!("{said_kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    };
+    if !protobuf::knows(&said_version, &said_kind) {
+        return Err(refuse(&not_registered(&said_version, &said_kind)));
+    }
+    let read = envelope.read(&said_version, &said_kind, Limits::default());
+    let mut value = read.map_err(|why| refuse(&why.to_string()))?;
+    value["apiVersion"] = json!(said_version);
+    value["kind"] = json!(said_kind);
+    // A message holds what it holds: nothing can be there twice, and unknown fields have no names.
+    Ok(Decoded { value, duplicates: Vec::new() })
+}
+
+/// Reads a message that should be the options of a removal, which every version has.
+pub(crate) fn options_message(body: &[u8]) -> Outcome<Value> {
+    const KIND: &str = "DeleteOptions";
+    let refuse = |why: protobuf::ProtobufError| Status::bad_request(why.to_string());
+    let envelope = protobuf::open(body).map_err(refuse)?;
+    if !matches!(envelope.kind.as_str(), "" | KIND) {
+        return Err(Status::bad_request(not_registered(&envelope.api_version, &envelope.kind)));
+    }
+    envelope.read("v1", KIND, Limits::default()).map_err(refuse)
 }
 
 /// Why a body is no object, in the words of the reader that looks for its kind first.
@@ -175,7 +210,7 @@ fn check_kind(resource: &Resource, object: &mut Value, body: &[u8]) -> Outcome<(
         object["apiVersion"] = json!(api_version);
     } else if kind.is_empty() {
         let shown = String::from_utf8_lossy(body);
-        return Err(unrecognized(resource, &format!("Object 'Kind' is missing in '{shown}'"), body));
+        return Err(unrecognized(&resource.kind, &format!("Object 'Kind' is missing in '{shown}'"), body));
     }
     let expected = resource.api_version();
     if resource.builtin.is_some() && (kind != resource.kind || api_version != expected) {
@@ -222,10 +257,9 @@ fn cannot_handle(resource: &Resource, object: &Value, why: &str) -> Status {
     ))
 }
 
-fn unrecognized(resource: &Resource, why: &str, body: &[u8]) -> Status {
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Status {
     Status::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): {why} ({})",
-        resource.kind,
+        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
         summary(body)
     ))
 }

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     catalogue::Resource,
-    crds, negotiate,
+    crds,
+    negotiate::{self, Written},
     status_error::{MODIFIED, Outcome, Qualified, Status},
 };
 
@@ -66,9 +67,13 @@ impl Api {
         if asked.body.is_empty() {
             return DeleteOptions::parse(&asked.info.query, None);
         }
-        let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
-        let body =
-            decode::bytes(media, asked.body).map_err(|why| Status::bad_request(decode::no_object(media, &why)))?.value;
+        let body = match negotiate::input(asked.header(&CONTENT_TYPE), true)? {
+            Written::Protobuf => decode::options_message(asked.body)?,
+            Written::Text(media) => {
+                let read = decode::bytes(media, asked.body);
+                read.map_err(|why| Status::bad_request(decode::no_object(media, &why)))?.value
+            }
+        };
         let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default();
         let kind = text("kind");
         if !matches!(kind, "" | "DeleteOptions") {

@@ -12,7 +12,7 @@ pub(crate) mod asked;
 mod check;
 pub mod clock;
 mod create;
-mod decode;
+pub(crate) mod decode;
 pub(crate) mod delete;
 mod delete_collection;
 mod follow;

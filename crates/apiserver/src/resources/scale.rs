@@ -16,7 +16,7 @@ use super::{
     write::Job,
 };
 use crate::{
-    negotiate,
+    negotiate::{self, Written},
     request::Verb,
     status_error::{Outcome, Status},
 };
@@ -39,9 +39,10 @@ impl Api {
 
     async fn replace_scale(&self, asked: &Asked<'_>, name: &str) -> Outcome<Answer> {
         let options = WriteOptions::parse(&asked.info.query, Write::Update)?;
-        let media = negotiate::input(asked.header(&CONTENT_TYPE))?;
-        let read = decode::bytes(media, asked.body).map_err(Status::bad_request)?;
-        let scale = read.value;
+        let scale = match negotiate::input(asked.header(&CONTENT_TYPE), true)? {
+            Written::Protobuf => decode::message(managed::scale::API_VERSION, "Scale", asked.body)?.value,
+            Written::Text(media) => decode::bytes(media, asked.body).map_err(Status::bad_request)?.value,
+        };
         let kind = scale.get("kind").and_then(Value::as_str).unwrap_or("Scale");
         if kind != "Scale" {
             let why = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";

@@ -20,13 +20,13 @@ use crate::{
     body::Body,
     bootstrap::PUBLIC_PATHS,
     ca::Authority,
-    negotiate::{self, Media, Output},
+    negotiate::{self, Media, Output, Written},
     rbac::{Access, Asked, Decision, asked},
     request::{Caller, RequestInfo, Route, Verb, route},
     resources::{
         Api,
         clock::{Source, uid},
-        object_response, status_response,
+        decode, object_response, status_response,
     },
     reviews::{Review, Witnesses, issue_token},
     status_error::Status,
@@ -170,7 +170,7 @@ impl Front {
         }
         if token && info.verb == Verb::Create {
             let id = uid(&*self.source);
-            let wish = decoded(&admitted.headers, &bytes)?;
+            let wish = decoded(&admitted.headers, &bytes, ("authentication.k8s.io", "TokenRequest"))?;
             let made = issue_token(self.api.store(), &info, wish, &id, &self.witnesses(admitted))?;
             tracing::info!(by = admitted.caller.user.name, account = info.name, id, "a token was issued");
             return Ok(object_response(201, &made, admitted.output));
@@ -186,7 +186,8 @@ impl Front {
         if info.verb != Verb::Create {
             return Err(Status::generic(405, ""));
         }
-        review.answer(decoded(&admitted.headers, bytes)?, info.namespace.as_deref(), &self.witnesses(admitted))
+        let question = decoded(&admitted.headers, bytes, (review.resource().0, review.kind()))?;
+        review.answer(question, info.namespace.as_deref(), &self.witnesses(admitted))
     }
 
     fn witnesses<'a>(&'a self, admitted: &'a Admitted) -> Witnesses<'a> {
@@ -241,13 +242,14 @@ fn output(headers: &HeaderMap, query: Option<&str>) -> Output {
     Output { form: Output::PLAIN.form, ..chosen }
 }
 
-/// The object in a body that is not about a stored kind.
-fn decoded(headers: &HeaderMap, bytes: &Bytes) -> Result<Value, Status> {
+/// The object in a body that is not about a stored kind but about one of these.
+fn decoded(headers: &HeaderMap, bytes: &Bytes, (group, kind): (&str, &str)) -> Result<Value, Status> {
     let limits = netloom_schema::decode::Limits::default();
     let content = headers.get(header::CONTENT_TYPE).and_then(|content| content.to_str().ok());
-    let read = match negotiate::input(content)? {
-        Media::Json => netloom_schema::decode::json(bytes, limits),
-        Media::Yaml => netloom_schema::decode::yaml(bytes, limits),
+    let read = match negotiate::input(content, true)? {
+        Written::Text(Media::Json) => netloom_schema::decode::json(bytes, limits),
+        Written::Text(Media::Yaml) => netloom_schema::decode::yaml(bytes, limits),
+        Written::Protobuf => return decode::message(&format!("{group}/v1"), kind, bytes).map(|read| read.value),
     };
     read.map(|read| read.value).map_err(|error| Status::bad_request(error.to_string()))
 }

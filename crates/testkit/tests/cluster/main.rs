@@ -9,6 +9,7 @@ mod judge;
 mod kubectl;
 mod library;
 mod manifests;
+mod messages;
 mod normal;
 mod perform;
 mod random;
@@ -98,6 +99,8 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("manifests/definitions", || manifests::definitions(stage)));
     tests.push(Test::new("manifests/rights", || manifests::rights(stage)));
     tests.push(Test::new("manifests/examples", || manifests::examples(stage)));
+    tests.push(Test::new("protobuf/table", || messages::table(stage)));
+    tests.push(Test::new("protobuf/samples", || messages::samples(stage)));
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));
     tests.push(Test::new("stolen/own-is-allowed", || stolen::own_is_allowed(stage)));
     tests
