@@ -1,0 +1,323 @@
+//! Compiles a snapshot, and remembers what it has worked out.
+//!
+//! ```text
+//! policies --> prepared (by content)           nodes --> groups, places
+//! policy x group --> selected?                 policy x inventory --> contribution
+//! selected policies x inventory x hand --> what the nodes of a place shall have
+//! ```
+//!
+//! Every arrow is a pure function whose answers are kept under everything that it reads. So the
+//! answers of a compiler that has run before are those of a fresh one, and the work follows what
+//! has changed. What one run and the one before it did not ask for is forgotten.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::Hash,
+    sync::Arc,
+};
+
+use netloom_api::fabric::NetworkConfigRevision;
+use serde_json::json;
+
+use crate::{
+    digest,
+    finding::{Asker, Conflict, Finding, reason},
+    key::ObjectKey,
+    nodestate::{Contribution, Desired, PolicySet, Prepared, contribute, merge, prepare, prepare_frozen},
+    objects::Policy,
+    placement::{Facts, Placement, Usher},
+    report::{PolicyReport, Seen, StateReport},
+    revision::Revision,
+    snapshot::Snapshot,
+    wishes::Wishes,
+};
+
+/// Everything that follows from a snapshot.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// The configuration that all nodes shall have in the end.
+    pub revision: Arc<Revision>,
+    /// What that is on each node.
+    pub wishes: Arc<Wishes>,
+    /// What to tell about each policy.
+    pub policies: BTreeMap<ObjectKey, PolicyReport>,
+    /// What to tell about network states; only those about which there is something to tell.
+    pub states: BTreeMap<ObjectKey, StateReport>,
+}
+
+/// Compiles a snapshot from nothing.
+pub fn compile(snapshot: &Snapshot) -> Compiled {
+    Compiler::default().compile(snapshot)
+}
+
+/// How much work was done; for telling that it follows what has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Policies that were read.
+    pub policies: usize,
+    /// Nodes that were sorted into classes.
+    pub nodes: usize,
+    /// Times that a policy was asked whether it selects a group of nodes.
+    pub selections: usize,
+    /// Times that a policy was laid over the links of a class of nodes.
+    pub contributions: usize,
+    /// Times that the wishes of all policies for a class of nodes were merged.
+    pub merges: usize,
+}
+
+/// Compiles snapshots that follow each other.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    run: u64,
+    counts: Counts,
+    usher: Usher,
+    live: HashMap<ObjectKey, (Arc<Policy>, Reading)>,
+    frozen: Memory<u64, Reading>,
+    selections: Memory<(u64, u32), bool>,
+    contributions: Memory<(u64, u32, u32), Arc<Contribution>>,
+    answers: Memory<(u64, u32, u32), Answer>,
+    revision: Option<(Vec<u64>, Arc<Revision>)>,
+}
+
+/// A policy that was read, or why it cannot be used.
+type Reading = Result<Arc<Prepared>, Vec<Finding>>;
+
+/// What the nodes of a place shall have, and which policies match links there.
+#[derive(Debug, Clone)]
+struct Answer {
+    desired: Arc<Desired>,
+    linked: Arc<[u64]>,
+}
+
+/// Answers and when they were last asked for.
+#[derive(Debug)]
+struct Memory<K, V>(HashMap<K, (V, u64)>);
+
+impl<K, V> Default for Memory<K, V> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Memory<K, V> {
+    fn get(&mut self, run: u64, key: K, make: impl FnOnce() -> V) -> V {
+        let (value, used) = self.0.entry(key).or_insert_with(|| (make(), run));
+        *used = run;
+        value.clone()
+    }
+
+    fn forget(&mut self, run: u64) {
+        self.0.retain(|_, (_, used)| *used + 1 >= run);
+    }
+}
+
+impl Compiler {
+    /// Compiles a snapshot.
+    pub fn compile(&mut self, snapshot: &Snapshot) -> Compiled {
+        self.run += 1;
+        self.counts = Counts::default();
+        let set = self.live(snapshot);
+        let (wishes, answers) = self.answers(snapshot, &set);
+        let revision = self.revision(&set);
+        let policies = self.policy_reports(snapshot, &set, &wishes.placement, &answers);
+        let states = state_reports(&wishes);
+        self.forget();
+        Compiled { revision, wishes: Arc::new(wishes), policies, states }
+    }
+
+    /// What a revision means on the nodes of a snapshot.
+    pub fn wishes(&mut self, snapshot: &Snapshot, revision: &NetworkConfigRevision) -> Arc<Wishes> {
+        let Self { run, counts, frozen, .. } = self;
+        let set = PolicySet::frozen_with(revision, |policy| {
+            frozen.get(*run, digest::number(&json!(policy)), || {
+                counts.policies += 1;
+                prepare_frozen(policy).map(Arc::new)
+            })
+        });
+        Arc::new(self.answers(snapshot, &set).0)
+    }
+
+    /// The work of the last run, with what was asked of it since.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn live(&mut self, snapshot: &Snapshot) -> PolicySet {
+        let Self { counts, live, .. } = self;
+        live.retain(|key, _| snapshot.policies.get(key).is_some());
+        PolicySet::live_with(snapshot, |policy| {
+            if let Some((known, read)) = live.get(&policy.meta.key)
+                && Arc::ptr_eq(known, policy)
+            {
+                return read.clone();
+            }
+            counts.policies += 1;
+            let read = prepare(policy).map(Arc::new);
+            live.insert(policy.meta.key.clone(), (policy.clone(), read.clone()));
+            read
+        })
+    }
+
+    fn answers(&mut self, snapshot: &Snapshot, set: &PolicySet) -> (Wishes, Vec<Answer>) {
+        let sorted = self.usher.placed;
+        let placement = self.usher.place(snapshot, set.prepared().iter().map(|policy| &policy.terms));
+        self.counts.nodes += self.usher.placed - sorted;
+        let lists: Vec<(u64, Vec<&Prepared>)> = placement
+            .groups
+            .iter()
+            .map(|group| {
+                let selected: Vec<&Prepared> = set
+                    .prepared()
+                    .iter()
+                    .map(Arc::as_ref)
+                    .filter(|policy| {
+                        self.selections.get(self.run, (policy.id, group.id), || {
+                            self.counts.selections += 1;
+                            policy.terms.select(&group.sample)
+                        })
+                    })
+                    .collect();
+                let ids: Vec<u64> = selected.iter().map(|policy| policy.id).collect();
+                (digest::number(&json!(ids)), selected)
+            })
+            .collect();
+        let answers: Vec<Answer> = placement
+            .places
+            .iter()
+            .map(|place| {
+                let (list, selected) = &lists[place.group];
+                self.answer(*list, selected, &place.facts)
+            })
+            .collect();
+        let desired = answers.iter().map(|answer| answer.desired.clone()).collect();
+        (Wishes { placement, desired }, answers)
+    }
+
+    fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts) -> Answer {
+        let Self { run, counts, contributions, answers, .. } = self;
+        answers.get(*run, (list, facts.inventory_id, facts.hand_id), || {
+            let all: Vec<Arc<Contribution>> = selected
+                .iter()
+                .map(|policy| {
+                    let before = facts.hand.before(&policy.source.key);
+                    let memory = if before.is_some() { facts.hand_id } else { 0 };
+                    contributions.get(*run, (policy.id, facts.inventory_id, memory), || {
+                        counts.contributions += 1;
+                        Arc::new(contribute(policy, &facts.inventory, before))
+                    })
+                })
+                .collect();
+            counts.merges += 1;
+            let linked = selected.iter().zip(&all).filter(|(_, one)| !one.matched.is_empty());
+            Answer {
+                linked: linked.map(|(policy, _)| policy.id).collect(),
+                desired: Arc::new(merge(&facts.hand, &facts.inventory, all.iter().map(Arc::as_ref))),
+            }
+        })
+    }
+
+    fn revision(&mut self, set: &PolicySet) -> Arc<Revision> {
+        let ids: Vec<u64> = set.prepared().iter().map(|policy| policy.id).collect();
+        match &self.revision {
+            Some((known, revision)) if *known == ids => revision.clone(),
+            Some(_) | None => {
+                let revision = Arc::new(Revision::of(set.freeze()));
+                self.revision = Some((ids, revision.clone()));
+                revision
+            }
+        }
+    }
+
+    fn policy_reports(
+        &mut self,
+        snapshot: &Snapshot,
+        set: &PolicySet,
+        placement: &Placement,
+        answers: &[Answer],
+    ) -> BTreeMap<ObjectKey, PolicyReport> {
+        let mut reports: BTreeMap<ObjectKey, PolicyReport> = BTreeMap::new();
+        let mut linked: HashMap<u64, usize> = HashMap::new();
+        for (place, answer) in placement.places.iter().zip(answers) {
+            for policy in answer.linked.iter() {
+                *linked.entry(*policy).or_default() += place.nodes;
+            }
+        }
+        for policy in set.prepared() {
+            let key = &policy.source.key;
+            let selects =
+                |group: u32| self.selections.0.get(&(policy.id, group)).is_some_and(|(selected, _)| *selected);
+            let report = PolicyReport {
+                generation: snapshot.policies.get(key).and_then(|policy| policy.meta.generation),
+                matched_nodes: placement.groups.iter().filter(|group| selects(group.id)).map(|group| group.nodes).sum(),
+                nodes_with_links: linked.get(&policy.id).copied().unwrap_or_default(),
+                ..PolicyReport::default()
+            };
+            reports.insert(key.clone(), report);
+        }
+        for (key, broken) in set.broken() {
+            let report = reports.entry(key.clone()).or_default();
+            report.generation = broken.generation;
+            report.broken.clone_from(&broken.findings);
+            report.stays = broken.stays;
+        }
+        tell(&mut reports, placement, answers);
+        reports
+    }
+
+    fn forget(&mut self) {
+        self.frozen.forget(self.run);
+        self.selections.forget(self.run);
+        self.contributions.forget(self.run);
+        self.answers.forget(self.run);
+    }
+}
+
+/// Adds to each report what was left out on which nodes.
+fn tell(reports: &mut BTreeMap<ObjectKey, PolicyReport>, placement: &Placement, answers: &[Answer]) {
+    let mut conflicts: BTreeMap<&ObjectKey, Seen<&Conflict>> = BTreeMap::new();
+    let mut findings: BTreeMap<(&ObjectKey, &Finding), Seen<()>> = BTreeMap::new();
+    for (place, answer) in placement.places.iter().zip(answers) {
+        let mut told: Vec<&ObjectKey> = Vec::new();
+        for conflict in &answer.desired.conflicts {
+            if told.contains(&&conflict.loser) {
+                continue;
+            }
+            told.push(&conflict.loser);
+            let here = Seen { what: conflict, nodes: place.nodes, first: place.first.clone() };
+            conflicts.entry(&conflict.loser).and_modify(|seen| seen.join(&here)).or_insert(here);
+        }
+        for (policy, finding) in
+            answer.desired.findings.iter().flat_map(|(key, all)| all.iter().map(move |one| (key, one)))
+        {
+            let here = Seen { what: (), nodes: place.nodes, first: place.first.clone() };
+            findings.entry((policy, finding)).and_modify(|seen| seen.join(&here)).or_insert(here);
+        }
+    }
+    for (policy, Seen { what, nodes, first }) in conflicts {
+        reports.entry(policy.clone()).or_default().conflict = Some(Seen { what: what.clone(), nodes, first });
+    }
+    for ((policy, finding), Seen { what: (), nodes, first }) in findings {
+        reports.entry(policy.clone()).or_default().findings.push(Seen { what: finding.clone(), nodes, first });
+    }
+}
+
+/// What to tell about network states: what is wrong with them as objects, with what was written
+/// into them by hand, and where that stands against a policy.
+fn state_reports(wishes: &Wishes) -> BTreeMap<ObjectKey, StateReport> {
+    let mut found: BTreeMap<ObjectKey, Vec<Finding>> = wishes.placement.findings.clone();
+    let stands = |conflict: &&Conflict| conflict.winner == Asker::Hand;
+    let concerned: Vec<bool> = wishes
+        .desired
+        .iter()
+        .map(|desired| !desired.held.is_empty() || desired.conflicts.iter().any(|conflict| stands(&conflict)))
+        .collect();
+    if concerned.contains(&true) {
+        for seat in wishes.placement.nodes.values().filter(|seat| concerned[seat.place]) {
+            let desired = &wishes.desired[seat.place];
+            let conflicts = desired.conflicts.iter().filter(stands);
+            let told = conflicts.map(|one| Finding::new(reason::POLICY_CONFLICT, "spec.desiredState", one.to_string()));
+            found.entry(seat.object.clone()).or_default().extend(desired.held.iter().cloned().chain(told));
+        }
+    }
+    found.into_iter().map(|(key, findings)| (key, StateReport { findings })).collect()
+}

@@ -1,0 +1,147 @@
+//! What there is to say about an object, in words that programs and people can rely on.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::key::ObjectKey;
+
+/// The stable names of what can be found.
+pub mod reason {
+    /// The object cannot be read at all.
+    pub const UNREADABLE: &str = "Unreadable";
+    /// A policy breaks a rule of its kind.
+    pub const INVALID_POLICY: &str = "InvalidPolicy";
+    /// Somebody with precedence wants something else under the same key.
+    pub const POLICY_CONFLICT: &str = "PolicyConflict";
+    /// What the policy wants contradicts itself on this node.
+    pub const CONTRADICTION: &str = "Contradiction";
+    /// An entry speaks of a link that no rule of the policy matches.
+    pub const NOT_MATCHED: &str = "NotMatched";
+    /// An entry stands on a link that is not there, or whose own entry is left out.
+    pub const MISSING_BASE: &str = "MissingBase";
+    /// A part of the document that only the wish for one node can have.
+    pub const NOT_SUPPORTED: &str = "NotSupported";
+    /// A link that should be made cannot have the name that it would get.
+    pub const NO_NAME: &str = "NoName";
+    /// Another object is for the same node and takes effect.
+    pub const CONFLICT: &str = "Conflict";
+    /// There is no node of that name.
+    pub const NODE_NOT_FOUND: &str = "NodeNotFound";
+    /// The desired state is no document that a node can read.
+    pub const INVALID_DESIRED_STATE: &str = "InvalidDesiredState";
+    /// The record of what came from policies cannot be read, so all of the wish counts as written by hand.
+    pub const UNREADABLE_PROVENANCE: &str = "UnreadableProvenance";
+}
+
+/// Something to be said about one object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// One of [`reason`].
+    pub reason: &'static str,
+    /// Where in the object, such as `spec.desiredState.interfaces[2]`.
+    pub path: String,
+    /// What was found and what comes of it.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding at a place.
+    pub fn new(reason: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { reason, path: path.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Who asked for something on a node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asker {
+    /// Whoever wrote the node's desired state by hand.
+    Hand,
+    /// A policy.
+    Policy(ObjectKey),
+}
+
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hand => f.write_str("the desired state written by hand"),
+            Self::Policy(key) => write!(f, "policy {key}"),
+        }
+    }
+}
+
+/// Two askers want different things under one key. The whole entry of the loser is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Who keeps what it asked for.
+    pub winner: Asker,
+    /// Whose entry is left out.
+    pub loser: ObjectKey,
+    /// The place in the loser, such as `spec.desiredState.interfaces[0]`.
+    pub place: String,
+    /// The link, route or setting that is meant, such as `eth0`.
+    pub subject: String,
+    /// The property of it, such as `mtu`; empty for the whole.
+    pub path: String,
+    /// What the winner wants.
+    pub kept: Value,
+    /// What the loser wants.
+    pub refused: Value,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { winner, loser, place, subject, path, kept, refused } = self;
+        let dot = if path.is_empty() { "" } else { " " };
+        write!(
+            f,
+            "{subject}{dot}{path}: {winner} wants {}, policy {loser} wants {}: {place} is left out",
+            brief(kept),
+            brief(refused)
+        )
+    }
+}
+
+/// A value that fits into a sentence.
+fn brief(value: &Value) -> String {
+    /// More than this hides what the sentence says.
+    const MOST: usize = 80;
+    let text = value.to_string();
+    if text.chars().count() <= MOST {
+        return text;
+    }
+    format!("{}…", text.chars().take(MOST).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_conflict_names_both_sides_and_the_path() {
+        let conflict = Conflict {
+            winner: Asker::Policy(ObjectKey::new("d", "old")),
+            loser: ObjectKey::new("d", "new"),
+            place: "spec.desiredState.interfaces[0]".to_owned(),
+            subject: "eth0".to_owned(),
+            path: "mtu".to_owned(),
+            kept: json!(9000),
+            refused: json!(1500),
+        };
+        assert_eq!(
+            conflict.to_string(),
+            "eth0 mtu: policy d/old wants 9000, policy d/new wants 1500: spec.desiredState.interfaces[0] is left out"
+        );
+    }
+}

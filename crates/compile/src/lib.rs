@@ -1,0 +1,36 @@
+//! From everything that is wanted in a cluster to what each node shall have.
+//!
+//! ```text
+//! objects --put--> Snapshot --compile--> Compiled: the revision, each node's wish, what to tell about each input
+//!                                     '-- wishes(revision): what an earlier revision means on the nodes of today
+//! ```
+//!
+//! The crate is pure: it reads no clock, no file and no network, and equal input gives byte-equal
+//! output, in whatever order objects arrived. Nothing is stored between runs that cannot be made
+//! anew: a [`Compiler`] that has run before gives the same result with less work.
+//!
+//! One bad object never blocks another. An object that cannot be read or breaks its rules is told
+//! so, and what the last good revision holds of it stays.
+//!
+//! A front end is one module here; [`nodestate`] is the first.
+
+mod compiler;
+mod digest;
+mod finding;
+mod key;
+pub mod nodestate;
+mod objects;
+mod placement;
+mod report;
+mod revision;
+mod snapshot;
+mod wishes;
+
+pub use compiler::{Compiled, Compiler, Counts, compile};
+pub use finding::{Asker, Conflict, Finding, reason};
+pub use key::{Meta, ObjectKey};
+pub use objects::{Node, NodeState, Policy, Taint};
+pub use report::{PolicyReport, Seen, StateReport, Verdict};
+pub use revision::{Revision, newest_sound};
+pub use snapshot::{Put, Shelf, Snapshot, Unreadable};
+pub use wishes::{NodeWish, PROVENANCE, REVISION, Wishes};

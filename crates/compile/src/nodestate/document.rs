@@ -1,0 +1,165 @@
+//! The document of a policy, in today's spelling and taken apart.
+
+use serde_json::{Map, Value, json};
+
+use super::policy::Wanted;
+use crate::finding::{Finding, reason};
+
+/// The place of a policy's document.
+pub(super) const PLACE: &str = "spec.desiredState";
+
+/// Takes a policy's document apart.
+pub(super) fn wanted(document: &Value) -> Result<Wanted, Vec<Finding>> {
+    let mut named = document.clone();
+    if let Some(Value::Array(interfaces)) = named.get_mut("interfaces") {
+        for interface in interfaces.iter_mut().filter_map(Value::as_object_mut) {
+            if interface.get("name").is_none_or(|name| name == "") {
+                interface.insert("name".to_owned(), json!("*"));
+            }
+        }
+    }
+    let canonical = canonical(PLACE, &named)?;
+    let mut wanted = Wanted::default();
+    let mut findings = Vec::new();
+    for (index, entry) in list(&canonical, "/interfaces").into_iter().enumerate() {
+        interface(&mut wanted, index, entry, &mut findings);
+    }
+    wanted.routes = list(&canonical, "/routes/config").into_iter().cloned().collect();
+    wanted.rules = list(&canonical, "/route-rules/config").into_iter().cloned().collect();
+    wanted.dns = canonical.pointer("/dns-resolver/config").cloned();
+    if let Some(hostname) = canonical.get("hostname").and_then(Value::as_object) {
+        wanted.hostname = hostname.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    }
+    if findings.is_empty() { Ok(wanted) } else { Err(findings) }
+}
+
+fn interface(wanted: &mut Wanted, index: usize, entry: &Value, findings: &mut Vec<Finding>) {
+    let Some(mut entry) = entry.as_object().cloned() else { return };
+    let name = entry.remove("name").and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default();
+    let place = format!("{PLACE}.interfaces[{index}]");
+    if entry.contains_key("identifier") {
+        let message =
+            "a policy speaks of links by their names: other identifiers are for the desired state of one node";
+        findings.push(Finding::new(reason::NOT_SUPPORTED, format!("{place}.identifier"), message));
+        return;
+    }
+    let taken = if name == "*" {
+        wanted.template.replace((index, entry)).is_some()
+    } else {
+        wanted.entries.insert(name.clone(), (index, entry)).is_some()
+    };
+    if taken {
+        let message = format!("a policy has one entry for each link, and {name} has two");
+        findings.push(Finding::new(reason::NOT_SUPPORTED, format!("{place}.name"), message));
+    }
+}
+
+/// A document as its reader prints it: one spelling, one form, nothing that only a report says.
+pub(super) fn canonical(place: &str, document: &Value) -> Result<Value, Vec<Finding>> {
+    let refused = |error: &netloom_nmyaml::DocumentError| -> Vec<Finding> {
+        let path = |path: &str| if path.is_empty() { place.to_owned() } else { format!("{place}.{path}") };
+        let finding = |r: &netloom_nmyaml::Refusal| Finding::new(r.reason, path(&r.path), &r.message);
+        error.refusals().iter().map(finding).collect()
+    };
+    let read = netloom_nmyaml::parse(place, document.to_string().as_bytes()).map_err(|error| refused(&error))?;
+    let mut value: Value = serde_json::from_str(&read.to_json())
+        .map_err(|error| vec![Finding::new(reason::UNREADABLE, place, error.to_string())])?;
+    for entry in value.pointer_mut("/interfaces").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(entry) = entry.as_object_mut() {
+            for key in REPORTED {
+                entry.remove(*key);
+            }
+        }
+    }
+    Ok(value)
+}
+
+/// What only a report says of a link; in a wish it means nothing.
+const REPORTED: &[&str] = &[
+    "adminStatus",
+    "capabilities",
+    "driver",
+    "higherLayerInterface",
+    "ifIndex",
+    "linkStatus",
+    "lowerLayerInterface",
+    "max-mtu",
+    "min-mtu",
+    "permanent-mac-address",
+    "physAddress",
+    "statistics",
+];
+
+/// The items of a list; none where there is no list.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
+    value.pointer(pointer).and_then(Value::as_array).map(|items| items.iter().collect()).unwrap_or_default()
+}
+
+/// Blocks that only one type of link has.
+const BLOCKS: &[(&str, &str)] = &[
+    ("vlan", "vlan"),
+    ("bridge", "linux-bridge"),
+    ("link-aggregation", "bond"),
+    ("vrf", "vrf"),
+    ("vxlan", "vxlan"),
+    ("veth", "veth"),
+    ("mac-vlan", "mac-vlan"),
+    ("mac-vtap", "mac-vtap"),
+    ("ipvlan", "ipvlan"),
+    ("ip-tunnel", "ip-tunnel"),
+    ("gre", "gre"),
+];
+
+/// What an entry is about, from its type or else from the block that only one type has.
+pub(super) fn kind_of(entry: &Map<String, Value>) -> Option<&str> {
+    let said = entry.get("type").and_then(Value::as_str);
+    said.or_else(|| BLOCKS.iter().find(|(block, _)| entry.contains_key(*block)).map(|(_, kind)| *kind))
+}
+
+/// Whether a key of an entry tells the type of the link.
+pub(super) fn tells_kind(key: &str) -> bool {
+    key == "type" || BLOCKS.iter().any(|(block, _)| *block == key)
+}
+
+/// Whether links of this type are made by asking for them.
+pub(super) fn is_virtual(kind: &str) -> bool {
+    !matches!(kind, "ethernet" | "loopback" | "unknown" | "infiniband" | "tun")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spelling_of_2018_becomes_that_of_today() {
+        let document = json!({"interfaces": [
+            {"name": "eth0.7", "type": "vlan", "vlanID": 7, "vlanbase": "eth0", "ifIndex": 4},
+            {"macAddress": "00:00:5e:00:53:01"},
+        ]});
+        let wanted = wanted(&document).unwrap();
+        let (index, entry) = &wanted.entries["eth0.7"];
+        assert_eq!(
+            (*index, Value::Object(entry.clone())),
+            (0, json!({"type": "vlan", "vlan": {"base-iface": "eth0", "id": 7}}))
+        );
+        let (index, template) = wanted.template.unwrap();
+        assert_eq!((index, Value::Object(template)), (1, json!({"mac-address": "00:00:5e:00:53:01"})));
+    }
+
+    #[test]
+    fn what_only_one_node_can_have_is_refused() {
+        let twice = json!({"interfaces": [
+            {"name": "x", "type": "dummy", "state": "absent"}, {"name": "x", "type": "vrf", "vrf": {"port": [], "route-table-id": 7}},
+        ]});
+        let found = wanted(&twice).unwrap_err();
+        assert_eq!(
+            (found[0].reason, found[0].path.as_str()),
+            (reason::NOT_SUPPORTED, "spec.desiredState.interfaces[1].name")
+        );
+        let by_mac =
+            json!({"interfaces": [{"name": "x", "identifier": "mac-address", "mac-address": "00:00:5e:00:53:01"}]});
+        assert_eq!(wanted(&by_mac).unwrap_err()[0].path, "spec.desiredState.interfaces[0].identifier");
+        let broken = json!({"interfaces": [{"name": "x", "mtu": "many"}]});
+        assert_eq!(wanted(&broken).unwrap_err()[0].path, "spec.desiredState.interfaces[0].mtu");
+    }
+}

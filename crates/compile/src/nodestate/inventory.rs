@@ -1,0 +1,215 @@
+//! The links that a node reports, as far as policies look at them.
+//!
+//! Reports come from our agents in today's spelling, and may be old ones in that of 2018. What
+//! cannot be understood is taken as not reported: a report is no wish and is never refused. Hardware
+//! addresses, counters and lengths of queues are left out, so that equal machines have equal
+//! inventories.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Links by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Inventory {
+    /// The links.
+    pub links: BTreeMap<String, Link>,
+}
+
+/// One link.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The type as in a document, such as `ethernet`.
+    pub kind: String,
+    /// Whether it is up.
+    pub up: bool,
+    /// The id of a VLAN.
+    pub vlan: Option<u16>,
+    /// The link that it stands on.
+    pub base: Option<String>,
+    /// The bond, bridge or VRF that it is a port of.
+    pub controller: Option<String>,
+    /// The mode of a bond.
+    pub bond_mode: Option<String>,
+    /// Whether it has an address that is not only for its own wire, or asks for one.
+    pub has_ip: bool,
+    /// Whether the node has listened long enough to say that nobody else is on the wire.
+    pub listened: bool,
+    /// Who announces itself on its wire.
+    pub neighbours: BTreeSet<Neighbour>,
+}
+
+/// A neighbour that announces itself by the Link Layer Discovery Protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Neighbour {
+    /// Which machine it is.
+    pub chassis: String,
+    /// The VLANs that it has on this wire.
+    pub vlans: BTreeSet<u16>,
+}
+
+impl Inventory {
+    /// Reads a report.
+    pub fn read(report: &Value) -> Self {
+        let mut links = BTreeMap::new();
+        for interface in report.get("interfaces").and_then(Value::as_array).into_iter().flatten() {
+            let Some(name) = text(interface, "name") else { continue };
+            // A link that the node was told to leave alone is nobody's to match.
+            if text(interface, "state") != Some("ignore") {
+                links.entry(name.to_owned()).or_insert_with(|| link(interface));
+            }
+        }
+        let ports: Vec<(String, String)> = report
+            .get("interfaces")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .flat_map(|interface| {
+                let controller = text(interface, "name").unwrap_or_default();
+                reported_ports(interface).into_iter().map(move |port| (port, controller.to_owned()))
+            })
+            .collect();
+        for (port, controller) in ports {
+            if let Some(link) = links.get_mut(&port) {
+                link.controller.get_or_insert(controller);
+            }
+        }
+        Self { links }
+    }
+
+    /// The link of that name.
+    pub fn get(&self, name: &str) -> Option<&Link> {
+        self.links.get(name)
+    }
+}
+
+impl Link {
+    /// The VLANs that its neighbours announce.
+    pub fn announced_vlans(&self) -> BTreeSet<u16> {
+        self.neighbours.iter().flat_map(|neighbour| neighbour.vlans.iter().copied()).collect()
+    }
+
+    /// The machines on its wire.
+    pub fn chassis(&self) -> BTreeSet<&str> {
+        self.neighbours.iter().map(|neighbour| neighbour.chassis.as_str()).filter(|id| !id.is_empty()).collect()
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str()
+}
+
+/// A number that may be written as a text.
+fn number(value: &Value) -> Option<u16> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok()).and_then(|number| u16::try_from(number).ok())
+}
+
+fn link(interface: &Value) -> Link {
+    let block =
+        |keys: &[&str], inner: &str| keys.iter().find_map(|key| text(interface.get(key)?, inner)).map(str::to_owned);
+    let vlan = interface.get("vlan").and_then(|vlan| vlan.get("id")).or_else(|| interface.get("vlanID"));
+    let base = ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan"]
+        .iter()
+        .find_map(|key| text(interface.get(key)?, "base-iface"))
+        .or_else(|| text(interface, "vlanbase"));
+    Link {
+        kind: text(interface, "type").unwrap_or("unknown").to_owned(),
+        up: text(interface, "state") == Some("up"),
+        vlan: vlan.and_then(number),
+        base: base.filter(|base| !base.is_empty()).map(str::to_owned),
+        controller: text(interface, "controller").filter(|name| !name.is_empty()).map(str::to_owned),
+        bond_mode: block(&["link-aggregation", "linkaggregation"], "mode"),
+        has_ip: ["ipv4", "ipv6"].iter().filter_map(|family| interface.get(family)).any(has_ip),
+        // A node that has only just begun to listen leaves the list out.
+        listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
+        neighbours: neighbours(interface),
+    }
+}
+
+fn reported_ports(interface: &Value) -> Vec<String> {
+    let list = |block: &str, key: &str| interface.get(block).and_then(|block| block.get(key)?.as_array());
+    let lists = [("bridge", "port"), ("link-aggregation", "port"), ("linkaggregation", "slaves"), ("vrf", "port")];
+    let found = lists.iter().find_map(|(block, key)| list(block, key));
+    let name = |port: &Value| port.as_str().or_else(|| text(port, "name")).map(str::to_owned);
+    found.into_iter().flatten().filter_map(name).collect()
+}
+
+fn has_ip(family: &Value) -> bool {
+    if family.get("enabled") == Some(&Value::Bool(false)) {
+        return false;
+    }
+    let leased = family.get("dhcp") == Some(&Value::Bool(true));
+    let addresses = family.get("address").and_then(Value::as_array).into_iter().flatten();
+    leased || addresses.filter_map(|address| text(address, "ip")).any(|ip| !is_link_local(ip))
+}
+
+/// Every IPv6 link gives itself such an address; it says nothing about what the link is for.
+fn is_link_local(ip: &str) -> bool {
+    ip.parse::<std::net::Ipv6Addr>().is_ok_and(|ip| ip.is_unicast_link_local())
+}
+
+/// Each neighbour is a list of announcements, as nmstate reports them.
+fn neighbours(interface: &Value) -> BTreeSet<Neighbour> {
+    let list = interface.get("lldp").and_then(|lldp| lldp.get("neighbors")).and_then(Value::as_array);
+    let all = list.into_iter().flatten().filter_map(Value::as_array);
+    all.map(|announcements| {
+        let chassis = announcements.iter().find_map(|one| text(one, "chassis-id")).unwrap_or_default();
+        let lists = announcements.iter().filter_map(|one| one.get("ieee-802-1-vlans")?.as_array());
+        let vlans = lists.flatten().filter_map(|vlan| number(vlan.get("vid")?)).filter(|id| (1..=4094).contains(id));
+        Neighbour { chassis: chassis.to_owned(), vlans: vlans.collect() }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_spellings_are_read() {
+        let now = json!({"interfaces": [
+            {"name": "eth0", "type": "ethernet", "state": "up", "ipv6": {"enabled": true, "address": [{"ip": "fe80::1", "prefix-length": 64}]}},
+            {"name": "bond0", "type": "bond", "state": "up", "link-aggregation": {"mode": "802.3ad", "port": ["eth0"]}},
+            {"name": "v", "type": "vlan", "state": "down", "vlan": {"id": 7, "base-iface": "bond0"}, "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.1", "prefix-length": 24}]}},
+        ]});
+        let then = json!({"interfaces": [
+            {"name": "eth0", "type": "ethernet", "state": "up"},
+            {"name": "bond0", "type": "bond", "state": "up", "linkaggregation": {"mode": "802.3ad", "slaves": ["eth0"]}},
+            {"name": "v", "type": "vlan", "state": "down", "vlanID": 7, "vlanbase": "bond0", "ipv4": {"enabled": true, "dhcp": true}},
+        ]});
+        let read = Inventory::read(&now);
+        assert_eq!(read, Inventory::read(&then));
+        assert_eq!(read.get("eth0").unwrap().controller.as_deref(), Some("bond0"));
+        assert!(!read.get("eth0").unwrap().has_ip, "an address for the wire only is none");
+        let vlan = read.get("v").unwrap();
+        assert_eq!((vlan.vlan, vlan.base.as_deref(), vlan.has_ip, vlan.up), (Some(7), Some("bond0"), true, false));
+    }
+
+    #[test]
+    fn neighbours_are_read_from_their_announcements() {
+        let report = json!({"interfaces": [{"name": "eth0", "lldp": {"enabled": true, "neighbors": [[
+            {"type": 1, "chassis-id-type": 4, "chassis-id": "00:00:5e:00:53:01"},
+            {"type": 5, "system-name": "leaf"},
+            {"type": 127, "oui": "00:80:c2", "subtype": 3, "ieee-802-1-vlans": [{"name": "a", "vid": 20}, {"name": "b", "vid": 10}, {"vid": 0}]},
+        ]]}}]});
+        let read = Inventory::read(&report);
+        let link = read.get("eth0").unwrap();
+        assert_eq!(link.chassis(), BTreeSet::from(["00:00:5e:00:53:01"]));
+        assert_eq!(link.announced_vlans(), BTreeSet::from([10, 20]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn anything_can_be_read(text in "\\PC{0,60}", number in any::<i64>()) {
+            for value in [json!(text), json!(number), json!([text]), json!({"name": number, "vlan": text, "lldp": {"neighbors": [number]}})] {
+                Inventory::read(&value);
+                Inventory::read(&json!({"interfaces": value}));
+                Inventory::read(&json!({"interfaces": [value, {"name": "x", "vlan": value, "bridge": {"port": value}, "lldp": value}]}));
+            }
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! From what everybody wants on one node to one document.
+//!
+//! What was written by hand comes first, then policies, the older before the younger. A unit that
+//! claims something else than one before it is left out whole, and so is what stands on a link that
+//! nobody wants any more for that reason. Equal wishes are no conflict: both are recorded.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    claim::{Part, Unit},
+    contribution::Contribution,
+    document::{canonical, tells_kind},
+    hand::Hand,
+    inventory::Inventory,
+    leaves,
+    provenance::Provenance,
+};
+use crate::{
+    digest,
+    finding::{Asker, Conflict, Finding, reason},
+    key::ObjectKey,
+};
+
+/// What one node shall look like, and why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Desired {
+    /// The document for the node's desired state; none when nothing is wanted.
+    pub document: Option<Value>,
+    /// Who asked for what; what was written by hand is not in it.
+    pub provenance: Provenance,
+    /// What was left out because somebody with precedence wants something else.
+    pub conflicts: Vec<Conflict>,
+    /// What else there is to say to each policy.
+    pub findings: BTreeMap<ObjectKey, Vec<Finding>>,
+    /// The policies that select the node, and the links that they match.
+    pub matched: BTreeMap<ObjectKey, Vec<String>>,
+    /// Why nothing is written: what stands there by hand cannot be read, and is not ours to change.
+    pub held: Vec<Finding>,
+    /// A short name for document and provenance.
+    pub digest: String,
+}
+
+/// Who asked, by place in the list of contributions; nobody for what was written by hand.
+type Who = Option<usize>;
+
+/// Merges what was written by hand with the contributions, which come in the order in which they
+/// win.
+pub(crate) fn merge<'a>(
+    hand: &'a Hand,
+    inventory: &Inventory,
+    contributions: impl Iterator<Item = &'a Contribution>,
+) -> Desired {
+    let contributions: Vec<&Contribution> = contributions.collect();
+    let mut desired = Desired::default();
+    for contribution in &contributions {
+        desired.matched.insert(contribution.policy.clone(), contribution.matched.clone());
+        if !contribution.findings.is_empty() {
+            desired.findings.insert(contribution.policy.clone(), contribution.findings.clone());
+        }
+    }
+    if !hand.refused().is_empty() {
+        desired.held = hand.refused().to_vec();
+        return desired;
+    }
+    let mut merge = Merge {
+        hand,
+        contributions: &contributions,
+        inventory,
+        claims: HashMap::new(),
+        taken: Vec::new(),
+        links: BTreeMap::new(),
+    };
+    for unit in &hand.units {
+        merge.take(unit, None);
+    }
+    for who in 0..contributions.len() {
+        merge.contribute(who, &mut desired);
+    }
+    desired.provenance = merge.provenance();
+    desired.document = merge.document();
+    let document = desired.document.as_ref().map(Value::to_string).unwrap_or_default();
+    desired.digest = digest::of_text(&format!("{document}{}", desired.provenance.encode().unwrap_or_default()));
+    desired.digest.truncate(16);
+    desired
+}
+
+struct Merge<'a> {
+    hand: &'a Hand,
+    contributions: &'a [&'a Contribution],
+    inventory: &'a Inventory,
+    /// What is claimed, and by whom first.
+    claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
+    /// Units that are no wishes for links.
+    taken: Vec<(&'a Unit, Who)>,
+    /// Units of links.
+    links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
+}
+
+impl<'a> Merge<'a> {
+    fn contribute(&mut self, who: usize, desired: &mut Desired) {
+        let contribution = self.contributions[who];
+        let units = &contribution.units;
+        if let Some(finding) = contradiction(units) {
+            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+            return;
+        }
+        let mut lost: BTreeSet<usize> = BTreeSet::new();
+        for (index, unit) in units.iter().enumerate() {
+            if let Some(conflict) = self.conflict(unit, &contribution.policy) {
+                desired.conflicts.push(conflict);
+                lost.insert(index);
+            } else if let Some(finding) = self.unfit(unit) {
+                desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+                lost.insert(index);
+            }
+        }
+        for finding in self.fallen(units, &mut lost) {
+            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+        }
+        for (_, unit) in units.iter().enumerate().filter(|(index, _)| !lost.contains(index)) {
+            self.take(unit, Some(who));
+        }
+    }
+
+    fn take(&mut self, unit: &'a Unit, who: Who) {
+        for (subject, path, value) in claims(unit) {
+            self.claims.entry((subject, path)).or_insert((value, who));
+        }
+        match unit.link() {
+            Some(link) => self.links.entry(link).or_default().push((unit, who)),
+            None => self.taken.push((unit, who)),
+        }
+    }
+
+    fn conflict(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
+        claims(unit).find_map(|(subject, path, value)| {
+            let (kept, who) = self.claims.get(&(subject, path))?;
+            (*kept != value).then(|| Conflict {
+                winner: self.asker(*who),
+                loser: policy.clone(),
+                place: unit.place.clone(),
+                subject: subject.to_owned(),
+                path: leaves::spoken(path),
+                kept: (*kept).clone(),
+                refused: value.clone(),
+            })
+        })
+    }
+
+    fn asker(&self, who: Who) -> Asker {
+        who.map_or(Asker::Hand, |who| Asker::Policy(self.contributions[who].policy.clone()))
+    }
+
+    /// Whether a unit and what is there for its link are no document together, although neither
+    /// contradicts the other word for word.
+    fn unfit(&self, unit: &Unit) -> Option<Finding> {
+        let link = unit.link()?;
+        let there = self.links.get(link)?;
+        if self.hand.entries.get(link).is_some_and(|entries| entries.len() > 1) {
+            let message = format!("{link} is replaced by hand: what the policy wants of it is left out");
+            return Some(Finding::new(reason::CONTRADICTION, &unit.place, message));
+        }
+        let mut entry = entry_of(there);
+        let touches = unit.leaves.iter().any(|(path, _)| {
+            let block = path.split_once(leaves::SEPARATOR).map(|(block, _)| block);
+            block.is_some_and(|block| entry.contains_key(block)) || tells_kind(block.unwrap_or(path))
+        });
+        if !touches {
+            return None;
+        }
+        for (path, value) in &unit.leaves {
+            leaves::put(&mut entry, path, value.clone());
+        }
+        entry.insert("name".to_owned(), json!(link));
+        let refusal = canonical("", &json!({"interfaces": [entry]})).err()?.into_iter().next()?;
+        let message = format!("does not go together with what others want of {link}: {}", refusal.message);
+        Some(Finding::new(reason::CONTRADICTION, &unit.place, message))
+    }
+
+    /// Units that stand on a link whose own unit was lost and that nobody else asks for.
+    fn fallen(&self, units: &[Unit], lost: &mut BTreeSet<usize>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        loop {
+            let held = |link: &str, lost: &BTreeSet<usize>| {
+                let own = |keep: bool| {
+                    units.iter().enumerate().any(|(i, unit)| unit.link() == Some(link) && lost.contains(&i) != keep)
+                };
+                own(true) || self.links.contains_key(link) || !own(false) && self.inventory.get(link).is_some()
+            };
+            let next = units.iter().enumerate().find_map(|(index, unit)| {
+                let missing = unit.needs.iter().find(|link| !held(link, lost))?;
+                (!lost.contains(&index)).then_some((index, missing))
+            });
+            let Some((index, missing)) = next else { return findings };
+            let message = format!("stands on {missing}, which is not there or is left out: it is left out too");
+            findings.push(Finding::new(reason::MISSING_BASE, &units[index].place, message));
+            lost.insert(index);
+        }
+    }
+
+    fn provenance(&self) -> Provenance {
+        let mut provenance = Provenance::default();
+        for (link, units) in &self.links {
+            let by_hand: BTreeSet<&str> = units
+                .iter()
+                .filter(|(_, who)| who.is_none())
+                .flat_map(|(unit, _)| unit.leaves.iter().map(|(path, _)| path.as_str()))
+                .collect();
+            for (unit, who) in units {
+                let Some(who) = who else { continue };
+                let share = provenance.share(&self.contributions[*who].policy);
+                let paths = unit.leaves.iter().map(|(path, _)| path).filter(|path| !by_hand.contains(path.as_str()));
+                share.interfaces.entry((*link).to_owned()).or_default().extend(paths.cloned());
+            }
+        }
+        let by_hand = self.items_by_hand();
+        for (unit, who) in &self.taken {
+            let Some(who) = who else { continue };
+            let share = provenance.share(&self.contributions[*who].policy);
+            let items = unit.leaves.iter().filter(|(_, item)| !by_hand.contains(&item.to_string()));
+            match &unit.part {
+                Part::Routes => share.routes.extend(items.map(|(_, item)| digest::short(item))),
+                Part::Rule => share.rules.extend(items.map(|(_, item)| digest::short(item))),
+                Part::Dns => share.dns |= !self.hand_has("dns-resolver", "config"),
+                Part::Hostname(key) if !self.hand_has("hostname", key) => {
+                    share.hostname.insert(key.clone());
+                }
+                Part::Hostname(_) | Part::Interface(_) => {}
+            }
+        }
+        for share in provenance.shares.values_mut() {
+            share.interfaces.retain(|_, paths| !paths.is_empty());
+        }
+        provenance.shares.retain(|_, share| *share != super::provenance::Share::default());
+        provenance
+    }
+
+    fn hand_has(&self, block: &str, key: &str) -> bool {
+        self.hand.rest.get(block).is_some_and(|block| block.get(key).is_some())
+    }
+
+    /// Routes and rules that were written by hand, in today's spelling.
+    fn items_by_hand(&self) -> BTreeSet<String> {
+        let units = self.taken.iter().filter(|(_, who)| who.is_none());
+        units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item.to_string())).collect()
+    }
+
+    fn document(&self) -> Option<Value> {
+        let mut document = self.hand.rest.clone();
+        let interfaces = self.interfaces();
+        if !interfaces.is_empty() {
+            document.insert("interfaces".to_owned(), Value::Array(interfaces));
+        }
+        for (block, part) in [("routes", Part::Routes), ("route-rules", Part::Rule)] {
+            self.items(&mut document, block, &part);
+        }
+        for (unit, who) in &self.taken {
+            let Some((_, value)) = unit.leaves.first().filter(|_| who.is_some()) else { continue };
+            match &unit.part {
+                Part::Dns => leaves::put(&mut document, "dns-resolver/config", value.clone()),
+                Part::Hostname(key) => leaves::put(&mut document, &format!("hostname/{key}"), value.clone()),
+                Part::Routes | Part::Rule | Part::Interface(_) => {}
+            }
+        }
+        (!document.is_empty()).then_some(Value::Object(document))
+    }
+
+    /// Entries in the order of their names; those that only a hand has written stay as they are.
+    fn interfaces(&self) -> Vec<Value> {
+        let written = self.hand.rest.get("interfaces").and_then(Value::as_array).into_iter().flatten();
+        let mut entries: Vec<(String, Value)> = written
+            .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())))
+            .filter(|(name, _)| {
+                self.links.get(name.as_str()).is_none_or(|units| units.iter().all(|(_, who)| who.is_none()))
+            })
+            .collect();
+        for (name, units) in &self.links {
+            if units.iter().any(|(_, who)| who.is_some()) {
+                let mut entry = entry_of(units);
+                entry.insert("name".to_owned(), json!(name));
+                entries.push(((*name).to_owned(), Value::Object(entry)));
+            }
+        }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        entries.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    /// Adds routes or rules behind those that were written by hand, each once.
+    fn items(&self, document: &mut Map<String, Value>, block: &str, part: &Part) {
+        let units = self.taken.iter().filter(|(unit, who)| who.is_some() && unit.part == *part);
+        let new: Vec<&Value> = units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item)).collect();
+        if new.is_empty() {
+            return;
+        }
+        let there = document.get(block).and_then(|block| block.get("config")?.as_array()).cloned().unwrap_or_default();
+        let mut seen = self.items_by_hand();
+        let mut items = there;
+        items.extend(new.into_iter().filter(|item| seen.insert(item.to_string())).cloned());
+        leaves::put(document, &format!("{block}/config"), Value::Array(items));
+    }
+}
+
+/// What the units of one policy claim against each other.
+fn contradiction(units: &[Unit]) -> Option<Finding> {
+    let mut own: HashMap<(&str, &str), (&Value, &str)> = HashMap::new();
+    for unit in units {
+        for (subject, path, value) in claims(unit) {
+            let (first, place) = *own.entry((subject, path)).or_insert((value, &unit.place));
+            if first != value {
+                let spoken = leaves::spoken(path);
+                let message = format!(
+                    "{subject} {spoken}: {place} wants {first} and {} wants {value}, so nothing of the policy is done here",
+                    unit.place
+                );
+                return Some(Finding::new(reason::CONTRADICTION, &unit.place, message));
+            }
+        }
+    }
+    None
+}
+
+/// The entry that units of one link make together.
+fn entry_of(units: &[(&Unit, Who)]) -> Map<String, Value> {
+    let mut entry = Map::new();
+    for (path, value) in units.iter().flat_map(|(unit, _)| &unit.leaves) {
+        leaves::put(&mut entry, path, value.clone());
+    }
+    entry
+}
+
+/// Everything that a unit says about things of which there is one answer.
+fn claims(unit: &Unit) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let written = unit
+        .link()
+        .into_iter()
+        .flat_map(|link| unit.leaves.iter().map(move |(path, value)| (link, path.as_str(), value)));
+    let implied = unit.claims.iter().map(|claim| (claim.subject.as_str(), claim.path.as_str(), &claim.value));
+    written.chain(implied)
+}

@@ -1,0 +1,62 @@
+//! Node network state: from policies to the desired state of each node.
+//!
+//! ```text
+//! Policy --prepare--> Prepared: selector, rules, canonical entries
+//! Prepared x Inventory --contribute--> units: what the policy wants of the links that are there
+//! Hand + units of all policies, older first --merge--> Desired: document, provenance, conflicts
+//! ```
+//!
+//! [`desired_for`] is the one function behind both ways to run policies: an agent calls it for its
+//! own node, the controller for all of them. What comes out depends on its arguments alone.
+//!
+//! What a policy wants of one link, route or setting is one *unit*: it is taken whole or left out
+//! whole. A unit that contradicts an older policy, or what somebody wrote by hand, is left out, and
+//! so is what stands on it. A policy that goes takes its units with it: the document no longer has
+//! them, and the node puts back what it found before.
+
+mod autoconfig;
+mod claim;
+mod contribution;
+mod document;
+mod hand;
+mod inventory;
+mod leaves;
+mod merge;
+mod policy;
+mod provenance;
+mod rules;
+mod selection;
+
+pub use hand::Hand;
+pub use inventory::{Inventory, Link, Neighbour};
+pub use merge::Desired;
+pub use policy::PolicySet;
+pub use provenance::{Provenance, Share};
+
+pub(crate) use contribution::{Contribution, contribute};
+pub(crate) use merge::merge;
+pub(crate) use policy::{Prepared, prepare, prepare_frozen};
+pub(crate) use selection::{Signature, Terms};
+
+use crate::objects::{Node, NodeState};
+
+/// What is known of one node.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeFacts<'a> {
+    /// The node: its labels and taints.
+    pub node: &'a Node,
+    /// What it reports, and what somebody wrote for it by hand.
+    pub state: &'a NodeState,
+}
+
+/// What one node shall look like under a set of policies.
+pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
+    let NodeFacts { node, state } = facts;
+    let contributions: Vec<Contribution> = policies
+        .prepared()
+        .iter()
+        .filter(|policy| policy.terms.select(node))
+        .map(|policy| contribute(policy, &state.inventory, state.hand.before(&policy.source.key)))
+        .collect();
+    merge(&state.hand, &state.inventory, contributions.iter())
+}

@@ -1,0 +1,246 @@
+//! A policy, read once: its selector, its rules and its document in today's spelling.
+//!
+//! A policy is held against the rules of admission again. It may have been written while nobody
+//! enforced them, or before one of them existed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use netloom_api::{
+    admission::{self, GroupKind, Objects, Operation, Review, User},
+    fabric::{
+        NetworkConfigRevision,
+        network_config_revision::{FrozenSpec, NodePolicyRevision},
+        text::ObjectName,
+    },
+    nodestate::{AutoConfig, InterfaceMatchRule, NodeNetConfPolicySpec},
+};
+use serde_json::{Map, Value, json};
+
+use super::{document, selection::Terms};
+use crate::{
+    digest,
+    finding::{Finding, reason},
+    key::{Meta, ObjectKey},
+    objects::Policy,
+    revision::newest_sound,
+    snapshot::{Snapshot, plain},
+};
+
+/// A policy that keeps its rules.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    /// Who asks, and how old the policy is.
+    pub(crate) source: Meta,
+    /// Which nodes it is for.
+    pub(crate) terms: Terms,
+    pub(super) rules: Vec<InterfaceMatchRule>,
+    pub(super) wish: Wish,
+    /// The policy as a revision holds it.
+    pub(crate) frozen: NodePolicyRevision,
+    /// Equal for equal policies.
+    pub(crate) id: u64,
+}
+
+/// What a policy wants of the links that it matches.
+#[derive(Debug, Clone)]
+pub(super) enum Wish {
+    /// Nothing.
+    Nothing,
+    /// What the node finds out by itself.
+    Auto(AutoConfig),
+    /// A document.
+    Document(Box<Wanted>),
+}
+
+/// The parts of a policy's document, in today's spelling.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wanted {
+    /// The entry that stands for every matched link, and its place in the document.
+    pub(super) template: Option<(usize, Map<String, Value>)>,
+    /// Entries by the name of their link.
+    pub(super) entries: BTreeMap<String, (usize, Map<String, Value>)>,
+    pub(super) routes: Vec<Value>,
+    pub(super) rules: Vec<Value>,
+    pub(super) dns: Option<Value>,
+    pub(super) hostname: BTreeMap<String, Value>,
+}
+
+/// Reads a live policy.
+pub(crate) fn prepare(policy: &Policy) -> Result<Prepared, Vec<Finding>> {
+    let spec = serde_json::to_value(&policy.spec).map_err(|error| unreadable(&error.to_string()))?;
+    read(&policy.meta, &policy.spec, spec)
+}
+
+/// Reads a policy out of a revision.
+pub(crate) fn prepare_frozen(frozen: &NodePolicyRevision) -> Result<Prepared, Vec<Finding>> {
+    let spec: NodeNetConfPolicySpec = plain(&frozen.spec.0).map_err(|why| unreadable(&why))?;
+    let meta = Meta {
+        key: ObjectKey::new(&frozen.namespace, &frozen.name.0),
+        created: frozen.created.clone(),
+        ..Meta::default()
+    };
+    read(&meta, &spec, frozen.spec.0.clone())
+}
+
+fn unreadable(why: &str) -> Vec<Finding> {
+    vec![Finding::new(reason::UNREADABLE, "", why)]
+}
+
+fn read(meta: &Meta, spec: &NodeNetConfPolicySpec, value: Value) -> Result<Prepared, Vec<Finding>> {
+    let broken = broken_rules(&meta.key, &value);
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    let wish = match (&spec.autoconfig, &spec.desired_state) {
+        (Some(auto), _) => Wish::Auto(auto.clone()),
+        (None, Some(document)) => Wish::Document(Box::new(document::wanted(&document.0)?)),
+        (None, None) => Wish::Nothing,
+    };
+    let frozen = NodePolicyRevision {
+        namespace: meta.key.namespace.clone(),
+        name: ObjectName(meta.key.name.clone()),
+        created: meta.created.clone(),
+        spec: FrozenSpec(value),
+    };
+    Ok(Prepared {
+        source: meta.clone(),
+        terms: Terms::of(spec),
+        rules: spec.match_rules.clone(),
+        wish,
+        id: digest::number(&json!(frozen)),
+        frozen,
+    })
+}
+
+/// The rules of admission that the policy breaks.
+fn broken_rules(key: &ObjectKey, spec: &Value) -> Vec<Finding> {
+    let object = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy",
+        "metadata": {"namespace": key.namespace, "name": key.name}, "spec": spec,
+    });
+    let verdict = admission::review(&Review {
+        operation: Operation::Create,
+        kind: GroupKind::new("nmstate.io", "NodeNetConfPolicy"),
+        namespace: Some(&key.namespace),
+        name: &key.name,
+        subresource: None,
+        object: Some(&object),
+        old: None,
+        user: &User::new("netloom-compile", &["system:masters"]),
+        dry_run: true,
+        view: &Objects::default(),
+    });
+    verdict.errors.into_iter().map(|error| Finding::new(reason::INVALID_POLICY, "", error.to_string())).collect()
+}
+
+/// Policies in the order in which they win against each other.
+#[derive(Debug, Clone, Default)]
+pub struct PolicySet {
+    prepared: Vec<Arc<Prepared>>,
+    broken: BTreeMap<ObjectKey, Broken>,
+}
+
+/// A policy that cannot be used as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) generation: Option<i64>,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether an earlier version stays in effect.
+    pub(crate) stays: bool,
+}
+
+impl PolicySet {
+    /// The policies of a snapshot. In the place of one that cannot be used stands its version in the
+    /// newest revision that no node has refused.
+    pub fn live(snapshot: &Snapshot) -> Self {
+        Self::live_with(snapshot, |policy| prepare(policy).map(Arc::new))
+    }
+
+    /// The same, where somebody may have read some policies before.
+    pub(crate) fn live_with(
+        snapshot: &Snapshot,
+        mut read: impl FnMut(&Arc<Policy>) -> Result<Arc<Prepared>, Vec<Finding>>,
+    ) -> Self {
+        let mut set = Self::default();
+        for (key, policy) in snapshot.policies.iter().filter(|(_, policy)| !policy.meta.deleted) {
+            match read(policy) {
+                Ok(prepared) => set.prepared.push(prepared),
+                Err(findings) => set.break_off(key, policy.meta.generation, findings),
+            }
+        }
+        for policy in snapshot.policies.unreadable().filter(|policy| !policy.meta.deleted) {
+            set.break_off(&policy.meta.key, policy.meta.generation, unreadable(&policy.why));
+        }
+        set.fall_back(newest_sound(snapshot));
+        set.sort();
+        set
+    }
+
+    /// The policies that a revision froze.
+    pub fn frozen(revision: &NetworkConfigRevision) -> Self {
+        Self::frozen_with(revision, |policy| prepare_frozen(policy).map(Arc::new))
+    }
+
+    /// The same, where somebody may have read some policies before.
+    pub(crate) fn frozen_with(
+        revision: &NetworkConfigRevision,
+        mut read: impl FnMut(&NodePolicyRevision) -> Result<Arc<Prepared>, Vec<Finding>>,
+    ) -> Self {
+        let mut set = Self::default();
+        for policy in &revision.spec.node_policies {
+            match read(policy) {
+                Ok(prepared) => set.prepared.push(prepared),
+                Err(findings) => {
+                    set.break_off(&ObjectKey::new(&policy.namespace, &policy.name.0), None, findings);
+                }
+            }
+        }
+        set.sort();
+        set
+    }
+
+    fn break_off(&mut self, key: &ObjectKey, generation: Option<i64>, findings: Vec<Finding>) {
+        self.broken.insert(key.clone(), Broken { generation, findings, stays: false });
+    }
+
+    fn fall_back(&mut self, revision: Option<&NetworkConfigRevision>) {
+        for policy in revision.iter().flat_map(|revision| &revision.spec.node_policies) {
+            let key = ObjectKey::new(&policy.namespace, &policy.name.0);
+            let Some(broken) = self.broken.get_mut(&key) else { continue };
+            if let Ok(prepared) = prepare_frozen(policy) {
+                broken.stays = true;
+                self.prepared.push(Arc::new(prepared));
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        self.prepared.sort_by(|a, b| a.source.precedence().cmp(&b.source.precedence()));
+    }
+
+    pub(crate) fn prepared(&self) -> &[Arc<Prepared>] {
+        &self.prepared
+    }
+
+    pub(crate) fn broken(&self) -> &BTreeMap<ObjectKey, Broken> {
+        &self.broken
+    }
+
+    /// The policies as a revision holds them, in the order of namespace and name.
+    pub(crate) fn freeze(&self) -> Vec<NodePolicyRevision> {
+        let mut frozen: Vec<NodePolicyRevision> = self.prepared.iter().map(|policy| policy.frozen.clone()).collect();
+        frozen.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        frozen
+    }
+
+    /// The names of the policies that take effect, in the order in which they win.
+    pub fn names(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.prepared.iter().map(|policy| &policy.source.key)
+    }
+
+    /// When a policy that takes effect was made.
+    pub fn created(&self, key: &ObjectKey) -> Option<&Time> {
+        self.prepared.iter().find(|policy| policy.source.key == *key)?.source.created.as_ref()
+    }
+}

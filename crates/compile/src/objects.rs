@@ -1,0 +1,159 @@
+//! Objects as far as decisions read them.
+//!
+//! A cluster has thousands of nodes, and each reports hundreds of links: what nothing looks at is
+//! dropped when an object is read.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use netloom_api::nodestate::{NodeNetConfPolicy, NodeNetConfPolicySpec, NodeNetworkState, NodeNetworkStateStatus};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    key::Meta,
+    nodestate::{Hand, Inventory},
+    snapshot::{Kept, plain},
+    wishes::{PROVENANCE, REVISION},
+};
+
+/// What an object says of itself, as far as it can be read.
+pub(crate) fn metadata(object: &Value) -> Meta {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let read = object.get("metadata").and_then(|metadata| ObjectMeta::deserialize(metadata).ok());
+    let mut meta = read.map(Meta::of).unwrap_or_default();
+    // The names count even where the rest cannot be read.
+    text("/metadata/name").clone_into(&mut meta.key.name);
+    text("/metadata/namespace").clone_into(&mut meta.key.namespace);
+    meta
+}
+
+/// A node of the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    /// What it says of itself.
+    pub meta: Meta,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+    /// Whether it reports to be ready.
+    pub ready: bool,
+}
+
+/// Something that keeps away from a node what does not tolerate it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Taint {
+    /// The key.
+    pub key: String,
+    /// The value; empty when there is none.
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+impl Node {
+    /// The name of the node.
+    pub fn name(&self) -> &str {
+        &self.meta.key.name
+    }
+}
+
+impl Kept for Node {
+    fn read(object: &Value) -> Result<Self, String> {
+        let read: k8s_openapi::api::core::v1::Node = plain(object)?;
+        let labels = read.metadata.labels.clone().unwrap_or_default();
+        let mut taints: Vec<Taint> = read
+            .spec
+            .and_then(|spec| spec.taints)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|taint| Taint { key: taint.key, value: taint.value.unwrap_or_default(), effect: taint.effect })
+            .collect();
+        taints.sort();
+        let conditions = read.status.and_then(|status| status.conditions).unwrap_or_default();
+        let ready = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        Ok(Self { meta: Meta::of(read.metadata), labels, taints, ready })
+    }
+
+    /// Nodes send signs of life all the time; their versions do not count.
+    fn same(&self, other: &Self) -> bool {
+        let Self { meta, labels, taints, ready } = self;
+        (&meta.created, meta.deleted, labels, taints, ready)
+            == (&other.meta.created, other.meta.deleted, &other.labels, &other.taints, &other.ready)
+    }
+}
+
+/// A policy for the network state of nodes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Policy {
+    /// What it says of itself.
+    pub meta: Meta,
+    /// What it wants.
+    pub spec: NodeNetConfPolicySpec,
+}
+
+impl Kept for Policy {
+    fn read(object: &Value) -> Result<Self, String> {
+        let read: NodeNetConfPolicy = plain(object)?;
+        Ok(Self { meta: Meta::of(read.metadata), spec: read.spec })
+    }
+
+    /// The status is ours to write, so it cannot matter.
+    fn same(&self, other: &Self) -> bool {
+        let Self { meta, spec } = self;
+        (meta.generation, &meta.created, meta.deleted, spec)
+            == (other.meta.generation, &other.meta.created, other.meta.deleted, &other.spec)
+    }
+}
+
+/// The network state of one node: the wish, and what the node reports.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NodeState {
+    /// What it says of itself.
+    pub meta: Meta,
+    /// The node that it is for.
+    pub node_name: String,
+    /// Whether the node keeps to the wish and reports.
+    pub managed: bool,
+    /// The wish as it stands, whoever wrote it.
+    pub desired: Option<Value>,
+    /// The revision that the wish came with.
+    pub revision: Option<String>,
+    /// The record of what came from policies, as it stands.
+    pub provenance: Option<String>,
+    /// What somebody wrote by hand, and what policies had before.
+    pub hand: Arc<Hand>,
+    /// The links that the node reports.
+    pub inventory: Arc<Inventory>,
+    /// The rest of the report; the document itself is only in [`NodeState::inventory`].
+    pub status: NodeNetworkStateStatus,
+}
+
+impl Kept for NodeState {
+    fn read(object: &Value) -> Result<Self, String> {
+        let read: NodeNetworkState = plain(object)?;
+        let annotation = |key: &str| read.metadata.annotations.as_ref()?.get(key).cloned();
+        let (revision, provenance) = (annotation(REVISION), annotation(PROVENANCE));
+        let mut status = read.status.unwrap_or_default();
+        let current = status.current_state.take();
+        let inventory = current.map(|document| Inventory::read(&document.0)).unwrap_or_default();
+        let desired = read.spec.desired_state.map(|document| document.0);
+        let hand = Hand::split(desired.as_ref(), provenance.as_deref(), &inventory);
+        Ok(Self {
+            node_name: read.spec.node_name,
+            managed: read.spec.managed,
+            desired,
+            revision,
+            provenance,
+            hand: Arc::new(hand),
+            inventory: Arc::new(inventory),
+            status,
+            meta: Meta::of(read.metadata),
+        })
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}

@@ -1,0 +1,140 @@
+//! What each node shall have under one revision, and how that is written.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{key::ObjectKey, nodestate::Desired, objects::NodeState, placement::Placement, snapshot::Snapshot};
+
+/// The annotation of a network state that names the revision its wish came with.
+pub const REVISION: &str = "netloom.dev/revision";
+/// The annotation of a network state that records what came from policies.
+pub const PROVENANCE: &str = "netloom.dev/provenance";
+
+/// What all nodes shall have under one set of policies. Nodes that nothing tells apart share it.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    pub(crate) placement: Arc<Placement>,
+    /// By place.
+    pub(crate) desired: Vec<Arc<Desired>>,
+}
+
+impl Wishes {
+    /// What a node shall have; none for a node without a network state.
+    pub fn get(&self, node: &str) -> Option<NodeWish<'_>> {
+        let (node, seat) = self.placement.nodes.get_key_value(node)?;
+        Some(NodeWish { node, object: &seat.object, desired: &self.desired[seat.place] })
+    }
+
+    /// What every node shall have, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = NodeWish<'_>> {
+        self.placement.nodes.iter().map(|(node, seat)| NodeWish {
+            node,
+            object: &seat.object,
+            desired: &self.desired[seat.place],
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.placement.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.placement.nodes.is_empty()
+    }
+
+    /// How many different answers there are.
+    pub fn distinct(&self) -> usize {
+        let all: BTreeSet<*const Desired> = self.desired.iter().map(Arc::as_ptr).collect();
+        all.len()
+    }
+}
+
+/// What one node shall have.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeWish<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// Its network state.
+    pub object: &'a ObjectKey,
+    /// What is wanted, and why.
+    pub desired: &'a Arc<Desired>,
+}
+
+impl NodeWish<'_> {
+    /// Whether the node's network state says all this already, under that revision. What was written
+    /// by hand and cannot be read is left as it is, so there is nothing to write then.
+    pub fn is_written(&self, snapshot: &Snapshot, revision: &str) -> bool {
+        let Some(state) = snapshot.states.get(self.object) else { return true };
+        !self.desired.held.is_empty() || (self.is_content_of(state) && state.revision.as_deref() == Some(revision))
+    }
+
+    /// Whether the node's network state has this wish, under whatever revision.
+    pub fn is_content_of(&self, state: &NodeState) -> bool {
+        state.desired == self.desired.document && state.provenance == self.desired.provenance.encode()
+    }
+
+    /// What to write, as a JSON merge patch of the network state. It is tied to the version that the
+    /// wish was made from: what somebody writes by hand in the meantime must not be lost.
+    pub fn patch(&self, snapshot: &Snapshot, revision: &str) -> Value {
+        let state = snapshot.states.get(self.object);
+        let mut metadata = json!({
+            "annotations": {REVISION: revision, PROVENANCE: self.desired.provenance.encode()},
+        });
+        if let Some(state) = state.filter(|state| !state.meta.resource_version.is_empty()) {
+            metadata["resourceVersion"] = json!(state.meta.resource_version);
+        }
+        // A merge patch leaves alone what it does not name, and a wish must go as a whole; so what is
+        // there and not wanted is named as nothing.
+        let before = state.and_then(|state| state.desired.as_ref());
+        json!({"metadata": metadata, "spec": {"desiredState": replacement(before, self.desired.document.as_ref())}})
+    }
+
+    /// The network state as it shall be, for people and for server-side apply.
+    pub fn object(&self, revision: &str) -> Value {
+        let mut object = json!({
+            "apiVersion": "nmstate.io/v1",
+            "kind": "NodeNetworkState",
+            "metadata": {"namespace": self.object.namespace, "name": self.object.name, "annotations": {REVISION: revision}},
+            "spec": {"nodeName": self.node},
+        });
+        if let Some(provenance) = self.desired.provenance.encode() {
+            object["metadata"]["annotations"][PROVENANCE] = json!(provenance);
+        }
+        if let Some(document) = &self.desired.document {
+            object["spec"]["desiredState"] = document.clone();
+        }
+        object
+    }
+}
+
+/// A merge patch that turns one document into another.
+fn replacement(before: Option<&Value>, after: Option<&Value>) -> Value {
+    match (before, after) {
+        (_, None) => Value::Null,
+        (Some(Value::Object(before)), Some(Value::Object(after))) => {
+            let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+            let kept = after.iter().map(|(key, value)| (key.clone(), replacement(before.get(key), Some(value))));
+            gone.chain(kept).collect()
+        }
+        (_, Some(after)) => after.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_takes_away_what_is_not_wanted_any_more() {
+        let before =
+            json!({"routes": {"config": [1], "running": [2]}, "interfaces": [1], "hostname": {"running": "a"}});
+        let after = json!({"routes": {"config": [3]}, "interfaces": [1]});
+        let wanted = json!({"routes": {"config": [3], "running": null}, "interfaces": [1], "hostname": null});
+        assert_eq!(replacement(Some(&before), Some(&after)), wanted);
+        assert_eq!(replacement(Some(&before), None), Value::Null);
+        assert_eq!(replacement(None, Some(&after)), after);
+    }
+}
