@@ -72,11 +72,14 @@ pub struct Options {
     pub allow_cut: bool,
 }
 
+/// The area whose scenarios are about a cluster's objects and not about one host.
+const COMPILED: &str = "compile";
+
 impl Scenario {
-    /// Reads every scenario below `root`, sorted by name.
+    /// Reads every scenario of a host below `root`, sorted by name.
     pub fn load_all(root: &Path) -> Result<Vec<Self>, String> {
         let mut found = Vec::new();
-        for area in folders(root)? {
+        for area in folders(root)?.into_iter().filter(|area| !area.ends_with(COMPILED)) {
             for dir in folders(&area)? {
                 found.push(Self::load(root, &dir)?);
             }
