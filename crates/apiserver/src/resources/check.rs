@@ -20,6 +20,7 @@ pub(crate) fn create(api: &Api, resource: &Resource, object: &Value) -> Outcome<
     let none = json!({});
     let found = object.get("metadata").unwrap_or(&none);
     errors.extend(netloom_schema::metadata::check_create(found, resource.namespaced, name_rule(resource)));
+    errors.extend(finalizer_errors(resource, found));
     errors.extend(content_errors(api, resource, Part::Main, object, None));
     refuse(resource, object, &errors)
 }
@@ -31,12 +32,8 @@ pub(crate) fn update(api: &Api, resource: &Resource, part: Part, new: &Value, ol
     }
     let none = json!({});
     let (after, before) = (new.get("metadata").unwrap_or(&none), old.get("metadata").unwrap_or(&none));
-    let shared = netloom_schema::metadata::check_update(after, before);
-    let mut errors = shared.clone();
-    // Built-in kinds look at the metadata once more, each on its own; custom ones at their kind.
-    if resource.builtin.is_some() {
-        errors.extend(shared);
-    }
+    let mut errors = netloom_schema::metadata::check_update(after, before);
+    errors.extend(finalizer_errors(resource, after));
     errors.extend(kind_errors(resource, new));
     errors.extend(content_errors(api, resource, part, new, Some(old)));
     refuse(resource, new, &errors)
@@ -59,6 +56,15 @@ fn name_rule(resource: &Resource) -> netloom_schema::metadata::NameRule {
         NameRule::Label => Rule::Label,
         NameRule::PathSegment => Rule::PathSegment,
     }
+}
+
+/// Built-in kinds ask more of finalizers; the ones that are written all the time do not.
+fn finalizer_errors(resource: &Resource, metadata: &Value) -> Vec<FieldError> {
+    let spared = resource.builtin.is_none()
+        || is_definition(resource)
+        || resource.is("", "events")
+        || resource.is("coordination.k8s.io", "leases");
+    if spared { Vec::new() } else { netloom_schema::metadata::check_standard_finalizers(metadata) }
 }
 
 fn is_definition(resource: &Resource) -> bool {

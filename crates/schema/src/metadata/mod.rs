@@ -6,7 +6,7 @@ mod rules;
 mod types;
 
 pub use self::{
-    rules::{NameRule, check_create, check_embedded, check_field_manager, check_update},
+    rules::{NameRule, check_create, check_embedded, check_field_manager, check_standard_finalizers, check_update},
     types::type_error,
 };
 

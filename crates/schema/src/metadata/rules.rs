@@ -7,6 +7,9 @@ use crate::{field_error::FieldError, go_text, names};
 /// The most bytes that all annotations of an object may have together.
 const MAX_ANNOTATIONS: usize = 256 << 10;
 
+/// Finalizers that need no domain in front.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
 /// Which names a kind allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRule {
@@ -65,12 +68,7 @@ pub fn check_embedded(metadata: &Value, path: &str) -> Vec<FieldError> {
 fn create(metadata: &Value, namespaced: bool, rule: NameRule, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let at = |name: &str| format!("{path}.{name}");
-    let prefix = text(metadata, "generateName");
-    if !prefix.is_empty() {
-        errors.extend(
-            rule.check(prefix, true).into_iter().map(|e| FieldError::invalid_text(at("generateName"), prefix, e)),
-        );
-    }
+    errors.extend(name_prefix(metadata, rule, path));
     match text(metadata, "name") {
         "" => errors.push(FieldError::required(at("name"), "name or generateName is required")),
         name => {
@@ -96,6 +94,15 @@ fn create(metadata: &Value, namespaced: bool, rule: NameRule, path: &str) -> Vec
     errors.extend(finalizers(metadata, path));
     errors.extend(managed_fields(metadata, path));
     errors
+}
+
+fn name_prefix(metadata: &Value, rule: NameRule, path: &str) -> Vec<FieldError> {
+    let prefix = text(metadata, "generateName");
+    if prefix.is_empty() {
+        return Vec::new();
+    }
+    let wrong = rule.check(prefix, true).into_iter();
+    wrong.map(|e| FieldError::invalid_text(format!("{path}.generateName"), prefix, e)).collect()
 }
 
 fn labels(metadata: &Value, path: &str) -> Vec<FieldError> {
@@ -194,6 +201,16 @@ fn finalizers(metadata: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
+/// Checks the finalizers of a built-in kind: what has no domain is one that Kubernetes itself knows.
+pub fn check_standard_finalizers(metadata: &Value) -> Vec<FieldError> {
+    let odd = |name: &&str| !name.contains('/') && !STANDARD_FINALIZERS.contains(name);
+    let wrong = finalizer_names(metadata).into_iter().enumerate().filter(|(_, name)| odd(name)).map(|(i, name)| {
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        FieldError::invalid_text(format!("metadata.finalizers[{i}]"), name, why)
+    });
+    wrong.collect()
+}
+
 fn managed_fields(metadata: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let entries = metadata.get("managedFields").and_then(Value::as_array).into_iter().flatten();
@@ -243,7 +260,8 @@ const FIXED: [(&str, &str); 6] = [
 
 /// Checks the metadata of an object that replaces another one.
 pub fn check_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    // A prefix can still change, and then only has to fit into a path.
+    let mut errors = name_prefix(new, NameRule::PathSegment, "metadata");
     let at = |name: &str| format!("metadata.{name}");
     if old.get("deletionTimestamp").is_some_and(|d| !d.is_null()) {
         let before = finalizer_names(old);
@@ -277,6 +295,7 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.extend(labels(new, "metadata"));
     errors.extend(annotations(new, "metadata"));
     errors.extend(owners(new, "metadata"));
+    errors.extend(finalizers(new, "metadata"));
     errors.extend(managed_fields(new, "metadata"));
     errors
 }
@@ -361,6 +380,32 @@ mod tests {
                 "metadata.resourceVersion: Invalid value: \"\": must be specified for an update",
                 "metadata.generation: Invalid value: 1: must not be decremented",
                 "metadata.uid: Invalid value: \"2\": field is immutable",
+            ]
+        );
+    }
+
+    #[test]
+    fn updates_are_held_against_the_rules_of_what_is_new() {
+        let old = json!({"name": "a", "uid": "1", "resourceVersion": "5"});
+        let mut new = old.clone();
+        new["finalizers"] = json!(["orphan", "foregroundDeletion"]);
+        new["generateName"] = json!("a/");
+        assert_eq!(
+            said(&check_update(&new, &old)),
+            [
+                "metadata.generateName: Invalid value: \"a/\": may not contain '/'",
+                "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion cannot be both set",
+            ]
+        );
+    }
+
+    #[test]
+    fn finalizers_without_a_domain_are_few() {
+        let metadata = json!({"finalizers": ["orphan", "a.b/c", "plain", "kubernetes", "foregroundDeletion"]});
+        assert_eq!(
+            said(&check_standard_finalizers(&metadata)),
+            [
+                "metadata.finalizers[2]: Invalid value: \"plain\": name is neither a standard finalizer name nor is it fully qualified"
             ]
         );
     }

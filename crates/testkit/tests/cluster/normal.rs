@@ -193,7 +193,7 @@ fn sort_managers(managers: &mut [Value]) {
         .sort_by_key(|entry| ["operation", "manager", "subresource", "apiVersion"].map(|key| entry[key].to_string()));
 }
 
-/// The real server finds several errors in no fixed order.
+/// The real server finds several errors in no fixed order, and names one as often as it finds it.
 fn sort_causes(status: &mut Map<String, Value>) {
     let Some(causes) =
         status.get_mut("details").and_then(|details| details.get_mut("causes")).and_then(Value::as_array_mut)
@@ -201,9 +201,7 @@ fn sort_causes(status: &mut Map<String, Value>) {
         return;
     };
     causes.sort_by_key(|cause| (cause["field"].to_string(), cause["message"].to_string()));
-    if causes.len() < 2 {
-        return;
-    }
+    causes.dedup();
     let mut parts: Vec<String> = causes
         .iter()
         .map(|cause| {
@@ -211,7 +209,7 @@ fn sort_causes(status: &mut Map<String, Value>) {
             if part("field").is_empty() { part("message") } else { format!("{}: {}", part("field"), part("message")) }
         })
         .collect();
-    // The message says the same thing once.
+    // The same words for two reasons stand in the message once.
     parts.dedup();
     if let Some(Value::String(message)) = status.get_mut("message").filter(|_| parts.len() > 1) {
         let begin = parts.iter().filter_map(|part| message.find(part.as_str())).min();
