@@ -10,7 +10,7 @@ use netloom_schema::{
 };
 use serde_json::{Value, json};
 
-use super::{asked::Asked, clock, go_json, options::Validation, typed};
+use super::{asked::Asked, clock, go_json, metadata, options::Validation, typed};
 use crate::{
     catalogue::Resource,
     events,
@@ -130,6 +130,7 @@ pub(crate) fn no_object(media: Media, why: &str) -> String {
 /// Drops what the kind does not have and names it. Refuses values that the kind's types cannot hold.
 pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     let schema = resource.schema();
+    let forgets_owners = metadata::value(object, "managedFields") == Some(&json!([]));
     let unknown = netloom_schema::prune(&schema, object);
     if let Some(wrong) = netloom_schema::metadata::coerce(&schema, object, "", true) {
         return Err(if wrong.path == "metadata" { wrong.detail } else { wrong.to_string() });
@@ -139,6 +140,10 @@ pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
             return Err(wrong);
         }
         drop_empty(&schema, object);
+        if forgets_owners {
+            // The one empty list that says something: nobody is to own anything any more.
+            metadata::set(object, "managedFields", Some(json!([])));
+        }
     }
     Ok(unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect())
 }

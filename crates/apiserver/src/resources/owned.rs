@@ -41,8 +41,11 @@ fn with<T>(api: &Api, job: &Job<'_>, work: impl FnOnce(&Manager<'_>, &Shape<'_>)
     let schema = resource.schema();
     let siblings = Siblings::of(api, resource);
     let blank = blank(resource, &schema);
-    let shape =
-        Shape::new(&schema, &resource.kind).ignoring(ignored(resource, job.part)).blank(&blank).versions(&siblings);
+    let shape = Shape::new(&schema, &resource.kind)
+        .ignoring(ignored(resource, job.part))
+        .builtin(resource.builtin.is_some())
+        .blank(&blank)
+        .versions(&siblings);
     work(&manager, &shape)
 }
 
