@@ -189,7 +189,7 @@ impl Api {
         };
         let warnings = Warnings::default();
         let asked = Asked { caller, info: &info, headers, body: &body, resource, output, warnings: &warnings };
-        let Some(outcome) = self.dispatch(&asked).await else { return unknown(asked.resource.builtin.is_some()) };
+        let Some(outcome) = self.dispatch(&asked).await else { return unknown(true) };
         answer::warned(self.respond(&asked, outcome), asked.resource.deprecated.as_deref(), &warnings)
     }
 
@@ -221,7 +221,11 @@ impl Api {
             (Some("finalize"), Verb::Update) if resource.is("", "namespaces") => {
                 self.update(asked, Part::Finalize).await
             }
-            (Some(_), _) => return None,
+            (Some(_), _) if resource.builtin.is_some() => return None,
+            // A custom kind without this subresource says that the object is not there.
+            (Some(_), _) => {
+                Err(Status::not_found(resource.qualified(), asked.info.name.as_deref().unwrap_or_default()))
+            }
         };
         Some(outcome)
     }

@@ -98,16 +98,12 @@ async fn names_and_namespaces_must_fit_the_path() {
 #[tokio::test]
 async fn paths_that_lead_nowhere() {
     let bench = Bench::with_widgets().await;
-    for uri in [
-        "/apis/example.com/v2/widgets",
-        "/api/v1/namespaces/default/nodes",
-        "/apis/example.com/v1/widgets/a",
-        "/apis/example.com/v1/namespaces/default/widgets/a/nope",
-    ] {
+    for uri in ["/apis/example.com/v2/widgets", "/api/v1/namespaces/default/nodes", "/apis/example.com/v1/widgets/a"] {
         let answer = bench.get(uri).await;
         assert_eq!((answer.code, answer.text.as_str()), (404, "404 page not found\n"), "{uri}");
     }
     assert_eq!(bench.post("/api/v1/configmaps", &map("a", &json!({}))).await.code, 405);
+    bench.get(&format!("{WIDGETS}/a/nope")).await.refused(404, r#"widgets.example.com "a" not found"#);
 }
 
 #[tokio::test]
