@@ -21,13 +21,24 @@ use crate::{
     status_error::{Outcome, Status},
 };
 
+/// How a scale is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Replaced,
+    Patched,
+    Applied,
+}
+
 impl Api {
     pub(crate) async fn scale(&self, asked: &Asked<'_>) -> Outcome<Answer> {
         let name = asked.name()?;
         match asked.info.verb {
             Verb::Get => {
                 let object = self.found(asked, &asked.key(name)?)?;
-                Ok(Answer::object(200, self.scale_of(asked, &object)?))
+                let path = Self::spec_path(asked)?;
+                let replicas = whole_number(&object, path)
+                    .ok_or_else(|| Status::internal(&format!("the spec replicas field {path:?} does not exist")))?;
+                Ok(Answer::object(200, scale_of(asked, &object, replicas)?))
             }
             Verb::Update => self.replace_scale(asked, name).await,
             Verb::Patch => self.patch_scale(asked, name).await,
@@ -49,7 +60,7 @@ impl Api {
             return Err(Status::bad_request(why));
         }
         metadata::check_name(&scale, name)?;
-        self.write_scale(asked, name, &options, false, &|_| Ok(scale.clone())).await
+        self.write_scale(asked, name, &options, How::Replaced, &|_| Ok(scale.clone())).await
     }
 
     async fn patch_scale(&self, asked: &Asked<'_>, name: &str) -> Outcome<Answer> {
@@ -69,7 +80,8 @@ impl Api {
             managed::apply(Some(current), patch.config(), &manager, options.force, &shape)
                 .map_err(super::owned::refusal)
         };
-        self.write_scale(asked, name, &options, patch.is_apply(), &make).await
+        let how = if patch.is_apply() { How::Applied } else { How::Patched };
+        self.write_scale(asked, name, &options, how, &make).await
     }
 
     async fn write_scale(
@@ -77,21 +89,26 @@ impl Api {
         asked: &Asked<'_>,
         name: &str,
         options: &WriteOptions,
-        applied: bool,
+        how: How,
         make: &(dyn Fn(&Value) -> Outcome<Value> + Send + Sync),
     ) -> Outcome<Answer> {
         let job = Job { asked, options, part: Part::Main, creates: false };
         let change = |old: Option<&Value>| {
             let old = old.ok_or_else(|| Status::not_found(asked.resource.qualified(), name))?;
-            let current = self.scale_of(asked, old)?;
+            let path = Self::spec_path(asked)?;
+            let known = whole_number(old, path);
+            let current = self.owned_scale(asked, old, known)?;
             let mut scale = make(&current)?;
             same_identity(asked, name, &scale, Some(old))?;
+            if known.is_none() && how != How::Replaced && scale.pointer("/spec/replicas").is_none() {
+                return Err(Status::bad_request(format!("the spec replicas field {path:?} cannot be empty")));
+            }
             let replicas = replicas(&scale)?;
-            if !applied {
+            if how != How::Applied {
                 self.own_scale(&job, &current, &mut scale);
             }
             let mut new = old.clone();
-            set_path(&mut new, Self::spec_path(asked)?, json!(replicas));
+            set_path(&mut new, path, json!(replicas));
             let version = asked.resource.api_version();
             let paths = self.replica_paths(asked);
             let paths: Vec<(&str, Option<&str>)> =
@@ -105,7 +122,8 @@ impl Api {
             Ok(new)
         };
         let changed = self.change(&job, name, &change).await?;
-        Ok(Answer::object(200, self.scale_of(asked, &changed.object)?))
+        let replicas = whole_number(&changed.object, Self::spec_path(asked)?).unwrap_or_default();
+        Ok(Answer::object(200, scale_of(asked, &changed.object, replicas)?))
     }
 
     /// Records who changed the number.
@@ -134,37 +152,37 @@ impl Api {
         same.map(|other| (other.api_version(), other.scale.as_ref().map(|scale| scale.spec_replicas.clone()))).collect()
     }
 
-    /// The scale of an object.
-    fn scale_of(&self, asked: &Asked<'_>, object: &Value) -> Outcome<Value> {
-        let resource = &asked.resource;
-        let paths = resource.scale.as_ref().ok_or_else(|| Status::generic(404, ""))?;
-        let Some(replicas) = find(object, &paths.spec_replicas).and_then(Value::as_i64) else {
-            return Err(Status::internal(&format!("the spec replicas field {:?} does not exist", paths.spec_replicas)));
-        };
-        let mut status =
-            json!({"replicas": find(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or_default()});
-        if let Some(selector) =
-            paths.label_selector.as_deref().and_then(|path| find(object, path)).and_then(Value::as_str)
-        {
-            status["selector"] = json!(selector);
-        }
-        let mut metadata = json!({});
-        for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-            if let Some(value) = metadata::value(object, key) {
-                metadata[key] = value.clone();
-            }
-        }
+    /// The scale that a write begins with: who owns the number stands in it, for the record alone.
+    fn owned_scale(&self, asked: &Asked<'_>, object: &Value, replicas: Option<i64>) -> Outcome<Value> {
+        let mut scale = scale_of(asked, object, replicas.unwrap_or_default())?;
         let versions = self.replica_paths(asked);
         let versions: Vec<(&str, Option<&str>)> =
             versions.iter().map(|(version, path)| (version.as_str(), path.as_deref())).collect();
         if let Some(fields) = managed::scale::to_scale(object, &versions) {
-            metadata["managedFields"] = fields;
+            scale["metadata"]["managedFields"] = fields;
         }
-        // A number that was never written is none, as with every whole number that may be left out.
-        let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
-        Ok(json!({"kind": "Scale", "apiVersion": managed::scale::API_VERSION, "metadata": metadata, "spec": spec,
-            "status": status}))
+        Ok(scale)
     }
+}
+
+/// The scale of an object, as clients see it.
+fn scale_of(asked: &Asked<'_>, object: &Value, replicas: i64) -> Outcome<Value> {
+    let paths = asked.resource.scale.as_ref().ok_or_else(|| Status::generic(404, ""))?;
+    let mut status = json!({"replicas": whole_number(object, &paths.status_replicas).unwrap_or_default()});
+    if let Some(selector) = paths.label_selector.as_deref().and_then(|path| find(object, path)).and_then(Value::as_str)
+    {
+        status["selector"] = json!(selector);
+    }
+    let mut metadata = json!({});
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = metadata::value(object, key) {
+            metadata[key] = value.clone();
+        }
+    }
+    // A number that was never written is none, as with every whole number that may be left out.
+    let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
+    Ok(json!({"kind": "Scale", "apiVersion": managed::scale::API_VERSION, "metadata": metadata, "spec": spec,
+        "status": status}))
 }
 
 fn replicas(scale: &Value) -> Outcome<i64> {
@@ -177,6 +195,10 @@ fn replicas(scale: &Value) -> Outcome<i64> {
         )));
     };
     Ok(number)
+}
+
+fn whole_number(object: &Value, path: &str) -> Option<i64> {
+    find(object, path).and_then(Value::as_i64)
 }
 
 fn find<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
