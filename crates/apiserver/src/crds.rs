@@ -253,6 +253,18 @@ pub(crate) fn drop_finalizer(object: &mut Value, finalizer: &str) -> bool {
     dropped
 }
 
+/// Formats of values that a definition brings in and that nobody will check: worth a word to its author.
+pub(crate) fn unknown_formats(new: &Value, old: Option<&Value>) -> Vec<String> {
+    if old.is_some_and(|old| old.get("spec") == new.get("spec")) {
+        return Vec::new();
+    }
+    let formats = |object: &Value| -> BTreeSet<String> {
+        Definition::read(object).versions.iter().flat_map(|version| version.schema.unknown_formats()).collect()
+    };
+    let before = old.map(formats).unwrap_or_default();
+    formats(new).difference(&before).map(|format| format!("unrecognized format {format:?}")).collect()
+}
+
 /// The names that a definition gets, and what is said about them.
 fn names(objects: &[Value], at: usize) -> (Value, Vec<Value>) {
     let object = &objects[at];
@@ -416,6 +428,21 @@ mod tests {
                 "message": "\"x\" is already in use"})
         );
         assert_eq!(conditions[1]["reason"], "NotAccepted");
+    }
+
+    #[test]
+    fn only_new_unknown_formats_are_worth_a_word() {
+        let definition = |formats: &[&str]| {
+            let fields =
+                formats.iter().map(|format| ((*format).to_owned(), json!({"type": "string", "format": format})));
+            let schema = json!({"type": "object", "properties": fields.collect::<serde_json::Map<_, _>>()});
+            json!({"spec": {"group": "g", "names": {"plural": "a", "kind": "A"}, "scope": "Cluster", "versions": [
+                {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+        };
+        let (old, new) = (definition(&["ipv4", "odd"]), definition(&["date-time", "odd", "odder"]));
+        assert_eq!(unknown_formats(&old, None), [r#"unrecognized format "odd""#]);
+        assert_eq!(unknown_formats(&new, Some(&old)), [r#"unrecognized format "odder""#]);
+        assert_eq!(unknown_formats(&new, Some(&new)), Vec::<String>::new());
     }
 
     #[test]

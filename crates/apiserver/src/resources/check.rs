@@ -8,6 +8,7 @@ use super::{Api, metadata, prepare::Part, write::Job};
 use crate::{
     builtin::NameRule,
     catalogue::Resource,
+    crds,
     status_error::{Outcome, Qualified, Status, StatusCause},
 };
 
@@ -23,6 +24,13 @@ pub(crate) fn create(api: &Api, resource: &Resource, object: &Value) -> Outcome<
     errors.extend(finalizer_errors(resource, found));
     errors.extend(content_errors(api, resource, Part::Main, object, None));
     refuse(resource, object, &errors)
+}
+
+/// What a client should know about an object that is taken.
+pub(crate) fn warn(job: &Job<'_>, new: &Value, old: Option<&Value>) {
+    if is_definition(&job.asked.resource) && job.part == Part::Main {
+        crds::unknown_formats(new, old).into_iter().for_each(|warning| job.asked.warn(warning));
+    }
 }
 
 /// Judges a changed object.

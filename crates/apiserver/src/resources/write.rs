@@ -77,6 +77,7 @@ impl Api {
         metadata::fill(&mut object, &*self.source);
         prepare::create(resource, &mut object);
         check::create(self, resource, &object)?;
+        check::warn(job, &object, None);
         self.admit(job, Some(&object), None)?;
         let name = metadata::text(&object, "name").to_owned();
         let key = job.asked.key(&name)?;
@@ -144,6 +145,7 @@ impl Api {
         metadata::set(&mut new, "resourceVersion", revision);
         prepare::update(resource, job.part, &mut new, &old, job.asked.namespace())?;
         check::update(self, resource, job.part, &new, &old)?;
+        check::warn(job, &new, Some(&old));
         prepare::keep_times(&mut new, &old);
         self.admit(job, Some(&new), Some(&old))?;
         let gone = prepare::is_finished(resource, &new, &old);
