@@ -20,6 +20,7 @@ const PURE: &[&str] = &[
     "netloom-patch",
     "netloom-api",
     "netloom-compile",
+    "netloom-rollout",
 ];
 
 /// Crates that talk to the system: one of them below a pure crate is a hole in the wall.
@@ -69,6 +70,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-patch", &["netloom-schema"]),
     ("netloom-api", &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-schema"]),
     ("netloom-compile", &["netloom-api", "netloom-nmyaml", "netloom-types"]),
+    ("netloom-rollout", &["netloom-api"]),
     ("netloom-store", &[]),
     ("netloom-https", &[]),
     (

@@ -1,0 +1,108 @@
+//! What a rollout decides: values that somebody else carries out.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netloom_api::{
+    fabric::network_config_revision::RevisionPhase,
+    rollout::{NodeCounts, Phase},
+};
+
+use crate::input::{Cause, Failure};
+
+/// Everything that follows from one look.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    /// Which nodes are told which revision next, in this order.
+    pub assignments: Vec<Assignment>,
+    /// What is to be said of each revision, newest first.
+    pub revisions: Vec<RevisionOutcome>,
+    /// What is to be said of each policy, in the order in which they take their turns. The one
+    /// without a name stands for the defaults and has no object.
+    pub policies: Vec<PolicyOutcome>,
+    /// Revisions that nobody needs any more.
+    pub obsolete: Vec<String>,
+    /// When to look again although nothing has changed.
+    pub wake_at: Option<Timestamp>,
+    /// What people should hear of.
+    pub events: Vec<Event>,
+}
+
+/// One node and the revision that it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The node.
+    pub node: String,
+    /// The revision.
+    pub revision: String,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What is to be said of a revision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RevisionOutcome {
+    /// The revision.
+    pub name: String,
+    /// Where it is.
+    pub phase: RevisionPhase,
+    /// A sentence for people.
+    pub message: String,
+    /// How many nodes reported it themselves, or reported the same content under an older name.
+    pub ready: usize,
+    /// How many nodes were told it and have not answered.
+    pub ongoing: usize,
+    /// How many nodes are still to be told it.
+    pub queued: usize,
+    /// How many nodes there are, whether or not they can take it now.
+    pub total: usize,
+    /// That it failed; to be kept from now on.
+    pub failure: Option<Failure>,
+    /// When every node that could take it last had it; to be kept from now on.
+    pub proven_at: Option<Timestamp>,
+    /// Since when the first nodes are well, for each policy that watches them.
+    pub canaries: BTreeMap<String, Timestamp>,
+}
+
+/// What is to be said of a policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyOutcome {
+    /// The policy; empty for the defaults.
+    pub name: String,
+    /// Where its nodes are.
+    pub phase: Phase,
+    /// A sentence for people.
+    pub message: String,
+    /// The revision that its nodes shall have.
+    pub target: Option<String>,
+    /// The revision that its nodes would return to.
+    pub last_good: Option<String>,
+    /// The wave that runs, counted from 1.
+    pub wave: Option<u32>,
+    /// Its nodes by what they report.
+    pub nodes: NodeCounts,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A revision, by name.
+    Revision(String),
+    /// A policy, by name.
+    Policy(String),
+    /// A node, by name.
+    Node(String),
+}
+
+/// Something that people should hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What it is about.
+    pub subject: Subject,
+    /// Whether somebody should look.
+    pub warning: bool,
+    /// A stable word for programs.
+    pub reason: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}

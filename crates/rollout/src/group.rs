@@ -1,0 +1,73 @@
+//! The nodes of one policy, in the order in which they take their turns.
+
+use netloom_api::selector;
+
+use crate::{
+    input::{Node, Policy, View},
+    standing::{self, Standing},
+};
+
+/// A policy and its nodes.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) members: Vec<Member<'a>>,
+}
+
+/// A node of a group.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) standing: Standing,
+    /// Whether it shows every condition that the policy asks for.
+    pub(crate) well: bool,
+    pub(crate) zone: &'a str,
+}
+
+/// Every node under the policy that it follows; policies in the order of their turns, `defaults` last.
+pub(crate) fn divide<'a>(view: &View<'a>, defaults: &'a Policy) -> Vec<Group<'a>> {
+    let mut policies: Vec<&Policy> = view.policies.iter().collect();
+    // One that selects by name of labels is asked before one that takes what is left.
+    policies.sort_by_key(|policy| {
+        (policy.spec.node_selector.is_none(), std::cmp::Reverse(policy.spec.priority), policy.name.as_str())
+    });
+    policies.push(defaults);
+    let mut groups: Vec<Group<'a>> = policies.into_iter().map(|policy| Group { policy, members: Vec::new() }).collect();
+    for node in view.nodes {
+        let takes = |group: &&mut Group<'a>| match &group.policy.spec.node_selector {
+            Some(wanted) => selector::matches(wanted, Some(&node.labels)),
+            None => true,
+        };
+        let group = groups.iter_mut().find(takes).expect("the defaults select every node");
+        group.members.push(Member::new(node, group.policy, view));
+    }
+    for group in &mut groups {
+        group.members.sort_by_cached_key(|member| turn(member, group.policy));
+    }
+    groups.retain(|group| !group.members.is_empty() || !group.policy.name.is_empty());
+    groups
+}
+
+impl<'a> Member<'a> {
+    fn new(node: &'a Node, policy: &Policy, view: &View<'_>) -> Self {
+        let zone = policy.spec.zone_key.as_ref().and_then(|key| node.labels.get(key)?.as_str()).unwrap_or_default();
+        Self {
+            node,
+            standing: standing::of(node, &policy.spec, view.now),
+            well: standing::missing_gate(node, &policy.spec).is_none(),
+            zone,
+        }
+    }
+}
+
+/// The nodes that a person chose as the first come first, then zone by zone, by name: the same nodes
+/// in the same order whoever asks.
+fn turn(member: &Member<'_>, policy: &Policy) -> (bool, String, String) {
+    let chosen = policy
+        .spec
+        .canary
+        .node_selector
+        .as_ref()
+        .is_none_or(|wanted| selector::matches(wanted, Some(&member.node.labels)));
+    (!chosen, member.zone.to_owned(), member.node.name.clone())
+}

@@ -1,0 +1,198 @@
+//! What a rollout looks at: live objects, reduced to what decides.
+//!
+//! Nothing in here is a counter. What was decided earlier and cannot be seen any more (that a
+//! revision failed, that every node had it, since when its first nodes are well) is read back from
+//! the status of the revision, where the decision before put it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use netloom_api::{
+    fabric::network_config_revision::RevisionPhase,
+    rollout::{Phase, RolloutPolicySpec},
+};
+use serde_json::{Map, Value};
+
+/// Everything that one decision is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The time, by the clock of the one who decides.
+    pub now: Timestamp,
+    /// Every revision that is there, in any order.
+    pub revisions: &'a [Revision],
+    /// Every node of the cluster, in any order.
+    pub nodes: &'a [Node],
+    /// Every rollout policy, in any order. A node that none selects follows the defaults.
+    pub policies: &'a [Policy],
+}
+
+/// A revision and what is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    /// The name of the object.
+    pub name: String,
+    /// Its place in the order of wishes: the highest is what is wished for now.
+    pub order: u64,
+    /// That it failed, as its status says.
+    pub failure: Option<Failure>,
+    /// When every node that could take it last had it, as its status says.
+    pub proven_at: Option<Timestamp>,
+    /// Since when the first nodes are well, for each policy, as its status says.
+    pub canaries: BTreeMap<String, Timestamp>,
+    /// The phase that its status says.
+    pub phase: Option<RevisionPhase>,
+    /// Whether somebody has paused it.
+    pub paused: bool,
+    /// What it says for each node. Absent where nobody has worked that out: such a revision is never
+    /// given to a node.
+    pub wishes: Option<BTreeMap<String, Wish>>,
+}
+
+/// Why a revision is not given to nodes any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The first node that failed.
+    pub node: String,
+    /// What was wrong there.
+    pub message: String,
+    /// When that was seen, by the clock of the one who decided.
+    pub at: Timestamp,
+}
+
+/// What one revision says for one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Whether the node's objects say exactly this already, whatever revision they name.
+    pub written: bool,
+    /// How many links and addresses of the node would go.
+    pub removals: u32,
+    /// Whether the node would lose its way to the API server.
+    pub cuts_management: bool,
+}
+
+/// A node, what it was told and what it answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Node {
+    /// The name of the `Node`.
+    pub name: String,
+    /// Its labels.
+    pub labels: Map<String, Value>,
+    /// The types of its conditions that are `True`.
+    pub conditions: BTreeSet<String>,
+    /// What it was told; none while it has no `NodeNetworkConfig`.
+    pub assigned: Option<Assigned>,
+    /// What it says about itself.
+    pub report: Option<Report>,
+}
+
+/// What a node was told last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assigned {
+    /// The revision that its object names.
+    pub revision: String,
+    /// The generation of that object: a number that grows with each change of what it says.
+    pub generation: i64,
+    /// When it was written, by the clock of the one who decided.
+    pub since: Timestamp,
+    /// Why it was written.
+    pub cause: Cause,
+}
+
+/// Why a node was told a revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// In its turn: as one of the first or in a wave. Only such nodes decide about a revision.
+    #[default]
+    Wave,
+    /// To leave a revision that failed, or because somebody asked for an earlier one.
+    Return,
+    /// It had nothing, and the revision had proved itself.
+    Join,
+    /// It had failed on something else, and the revision had proved itself.
+    Repair,
+    /// Only the name is new: the revision that it named leaves the history.
+    Rename,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 5] = [Self::Wave, Self::Return, Self::Join, Self::Repair, Self::Rename];
+
+    /// The word for it in annotations.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Wave => "wave",
+            Self::Return => "return",
+            Self::Join => "join",
+            Self::Repair => "repair",
+            Self::Rename => "rename",
+        }
+    }
+
+    /// The cause of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.word() == word)
+    }
+}
+
+/// What a node says about itself.
+///
+/// There is no time in it: clocks of nodes are not compared with anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The revision that it speaks of.
+    pub revision: String,
+    /// The generation that it speaks of; a report without one is about nothing.
+    pub generation: Option<i64>,
+    /// How far it has got.
+    pub progress: Progress,
+}
+
+/// How far a node has got with what it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It is at it.
+    Working,
+    /// It is in place, read back and probed.
+    Done,
+    /// It was refused or taken back, for this reason.
+    Failed(String),
+}
+
+/// A rollout policy and the phase that its status says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The name of the object; empty for the defaults that hold without one.
+    pub name: String,
+    /// What it asks for.
+    pub spec: RolloutPolicySpec,
+    /// The phase that its status says.
+    pub phase: Option<Phase>,
+}
+
+impl Policy {
+    /// The defaults, for nodes that no policy selects.
+    pub fn of_defaults() -> Self {
+        Self { name: String::new(), spec: RolloutPolicySpec::default(), phase: None }
+    }
+}
+
+impl Revision {
+    /// Whether a node may be given it: it has not failed, and it is known what it says.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    pub(crate) fn wish(&self, node: &str) -> Option<Wish> {
+        self.wishes.as_ref()?.get(node).copied()
+    }
+
+    /// Whether the node was told this revision and its objects still say what it says there.
+    ///
+    /// An object that somebody else changed, or a node whose labels changed since, tells nothing about
+    /// the revision.
+    pub(crate) fn holds(&self, node: &Node) -> bool {
+        let named = node.assigned.as_ref().is_some_and(|assigned| assigned.revision == self.name);
+        named && self.wishes.as_ref().is_none_or(|wishes| wishes.get(&node.name).is_some_and(|wish| wish.written))
+    }
+}

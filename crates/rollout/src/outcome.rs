@@ -1,0 +1,274 @@
+//! What is said of revisions and policies: phases, counts, sentences and events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase};
+
+use crate::{
+    decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject},
+    group::Group,
+    history,
+    input::{Failure, Revision, View},
+    plan::Plan,
+    round::Round,
+    standing::{self, Standing},
+    target::{Aim, Why},
+};
+
+/// Everything that is known before it is put into words.
+pub(crate) struct Scene<'a, 'g, 'p> {
+    pub(crate) view: &'p View<'a>,
+    pub(crate) revisions: &'a [&'a Revision],
+    pub(crate) groups: &'g [Group<'a>],
+    pub(crate) aims: &'p [Aim<'a>],
+    pub(crate) rounds: &'p [Option<Round<'a, 'g>>],
+    pub(crate) plans: &'p [Plan],
+    pub(crate) failures: &'p BTreeMap<&'a str, Failure>,
+    pub(crate) proofs: &'p BTreeSet<&'a str>,
+}
+
+impl Scene<'_, '_, '_> {
+    /// The decision without assignments.
+    pub(crate) fn decision(&self) -> Decision {
+        let revisions: Vec<RevisionOutcome> = self.revisions.iter().map(|revision| self.revision(revision)).collect();
+        let policies: Vec<PolicyOutcome> = (0..self.groups.len()).map(|i| self.policy(i)).collect();
+        let mut events = Vec::new();
+        for (revision, outcome) in self.revisions.iter().zip(&revisions) {
+            events.extend(of_revision(revision, outcome));
+        }
+        for (group, outcome) in self.groups.iter().zip(&policies) {
+            events.extend(of_policy(group, outcome));
+        }
+        let mut false_claims: Vec<Event> = self.false_claims().collect();
+        false_claims.sort_by(|a, b| a.subject.cmp(&b.subject));
+        events.append(&mut false_claims);
+        Decision {
+            assignments: Vec::new(),
+            revisions,
+            policies,
+            obsolete: history::obsolete(self),
+            wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).min(),
+            events,
+        }
+    }
+
+    fn revision(&self, revision: &Revision) -> RevisionOutcome {
+        let failure = revision.failure.clone().or_else(|| self.failures.get(revision.name.as_str()).cloned());
+        let aimed: Vec<usize> = (0..self.groups.len())
+            .filter(|i| self.aims[*i].revision.is_some_and(|target| target.name == revision.name))
+            .collect();
+        let proven = self.proofs.contains(revision.name.as_str());
+        let counts = self.count(revision, !aimed.is_empty() && failure.is_none());
+        let phase = self.revision_phase(revision, failure.is_some(), &aimed, counts);
+        let canaries = aimed
+            .iter()
+            .filter(|_| failure.is_none() && !proven)
+            .filter_map(|i| Some((self.groups[*i].policy.name.clone(), self.plans[*i].canary_since?)));
+        RevisionOutcome {
+            name: revision.name.clone(),
+            phase,
+            message: self.revision_message(phase, failure.as_ref(), &aimed, counts),
+            ready: counts.ready,
+            ongoing: counts.ongoing,
+            queued: counts.queued,
+            total: counts.total,
+            proven_at: if proven { Some(self.view.now) } else { revision.proven_at },
+            canaries: canaries.collect(),
+            failure,
+        }
+    }
+
+    fn count(&self, revision: &Revision, target: bool) -> Counts {
+        let mut counts = Counts::default();
+        for member in self.groups.iter().flat_map(|group| &group.members) {
+            counts.total += 1;
+            let same = revision.wish(&member.node.name).is_some_and(|wish| wish.written);
+            let told = member.node.assigned.is_some();
+            if !(revision.holds(member.node) || (same && told)) {
+                counts.queued += usize::from(target);
+                continue;
+            }
+            match member.standing {
+                Standing::Done => counts.ready += 1,
+                Standing::Working(_) | Standing::Unwell { .. } => counts.ongoing += 1,
+                Standing::Failed(_) | Standing::Untold => counts.failed += 1,
+            }
+        }
+        counts
+    }
+
+    fn revision_phase(&self, revision: &Revision, failed: bool, aimed: &[usize], counts: Counts) -> RevisionPhase {
+        let newest = self.revisions.first().is_some_and(|newest| newest.name == revision.name);
+        match (failed, aimed.is_empty()) {
+            (true, _) => RevisionPhase::Failed,
+            (false, true) if revision.proven_at.is_some() => RevisionPhase::Kept,
+            (false, true) if newest => RevisionPhase::Pending,
+            (false, true) => RevisionPhase::Superseded,
+            (false, false) if aimed.iter().all(|i| self.plans[*i].complete) && counts.ready > 0 => {
+                RevisionPhase::Active
+            }
+            (false, false) if counts.ready + counts.ongoing + counts.failed == 0 => RevisionPhase::Pending,
+            (false, false) => RevisionPhase::Rolling,
+        }
+    }
+
+    fn revision_message(
+        &self,
+        phase: RevisionPhase,
+        failure: Option<&Failure>,
+        aimed: &[usize],
+        counts: Counts,
+    ) -> String {
+        let Counts { ready, total, .. } = counts;
+        let obstacles: Vec<&str> = aimed.iter().filter_map(|i| self.plans[*i].obstacle.as_deref()).collect();
+        let progress = format!("{ready} of {total} nodes have it");
+        match (phase, failure) {
+            (RevisionPhase::Failed, Some(failure)) => format!("node {}: {}", failure.node, failure.message),
+            (RevisionPhase::Superseded, _) => "another revision took its place".to_owned(),
+            (RevisionPhase::Kept, _) => "nodes can return to it".to_owned(),
+            _ if obstacles.is_empty() => progress,
+            _ => format!("{progress}; {}", obstacles.join("; ")),
+        }
+    }
+
+    fn policy(&self, i: usize) -> PolicyOutcome {
+        let (group, plan) = (&self.groups[i], &self.plans[i]);
+        let proven = self.revisions.iter().find(|revision| revision.is_valid() && revision.proven_at.is_some());
+        PolicyOutcome {
+            name: group.policy.name.clone(),
+            phase: plan.phase,
+            message: self.policy_message(i),
+            target: self.aims[i].revision.map(|target| target.name.clone()),
+            last_good: proven.map(|revision| revision.name.clone()),
+            wave: plan.wave,
+            nodes: plan.counts.clone(),
+        }
+    }
+
+    fn policy_message(&self, i: usize) -> String {
+        let (plan, aim) = (&self.plans[i], &self.aims[i]);
+        if let Some(obstacle) = &plan.obstacle {
+            return obstacle.clone();
+        }
+        let Some(round) = &self.rounds[i] else { return "there is no revision".to_owned() };
+        let name = &round.target.name;
+        let counts = &plan.counts;
+        let working =
+            names(round.told.iter().filter(|(_, fate)| *fate == crate::round::Fate::Working).map(|(m, _)| *m));
+        match plan.phase {
+            Phase::Done => format!("all {} nodes have revision {name}", counts.total),
+            Phase::Canary if working.is_empty() => format!("revision {name} is about to reach its first nodes"),
+            Phase::Canary => format!("the first nodes get revision {name}: {working}"),
+            Phase::Soaking => {
+                let seconds = self.groups[i].policy.spec.canary.soak_seconds;
+                let end = plan.canary_since.map(|since| standing::later(since, seconds));
+                let end = end.map(|end| end.to_string()).unwrap_or_default();
+                format!("the first nodes have revision {name} and are watched until {end}")
+            }
+            Phase::Wave => {
+                let allowed = round.step().1;
+                format!("{} of {allowed} nodes of this wave have revision {name}", round.done())
+            }
+            Phase::Reverting => match aim.why {
+                Why::Fallback(failed) => {
+                    format!("revision {} failed{}: nodes return to {name}", failed.name, on(failed))
+                }
+                Why::Newest | Why::Pinned | Why::Held | Why::PinnedGone(_) | Why::NoRevision => {
+                    format!("nodes return to revision {name}")
+                }
+            },
+            Phase::Paused | Phase::Blocked | Phase::Waiting => self.waiting(i, round),
+        }
+    }
+
+    fn waiting(&self, i: usize, round: &Round<'_, '_>) -> String {
+        let counts = &self.plans[i].counts;
+        let mut parts = vec![format!("{} of {} nodes have revision {}", counts.ready, counts.total, round.target.name)];
+        let failed = round.at.iter().copied().filter(|member| matches!(member.standing, Standing::Failed(_)));
+        for (what, who) in [
+            ("failed", names(failed)),
+            ("failed on something else", names(round.repairs.iter().copied())),
+            ("cannot take it now", names(round.away.iter().copied())),
+        ] {
+            if !who.is_empty() {
+                parts.push(format!("{what}: {who}"));
+            }
+        }
+        parts.join("; ")
+    }
+
+    fn false_claims(&self) -> impl Iterator<Item = Event> {
+        self.view.nodes.iter().filter_map(|node| {
+            let claimed = standing::false_claim(node)?;
+            let told = node.assigned.as_ref().map_or("none", |assigned| assigned.revision.as_str());
+            Some(Event {
+                subject: Subject::Node(node.name.clone()),
+                warning: true,
+                reason: "ReportIgnored",
+                message: format!("node {} reports revision {claimed}, but was told {told}", node.name),
+            })
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    ready: usize,
+    ongoing: usize,
+    queued: usize,
+    failed: usize,
+    total: usize,
+}
+
+/// The first few names, and how many more there are.
+fn names<'m, 'a: 'm>(members: impl Iterator<Item = &'m crate::group::Member<'a>>) -> String {
+    const SHOWN: usize = 3;
+    let mut all: Vec<&str> = members.map(|member| member.node.name.as_str()).collect();
+    all.sort_unstable();
+    let more = all.len().saturating_sub(SHOWN);
+    let shown = all[..all.len().min(SHOWN)].join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+fn on(failed: &Revision) -> String {
+    failed
+        .failure
+        .as_ref()
+        .map_or_else(String::new, |failure| format!(" on node {} ({})", failure.node, failure.message))
+}
+
+/// An event for a revision whose phase is not the one that its status says.
+fn of_revision(revision: &Revision, outcome: &RevisionOutcome) -> Option<Event> {
+    if revision.phase == Some(outcome.phase) {
+        return None;
+    }
+    let (reason, warning) = match outcome.phase {
+        RevisionPhase::Rolling => ("RolloutStarted", false),
+        RevisionPhase::Active => ("RolloutDone", false),
+        RevisionPhase::Failed => ("RolloutFailed", true),
+        RevisionPhase::Superseded => ("RolloutSuperseded", false),
+        RevisionPhase::Pending | RevisionPhase::Kept => return None,
+    };
+    let message = format!("revision {}: {}", outcome.name, outcome.message);
+    Some(Event { subject: Subject::Revision(outcome.name.clone()), warning, reason, message })
+}
+
+/// An event for a policy whose phase is not the one that its status says.
+fn of_policy(group: &Group<'_>, outcome: &PolicyOutcome) -> Option<Event> {
+    let before = group.policy.phase;
+    if outcome.name.is_empty() || before == Some(outcome.phase) {
+        return None;
+    }
+    let (reason, warning) = match outcome.phase {
+        Phase::Paused => ("RolloutPaused", false),
+        Phase::Blocked => ("RolloutBlocked", true),
+        Phase::Reverting => ("RolloutReverting", true),
+        Phase::Done | Phase::Canary | Phase::Soaking | Phase::Wave | Phase::Waiting
+            if matches!(before, Some(Phase::Paused | Phase::Blocked)) =>
+        {
+            ("RolloutResumed", false)
+        }
+        Phase::Done | Phase::Canary | Phase::Soaking | Phase::Wave | Phase::Waiting => return None,
+    };
+    Some(Event { subject: Subject::Policy(outcome.name.clone()), warning, reason, message: outcome.message.clone() })
+}

@@ -1,0 +1,212 @@
+//! The nodes of one policy, seen from the revision that they shall have.
+//!
+//! A round is everything that moves to that revision in waves: the nodes that have been told it and
+//! those that still have to. While a revision is on its way for the first time, that is every node that
+//! it changes. Once it has proved itself (`proven_at`), only nodes told later belong to the round: labels
+//! may change, and what follows from that is tried on a few nodes first as well.
+
+use jiff::Timestamp;
+
+use crate::{
+    group::{Group, Member},
+    input::{Cause, Revision},
+    standing::Standing,
+};
+
+/// How a node that was told the revision in this round has fared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It still has time.
+    Working,
+    /// It reported the revision itself, and is well.
+    Done,
+    /// It failed, and this decides about the revision.
+    Failed(String),
+    /// It had the revision and was well, and is not any more: its share is used up, but after so long
+    /// it says nothing about the revision.
+    Lost,
+}
+
+/// Members of a group by where they are relative to a revision.
+#[derive(Debug)]
+pub(crate) struct Round<'a, 'g> {
+    pub(crate) target: &'a Revision,
+    /// Those whose objects say what the revision says.
+    pub(crate) at: Vec<&'g Member<'a>>,
+    /// Those that were told it in this round, with their fate: some of the above, and those whose labels
+    /// changed before they were done. They have been tried on all the same.
+    pub(crate) told: Vec<(&'g Member<'a>, Fate)>,
+    /// Those that go back, without waves.
+    pub(crate) returns: Vec<&'g Member<'a>>,
+    /// Those that have nothing yet, while the revision has proved itself.
+    pub(crate) joins: Vec<&'g Member<'a>>,
+    /// Those that can take their turn.
+    pub(crate) forwards: Vec<&'g Member<'a>>,
+    /// Those that failed on something else: they come last, for they say little about the revision.
+    pub(crate) repairs: Vec<&'g Member<'a>>,
+    /// Those that have not answered about something else.
+    pub(crate) elsewhere: Vec<&'g Member<'a>>,
+    /// Those that cannot take anything now.
+    pub(crate) away: Vec<&'g Member<'a>>,
+    /// How many nodes of the round may have been told it after each step; the last is all.
+    pub(crate) steps: Vec<usize>,
+}
+
+impl<'a, 'g> Round<'a, 'g> {
+    /// `leaves` tells which revisions nodes have to leave for `target` at once.
+    pub(crate) fn new(
+        group: &'g Group<'a>,
+        target: &'a Revision,
+        leaves: &dyn Fn(&str) -> Leave,
+        now: Timestamp,
+    ) -> Self {
+        let mut round = Self {
+            target,
+            at: Vec::new(),
+            told: Vec::new(),
+            returns: Vec::new(),
+            joins: Vec::new(),
+            forwards: Vec::new(),
+            repairs: Vec::new(),
+            elsewhere: Vec::new(),
+            away: Vec::new(),
+            steps: Vec::new(),
+        };
+        for member in &group.members {
+            round.sort_in(member, leaves);
+        }
+        round.lay_steps(group);
+        round.settle(now);
+        round
+    }
+
+    fn sort_in(&mut self, member: &'g Member<'a>, leaves: &dyn Fn(&str) -> Leave) {
+        let Some(wish) = self.target.wish(&member.node.name) else { return self.away.push(member) };
+        let proven = self.target.proven_at.is_some();
+        if let Some(assigned) = &member.node.assigned {
+            let told = self.was_told(member);
+            if wish.written {
+                self.at.push(member);
+            }
+            if told && (wish.written || self.is_still_tried(member)) {
+                return self.told.push((member, Fate::Working));
+            }
+            if wish.written {
+                return;
+            }
+            match leaves(&assigned.revision) {
+                // A node that a bad revision made unwell is the first that must leave it.
+                Leave::AtOnce if proven => return self.returns.push(member),
+                Leave::WhenWell if proven && member.well => return self.returns.push(member),
+                Leave::AtOnce | Leave::WhenWell | Leave::InTurn => {}
+            }
+        }
+        match &member.standing {
+            _ if !member.well => self.away.push(member),
+            Standing::Untold if proven => self.joins.push(member),
+            Standing::Untold | Standing::Done => self.forwards.push(member),
+            Standing::Working(_) => self.elsewhere.push(member),
+            Standing::Failed(_) => self.repairs.push(member),
+            Standing::Unwell { .. } => self.away.push(member),
+        }
+    }
+
+    fn lay_steps(&mut self, group: &Group<'_>) {
+        let others = [&self.forwards, &self.repairs, &self.elsewhere, &self.away];
+        let all = self.told.len() + others.map(Vec::len).iter().sum::<usize>();
+        let spec = &group.policy.spec;
+        let shares = std::iter::once(&spec.canary.nodes).chain(&spec.waves).map(|share| share.of(all).min(all));
+        // A wave that is smaller than the one before, which percentages of few nodes give, adds nothing.
+        self.steps.clear();
+        for step in shares.chain([all]) {
+            if self.steps.last().is_none_or(|last| *last < step) {
+                self.steps.push(step);
+            }
+        }
+        if self.steps.is_empty() {
+            self.steps.push(0);
+        }
+    }
+
+    fn settle(&mut self, now: Timestamp) {
+        let first = self.told.len() <= self.steps[0];
+        for (member, told) in &mut self.told {
+            *told = fate(&member.standing, first, now);
+        }
+    }
+
+    /// Whether a node whose wish changed under it still counts for what it was told before.
+    fn is_still_tried(&self, member: &Member<'_>) -> bool {
+        match member.standing {
+            Standing::Working(_) => true,
+            Standing::Failed(_) => self.target.proven_at.is_none(),
+            Standing::Untold | Standing::Done | Standing::Unwell { .. } => false,
+        }
+    }
+
+    fn was_told(&self, member: &Member<'_>) -> bool {
+        member.node.assigned.as_ref().is_some_and(|assigned| {
+            assigned.revision == self.target.name
+                && assigned.cause == Cause::Wave
+                && self.target.proven_at.is_none_or(|proven_at| assigned.since >= proven_at)
+        })
+    }
+
+    /// How many of those that were told it have not settled.
+    pub(crate) fn working(&self) -> usize {
+        self.told.iter().filter(|(_, fate)| *fate == Fate::Working).count()
+    }
+
+    /// How many of those that were told it are done.
+    pub(crate) fn done(&self) -> usize {
+        self.told.iter().filter(|(_, fate)| *fate == Fate::Done).count()
+    }
+
+    /// The nodes that failed in this round, with what was wrong there.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = (&'a str, &str)> {
+        self.told.iter().filter_map(|(member, fate)| match fate {
+            Fate::Failed(message) => Some((member.node.name.as_str(), message.as_str())),
+            Fate::Working | Fate::Done | Fate::Lost => None,
+        })
+    }
+
+    /// Whether the first nodes have answered, or as many of them as there are.
+    pub(crate) fn past_canary(&self) -> bool {
+        let settled = self.told.len() - self.working();
+        settled >= self.steps[0] || (self.forwards.is_empty() && self.working() == 0)
+    }
+
+    /// The step that runs: its number, and how many nodes may have been told the revision in it.
+    pub(crate) fn step(&self) -> (usize, usize) {
+        let settled = self.told.len() - self.working();
+        let number = self.steps.iter().position(|step| *step > settled).unwrap_or(self.steps.len() - 1);
+        (number, self.steps[number])
+    }
+
+    /// Whether the revision changes anything on any node of the group that could still be told.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.returns.is_empty() && self.joins.is_empty() && self.forwards.is_empty() && self.elsewhere.is_empty()
+    }
+}
+
+/// When a node leaves the revision that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// Now, well or not.
+    AtOnce,
+    /// Now, if it is well.
+    WhenWell,
+    /// When its turn comes.
+    InTurn,
+}
+
+fn fate(standing: &Standing, first: bool, now: Timestamp) -> Fate {
+    match standing {
+        Standing::Done => Fate::Done,
+        Standing::Working(_) => Fate::Working,
+        Standing::Failed(message) => Fate::Failed(message.clone()),
+        Standing::Unwell { until, .. } if now < *until => Fate::Working,
+        Standing::Unwell { gate, .. } if first => Fate::Failed(format!("reported it and then lost condition {gate}")),
+        Standing::Unwell { .. } | Standing::Untold => Fate::Lost,
+    }
+}
