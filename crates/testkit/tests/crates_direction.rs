@@ -21,6 +21,7 @@ const PURE: &[&str] = &[
     "netloom-api",
     "netloom-compile",
     "netloom-rollout",
+    "netloom-control",
 ];
 
 /// Crates that talk to the system: one of them below a pure crate is a hole in the wall.
@@ -71,6 +72,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-api", &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-schema"]),
     ("netloom-compile", &["netloom-api", "netloom-nmyaml", "netloom-types"]),
     ("netloom-rollout", &["netloom-api"]),
+    ("netloom-control", &["netloom-api", "netloom-compile", "netloom-rollout"]),
     ("netloom-store", &[]),
     ("netloom-https", &[]),
     (

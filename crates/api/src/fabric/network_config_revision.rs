@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube_derive::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,7 @@ pub struct NetworkConfigRevisionStatus {
     /// When every node that could take it last had it. Nodes return to such a revision when a newer
     /// one fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proven_at: Option<Time>,
+    pub proven_at: Option<MicroTime>,
     /// Since when the first nodes are well, while they are watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["policy"]))]
@@ -227,5 +227,5 @@ pub struct CanaryWatch {
     #[schemars(length(max = 253))]
     pub policy: String,
     /// Since when all of them are well.
-    pub healthy_since: Time,
+    pub healthy_since: MicroTime,
 }

@@ -13,3 +13,6 @@ pub const ASSIGNED_AT: &str = "netloom.dev/assigned-at";
 pub const ASSIGNED_FOR: &str = "netloom.dev/assigned-for";
 /// On a `NodeNetworkState`: the revision that its wish comes from.
 pub const REVISION: &str = "netloom.dev/revision";
+/// On a `NodeNetworkState`: the digest of the `NodeNetworkConfig` that its wish belongs to. The two are
+/// written one after the other, and only together do they say what the node shall have.
+pub const DIGEST: &str = "netloom.dev/digest";

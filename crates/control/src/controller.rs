@@ -1,0 +1,261 @@
+//! When to decide, and what then follows.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
+use netloom_compile::{Compiled, Compiler, ObjectKey, Wishes};
+use netloom_rollout::{View, rollout};
+use serde_json::json;
+
+use crate::{
+    index::{Index, REVISION},
+    picture,
+    request::{Action, Chain, ObjectRef, Request, RequestId},
+    status, tell,
+};
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// A decision waits until nothing has changed for so long.
+    pub quiet: SignedDuration,
+    /// But not longer than so long after the first change.
+    pub longest: SignedDuration,
+    /// The time after a refused request before the next decision; it doubles with each.
+    pub retry_first: SignedDuration,
+    /// The most that it grows to.
+    pub retry_most: SignedDuration,
+}
+
+impl Default for Settings {
+    /// People type slower than 20 ms and watch slower than 200 ms.
+    fn default() -> Self {
+        Self {
+            quiet: SignedDuration::from_millis(20),
+            longest: SignedDuration::from_millis(200),
+            retry_first: SignedDuration::from_millis(100),
+            retry_most: SignedDuration::from_secs(60),
+        }
+    }
+}
+
+/// Whether this one may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leadership {
+    /// Another one does.
+    Following,
+    /// This one does, until then at the latest.
+    Leading {
+        /// When the lease ends unless it is renewed.
+        until: Timestamp,
+    },
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done; what the server answered was put into the index before.
+    Done,
+    /// It was refused.
+    Refused,
+    /// It was not sent, because one before it in its chain was refused.
+    Skipped,
+}
+
+/// What to do now, and when to ask again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turn {
+    /// What to ask of the API. Chains do not depend on each other.
+    pub chains: Vec<Chain>,
+    /// When to ask again although nothing has changed.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// Decides, one turn after the other.
+#[derive(Debug, Default)]
+pub struct Controller {
+    settings: Settings,
+    compiler: Compiler,
+    outstanding: BTreeSet<RequestId>,
+    last_id: u64,
+    /// The change of the index that was decided on last; none before the first time.
+    handled: Option<u64>,
+    /// When a change was first seen that is not decided on.
+    dirty_since: Option<Timestamp>,
+    /// When time alone makes a difference.
+    wake_at: Option<Timestamp>,
+    /// Events that were asked for. A restart asks again, and the server knows them by their names.
+    announced: BTreeSet<ObjectRef>,
+    refusals: u32,
+    not_before: Option<Timestamp>,
+}
+
+impl Controller {
+    /// One that has decided nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// What to do now.
+    pub fn decide(&mut self, now: Timestamp, index: &Index, leadership: Leadership) -> Turn {
+        let leads = matches!(leadership, Leadership::Leading { until } if now < until);
+        if !leads || !index.is_whole() || !self.outstanding.is_empty() {
+            return Turn::default();
+        }
+        match self.due(now, index) {
+            Some(due) if due <= now => {}
+            wake_at => return Turn { chains: Vec::new(), wake_at },
+        }
+        self.handled = Some(index.changes().0);
+        self.dirty_since = None;
+        self.not_before = None;
+        self.wake_at = None;
+        let compiled = self.compiler.compile(index.snapshot());
+        let mut work = Work::default();
+        status::of_policies(now, index, &compiled, &mut work);
+        if !freeze(index, &compiled, &mut work) {
+            self.roll(now, index, &compiled, &mut work);
+        }
+        self.send(work)
+    }
+
+    /// Takes note of the answer to a request.
+    pub fn answered(&mut self, now: Timestamp, request: RequestId, answer: &Answer) {
+        if !self.outstanding.remove(&request) {
+            return;
+        }
+        if *answer == Answer::Refused {
+            let doubled = 2_i32.saturating_pow(self.refusals.min(16));
+            let wait = self.settings.retry_first.checked_mul(doubled).unwrap_or(self.settings.retry_most);
+            self.not_before = Some(later(now, wait.min(self.settings.retry_most)));
+            self.refusals = self.refusals.saturating_add(1);
+        } else if self.outstanding.is_empty() && self.not_before.is_none() {
+            self.refusals = 0;
+        }
+    }
+
+    /// When the next decision is due.
+    fn due(&mut self, now: Timestamp, index: &Index) -> Option<Timestamp> {
+        let (changes, changed_at) = index.changes();
+        let dirty = match (self.handled, changed_at) {
+            (None, _) => Some(now),
+            (Some(handled), Some(changed_at)) if handled != changes => {
+                let since = *self.dirty_since.get_or_insert(changed_at);
+                Some(later(changed_at, self.settings.quiet).min(later(since, self.settings.longest)))
+            }
+            (Some(_), _) => None,
+        };
+        let due = [dirty, self.wake_at, self.not_before].into_iter().flatten().min()?;
+        // After a refusal everything waits, whatever else there is to do.
+        Some(self.not_before.map_or(due, |not_before| due.max(not_before)))
+    }
+
+    /// Brings revisions to nodes.
+    fn roll(&mut self, now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+        let wishes = self.wishes(index, compiled);
+        let revisions = picture::revisions(index, &wishes);
+        let nodes = picture::nodes(index);
+        let policies = picture::policies(index);
+        let decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
+        status::events(now, index, &decision, work);
+        status::of_revisions(now, index, &decision, work);
+        status::of_rollouts(now, index, &decision, work);
+        for assignment in &decision.assignments {
+            if let Some(wishes) = wishes.get(&assignment.revision) {
+                tell::assign(now, index, wishes, assignment, work);
+            }
+        }
+        let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
+        tell::finish(index, &wishes, &told, work);
+        for name in &decision.obsolete {
+            let key = ObjectKey::global(name.as_str());
+            if let Some(mark) = index.mark(REVISION, &key) {
+                let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
+                work.single(ObjectRef { kind: REVISION, key }, Action::Delete { uid, resource_version });
+            }
+        }
+        self.wake_at = decision.wake_at;
+    }
+
+    /// What the revisions that matter say for each node.
+    fn wishes(&mut self, index: &Index, compiled: &Compiled) -> BTreeMap<String, Arc<Wishes>> {
+        let snapshot = index.snapshot();
+        let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.wishes.clone())]);
+        for name in picture::worth_compiling(index) {
+            if let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) {
+                wishes.entry(name).or_insert_with(|| self.compiler.wishes(snapshot, revision));
+            }
+        }
+        wishes
+    }
+
+    fn send(&mut self, mut work: Work) -> Turn {
+        // Enough for the events that a cluster has at one time; they are only asked for once more.
+        const MOST: usize = 4096;
+        if self.announced.len() > MOST {
+            self.announced.clear();
+        }
+        let announced = &mut self.announced;
+        work.0.retain(|chain| match chain.as_slice() {
+            [(target, Action::Create { .. })] if target.kind == status::EVENT => announced.insert(target.clone()),
+            _ => true,
+        });
+        let mut number = |(target, action): (ObjectRef, Action)| {
+            self.last_id += 1;
+            let id = RequestId(self.last_id);
+            self.outstanding.insert(id);
+            Request { id, target, action }
+        };
+        let chains: Vec<Chain> =
+            work.0.into_iter().map(|chain| Chain(chain.into_iter().map(&mut number).collect())).collect();
+        let wake_at = if chains.is_empty() { self.wake_at } else { None };
+        Turn { chains, wake_at }
+    }
+}
+
+/// Makes the candidate a revision, or the newest one again. Says whether there was something to do.
+fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> bool {
+    let candidate = &compiled.revision;
+    let revisions = &index.snapshot().revisions;
+    let newest = picture::newest(index);
+    let empty = candidate.spec.node_policies.is_empty();
+    if newest.is_some_and(|newest| name(newest) == candidate.name) || (empty && revisions.is_empty()) {
+        return false;
+    }
+    let sequence = newest.map_or(0, picture::sequence) + 1;
+    let annotations = json!({annotation::SEQUENCE: sequence.to_string()});
+    let key = ObjectKey::global(candidate.name.as_str());
+    let target = ObjectRef { kind: REVISION, key: key.clone() };
+    let action = if let Some(known) = revisions.get(&key) {
+        let version = known.metadata.resource_version.clone().unwrap_or_default();
+        Action::Patch { patch: json!({"metadata": {"annotations": annotations, "resourceVersion": version}}) }
+    } else {
+        let mut object = candidate.object();
+        object["metadata"]["annotations"] = annotations;
+        Action::Create { object }
+    };
+    work.single(target, action);
+    true
+}
+
+/// Chains of requests without their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Work(pub(crate) Vec<Vec<(ObjectRef, Action)>>);
+
+impl Work {
+    pub(crate) fn single(&mut self, target: ObjectRef, action: Action) {
+        self.0.push(vec![(target, action)]);
+    }
+}
+
+pub(crate) fn name(revision: &NetworkConfigRevision) -> &str {
+    revision.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
+    time.checked_add(wait).unwrap_or(Timestamp::MAX)
+}

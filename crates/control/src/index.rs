@@ -1,0 +1,258 @@
+//! Everything that is watched, as it was last seen.
+//!
+//! Watch events and the answers to our own writes come by different ways, so an older version of an
+//! object may arrive after a newer one. Versions of objects grow, and an older one never replaces a newer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use netloom_api::{admission::GroupKind, fabric, foreign, rollout::annotation};
+use netloom_compile::{ObjectKey, Put, Snapshot};
+use serde_json::Value;
+
+use crate::request::ObjectRef;
+
+pub(crate) const NODE: GroupKind<'static> = foreign::NODE;
+pub(crate) const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
+pub(crate) const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
+pub(crate) const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkConfig");
+pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevision");
+pub(crate) const STATUS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
+pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
+
+/// Something that happened to objects.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// An object is there, new or changed; also what a server answers to a write.
+    Put(Arc<Value>),
+    /// An object went; this is what it was last.
+    Gone(Arc<Value>),
+    /// All objects of a kind were listed anew.
+    Listed {
+        /// The kind.
+        kind: GroupKind<'static>,
+        /// Every object of it.
+        objects: Vec<Arc<Value>>,
+    },
+}
+
+/// Everything that is watched.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    snapshot: Snapshot,
+    marks: BTreeMap<ObjectRef, Mark>,
+    listed: BTreeSet<GroupKind<'static>>,
+    changes: u64,
+    changed_at: Option<Timestamp>,
+}
+
+/// What is kept of an object beside what a snapshot reads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Mark {
+    pub(crate) uid: String,
+    /// The version as the server writes it.
+    pub(crate) resource_version: String,
+    pub(crate) generation: Option<i64>,
+    /// Whether it went; kept so that an older version does not bring it back.
+    gone: bool,
+    /// Types of conditions that are `True`; of nodes only.
+    pub(crate) conditions: BTreeSet<String>,
+    /// The digest that the wish belongs to; of network states only.
+    pub(crate) digest: Option<String>,
+    /// The status that we write; of policies only.
+    pub(crate) status: Option<Value>,
+}
+
+impl Index {
+    /// Every kind that must be followed.
+    pub const KINDS: &'static [GroupKind<'static>] = &[NODE, POLICY, STATE, CONFIG, REVISION, STATUS, ROLLOUT];
+
+    /// Takes note of a change.
+    pub fn take(&mut self, now: Timestamp, change: Change) {
+        let changed = match change {
+            Change::Put(object) => self.put(&object),
+            Change::Gone(object) => self.gone(&object),
+            Change::Listed { kind, objects } => self.replace(kind, &objects),
+        };
+        if changed {
+            self.changes += 1;
+            self.changed_at = Some(now);
+        }
+    }
+
+    /// Whether every kind was listed.
+    pub fn is_whole(&self) -> bool {
+        Self::KINDS.iter().all(|kind| self.listed.contains(kind))
+    }
+
+    /// The objects.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// How many changes there were, and when the last one was.
+    pub(crate) fn changes(&self) -> (u64, Option<Timestamp>) {
+        (self.changes, self.changed_at)
+    }
+
+    pub(crate) fn mark(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Mark> {
+        let reference = ObjectRef { kind, key: key.clone() };
+        self.marks.get(&reference).filter(|mark| !mark.gone)
+    }
+
+    fn put(&mut self, object: &Value) -> bool {
+        let Some(reference) = reference(object) else { return false };
+        let mark = Mark::read(reference.kind, object);
+        let known = self.marks.get(&reference);
+        if known.is_some_and(|known| !mark.is_newer_than(known)) {
+            return false;
+        }
+        let elsewhere = known.is_none_or(|known| known.gone || known.beside() != mark.beside());
+        let put = self.snapshot.put(object);
+        self.marks.insert(reference, mark);
+        match put {
+            Put::Changed | Put::Unreadable => true,
+            Put::Same => elsewhere,
+            Put::Foreign => false,
+        }
+    }
+
+    fn gone(&mut self, object: &Value) -> bool {
+        let Some(reference) = reference(object) else { return false };
+        let mark = Mark { gone: true, ..Mark::read(reference.kind, object) };
+        // The version of an object that goes is that of its going, or the last that it had.
+        let stale = self.marks.get(&reference).is_some_and(|known| known.is_newer_than(&mark));
+        if stale {
+            return false;
+        }
+        let removed = self.snapshot.remove(reference.kind, &reference.key);
+        self.marks.insert(reference, mark);
+        removed
+    }
+
+    /// A list is newer than every event before it, so what it does not have is gone.
+    fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) -> bool {
+        let Some(kind) = Self::KINDS.iter().copied().find(|known| *known == kind) else { return false };
+        let mut changed = self.listed.insert(kind);
+        let listed: BTreeSet<ObjectRef> = objects.iter().filter_map(|object| reference(object)).collect();
+        let missing: Vec<ObjectRef> =
+            self.marks.keys().filter(|known| known.kind == kind && !listed.contains(known)).cloned().collect();
+        for reference in missing {
+            changed |= self.snapshot.remove(kind, &reference.key);
+            self.marks.remove(&reference);
+        }
+        for object in objects {
+            changed |= self.put(object);
+        }
+        changed
+    }
+}
+
+impl Mark {
+    fn read(kind: GroupKind<'static>, object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let annotation = |name: &str| {
+            let annotations = object.pointer("/metadata/annotations")?;
+            annotations.get(name)?.as_str().map(str::to_owned)
+        };
+        Self {
+            uid: text("/metadata/uid"),
+            resource_version: text("/metadata/resourceVersion"),
+            generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
+            gone: false,
+            conditions: if kind == NODE { conditions(object) } else { BTreeSet::new() },
+            digest: (kind == STATE).then(|| annotation(annotation::DIGEST)).flatten(),
+            status: (kind == POLICY).then(|| object.get("status").cloned()).flatten(),
+        }
+    }
+
+    /// Whether it is a later version; when that cannot be told it is.
+    fn is_newer_than(&self, known: &Self) -> bool {
+        match (self.resource_version.parse::<u64>(), known.resource_version.parse::<u64>()) {
+            (Ok(new), Ok(known)) => new > known,
+            (Ok(_) | Err(_), _) => true,
+        }
+    }
+
+    /// What matters and is not in a snapshot.
+    fn beside(&self) -> (&str, &BTreeSet<String>, &Option<String>, &Option<Value>) {
+        (&self.uid, &self.conditions, &self.digest, &self.status)
+    }
+}
+
+fn reference(object: &Value) -> Option<ObjectRef> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kind = Index::KINDS.iter().copied().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
+    let key = ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"));
+    (!key.name.is_empty()).then_some(ObjectRef { kind, key })
+}
+
+fn conditions(node: &Value) -> BTreeSet<String> {
+    let all = node.pointer("/status/conditions").and_then(Value::as_array);
+    let holds = |condition: &&Value| condition.get("status").and_then(Value::as_str) == Some("True");
+    let kind = |condition: &Value| condition.get("type")?.as_str().map(str::to_owned);
+    all.into_iter().flatten().filter(holds).filter_map(kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(version: u64, zone: &str, ready: &str) -> Arc<Value> {
+        Arc::new(json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "a", "uid": "u", "resourceVersion": version.to_string(), "labels": {"zone": zone}},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        }))
+    }
+
+    fn zone(index: &Index) -> Option<String> {
+        index.snapshot().nodes.get(&ObjectKey::global("a")).map(|node| node.labels["zone"].clone())
+    }
+
+    #[test]
+    fn an_older_version_never_replaces_a_newer_one() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut index = Index::default();
+        index.take(now, Change::Put(node(7, "x", "True")));
+        index.take(now, Change::Put(node(5, "y", "True")));
+        index.take(now, Change::Gone(node(6, "x", "True")));
+        assert_eq!(zone(&index).as_deref(), Some("x"));
+        index.take(now, Change::Gone(node(8, "x", "True")));
+        index.take(now, Change::Put(node(7, "x", "True")));
+        assert_eq!(zone(&index), None, "what went does not come back");
+        index.take(now, Change::Put(node(9, "z", "True")));
+        assert_eq!(zone(&index).as_deref(), Some("z"), "unless it is made anew");
+    }
+
+    #[test]
+    fn signs_of_life_are_no_changes_and_conditions_are() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut index = Index::default();
+        index.take(now, Change::Put(node(1, "x", "True")));
+        let before = index.changes();
+        index.take(now, Change::Put(node(2, "x", "True")));
+        assert_eq!(index.changes(), before);
+        index.take(now, Change::Put(node(3, "x", "False")));
+        assert_ne!(index.changes(), before);
+    }
+
+    #[test]
+    fn an_index_is_whole_when_every_kind_was_listed() {
+        let mut index = Index::default();
+        for kind in Index::KINDS {
+            assert!(!index.is_whole());
+            index.take(Timestamp::UNIX_EPOCH, Change::Listed { kind: *kind, objects: Vec::new() });
+        }
+        assert!(index.is_whole());
+        index.take(Timestamp::UNIX_EPOCH, Change::Put(node(1, "x", "True")));
+        index.take(Timestamp::UNIX_EPOCH, Change::Listed { kind: NODE, objects: Vec::new() });
+        assert_eq!(zone(&index), None);
+    }
+}

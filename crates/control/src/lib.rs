@@ -1,0 +1,31 @@
+//! What the controller does next.
+//!
+//! ```text
+//! watch events, answers --> Index --compile--> candidate, wishes --rollout--> assignments, statuses
+//!                                                                      '--> Turn: requests, next look
+//! ```
+//!
+//! The crate is pure: events and time come in as values, requests go out as values. Whoever runs it (the
+//! controller process, a simulation) carries the requests out and tells the answers. Equal events give
+//! equal requests.
+//!
+//! What holds:
+//!
+//! - Nothing is asked for before every kind was listed, nor by one who does not lead.
+//! - There is one turn at a time: no decision is made on a picture in which the last one is half carried out.
+//! - A write is asked for only where the object differs, and is tied to the version that was looked at.
+//! - Nothing is remembered here that a restart would miss: what matters is in the objects.
+
+mod controller;
+mod index;
+mod picture;
+mod request;
+mod status;
+mod tell;
+
+pub use controller::{Answer, Controller, Leadership, Settings, Turn};
+pub use index::{Change, Index};
+pub use request::{Action, Chain, ObjectRef, Request, RequestId};
+
+/// The name under which the controller owns fields.
+pub const MANAGER: &str = "netloom-controller";

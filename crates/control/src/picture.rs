@@ -1,0 +1,165 @@
+//! The index as a rollout sees it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use netloom_api::{
+    fabric::{
+        NetworkConfigRevision, NodeNetworkConfig,
+        node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
+    },
+    rollout::annotation,
+};
+use netloom_compile::{NodeWish, ObjectKey, Wishes};
+use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, Wish};
+use serde_json::Value;
+
+use crate::{
+    controller::name,
+    index::{Index, NODE, STATE},
+};
+
+/// The place of a revision in the order of wishes.
+pub(crate) fn sequence(revision: &NetworkConfigRevision) -> u64 {
+    let annotations = revision.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
+}
+
+/// The revision that was wished for last.
+pub(crate) fn newest(index: &Index) -> Option<&NetworkConfigRevision> {
+    let all = index.snapshot().revisions.iter().map(|(_, revision)| revision.as_ref());
+    all.max_by_key(|revision| (sequence(revision), name(revision)))
+}
+
+/// Revisions of which it matters what they say now: those that nodes may be given, and those that nodes
+/// were given and that have neither failed nor proved themselves.
+pub(crate) fn worth_compiling(index: &Index) -> BTreeSet<String> {
+    let snapshot = index.snapshot();
+    let status = |revision: &NetworkConfigRevision| revision.status.clone().unwrap_or_default();
+    let mut sound: Vec<&NetworkConfigRevision> = snapshot
+        .revisions
+        .iter()
+        .map(|(_, revision)| revision.as_ref())
+        .filter(|revision| !status(revision).is_invalid)
+        .collect();
+    sound.sort_by_key(|revision| std::cmp::Reverse((sequence(revision), name(revision))));
+    let proven = sound.iter().find(|revision| status(revision).proven_at.is_some());
+    let named = snapshot.configs.iter().map(|(_, config)| config.spec.revision.clone());
+    let pinned = snapshot.rollouts.iter().filter_map(|(_, policy)| policy.spec.pinned_revision.clone());
+    let first = sound.first().into_iter().chain(proven).map(|revision| name(revision).to_owned());
+    first.chain(named).chain(pinned).collect()
+}
+
+/// Every revision, with what it says for nodes where that was worked out.
+pub(crate) fn revisions(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>) -> Vec<Revision> {
+    let all = index.snapshot().revisions.iter().map(|(_, revision)| revision);
+    all.map(|revision| revision_of(index, revision, wishes.get(name(revision)))).collect()
+}
+
+fn revision_of(index: &Index, revision: &NetworkConfigRevision, wishes: Option<&Arc<Wishes>>) -> Revision {
+    let status = revision.status.clone().unwrap_or_default();
+    let annotations = revision.metadata.annotations.as_ref();
+    let failure = status.is_invalid.then(|| Failure {
+        node: status.failed_node.unwrap_or_default(),
+        message: status.failed_message.unwrap_or_default(),
+        at: status.failed_at.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+    });
+    Revision {
+        name: name(revision).to_owned(),
+        order: sequence(revision),
+        failure,
+        proven_at: status.proven_at.map(|time| time.0),
+        canaries: status.canaries.into_iter().map(|watch| (watch.policy, watch.healthy_since.0)).collect(),
+        phase: status.phase,
+        paused: annotations.and_then(|all| all.get(annotation::PAUSED)).is_some_and(|value| value == "true"),
+        wishes: wishes.map(|wishes| {
+            let managed = wishes.iter().filter(|wish| is_managed(index, wish.object));
+            managed.map(|wish| (wish.node.to_owned(), wish_of(index, wish))).collect()
+        }),
+    }
+}
+
+/// A node whose state is not managed neither acts nor reports, so it cannot take part.
+fn is_managed(index: &Index, state: &ObjectKey) -> bool {
+    index.snapshot().states.get(state).is_some_and(|state| state.managed)
+}
+
+fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
+    let snapshot = index.snapshot();
+    let config = snapshot.configs.get(&ObjectKey::global(wish.node));
+    let state = snapshot.states.get(wish.object);
+    let written = config.zip(state).is_some_and(|(config, state)| {
+        is_paired(index, config, wish) && (!wish.desired.held.is_empty() || wish.is_content_of(state))
+    });
+    Wish { written, ..Wish::default() }
+}
+
+/// Whether both objects of a node belong together: they are written one after the other.
+pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, wish: NodeWish<'_>) -> bool {
+    if !wish.desired.held.is_empty() {
+        return true;
+    }
+    let state = index.snapshot().states.get(wish.object);
+    let digest = index.mark(STATE, wish.object).and_then(|mark| mark.digest.as_deref()).unwrap_or_default();
+    state.is_some_and(|state| state.revision.as_deref() == Some(&config.spec.revision)) && digest == config.spec.digest
+}
+
+/// Every node that stays, with what it was told and what it answered.
+pub(crate) fn nodes(index: &Index) -> Vec<Node> {
+    let snapshot = index.snapshot();
+    let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
+    nodes
+        .map(|(key, node)| {
+            let config = snapshot.configs.get(key).filter(|config| !config.spec.revision.is_empty());
+            Node {
+                name: node.name().to_owned(),
+                labels: node.labels.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect(),
+                conditions: index.mark(NODE, key).map(|mark| mark.conditions.clone()).unwrap_or_default(),
+                assigned: config.map(|config| assigned(config)),
+                report: config.and_then(|config| config.status.as_ref()).and_then(report),
+            }
+        })
+        .collect()
+}
+
+fn assigned(config: &NodeNetworkConfig) -> Assigned {
+    let annotation = |key: &str| config.metadata.annotations.as_ref()?.get(key);
+    let written = annotation(annotation::ASSIGNED_AT).and_then(|time| time.parse().ok());
+    let created = config.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    Assigned {
+        revision: config.spec.revision.clone(),
+        generation: config.metadata.generation.unwrap_or_default(),
+        since: written.or(created).unwrap_or(Timestamp::UNIX_EPOCH),
+        cause: annotation(annotation::ASSIGNED_FOR).and_then(|word| Cause::parse(word)).unwrap_or_default(),
+    }
+}
+
+fn report(status: &NodeNetworkConfigStatus) -> Option<Report> {
+    let progress = match status.config_status {
+        ConfigStatus::Unseen => return None,
+        ConfigStatus::Provisioning => Progress::Working,
+        ConfigStatus::Provisioned => Progress::Done,
+        ConfigStatus::Invalid => Progress::Failed(status.error_message.clone().unwrap_or_default()),
+    };
+    let revision = status.last_applied_revision.clone().unwrap_or_default();
+    // An agent that is at work may still name the revision before; its silence about the new one is all
+    // that can be read from that.
+    if progress == Progress::Working && revision.is_empty() {
+        return None;
+    }
+    Some(Report { revision, generation: status.observed_generation, progress })
+}
+
+/// Every rollout policy.
+pub(crate) fn policies(index: &Index) -> Vec<Policy> {
+    let all = index.snapshot().rollouts.iter().filter(|(_, policy)| policy.metadata.deletion_timestamp.is_none());
+    all.map(|(key, policy)| Policy {
+        name: key.name.clone(),
+        spec: policy.spec.clone(),
+        phase: policy.status.as_ref().and_then(|status| status.phase),
+    })
+    .collect()
+}

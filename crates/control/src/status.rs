@@ -1,0 +1,238 @@
+//! What is told about revisions and policies, and to people.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use netloom_api::{
+    admission::GroupKind,
+    condition::{Condition, Conditions, Truth},
+    fabric::{
+        GROUP,
+        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, RevisionPhase},
+    },
+    nodestate::NodeNetConfPolicyStatus,
+    rollout::{Phase, RolloutPolicyStatus},
+};
+use netloom_compile::{Compiled, ObjectKey};
+use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    controller::Work,
+    index::{Index, NODE, POLICY, REVISION, ROLLOUT},
+    request::{Action, ObjectRef},
+};
+
+pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Event");
+
+/// Asks for the status of every policy of node states that differs.
+pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    for (key, report) in &compiled.policies {
+        let Some(mark) = index.mark(POLICY, key) else { continue };
+        let before: NodeNetConfPolicyStatus =
+            mark.status.as_ref().and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default();
+        let mut conditions = Conditions::default();
+        for verdict in report.verdicts() {
+            let said =
+                Said { kind: verdict.kind, truth: verdict.status, reason: verdict.reason, message: &verdict.message };
+            conditions.0.push(said.condition(now, report.generation, &before.conditions));
+        }
+        let matched_nodes = Some(count(report.matched_nodes));
+        let after = NodeNetConfPolicyStatus { observed_generation: report.generation, conditions, matched_nodes };
+        if after != before {
+            work.status(POLICY, "nmstate.io/v1", key, &after);
+        }
+    }
+}
+
+/// Asks for the status of every revision that differs.
+pub(crate) fn of_revisions(now: Timestamp, index: &Index, decision: &Decision, work: &mut Work) {
+    for outcome in &decision.revisions {
+        let key = ObjectKey::global(outcome.name.as_str());
+        let Some(revision) = index.snapshot().revisions.get(&key) else { continue };
+        let before = revision.status.clone().unwrap_or_default();
+        let after = revision_status(now, outcome, &before);
+        if after != before {
+            work.status(REVISION, &format!("{GROUP}/v1alpha1"), &key, &after);
+        }
+    }
+}
+
+fn revision_status(
+    now: Timestamp,
+    outcome: &RevisionOutcome,
+    before: &NetworkConfigRevisionStatus,
+) -> NetworkConfigRevisionStatus {
+    let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let everywhere = outcome.phase == RevisionPhase::Active && outcome.ready == outcome.total;
+    let truth = if everywhere { Truth::True } else { Truth::False };
+    let reason = revision_word(outcome.phase);
+    let ready = Said { kind: "Ready", truth, reason, message: &outcome.message };
+    let failure = outcome.failure.as_ref();
+    let canaries = outcome
+        .canaries
+        .iter()
+        .map(|(policy, since)| CanaryWatch { policy: policy.clone(), healthy_since: MicroTime(*since) });
+    NetworkConfigRevisionStatus {
+        is_invalid: failure.is_some(),
+        ready: number(outcome.ready),
+        ongoing: number(outcome.ongoing),
+        queued: number(outcome.queued),
+        total: number(outcome.total),
+        failed_node: failure.map(|failure| failure.node.clone()),
+        failed_message: failure.map(|failure| failure.message.clone()),
+        // Kept as it stands: the server cuts it to whole seconds.
+        failed_at: failure.map(|failure| before.failed_at.clone().unwrap_or(Time(failure.at))),
+        conditions: Conditions(vec![ready.condition(now, None, &before.conditions)]),
+        phase: Some(outcome.phase),
+        message: Some(outcome.message.clone()),
+        proven_at: outcome.proven_at.map(MicroTime),
+        canaries: canaries.collect(),
+    }
+}
+
+/// Asks for the status of every rollout policy that differs.
+pub(crate) fn of_rollouts(now: Timestamp, index: &Index, decision: &Decision, work: &mut Work) {
+    for outcome in decision.policies.iter().filter(|outcome| !outcome.name.is_empty()) {
+        let key = ObjectKey::global(outcome.name.as_str());
+        let Some(policy) = index.snapshot().rollouts.get(&key) else { continue };
+        let before = policy.status.clone().unwrap_or_default();
+        let after = rollout_status(now, outcome, policy.metadata.generation, &before);
+        if after != before {
+            work.status(ROLLOUT, "netloom.dev/v1alpha1", &key, &after);
+        }
+    }
+}
+
+fn rollout_status(
+    now: Timestamp,
+    outcome: &PolicyOutcome,
+    generation: Option<i64>,
+    before: &RolloutPolicyStatus,
+) -> RolloutPolicyStatus {
+    let truth = |holds: bool| if holds { Truth::True } else { Truth::False };
+    let moving = matches!(outcome.phase, Phase::Canary | Phase::Soaking | Phase::Wave | Phase::Reverting);
+    let bad = matches!(outcome.phase, Phase::Blocked | Phase::Reverting) || outcome.nodes.failed > 0;
+    let reason = phase_word(outcome.phase);
+    let said = [("Ready", outcome.phase == Phase::Done), ("Progressing", moving), ("Degraded", bad)];
+    let conditions = said.map(|(kind, holds)| {
+        let said = Said { kind, truth: truth(holds), reason, message: &outcome.message };
+        said.condition(now, generation, &before.conditions)
+    });
+    RolloutPolicyStatus {
+        observed_generation: generation,
+        conditions: Conditions(conditions.to_vec()),
+        phase: Some(outcome.phase),
+        target_revision: outcome.target.clone(),
+        last_good_revision: outcome.last_good.clone(),
+        wave: outcome.wave,
+        nodes: Some(outcome.nodes.clone()),
+    }
+}
+
+/// A condition without its times.
+struct Said<'a> {
+    kind: &'a str,
+    truth: Truth,
+    reason: &'a str,
+    message: &'a str,
+}
+
+impl Said<'_> {
+    /// The condition; the time stays as long as the truth does.
+    fn condition(&self, now: Timestamp, generation: Option<i64>, before: &Conditions) -> Condition {
+        let known = before.get(self.kind).filter(|known| known.status == self.truth);
+        Condition {
+            kind: self.kind.to_owned(),
+            status: self.truth,
+            observed_generation: generation,
+            last_transition_time: known.map_or(Time(now), |known| known.last_transition_time.clone()),
+            reason: self.reason.to_owned(),
+            message: self.message.to_owned(),
+        }
+    }
+}
+
+impl Work {
+    fn status(&mut self, kind: GroupKind<'static>, version: &str, key: &ObjectKey, status: &impl Serialize) {
+        let mut object = json!({
+            "apiVersion": version, "kind": kind.kind, "metadata": {"name": key.name}, "status": status,
+        });
+        if !key.namespace.is_empty() {
+            object["metadata"]["namespace"] = json!(key.namespace);
+        }
+        self.single(ObjectRef { kind, key: key.clone() }, Action::ApplyStatus { object });
+    }
+}
+
+/// Asks for the events of a decision. Their names are made of what they say, so that the same event is
+/// never there twice, whoever asks again.
+pub(crate) fn events(now: Timestamp, index: &Index, decision: &Decision, work: &mut Work) {
+    for event in &decision.events {
+        let (kind, version, name) = match &event.subject {
+            Subject::Revision(name) => (REVISION, format!("{GROUP}/v1alpha1"), name),
+            Subject::Policy(name) => (ROLLOUT, "netloom.dev/v1alpha1".to_owned(), name),
+            Subject::Node(name) => (NODE, "v1".to_owned(), name),
+        };
+        let Some(mark) = index.mark(kind, &ObjectKey::global(name.as_str())) else { continue };
+        let regarding = json!({"apiVersion": version, "kind": kind.kind, "name": name, "uid": mark.uid});
+        let generation = mark.generation.unwrap_or_default();
+        let key = ObjectKey::new("default", format!("{name}.{:016x}", fingerprint(event, &mark.uid, generation)));
+        let object = object(now, event, &key, &regarding);
+        work.single(ObjectRef { kind: EVENT, key }, Action::Create { object });
+    }
+}
+
+fn object(now: Timestamp, event: &Event, key: &ObjectKey, regarding: &Value) -> Value {
+    // The server takes at most a kilobyte.
+    let note: String = event.message.chars().take(1000).collect();
+    json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": key.namespace, "name": key.name},
+        "eventTime": MicroTime(now),
+        "reportingController": "netloom.dev/controller",
+        "reportingInstance": crate::MANAGER,
+        "action": "Rollout",
+        "reason": event.reason,
+        "type": if event.warning { "Warning" } else { "Normal" },
+        "regarding": regarding,
+        "note": note,
+    })
+}
+
+/// FNV-1a over everything that tells two events apart.
+fn fingerprint(event: &Event, uid: &str, generation: i64) -> u64 {
+    let generation = generation.to_string();
+    let parts = [uid, generation.as_str(), event.reason, event.message.as_str()];
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn revision_word(phase: RevisionPhase) -> &'static str {
+    match phase {
+        RevisionPhase::Pending => "Pending",
+        RevisionPhase::Rolling => "Rolling",
+        RevisionPhase::Active => "Active",
+        RevisionPhase::Failed => "Failed",
+        RevisionPhase::Superseded => "Superseded",
+        RevisionPhase::Kept => "Kept",
+    }
+}
+
+fn phase_word(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Done => "Done",
+        Phase::Canary => "Canary",
+        Phase::Soaking => "Soaking",
+        Phase::Wave => "Wave",
+        Phase::Reverting => "Reverting",
+        Phase::Paused => "Paused",
+        Phase::Waiting => "Waiting",
+        Phase::Blocked => "Blocked",
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

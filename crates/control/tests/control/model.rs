@@ -1,0 +1,281 @@
+//! An API server as far as the controller's requests go, and agents that answer.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::admission::GroupKind;
+use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, Request, Settings, Turn};
+use serde_json::{Value, json};
+
+/// Kind, namespace and name.
+type Key = (String, String, String);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Api {
+    pub(crate) objects: BTreeMap<Key, Value>,
+    version: u64,
+    /// Every write that was carried out: verb, kind and name.
+    pub(crate) writes: Vec<(&'static str, String, String)>,
+}
+
+fn key(object: &Value) -> Key {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
+}
+
+impl Api {
+    /// Stores an object as a server would.
+    pub(crate) fn store(&mut self, mut object: Value) -> Value {
+        let key = key(&object);
+        self.version += 1;
+        let before = self.objects.get(&key);
+        let same = before.is_some_and(|before| before["spec"] == object["spec"]);
+        let generation = before.and_then(|before| before.pointer("/metadata/generation")?.as_i64()).unwrap_or_default();
+        let uid =
+            before.map_or_else(|| json!(format!("u{}", self.version)), |before| before["metadata"]["uid"].clone());
+        object["metadata"]["uid"] = uid;
+        object["metadata"]["generation"] = json!(if same { generation } else { generation + 1 });
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.objects.insert(key, object.clone());
+        object
+    }
+
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.objects.iter().find(|(key, _)| key.0 == kind && key.2 == name).map(|(_, object)| object)
+    }
+
+    pub(crate) fn list(&self, kind: &str) -> Vec<&Value> {
+        self.objects.iter().filter(|(key, _)| key.0 == kind).map(|(_, object)| object).collect()
+    }
+
+    /// Carries a request out; none when it is refused.
+    fn perform(&mut self, request: &Request) -> Option<Change> {
+        let target = &request.target;
+        let key = (target.kind.kind.to_owned(), target.key.namespace.clone(), target.key.name.clone());
+        let known = self.objects.get(&key).cloned();
+        let wrong = |given: &Value| {
+            let wanted = given.pointer("/metadata/resourceVersion");
+            wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
+        };
+        let (verb, stored) = match &request.action {
+            Action::Create { .. } if known.is_some() => ("same", known?),
+            Action::Create { object } => ("create", self.store(object.clone())),
+            Action::Apply { object } if !wrong(object) => {
+                let mut merged = known.unwrap_or_else(|| json!({}));
+                merge(&mut merged, object);
+                ("apply", self.store(merged))
+            }
+            Action::ApplyStatus { object } => {
+                let mut merged = known?;
+                merged["status"] = object["status"].clone();
+                ("status", self.store(merged))
+            }
+            Action::Patch { patch } if !wrong(patch) => {
+                let mut merged = known?;
+                merge(&mut merged, patch);
+                ("patch", self.store(merged))
+            }
+            Action::Delete { uid, resource_version } => {
+                let known = known?;
+                if known["metadata"]["uid"] != **uid || known["metadata"]["resourceVersion"] != **resource_version {
+                    return None;
+                }
+                self.objects.remove(&key);
+                self.version += 1;
+                self.writes.push(("delete", key.0, key.2));
+                return Some(Change::Gone(Arc::new(known)));
+            }
+            Action::Apply { .. } | Action::Patch { .. } => return None,
+        };
+        if verb != "same" {
+            self.writes.push((verb, key.0, key.2));
+        }
+        Some(Change::Put(Arc::new(stored)))
+    }
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    let Some(patch) = patch.as_object() else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in patch {
+        if value.is_null() {
+            into.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut into[key], value);
+        }
+    }
+}
+
+/// A cluster with a controller.
+pub(crate) struct Rig {
+    pub(crate) api: Api,
+    pub(crate) index: Index,
+    pub(crate) controller: Controller,
+    pub(crate) now: Timestamp,
+    /// How many writes the controller may carry out before it is killed and another takes over.
+    pub(crate) lives: Option<usize>,
+}
+
+impl Rig {
+    pub(crate) fn new(nodes: usize) -> Self {
+        let mut api = Api::default();
+        for i in 0..nodes {
+            let name = format!("n{i}");
+            api.store(json!({
+                "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            }));
+            api.store(json!({
+                "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+                "metadata": {"namespace": "default", "name": name},
+                "spec": {"managed": true, "nodeName": name},
+                "status": {"currentState": {"interfaces": [{"name": "eth1", "type": "ethernet", "state": "up"}]}},
+            }));
+        }
+        let now = "2030-01-01T00:00:00Z".parse().unwrap();
+        let mut rig = Self { api, index: Index::default(), controller: Controller::default(), now, lives: None };
+        rig.restart();
+        rig
+    }
+
+    /// Another controller takes over, with nothing but what the server has.
+    pub(crate) fn restart(&mut self) {
+        self.index = Index::default();
+        self.controller = Controller::new(Settings::default());
+        for kind in Index::KINDS {
+            let objects = self.api.list(kind.kind).into_iter().cloned().map(Arc::new).collect();
+            self.index.take(self.now, Change::Listed { kind: *kind, objects });
+        }
+    }
+
+    /// Somebody writes an object.
+    pub(crate) fn write(&mut self, object: Value) {
+        let stored = self.api.store(object);
+        self.index.take(self.now, Change::Put(Arc::new(stored)));
+    }
+
+    pub(crate) fn remove(&mut self, kind: GroupKind<'static>, name: &str) {
+        let (key, object) = self.api.objects.iter().find(|(key, _)| key.0 == kind.kind && key.2 == name).unwrap();
+        let (key, object) = (key.clone(), object.clone());
+        self.api.objects.remove(&key);
+        self.index.take(self.now, Change::Gone(Arc::new(object)));
+    }
+
+    pub(crate) fn policy(&mut self, name: &str, mtu: u32) {
+        self.write(json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy",
+            "metadata": {"namespace": "default", "name": name},
+            "spec": {
+                "matchRules": [{"name": "eth1"}],
+                "desiredState": {"interfaces": [{"name": "eth1", "type": "ethernet", "state": "up", "mtu": mtu}]},
+            },
+        }));
+    }
+
+    pub(crate) fn turn(&mut self) -> Turn {
+        let until = self.now.checked_add(SignedDuration::from_secs(15)).unwrap();
+        self.controller.decide(self.now, &self.index, Leadership::Leading { until })
+    }
+
+    /// Carries a turn out; false when the controller was killed on the way.
+    fn carry_out(&mut self, turn: &Turn) -> bool {
+        for chain in &turn.chains {
+            let mut broken = false;
+            for request in &chain.0 {
+                if broken {
+                    self.controller.answered(self.now, request.id, &Answer::Skipped);
+                    continue;
+                }
+                if self.lives == Some(0) {
+                    self.lives = None;
+                    self.restart();
+                    return false;
+                }
+                let done = self.api.perform(request);
+                self.lives = self.lives.map(|lives| lives - 1);
+                broken = done.is_none();
+                let answer = if broken { Answer::Refused } else { Answer::Done };
+                if let Some(change) = done {
+                    self.index.take(self.now, change);
+                }
+                self.controller.answered(self.now, request.id, &answer);
+            }
+        }
+        true
+    }
+
+    /// Agents do what they were told, once both of their objects belong together.
+    fn agents(&mut self) -> bool {
+        let mut acted = false;
+        let configs: Vec<Value> = self.api.list("NodeNetworkConfig").into_iter().cloned().collect();
+        for mut config in configs {
+            let node = config["metadata"]["name"].as_str().unwrap().to_owned();
+            let generation = config["metadata"]["generation"].clone();
+            let state = self.api.get("NodeNetworkState", &node).unwrap();
+            let annotation = |name: &str| state["metadata"]["annotations"][name].clone();
+            let paired = annotation("netloom.dev/revision") == config["spec"]["revision"]
+                && annotation("netloom.dev/digest") == config["spec"]["digest"];
+            if config["status"]["observedGeneration"] == generation || !paired {
+                continue;
+            }
+            let bad = mtu(state) == Some(9999);
+            config["status"] = json!({
+                "configStatus": if bad { "invalid" } else { "provisioned" },
+                "errorMessage": if bad { "eth1: the driver takes at most 9000" } else { "" },
+                "lastAppliedRevision": config["spec"]["revision"],
+                "observedGeneration": generation,
+            });
+            self.write(config);
+            acted = true;
+        }
+        acted
+    }
+
+    /// Until nobody has anything to do.
+    pub(crate) fn run(&mut self) {
+        for _ in 0..2000 {
+            let turn = self.turn();
+            if !turn.chains.is_empty() {
+                self.carry_out(&turn);
+            } else if !self.agents() {
+                let Some(wake_at) = turn.wake_at else { return };
+                assert!(wake_at > self.now, "a wake-up in the past");
+                self.now = wake_at;
+            }
+        }
+        panic!("it never ends: {:?}", self.turn());
+    }
+
+    /// One round of [`Rig::run`].
+    pub(crate) fn step(&mut self, turn: &Turn) {
+        if !turn.chains.is_empty() {
+            self.carry_out(turn);
+        } else if !self.agents()
+            && let Some(wake_at) = turn.wake_at
+        {
+            self.now = wake_at;
+        }
+    }
+
+    /// Until the controller is killed.
+    pub(crate) fn run_until_killed(&mut self) {
+        while self.lives.is_some() {
+            let turn = self.turn();
+            self.step(&turn);
+        }
+    }
+
+    /// The wish that stands on each node.
+    pub(crate) fn mtus(&self) -> Vec<Option<u64>> {
+        self.api.list("NodeNetworkState").into_iter().map(mtu).collect()
+    }
+}
+
+fn mtu(state: &Value) -> Option<u64> {
+    state.pointer("/spec/desiredState/interfaces/0/mtu")?.as_u64()
+}

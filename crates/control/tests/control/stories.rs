@@ -1,0 +1,188 @@
+//! Single stories.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::SignedDuration;
+use netloom_api::admission::GroupKind;
+use netloom_control::{Action, Change, Controller, Index, Leadership, Turn};
+use serde_json::json;
+
+use crate::model::Rig;
+
+const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
+
+#[test]
+fn a_policy_reaches_every_node_and_then_nothing_is_written() {
+    let mut rig = Rig::new(6);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 6]);
+    let revision = rig.api.list("NetworkConfigRevision")[0].clone();
+    assert_eq!(revision["status"]["phase"], "Active");
+    assert_eq!(revision["status"]["conditions"][0]["status"], "True");
+    assert_eq!((&revision["status"]["ready"], &revision["status"]["total"]), (&json!(6), &json!(6)));
+    let policy = rig.api.get("NodeNetConfPolicy", "jumbo").unwrap();
+    assert_eq!(policy["status"]["matchedNodes"], 6);
+    let spec_writes = |kind: &str| rig.api.writes.iter().filter(|w| w.0 != "status" && w.1 == kind).count();
+    assert_eq!((spec_writes("NodeNetworkConfig"), spec_writes("NodeNetworkState")), (6, 6), "two for each node");
+    let before = rig.api.writes.len();
+    rig.now = rig.now.checked_add(SignedDuration::from_hours(1)).unwrap();
+    assert_eq!(rig.turn(), Turn::default());
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.api.writes.len(), before, "a restart repeats nothing");
+}
+
+#[test]
+fn a_bad_policy_reaches_one_node_and_is_taken_back() {
+    let mut rig = Rig::new(6);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.api.writes.clear();
+    rig.policy("jumbo", 9999);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 6]);
+    let touched: BTreeSet<&str> =
+        rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkState").map(|w| w.2.as_str()).collect();
+    assert_eq!(touched.into_iter().collect::<Vec<_>>(), ["n0"]);
+    let failed = rig.api.list("NetworkConfigRevision").into_iter().find(|r| r["status"]["isInvalid"] == true).unwrap();
+    assert_eq!(failed["status"]["failedNode"], "n0");
+    assert_eq!(failed["status"]["failedMessage"], "eth1: the driver takes at most 9000");
+    let events = rig.api.list("Event");
+    assert!(events.iter().any(|event| event["reason"] == "RolloutFailed"), "{events:?}");
+    // The content that was there before is wished for again: nothing is to be done.
+    rig.api.writes.clear();
+    rig.policy("jumbo", 9000);
+    rig.run();
+    assert!(!rig.api.writes.iter().any(|w| w.1 == "NodeNetworkState"), "{:?}", rig.api.writes);
+    assert_eq!(rig.api.list("NetworkConfigRevision").len(), 2, "it became the newest again");
+}
+
+#[test]
+fn a_policy_that_goes_takes_its_wish_along() {
+    let mut rig = Rig::new(3);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.remove(POLICY, "jumbo");
+    rig.run();
+    assert_eq!(rig.mtus(), [None; 3]);
+}
+
+#[test]
+fn nothing_is_asked_for_by_one_who_does_not_lead_or_has_not_seen_everything() {
+    let mut rig = Rig::new(2);
+    rig.policy("jumbo", 9000);
+    let mut controller = Controller::default();
+    assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Following), Turn::default());
+    assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Leading { until: rig.now }), Turn::default());
+    let until = rig.now.checked_add(SignedDuration::from_secs(15)).unwrap();
+    let mut half = Index::default();
+    for kind in Index::KINDS.iter().skip(1) {
+        half.take(rig.now, Change::Listed { kind: *kind, objects: Vec::new() });
+    }
+    assert_eq!(controller.decide(rig.now, &half, Leadership::Leading { until }), Turn::default());
+    assert!(!controller.decide(rig.now, &rig.index, Leadership::Leading { until }).chains.is_empty());
+}
+
+#[test]
+fn changes_that_follow_each_other_are_one() {
+    let mut rig = Rig::new(2);
+    rig.run();
+    let start = rig.now;
+    rig.policy("jumbo", 9000);
+    let at = |millis| start.checked_add(SignedDuration::from_millis(millis)).unwrap();
+    assert_eq!(rig.turn(), Turn { chains: Vec::new(), wake_at: Some(at(20)) });
+    for step in 1..=12_u32 {
+        rig.now = at(i64::from(step) * 15);
+        rig.policy("jumbo", 9000 - step);
+        let turn = rig.turn();
+        assert!(turn.chains.is_empty(), "at {} ms", step * 15);
+        assert!(turn.wake_at.unwrap() <= at(200), "somebody waits");
+    }
+    rig.now = at(200);
+    let turn = rig.turn();
+    let created = turn.chains.iter().flat_map(|chain| &chain.0).filter(|r| matches!(r.action, Action::Create { .. }));
+    assert_eq!(created.count(), 1);
+    assert_eq!(rig.turn(), Turn::default(), "one turn at a time");
+}
+
+#[test]
+fn a_half_written_node_is_completed() {
+    let mut rig = Rig::new(2);
+    rig.policy("jumbo", 9000);
+    while rig.api.get("NodeNetworkConfig", "n0").is_none() {
+        rig.lives = Some(1);
+        let before = rig.api.writes.len();
+        rig.run_until_killed();
+        assert!(rig.api.writes.len() > before);
+    }
+    assert_eq!(rig.mtus(), [None, None], "killed between the two objects of a node");
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 2]);
+    let told = rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
+    assert_eq!(told, 2, "nobody was told twice");
+}
+
+#[test]
+fn a_refused_write_is_asked_for_again_later() {
+    let mut rig = Rig::new(1);
+    rig.policy("jumbo", 9000);
+    // Somebody else writes the object at the same moment, and the index does not know yet.
+    let mut asked = 0;
+    for _ in 0..200 {
+        let turn = rig.turn();
+        let about_state = turn.chains.iter().flat_map(|c| &c.0).any(|r| r.target.kind.kind == "NodeNetworkState");
+        if about_state && asked == 0 {
+            asked += 1;
+            let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+            state["metadata"]["labels"] = json!({"touched": "yes"});
+            rig.api.store(state);
+        }
+        rig.step(&turn);
+        if asked == 1 {
+            let fresh = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+            rig.index.take(rig.now, Change::Put(Arc::new(fresh)));
+            asked += 1;
+        }
+    }
+    rig.run();
+    assert_eq!((asked, rig.mtus()), (2, vec![Some(9000)]));
+}
+
+#[test]
+fn an_unmanaged_node_is_left_out_until_it_is_managed() {
+    let mut rig = Rig::new(3);
+    let mut state = rig.api.get("NodeNetworkState", "n1").unwrap().clone();
+    state["spec"]["managed"] = json!(false);
+    rig.write(state.clone());
+    rig.policy("jumbo", 9000);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000), None, Some(9000)]);
+    state["spec"]["managed"] = json!(true);
+    rig.write(state);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 3]);
+}
+
+#[test]
+fn the_order_in_which_objects_arrive_makes_no_difference() {
+    let run = |reverse: bool| {
+        let mut rig = Rig::new(4);
+        rig.policy("jumbo", 9000);
+        rig.index = Index::default();
+        let mut objects: Vec<_> = rig.api.objects.values().cloned().map(Arc::new).collect();
+        if reverse {
+            objects.reverse();
+        }
+        for object in objects {
+            rig.index.take(rig.now, Change::Put(object));
+        }
+        for kind in Index::KINDS {
+            let all = rig.api.list(kind.kind).into_iter().cloned().map(Arc::new).collect();
+            rig.index.take(rig.now, Change::Listed { kind: *kind, objects: all });
+        }
+        rig.run();
+        (rig.api.writes.clone(), rig.api.objects)
+    };
+    assert_eq!(run(false), run(true));
+}
