@@ -16,9 +16,9 @@ pub mod reason {
     pub const POLICY_CONFLICT: &str = "PolicyConflict";
     /// What the policy wants contradicts itself on this node.
     pub const CONTRADICTION: &str = "Contradiction";
-    /// An entry speaks of a link that no rule of the policy matches.
+    /// An entry speaks of a link that no rule of the policy matches, so it has no effect.
     pub const NOT_MATCHED: &str = "NotMatched";
-    /// An entry stands on a link that is not there, or whose own entry is left out.
+    /// An entry stands on a link that no rule matches, that is not there, or whose own entry is left out.
     pub const MISSING_BASE: &str = "MissingBase";
     /// A part of the document that only the wish for one node can have.
     pub const NOT_SUPPORTED: &str = "NotSupported";

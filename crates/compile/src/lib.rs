@@ -20,6 +20,7 @@ mod finding;
 mod key;
 pub mod nodestate;
 mod objects;
+mod output;
 mod placement;
 mod report;
 mod revision;

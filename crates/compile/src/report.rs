@@ -63,8 +63,12 @@ impl<T> Seen<T> {
 
 impl<T: std::fmt::Display> Seen<T> {
     fn sentence(&self) -> String {
-        let plural = if self.nodes == 1 { "" } else { "s" };
-        format!("on {} node{plural}, {} first: {}", self.nodes, self.first, self.what)
+        let Self { what, nodes, first } = self;
+        if *nodes == 1 {
+            format!("on node {first}: {what}")
+        } else {
+            format!("on {nodes} nodes, {first} is the first: {what}")
+        }
     }
 }
 
@@ -94,13 +98,22 @@ impl PolicyReport {
             return verdict(Truth::True, "NoMatchingNode", "no node is selected".to_owned());
         }
         if self.nodes_with_links == 0 {
-            let message = format!("none of {} selected nodes has a link that a rule matches", self.matched_nodes);
+            let message = format!("selected nodes: {}; none has a link that a rule matches", self.matched_nodes);
             return verdict(Truth::True, "NoMatchingInterface", message);
         }
-        if let Some(finding) = self.findings.first() {
+        // An entry for a link that no rule matches is not for this policy to do; the rest must be done.
+        let (idle, left_out): (Vec<_>, Vec<_>) =
+            self.findings.iter().partition(|finding| finding.what.reason == crate::reason::NOT_MATCHED);
+        if let Some(conflict) = &self.conflict {
+            return verdict(Truth::False, crate::reason::POLICY_CONFLICT, conflict.sentence());
+        }
+        if let Some(finding) = left_out.first() {
             return verdict(Truth::False, finding.what.reason, finding.sentence());
         }
-        let message = format!("selects {} nodes and matches links on {}", self.matched_nodes, self.nodes_with_links);
+        if let Some(finding) = idle.first() {
+            return verdict(Truth::True, finding.what.reason, finding.sentence());
+        }
+        let message = format!("selected nodes: {}; with matched links: {}", self.matched_nodes, self.nodes_with_links);
         verdict(Truth::True, "Compiled", message)
     }
 }

@@ -62,27 +62,27 @@ impl Snapshot {
             return Put::Foreign;
         }
         match self.shelf(GroupKind::new(group, text("/kind"))) {
-            Some(shelf) => shelf.put(object),
+            Some(place) => place.put(object),
             None => Put::Foreign,
         }
     }
 
     /// Takes an object out; says whether it was there.
     pub fn remove(&mut self, kind: GroupKind<'_>, key: &ObjectKey) -> bool {
-        self.shelf(kind).is_some_and(|shelf| shelf.remove(key))
+        self.shelf(kind).is_some_and(|place| place.remove(key))
     }
 
     /// Exchanges all objects of a kind, as after a fresh list.
     pub fn replace(&mut self, kind: GroupKind<'_>, objects: &[Arc<Value>]) {
-        let Some(shelf) = self.shelf(kind) else { return };
+        let Some(place) = self.shelf(kind) else { return };
         let listed: BTreeSet<ObjectKey> = objects.iter().map(|object| metadata(object).key).collect();
-        for key in shelf.keys() {
+        for key in place.keys() {
             if !listed.contains(&key) {
-                shelf.remove(&key);
+                place.remove(&key);
             }
         }
         for object in objects {
-            shelf.put(object);
+            place.put(object);
         }
     }
 

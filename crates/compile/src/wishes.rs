@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{key::ObjectKey, nodestate::Desired, objects::NodeState, placement::Placement, snapshot::Snapshot};
 
-/// The annotation of a network state that names the revision its wish came with.
-pub const REVISION: &str = "netloom.dev/revision";
+pub use netloom_api::rollout::annotation::REVISION;
+
 /// The annotation of a network state that records what came from policies.
 pub const PROVENANCE: &str = "netloom.dev/provenance";
 
@@ -92,13 +92,18 @@ impl NodeWish<'_> {
         json!({"metadata": metadata, "spec": {"desiredState": replacement(before, self.desired.document.as_ref())}})
     }
 
-    /// The network state as it shall be, for people and for server-side apply.
-    pub fn object(&self, revision: &str) -> Value {
+    /// The network state as it shall be.
+    pub fn object(&self, snapshot: &Snapshot, revision: &str) -> Value {
+        let managed = snapshot.states.get(self.object).is_some_and(|state| state.managed);
         let mut object = json!({
             "apiVersion": "nmstate.io/v1",
             "kind": "NodeNetworkState",
-            "metadata": {"namespace": self.object.namespace, "name": self.object.name, "annotations": {REVISION: revision}},
-            "spec": {"nodeName": self.node},
+            "metadata": {
+                "namespace": self.object.namespace,
+                "name": self.object.name,
+                "annotations": {REVISION: revision},
+            },
+            "spec": {"managed": managed, "nodeName": self.node},
         });
         if let Some(provenance) = self.desired.provenance.encode() {
             object["metadata"]["annotations"][PROVENANCE] = json!(provenance);

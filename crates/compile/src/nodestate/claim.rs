@@ -127,6 +127,23 @@ impl Unit {
         }
     }
 
+    /// The MTU that the unit gives to its link.
+    pub(super) fn mtu(&self) -> Option<u64> {
+        self.leaf("mtu")?.as_u64()
+    }
+
+    /// The link whose frames a VLAN or a MAC VLAN sends: its own cannot be larger.
+    pub(super) fn carrier(&self) -> Option<&str> {
+        ["vlan/base-iface", "mac-vlan/base-iface", "mac-vtap/base-iface"]
+            .iter()
+            .find_map(|path| self.leaf(path)?.as_str())
+    }
+
+    fn leaf(&self, path: &str) -> Option<&Value> {
+        self.link()?;
+        self.leaves.iter().find(|(known, _)| known == path).map(|(_, value)| value)
+    }
+
     fn claim(&mut self, subject: &str, path: &str, value: Value) {
         self.claims.push(Claim { subject: subject.to_owned(), path: path.to_owned(), value });
     }

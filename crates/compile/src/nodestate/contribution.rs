@@ -150,7 +150,7 @@ impl Work<'_> {
             let base = self.stands_on(name, entry).join(", ");
             let message =
                 format!("{name} stands on {base}, not all of which a rule of the policy matches: it is left out");
-            self.findings.push(Finding::new(reason::NOT_MATCHED, place, message));
+            self.findings.push(Finding::new(reason::MISSING_BASE, place, message));
         } else if self.inventory.get(name).is_some() {
             let message = format!("no rule of the policy matches {name}: its entry is left out");
             self.findings.push(Finding::new(reason::NOT_MATCHED, place, message));

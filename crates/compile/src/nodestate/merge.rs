@@ -71,6 +71,7 @@ pub(crate) fn merge<'a>(
         claims: HashMap::new(),
         taken: Vec::new(),
         links: BTreeMap::new(),
+        carried: HashMap::new(),
     };
     for unit in &hand.units {
         merge.take(unit, None);
@@ -96,6 +97,8 @@ struct Merge<'a> {
     taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
     links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
+    /// The VLANs and MAC VLANs with an MTU of their own, by the link that carries them.
+    carried: HashMap<&'a str, Vec<(&'a str, Who)>>,
 }
 
 impl<'a> Merge<'a> {
@@ -108,7 +111,8 @@ impl<'a> Merge<'a> {
         }
         let mut lost: BTreeSet<usize> = BTreeSet::new();
         for (index, unit) in units.iter().enumerate() {
-            if let Some(conflict) = self.conflict(unit, &contribution.policy) {
+            let conflict = self.conflict(unit, &contribution.policy);
+            if let Some(conflict) = conflict.or_else(|| self.outgrown(unit, &contribution.policy)) {
                 desired.conflicts.push(conflict);
                 lost.insert(index);
             } else if let Some(finding) = self.unfit(unit) {
@@ -128,6 +132,9 @@ impl<'a> Merge<'a> {
         for (subject, path, value) in claims(unit) {
             self.claims.entry((subject, path)).or_insert((value, who));
         }
+        if let (Some(link), Some(base), Some(_)) = (unit.link(), unit.carrier(), unit.mtu()) {
+            self.carried.entry(base).or_default().push((link, who));
+        }
         match unit.link() {
             Some(link) => self.links.entry(link).or_default().push((unit, who)),
             None => self.taken.push((unit, who)),
@@ -146,6 +153,31 @@ impl<'a> Merge<'a> {
                 kept: (*kept).clone(),
                 refused: value.clone(),
             })
+        })
+    }
+
+    /// A link that would send larger frames than the one that carries it.
+    fn outgrown(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
+        let (link, mtu) = (unit.link()?, unit.mtu()?);
+        let below = unit.carrier().and_then(|base| {
+            let (kept, who) = self.claims.get(&(base, "mtu"))?;
+            kept.as_u64().is_some_and(|kept| kept < mtu).then_some((base, *kept, *who))
+        });
+        let above = || {
+            self.carried.get(link)?.iter().find_map(|(child, who)| {
+                let (kept, _) = self.claims.get(&(*child, "mtu"))?;
+                kept.as_u64().is_some_and(|kept| kept > mtu).then_some((*child, *kept, *who))
+            })
+        };
+        let (subject, kept, who) = below.or_else(above)?;
+        Some(Conflict {
+            winner: self.asker(who),
+            loser: policy.clone(),
+            place: unit.place.clone(),
+            subject: format!("{subject} and {link}"),
+            path: "mtu".to_owned(),
+            kept: kept.clone(),
+            refused: json!(mtu),
         })
     }
 

@@ -1,0 +1,82 @@
+//! Work follows what has changed, and how many different nodes there are; told by counts, which do
+//! not depend on the machine.
+
+mod cluster;
+
+use cluster::{Size, objects, policy};
+use netloom_compile::{Compiler, Counts, Snapshot};
+
+const SIZE: Size = Size { nodes: 1000, policies: 50, machines: 4 };
+
+fn total(counts: Counts) -> usize {
+    let Counts { policies, nodes, selections, contributions, merges } = counts;
+    policies + nodes + selections + contributions + merges
+}
+
+#[test]
+fn one_changed_policy_costs_a_fiftieth_of_everything() {
+    let mut snapshot: Snapshot = objects(SIZE).iter().collect();
+    let mut compiler = Compiler::default();
+    let result = compiler.compile(&snapshot);
+    let everything = compiler.counts();
+    assert_eq!(result.wishes.len(), 1000);
+    assert_eq!((everything.policies, everything.nodes), (50, 1000));
+    // Ten zones, and of each the machines that are in it.
+    assert!(everything.merges <= 40, "{everything:?}");
+    assert!(everything.selections <= 50 * 10, "{everything:?}");
+    assert!(everything.contributions <= 50 * 4, "{everything:?}");
+
+    snapshot.put(&policy(7, 1400));
+    let again = compiler.compile(&snapshot);
+    let change = compiler.counts();
+    assert_eq!((change.policies, change.nodes), (1, 0), "{change:?}");
+    assert!(change.merges <= 4, "one zone, at most four kinds of machines: {change:?}");
+    assert!(total(change) * 50 <= total(everything), "{change:?} after {everything:?}");
+    assert_ne!(again.revision.name, result.revision.name);
+
+    compiler.compile(&snapshot);
+    assert_eq!(total(compiler.counts()), 0, "nothing has changed");
+}
+
+#[test]
+fn one_changed_node_costs_no_more_than_its_class() {
+    let all = objects(Size { nodes: 200, ..SIZE });
+    let mut snapshot: Snapshot = all.iter().collect();
+    let mut compiler = Compiler::default();
+    compiler.compile(&snapshot);
+    let mut state = all.iter().rfind(|object| object["kind"] == "NodeNetworkState").unwrap().clone();
+    state["status"]["currentState"]["interfaces"][0]["state"] = "down".into();
+    snapshot.put(&state);
+    let result = compiler.compile(&snapshot);
+    let counts = compiler.counts();
+    assert_eq!((counts.policies, counts.selections, counts.merges), (0, 0, 1), "{counts:?}");
+    assert_eq!(result.wishes.len(), 200);
+}
+
+#[test]
+fn a_sign_of_life_costs_nothing() {
+    let all = objects(Size { nodes: 50, ..SIZE });
+    let mut snapshot: Snapshot = all.iter().collect();
+    let mut compiler = Compiler::default();
+    compiler.compile(&snapshot);
+    let mut node = all[0].clone();
+    node["metadata"]["resourceVersion"] = "77".into();
+    node["status"] = serde_json::json!({"conditions": [{"type": "MemoryPressure", "status": "False"}]});
+    snapshot.put(&node);
+    compiler.compile(&snapshot);
+    assert_eq!(total(compiler.counts()), 0);
+}
+
+#[test]
+fn every_node_its_own_class_is_still_the_same_result() {
+    let size = Size { nodes: 60, policies: 10, machines: 60 };
+    let snapshot: Snapshot = objects(size).iter().collect();
+    let mut compiler = Compiler::default();
+    let result = compiler.compile(&snapshot);
+    assert_eq!(compiler.counts().merges, 60);
+    assert!(result.policies.values().all(|report| report.conflict.is_none() && report.broken.is_empty()));
+    let vlans = |node: &str| {
+        result.wishes.get(node).unwrap().desired.document.as_ref().unwrap()["interfaces"].as_array().unwrap().len()
+    };
+    assert_eq!(vlans("node-00001"), 2 + 1, "two policies for all, one for the zone");
+}
