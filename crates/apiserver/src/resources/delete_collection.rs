@@ -2,9 +2,9 @@
 //!
 //! It is not atomic: what was deleted before an error stays deleted. The answer lists what was there.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::{Api, answer::Answer, asked::Asked, options::ListOptions, selection::Selection, stored};
+use super::{Api, answer::Answer, asked::Asked, list, options::ListOptions, selection::Selection, stored};
 use crate::{
     catalogue::Resource,
     request::RequestInfo,
@@ -17,7 +17,7 @@ const CHUNK: usize = 500;
 
 impl Api {
     pub(crate) async fn delete_collection(&self, asked: &Asked<'_>) -> Outcome<Answer> {
-        let list = ListOptions::parse(&asked.info.query, false)?;
+        let limit = ListOptions::parse(&asked.info.query, false)?.limit;
         let selection = Selection::parse(asked)?;
         let options = Self::delete_options(asked)?;
         let mut shaper = Shaper::list(asked, self.source.now())?;
@@ -45,7 +45,7 @@ impl Api {
                 }
                 count += 1;
                 shaper.item(object, &mut text)?;
-                if list.limit.is_some_and(|limit| count >= limit) {
+                if limit.is_some_and(|limit| count >= limit) {
                     break 'pages;
                 }
             }
@@ -54,9 +54,7 @@ impl Api {
                 break;
             }
         }
-        let mut metadata = Map::new();
-        metadata.insert("resourceVersion".into(), json!(at.unwrap_or_default().to_string()));
-        let mut whole = shaper.head(&Value::Object(metadata));
+        let mut whole = shaper.head(&Value::Object(list::whole_metadata(asked, at.unwrap_or_default())));
         whole.extend_from_slice(&text);
         whole.extend_from_slice(Shaper::TAIL);
         Ok(Answer::Text { code: 200, text: whole.into() })

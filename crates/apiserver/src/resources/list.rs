@@ -236,13 +236,19 @@ fn item(
     Ok(true)
 }
 
-fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
+/// The metadata of a list that has no more to come.
+pub(crate) fn whole_metadata(asked: &Asked<'_>, revision: Revision) -> Map<String, Value> {
     let mut metadata = Map::new();
-    metadata.insert("resourceVersion".into(), json!(gathered.revision.to_string()));
+    metadata.insert("resourceVersion".into(), json!(revision.to_string()));
     // Lists of custom objects say so even when there is no more.
     if asked.resource.builtin.is_none() && asked.output.form == Form::Object {
         metadata.insert("continue".into(), json!(""));
     }
+    metadata
+}
+
+fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
+    let mut metadata = whole_metadata(asked, gathered.revision);
     let left = gathered.remaining.map(|left| left.saturating_sub(gathered.count as u64));
     if let Some(last) = &gathered.last {
         // Lists over all namespaces go on behind a namespace and a name, others behind a name.

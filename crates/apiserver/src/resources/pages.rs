@@ -3,7 +3,10 @@
 //! A token carries the revision of the first page and the key to go on after. It is opaque to
 //! clients and trusted in nothing: whatever comes back is checked before it is used.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    DecodeError, Engine as _, alphabet,
+    engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD},
+};
 use serde::{Deserialize, Serialize};
 
 use super::go_json;
@@ -11,6 +14,9 @@ use crate::status_error::{Outcome, Status};
 
 /// The words with which an expired token is refused.
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// Reads what Go reads: bits beyond the last byte mean nothing.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +55,14 @@ impl Token {
     /// Reads a token for a resource that is, or is not, in namespaces.
     pub(crate) fn decode(text: &str, namespaced: bool) -> Outcome<Self> {
         let broken = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid{why}"));
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| broken(&format!(": {error}")))?;
+        let bytes = LENIENT.decode(text).map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+                DecodeError::InvalidLength(_) => text.len().saturating_sub(1),
+                DecodeError::InvalidPadding => text.find('=').unwrap_or_default(),
+            };
+            broken(&format!(": illegal base64 data at input byte {at}"))
+        })?;
         let wire: Wire = serde_json::from_slice(&bytes).map_err(|error| {
             let why = go_json::error(&bytes).unwrap_or_else(|| error.to_string());
             broken(&format!(": {why}"))
@@ -109,6 +122,12 @@ mod tests {
     fn foreign_tokens_are_refused() {
         for text in ["", "!!", "e30", &URL_SAFE_NO_PAD.encode(br#"{"v":"x","rv":1,"start":"a"}"#)] {
             assert_eq!(Token::decode(text, true).unwrap_err().code(), 400, "{text}");
+        }
+        for (text, why) in [("e30x!", "4"), ("e30xx", "4"), ("!", "0"), ("e30=", "3"), ("e30x==", "4")] {
+            let status = Token::decode(text, true).unwrap_err();
+            let why =
+                format!("invalid continue token: continue key is not valid: illegal base64 data at input byte {why}");
+            assert_eq!(status.message(), why, "{text}");
         }
         let climbing = URL_SAFE_NO_PAD.encode(br#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}"#);
         assert_eq!(Token::decode(&climbing, true).unwrap_err().code(), 400);
