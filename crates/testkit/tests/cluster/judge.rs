@@ -30,7 +30,6 @@ struct Entry {
 pub(crate) struct Allowed {
     entries: Vec<Entry>,
     used: RefCell<BTreeSet<usize>>,
-    scripts: RefCell<BTreeSet<String>>,
 }
 
 impl Allowed {
@@ -52,7 +51,7 @@ impl Allowed {
             Ok(Entry { requests: text("requests")?, fields: texts("fields"), reason: text("reason")? })
         });
         let entries = entries.collect::<Result<_, String>>()?;
-        Ok(Self { entries, used: RefCell::default(), scripts: RefCell::default() })
+        Ok(Self { entries, used: RefCell::default() })
     }
 
     fn allows(&self, request: &str, field: &str) -> bool {
@@ -68,15 +67,10 @@ impl Allowed {
         found
     }
 
-    /// Entries for scripts that were played which nothing needed.
+    /// Entries that nothing needed.
     pub(crate) fn unused(&self) -> Vec<String> {
         let used = self.used.borrow();
-        let scripts = self.scripts.borrow();
-        let played = |entry: &Entry| {
-            let script = entry.requests.split(": ").next().unwrap_or_default();
-            scripts.iter().any(|name| glob(script, name))
-        };
-        let unused = self.entries.iter().enumerate().filter(|(number, entry)| !used.contains(number) && played(entry));
+        let unused = self.entries.iter().enumerate().filter(|(number, _)| !used.contains(number));
         unused.map(|(_, entry)| format!("{} {:?} ({})", entry.requests, entry.fields, entry.reason)).collect()
     }
 }
@@ -96,7 +90,6 @@ pub(crate) fn outcome(folder: &Path, name: &str, compared: usize, reports: &[Str
 
 /// What two servers answered to the same request, where it is not the same.
 pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value], allowed: &Allowed) -> Vec<String> {
-    allowed.scripts.borrow_mut().insert(script.to_owned());
     let mut reports = Vec::new();
     for ((step, real), ours) in steps.iter().zip(real).zip(ours) {
         let request = format!("{script}: {}", step.title);
@@ -141,6 +134,12 @@ fn walk(place: &str, real: &Value, ours: &Value, found: &mut BTreeMap<String, (S
             }
         }
         (left, right) if left == right => {}
+        // What both begin with says nothing about where they part.
+        (Value::Array(left), Value::Array(right)) => {
+            let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+            let rest = |items: &[Value]| format!("(after {same} equal) {}", Value::from(items[same..].to_vec()));
+            found.insert(place.to_owned(), (rest(left), rest(right)));
+        }
         (left, right) => {
             found.insert(place.to_owned(), (left.to_string(), right.to_string()));
         }

@@ -1,15 +1,16 @@
 //! Requests that nobody thought of: made from a seed, the same for both servers.
 //!
 //! They stay within what both servers are to answer alike: whole objects and patches of a defined kind
-//! and of a config map, with wrong values among the right ones, by several managers. At the end the
-//! whole history is watched, so that what no answer showed is compared as well.
+//! and of a config map, with wrong values among the right ones, by several managers; lists by selectors,
+//! in pages and as tables. At the end the whole history is watched, so that what no answer showed is
+//! compared as well.
 
 use serde_json::{Map, Value, json};
 
 use crate::script::{Body, Step, Watch};
 
 /// Requests of one run.
-const REQUESTS: usize = 120;
+const REQUESTS: usize = 140;
 
 /// A small generator of numbers that is the same everywhere (splitmix64).
 pub(crate) struct Dice(u64);
@@ -19,7 +20,7 @@ impl Dice {
         Self(seed)
     }
 
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,11 +28,11 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) % sides as u64).unwrap_or_default()
     }
 
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.roll(from.len())].clone()
     }
 
-    fn chance(&mut self, one_in: usize) -> bool {
+    pub(crate) fn chance(&mut self, one_in: usize) -> bool {
         self.roll(one_in) == 0
     }
 }
@@ -57,7 +58,26 @@ pub(crate) fn steps(seed: u64, scene: &[Step]) -> Vec<Step> {
         watch.watch = Some(Watch { name: None, events: None, bookmarks: false });
         steps.push(watch);
         steps.push(request("GET", kind.path, "what is left"));
+        steps.extend(pages(&mut dice, kind));
     }
+    steps
+}
+
+/// Three objects that are certainly there, read one by one and two by two.
+fn pages(dice: &mut Dice, kind: Kind) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for name in ["x", "y", "z"] {
+        let object = json!({ "apiVersion": kind.version, "kind": kind.name,
+            "metadata": { "name": name, "labels": { "paged": "yes" } } });
+        steps.push(body(request("POST", kind.path, &format!("{name} for the pages")), &object));
+    }
+    let limit = dice.pick(&[1, 2]);
+    let target = format!("{}?labelSelector=paged%3Dyes&limit={limit}", kind.path);
+    let mut first = request("GET", &target, &format!("the first {limit} of three"));
+    first.saves.push(("next".to_owned(), "/metadata/continue".to_owned()));
+    steps.push(first);
+    steps.push(request("GET", &format!("{target}&continue={{{{next}}}}"), "the page after it"));
+    steps.push(request("GET", &format!("{target}&continue=bm9ib2R5"), "a page that nobody gave out"));
     steps
 }
 
@@ -76,10 +96,8 @@ fn one(dice: &mut Dice, kind: Kind) -> Step {
     let name = dice.pick(&["a", "b", "c"]);
     let path = format!("{}/{name}", kind.path);
     let manager = dice.pick(&["one", "two", "three"]);
-    match dice.roll(12) {
-        0 | 1 => {
-            body(request("POST", &format!("{}?fieldManager={manager}", kind.path), "create"), &whole(dice, kind, name))
-        }
+    match dice.roll(16) {
+        0 | 1 => create(dice, kind, name, manager),
         2 | 3 => patch(&path, manager, "merge", &part(dice, kind)),
         4 => patch(&path, manager, "json", &operations(dice, kind)),
         5 | 6 => {
@@ -96,11 +114,46 @@ fn one(dice: &mut Dice, kind: Kind) -> Step {
         ),
         9 => delete(dice, &path),
         10 => request("GET", &path, "read"),
-        _ => {
-            let selector = dice.pick(&["app%3Dx", "app%21%3Dx", "app+in+(x,y)", "%21app", "app"]);
-            request("GET", &format!("{}?labelSelector={selector}", kind.path), "list")
+        // Defined kinds refuse it by its type.
+        11 => patch(&path, manager, "strategic-merge", &part(dice, kind)),
+        12 if dice.chance(3) => {
+            request("DELETE", &format!("{}?labelSelector=app%3Dy", kind.path), "delete those with a label")
         }
+        _ => list(dice, kind),
     }
+}
+
+fn create(dice: &mut Dice, kind: Kind, name: &str, manager: &str) -> Step {
+    let option = dice.pick(&["", "", "&dryRun=All", "&fieldValidation=Strict", "&fieldValidation=Ignore"]);
+    let target = format!("{}?fieldManager={manager}{option}", kind.path);
+    body(request("POST", &target, "create"), &whole(dice, kind, name))
+}
+
+fn list(dice: &mut Dice, kind: Kind) -> Step {
+    let query = dice.pick(&[
+        "labelSelector=app%3Dx",
+        "labelSelector=app%21%3Dx",
+        "labelSelector=app+in+(x,y)",
+        "labelSelector=app+notin+(x)",
+        "labelSelector=%21app",
+        "labelSelector=app",
+        "labelSelector=app%3Dx,app%21%3Dy",
+        "labelSelector=app+in+x",
+        "fieldSelector=metadata.name%3Da",
+        "fieldSelector=metadata.name%21%3Da&labelSelector=app",
+        "fieldSelector=spec.size%3D1",
+        "limit=1",
+        "limit=2&labelSelector=app",
+    ]);
+    let mut step = request("GET", &format!("{}?{query}", kind.path), "list");
+    let form = dice.pick(&["", "", "Table", "PartialObjectMetadataList"]);
+    if !form.is_empty() {
+        let accept = format!("application/json;as={form};v=v1;g=meta.k8s.io");
+        step.headers = vec![("Accept".to_owned(), accept)];
+        let title = if form == "Table" { "a list as a table" } else { "a list as metadata" };
+        title.clone_into(&mut step.title);
+    }
+    step
 }
 
 /// A put of a config map needs no version; one of a widget is refused without, which is worth seeing.
@@ -216,25 +269,25 @@ fn operations(dice: &mut Dice, kind: Kind) -> Value {
     ])
 }
 
-fn patch(path: &str, manager: &str, kind: &str, value: &Value) -> Step {
+pub(crate) fn patch(path: &str, manager: &str, kind: &str, value: &Value) -> Step {
     let step = request("PATCH", &format!("{path}?fieldManager={manager}"), kind);
     typed(body(step, value), &format!("application/{kind}-patch+json"))
 }
 
-fn request(method: &str, target: &str, title: &str) -> Step {
+pub(crate) fn request(method: &str, target: &str, title: &str) -> Step {
     Step { title: title.to_owned(), method: method.to_owned(), target: target.to_owned(), ..Step::default() }
 }
 
-fn body(step: Step, value: &Value) -> Step {
+pub(crate) fn body(step: Step, value: &Value) -> Step {
     typed(Step { body: Body::Text(value.to_string()), ..step }, "application/json")
 }
 
-fn typed(mut step: Step, content_type: &str) -> Step {
+pub(crate) fn typed(mut step: Step, content_type: &str) -> Step {
     step.headers = vec![("Content-Type".to_owned(), content_type.to_owned())];
     step
 }
 
-fn shown(body: &Body) -> &str {
+pub(crate) fn shown(body: &Body) -> &str {
     match body {
         Body::Text(text) | Body::Json(text) => text,
         Body::None | Body::Bytes(_) => "",
