@@ -19,13 +19,23 @@ peers_go() { # MODULE ARGS...
 }
 
 # kubectl reads its own version to judge the server's, so it must carry one.
+version_flags() { # VERSION
+    local minor=${1#v1.} stamp=k8s.io/component-base/version
+    echo "-s -w -X $stamp.gitVersion=$1 -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}"
+}
+
 build_kube() { # FOLDER
-    local version minor flags stamp=k8s.io/component-base/version
+    local version
     version=$(peers_go kube list -m -f '{{.Version}}' k8s.io/kubernetes) || return 1
-    minor=${version#v1.}
-    flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}"
-    peers_go kube build -ldflags "$flags" -o "$1/kube" . &&
-        peers_go kube build -ldflags "$flags" -o "$1/kubectl" k8s.io/kubernetes/cmd/kubectl
+    peers_go kube build -ldflags "$(version_flags "$version")" -o "$1/kube" . &&
+        peers_go kube build -ldflags "$(version_flags "$version")" -o "$1/kubectl" k8s.io/kubernetes/cmd/kubectl
+}
+
+# An older kubectl, for what people still have. Its module counts from 0 where Kubernetes counts from 1.
+build_kubectl() { # FOLDER
+    local version
+    version=$(peers_go kubectl list -m -f '{{.Version}}' k8s.io/kubectl) || return 1
+    peers_go kubectl build -ldflags "$(version_flags "v1.${version#v0.}")" -o "$1/older-kubectl" .
 }
 
 build_informer() { # FOLDER
@@ -38,7 +48,7 @@ peers_build() {
     mkdir -p "$PEERS" "$CACHE/logs"
     (
         flock 9
-        for module in kube informer; do
+        for module in kube kubectl informer; do
             peers_build_one "$module" || exit 1
         done
     ) 9>"$CACHE/peers.lock"
@@ -83,8 +93,7 @@ cluster_test_program() {
 # The tier for `./x test cluster`.
 tier_cluster() {
     local program
-    command -v go >/dev/null || { not_run "go is missing"; return; }
-    install_packages jq:jq || { not_run "jq is missing"; return; }
+    install_packages go:golang-go || { not_run "go is missing"; return; }
     peers_build || return 1
     program=$(cluster_test_program) && [[ -n $program ]] || return 1
     cargo build --locked -p netloom || return 1

@@ -42,17 +42,10 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     ]
 });
 
-/// The newest kubectl, which the tier builds, and the machine's own if it is another.
+/// The newest kubectl and an older one, as far as they can be asked who they are.
 pub(crate) fn clients(peers: &Path) -> Vec<Client> {
-    let mut clients: Vec<Client> = Vec::new();
-    for program in [peers.join("kubectl"), PathBuf::from("kubectl")] {
-        if let Some(minor) = minor(&program)
-            && clients.iter().all(|known| known.minor != minor)
-        {
-            clients.push(Client { program, minor });
-        }
-    }
-    clients
+    let programs = ["kubectl", "older-kubectl"].map(|name| peers.join(name));
+    programs.into_iter().filter_map(|program| Some(Client { minor: minor(&program)?, program })).collect()
 }
 
 fn minor(program: &Path) -> Option<String> {
