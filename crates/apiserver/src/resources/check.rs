@@ -29,7 +29,9 @@ pub(crate) fn create(api: &Api, resource: &Resource, object: &Value) -> Outcome<
 /// What a client should know about an object that is taken.
 pub(crate) fn warn(job: &Job<'_>, new: &Value, old: Option<&Value>) {
     if is_definition(&job.asked.resource) && job.part == Part::Main {
-        crds::unknown_formats(new, old).into_iter().for_each(|warning| job.asked.warn(warning));
+        for warning in crds::unknown_formats(new, old) {
+            job.asked.warn(warning);
+        }
     }
 }
 
