@@ -59,6 +59,14 @@ Examples:
 
 Exit status: 0 everything is accepted, 2 the cluster or a file cannot be read, 3 something is refused.";
 
+const COMPILE_EXAMPLES: &str = "\
+Examples:
+  netloom compile -f site/                     all that the controller would write for the objects of a folder
+  netloom compile -f site/ --node n1 --host    only for one node, with its nmstate document
+
+Exit status: 0 done, 2 a file cannot be read, 3 a file has no objects or there is no such node. What is wrong with an
+object is in its status; the others are compiled.";
+
 /// Declarative network control: one document, one plan, one transaction.
 #[derive(Debug, Parser)]
 #[command(name = "netloom", version, propagate_version = true)]
@@ -78,6 +86,8 @@ pub(crate) enum Verb {
     Version(VersionArgs),
     /// Check objects in files: schema, rules, against each other and against a cluster
     Validate(ValidateArgs),
+    /// Print what the controller would write for the objects of files, without a cluster
+    Compile(CompileArgs),
     /// Print objects of a cluster
     Get(GetArgs),
     /// Create or change the objects of files in a cluster, by server-side apply
@@ -362,6 +372,24 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Format; a line for each finding if not said.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+}
+
+/// `netloom compile`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = COMPILE_EXAMPLES)]
+pub(crate) struct CompileArgs {
+    /// File or folder with objects, YAML or JSON; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Of the nodes only this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Print the nmstate document of each node as well
+    #[arg(long)]
+    pub(crate) host: bool,
+    /// Format; a YAML stream if not said.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }

@@ -47,6 +47,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Verb::State(args) => state(args),
         Verb::Version(args) => commands::version::run(&args),
         Verb::Validate(args) => commands::validate::run(&args),
+        Verb::Compile(args) => commands::compile::run(&args),
         Verb::Get(args) => commands::get::run(&args),
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),

@@ -70,7 +70,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-cel", &["netloom-schema"]),
     ("netloom-patch", &["netloom-schema"]),
     ("netloom-api", &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-schema"]),
-    ("netloom-compile", &["netloom-api", "netloom-nmyaml", "netloom-types"]),
+    ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-types"]),
     ("netloom-rollout", &["netloom-api"]),
     ("netloom-control", &["netloom-api", "netloom-compile", "netloom-rollout"]),
     ("netloom-store", &[]),

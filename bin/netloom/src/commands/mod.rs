@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod commit;
+pub(crate) mod compile;
 pub(crate) mod controller;
 pub(crate) mod delete;
 pub(crate) mod diff;

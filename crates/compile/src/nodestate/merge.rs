@@ -43,7 +43,7 @@ pub struct Desired {
 }
 
 /// Who asked, by place in the list of contributions; nobody for what was written by hand.
-type Who = Option<usize>;
+pub(super) type Who = Option<usize>;
 
 /// Merges what was written by hand with the contributions, which come in the order in which they
 /// win.
@@ -61,6 +61,11 @@ pub(crate) fn merge<'a>(
         }
     }
     if !hand.refused().is_empty() {
+        for contribution in contributions.iter().filter(|contribution| !contribution.matched.is_empty()) {
+            let message = "what somebody wrote into the node's desired state cannot be read: nothing is done there";
+            let finding = Finding::new(reason::INVALID_DESIRED_STATE, "", message);
+            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+        }
         desired.held = hand.refused().to_vec();
         return desired;
     }
@@ -79,6 +84,7 @@ pub(crate) fn merge<'a>(
     for who in 0..contributions.len() {
         merge.contribute(who, &mut desired);
     }
+    merge.settle(&mut desired);
     desired.provenance = merge.provenance();
     desired.document = merge.document();
     let document = desired.document.as_ref().map(Value::to_string).unwrap_or_default();
@@ -87,16 +93,16 @@ pub(crate) fn merge<'a>(
     desired
 }
 
-struct Merge<'a> {
+pub(super) struct Merge<'a> {
     hand: &'a Hand,
-    contributions: &'a [&'a Contribution],
-    inventory: &'a Inventory,
+    pub(super) contributions: &'a [&'a Contribution],
+    pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
     claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
     /// Units that are no wishes for links.
-    taken: Vec<(&'a Unit, Who)>,
+    pub(super) taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
-    links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
+    pub(super) links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
     /// The VLANs and MAC VLANs with an MTU of their own, by the link that carries them.
     carried: HashMap<&'a str, Vec<(&'a str, Who)>>,
 }
@@ -354,7 +360,7 @@ fn contradiction(units: &[Unit]) -> Option<Finding> {
 }
 
 /// The entry that units of one link make together.
-fn entry_of(units: &[(&Unit, Who)]) -> Map<String, Value> {
+pub(super) fn entry_of(units: &[(&Unit, Who)]) -> Map<String, Value> {
     let mut entry = Map::new();
     for (path, value) in units.iter().flat_map(|(unit, _)| &unit.leaves) {
         leaves::put(&mut entry, path, value.clone());

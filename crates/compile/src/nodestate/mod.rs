@@ -26,6 +26,7 @@ mod policy;
 mod provenance;
 mod rules;
 mod selection;
+mod settle;
 
 pub use hand::Hand;
 pub use inventory::{Inventory, Link, Neighbour};

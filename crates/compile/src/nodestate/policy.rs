@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use netloom_api::{
     admission::{self, GroupKind, Objects, Operation, Review, User},
     fabric::{
@@ -232,15 +231,5 @@ impl PolicySet {
         let mut frozen: Vec<NodePolicyRevision> = self.prepared.iter().map(|policy| policy.frozen.clone()).collect();
         frozen.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         frozen
-    }
-
-    /// The names of the policies that take effect, in the order in which they win.
-    pub fn names(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.prepared.iter().map(|policy| &policy.source.key)
-    }
-
-    /// When a policy that takes effect was made.
-    pub fn created(&self, key: &ObjectKey) -> Option<&Time> {
-        self.prepared.iter().find(|policy| policy.source.key == *key)?.source.created.as_ref()
     }
 }

@@ -1,0 +1,100 @@
+//! `netloom compile`: what the controller would write for the objects of some files.
+//!
+//! Runs the controller's own functions and reaches nothing but the files: no cluster, no clock.
+
+use std::collections::BTreeSet;
+
+use netloom_compile::{Compiled, NodeWish, Put, Snapshot, compile};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{CompileArgs, Format},
+    failure::{Exit, Failure},
+    manifests::{self, Manifest},
+    output::{self, Output},
+    text,
+};
+
+pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
+    let CompileArgs { files, node, host, format } = args;
+    let manifests = manifests::read(files)?;
+    let snapshot = snapshot(&manifests, Output::new(format.asked().is_some()))?;
+    let compiled = compile(&snapshot);
+    if let Some(node) = node
+        && compiled.wishes.get(node).is_none()
+    {
+        return Err(Failure::refused(format_args!(
+            "no node {node:?} to compile for: the files need both the Node and a NodeNetworkState for it"
+        )));
+    }
+    let only = node.as_deref();
+    let objects = compiled.objects(&snapshot, only);
+    let documents = if *host { documents(&compiled, only)? } else { Vec::new() };
+    let printed = match format.or(Format::Yaml) {
+        Format::Yaml | Format::Table => stream(&objects, &documents),
+        Format::Json => text::json(&list(objects, &documents)?),
+    };
+    output::data(&output::plain(&printed))?;
+    Ok(Exit::Done)
+}
+
+/// The objects of the files; those that nothing is compiled from are named once.
+fn snapshot(manifests: &[Manifest], output: Output) -> Result<Snapshot, Failure> {
+    let mut snapshot = Snapshot::default();
+    let mut idle: BTreeSet<&str> = BTreeSet::new();
+    for manifest in manifests {
+        let (file, line) = (&manifest.file, manifest.line);
+        if let Some(duplicate) = manifest.duplicates.first() {
+            return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
+        }
+        match snapshot.put(&placed(&manifest.object)) {
+            Put::Changed | Put::Same | Put::Unreadable => {}
+            Put::Foreign => drop(idle.insert(manifest.text("/kind"))),
+        }
+    }
+    if !idle.is_empty() {
+        let kinds: Vec<&str> = idle.into_iter().collect();
+        output.note(&format!("nothing is compiled from objects of these kinds yet: {}", kinds.join(", ")));
+    }
+    Ok(snapshot)
+}
+
+/// The object where a server would put it: one that names no namespace goes into `default`.
+fn placed(object: &Value) -> Value {
+    let mut object = object.clone();
+    let namespaced = object["apiVersion"].as_str().is_some_and(|version| version.starts_with("nmstate.io/"));
+    let homeless = object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
+    if namespaced && homeless && object["metadata"].is_object() {
+        object["metadata"]["namespace"] = json!("default");
+    }
+    object
+}
+
+/// The nmstate document of each node, as its agent reads it.
+fn documents(compiled: &Compiled, only: Option<&str>) -> Result<Vec<(String, netloom_nmyaml::Document)>, Failure> {
+    let wanted = compiled.wishes.iter().filter(|wish| only.is_none_or(|node| node == wish.node));
+    wanted.map(document).collect()
+}
+
+fn document(wish: NodeWish<'_>) -> Result<(String, netloom_nmyaml::Document), Failure> {
+    let text = wish.desired.document.as_ref().map(Value::to_string).unwrap_or_default();
+    let read = netloom_nmyaml::parse(wish.node, text.as_bytes()).map_err(Failure::failed)?;
+    Ok((wish.node.to_owned(), read))
+}
+
+fn stream(objects: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -> String {
+    let mut printed = netloom_api::yaml::stream(objects);
+    for (node, document) in documents {
+        text::push(&mut printed, format_args!("---\n# The nmstate document of {node}.\n{}", document.to_yaml()));
+    }
+    printed
+}
+
+fn list(items: Vec<Value>, documents: &[(String, netloom_nmyaml::Document)]) -> Result<Value, Failure> {
+    let mut list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    for (node, document) in documents {
+        let read: Value = serde_json::from_str(&document.to_json()).map_err(Failure::failed)?;
+        list["hosts"][node] = read;
+    }
+    Ok(list)
+}

@@ -1,0 +1,83 @@
+//! The last look at what was taken: a document that a node refuses as a whole must not come out.
+//!
+//! A link that is not there yet needs all that its type cannot do without. One policy may say a part
+//! of it and another one the rest, so this can only be told when everybody was heard.
+
+use netloom_model::{Attr, LinkKind};
+use serde_json::{Map, Value};
+
+use super::{
+    claim::{Unit, is_absent},
+    document::kind_of,
+    merge::{Desired, Merge, Who, entry_of},
+};
+use crate::finding::{Finding, reason};
+
+impl Merge<'_> {
+    /// Takes back what policies want of links that would be incomplete, and what stands on those.
+    pub(super) fn settle(&mut self, desired: &mut Desired) {
+        loop {
+            let incomplete = self.links.iter().find_map(|(link, units)| {
+                let by_policy = units.iter().any(|(_, who)| who.is_some());
+                let new = by_policy && self.inventory.get(link).is_none();
+                let missing = new.then(|| missing(&entry_of(units))).flatten()?;
+                Some((*link, format!("{link} is new and {missing} is not said by anybody: it is left out")))
+            });
+            if let Some((link, message)) = incomplete {
+                self.drop_units(desired, &message, |unit| unit.link() == Some(link));
+                continue;
+            }
+            let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.is_some());
+            let lost = all.flat_map(|(unit, _)| &unit.needs).find(|need| !self.is_there(need)).cloned();
+            let Some(need) = lost else { return };
+            let message = format!("stands on {need}, which is not there or is left out: it is left out too");
+            self.drop_units(desired, &message, |unit| unit.needs.contains(&need));
+        }
+    }
+
+    fn is_there(&self, link: &str) -> bool {
+        self.links.contains_key(link) || self.inventory.get(link).is_some()
+    }
+
+    /// Takes back the units of policies that fit, and tells the policies.
+    fn drop_units(&mut self, desired: &mut Desired, message: &str, fits: impl Fn(&Unit) -> bool) {
+        let contributions = self.contributions;
+        let mut keep = |unit: &Unit, who: Who| match who {
+            Some(who) if fits(unit) => {
+                let finding = Finding::new(reason::MISSING_BASE, &unit.place, message);
+                desired.findings.entry(contributions[who].policy.clone()).or_default().push(finding);
+                false
+            }
+            Some(_) | None => true,
+        };
+        self.taken.retain(|(unit, who)| keep(unit, *who));
+        for units in self.links.values_mut() {
+            units.retain(|(unit, who)| keep(unit, *who));
+        }
+        self.links.retain(|_, units| !units.is_empty());
+    }
+}
+
+/// What a new link of the entry's type cannot do without and the entry does not say.
+fn missing(entry: &Map<String, Value>) -> Option<String> {
+    if is_absent(entry) {
+        return None;
+    }
+    let kind = kind_of(entry);
+    let Some(known) = kind.and_then(|kind| LinkKind::KNOWN.iter().find(|known| known.name() == kind)) else {
+        return Some("a type that can be made".to_owned());
+    };
+    // The kernel would make these up; a node asks for them.
+    let block = entry.get(known.block());
+    let external = block.is_some_and(|block| block.get(Attr::VxlanExternal.key()) == Some(&Value::Bool(true)));
+    let asked: &[Attr] = if *known == LinkKind::Bond {
+        &[Attr::BondMode]
+    } else if *known == LinkKind::Vxlan && !external {
+        &[Attr::VxlanId]
+    } else {
+        &[]
+    };
+    let unsaid = |attr: &&Attr| block.and_then(|block| block.get(attr.key())).is_none();
+    let first = known.required().iter().chain(asked).find(unsaid)?;
+    Some(format!("{}.{}", known.block(), first.key()))
+}
