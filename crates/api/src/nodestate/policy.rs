@@ -26,7 +26,7 @@ use crate::{
     shortname = "net-confs",
     category = "netloom",
     label("nmstate.io", ""),
-    doc = "A wish for the matching interfaces of many nodes. The wishes of all policies that apply to a node are merged, in the order of their names, into the desired state of its NodeNetworkState.",
+    doc = "A wish for the matching interfaces of many nodes. The wishes of all policies that apply to a node are merged into the desired state of its NodeNetworkState. Of two that contradict each other the older one wins, then the first name.",
     status = "NodeNetConfPolicyStatus",
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Nodes", type_ = "integer", json_path = ".status.matchedNodes"),
@@ -110,7 +110,8 @@ pub struct NodeNetConfPolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
-    /// `Ready`, and `PolicyConflict` when an earlier policy wants something else for the same property.
+    /// `Ready`, and `PolicyConflict` when an older policy, or somebody by hand, wants something else for
+    /// the same thing.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
     /// How many nodes the policy selects.
@@ -233,16 +234,16 @@ fn check_glob(path: &str, glob: &str, findings: &mut Findings) {
 
 const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
 const AS_FOR_PODS: &[Effect] =
-    &[Effect::Admission("must be valid as for pods"), Effect::Planned("node state: selects nodes")];
+    &[Effect::Admission("must be valid as for pods"), Effect::FrontEnd("node state: selects nodes")];
 const IGNORED: &[Effect] = &[
     Effect::Admission("a warning that it means nothing here"),
     Effect::Reserved("part of the type that Kubernetes defines; placing pods has no counterpart for nodes"),
 ];
 const MATCH: &[Effect] =
-    &[Effect::Admission("must be able to match an interface"), Effect::Planned("node state: selects interfaces")];
+    &[Effect::Admission("must be able to match an interface"), Effect::FrontEnd("node state: selects interfaces")];
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::Planned("node state: merged into the desired state of matching nodes")]),
+    field("spec", &[Effect::FrontEnd("node state: merged into the desired state of matching nodes")]),
     field("spec.affinity", AS_FOR_PODS),
     field("spec.affinity.nodeAffinity", AS_FOR_PODS),
     field("spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", AS_FOR_PODS),
@@ -255,28 +256,28 @@ const EFFECTS: &[FieldEffect] = &[
     field("spec.affinity.podAntiAffinity.**", IGNORED),
     field("spec.tolerations", AS_FOR_PODS),
     field("spec.tolerations.**", AS_FOR_PODS),
-    field("spec.matchRules", &[Effect::Admission("at least one"), Effect::Planned("node state: selects interfaces")]),
+    field("spec.matchRules", &[Effect::Admission("at least one"), Effect::FrontEnd("node state: selects interfaces")]),
     field("spec.matchRules[].name", MATCH),
     field("spec.matchRules[].type", MATCH),
     field("spec.matchRules[].vlanID", MATCH),
-    field("spec.matchRules[].lldp", &[Effect::Planned("node state: selects interfaces")]),
+    field("spec.matchRules[].lldp", &[Effect::FrontEnd("node state: selects interfaces")]),
     field("spec.matchRules[].lldp.vlanIDList", MATCH),
     field(
         "spec.autoconfig",
         &[
             Effect::Admission("excludes desiredState; a warning when it switches nothing on"),
-            Effect::Planned("node state: the node finds out the wish"),
+            Effect::FrontEnd("node state: what neighbours announce makes the wish"),
         ],
     ),
-    field("spec.autoconfig.autoBonding", &[Effect::Planned("node state: bonds interfaces with the same neighbour")]),
-    field("spec.autoconfig.autoVlan", &[Effect::Planned("node state: a VLAN interface for each announced id")]),
+    field("spec.autoconfig.autoBonding", &[Effect::FrontEnd("node state: bonds interfaces with the same neighbour")]),
+    field("spec.autoconfig.autoVlan", &[Effect::FrontEnd("node state: a VLAN interface for each announced id")]),
     field(
         "spec.desiredState",
         &[
             Effect::Admission(
                 "must be a document that the node's parser takes, templates included; excludes autoconfig",
             ),
-            Effect::Planned("node state: merged into the desired state"),
+            Effect::FrontEnd("node state: merged into the desired state"),
         ],
     ),
     field("status", CONTROLLER),

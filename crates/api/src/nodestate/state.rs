@@ -170,6 +170,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "an agent writes only objects of its own node, before and after; a warning when it is not the object's name or when another object names the same node",
             ),
+            Effect::FrontEnd("node state: the node that policies write the wish for"),
             Effect::Planned("node state: the node that the object applies to"),
         ],
     ),
@@ -177,11 +178,15 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.desiredState",
         &[
             Effect::Admission("must be a document that the node's parser takes"),
+            Effect::FrontEnd("node state: policies are merged into it; what was written by hand stays and wins"),
             Effect::Planned("node state: enforced on the node"),
         ],
     ),
     field("status", AGENT),
-    field("status.currentState", AGENT),
+    field(
+        "status.currentState",
+        &[Effect::Status("the node's agent"), Effect::FrontEnd("node state: the links that policies match")],
+    ),
     field("status.observedGeneration", AGENT),
     field("status.conditions", AGENT),
     field("status.conditions.**", AGENT),
