@@ -139,17 +139,12 @@ fn assigned(config: &NodeNetworkConfig) -> Assigned {
 
 fn report(status: &NodeNetworkConfigStatus) -> Option<Report> {
     let progress = match status.config_status {
-        ConfigStatus::Unseen => return None,
-        ConfigStatus::Provisioning => Progress::Working,
+        // An agent that is at work still names the revision before. That is no claim, it is no answer yet.
+        ConfigStatus::Unseen | ConfigStatus::Provisioning => return None,
         ConfigStatus::Provisioned => Progress::Done,
         ConfigStatus::Invalid => Progress::Failed(status.error_message.clone().unwrap_or_default()),
     };
     let revision = status.last_applied_revision.clone().unwrap_or_default();
-    // An agent that is at work may still name the revision before; its silence about the new one is all
-    // that can be read from that.
-    if progress == Progress::Working && revision.is_empty() {
-        return None;
-    }
     Some(Report { revision, generation: status.observed_generation, progress })
 }
 

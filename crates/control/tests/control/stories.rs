@@ -186,3 +186,73 @@ fn the_order_in_which_objects_arrive_makes_no_difference() {
     };
     assert_eq!(run(false), run(true));
 }
+
+fn rollout_policy(spec: serde_json::Value) -> serde_json::Value {
+    json!({"apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "all"}, "spec": spec})
+}
+
+#[test]
+fn a_policy_for_rollouts_pauses_resumes_and_returns() {
+    let mut rig = Rig::new(4);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.write(rollout_policy(json!({"paused": true})));
+    rig.policy("jumbo", 1400);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 4]);
+    let status = |rig: &Rig| rig.api.get("RolloutPolicy", "all").unwrap()["status"].clone();
+    assert_eq!((&status(&rig)["phase"], &status(&rig)["nodes"]["total"]), (&json!("Paused"), &json!(4)));
+    let revisions = rig.api.list("NetworkConfigRevision");
+    let old = revisions.iter().find(|r| r["metadata"]["annotations"]["netloom.dev/sequence"] == "1").unwrap();
+    let old = old["metadata"]["name"].clone();
+    rig.write(rollout_policy(json!({})));
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(1400); 4]);
+    assert_eq!(status(&rig)["phase"], "Done");
+    rig.write(rollout_policy(json!({"pinnedRevision": old})));
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 4], "the policy still says 1400, the revision says 9000");
+    assert_eq!(status(&rig)["targetRevision"], old);
+}
+
+#[test]
+fn a_node_that_is_not_ready_is_taken_up_later() {
+    let mut rig = Rig::new(3);
+    let ready = |rig: &mut Rig, status: &str| {
+        let mut node = rig.api.get("Node", "n1").unwrap().clone();
+        node["status"]["conditions"][0]["status"] = json!(status);
+        rig.write(node);
+    };
+    ready(&mut rig, "Unknown");
+    rig.policy("jumbo", 9000);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000), None, Some(9000)]);
+    let revision = rig.api.list("NetworkConfigRevision")[0].clone();
+    assert_eq!((&revision["status"]["ready"], &revision["status"]["total"]), (&json!(2), &json!(3)));
+    assert_eq!(revision["status"]["conditions"][0]["status"], "False");
+    ready(&mut rig, "True");
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 3]);
+}
+
+#[test]
+fn an_agent_that_claims_another_revision_is_not_believed() {
+    let mut rig = Rig::new(3);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    let mut config = rig.api.get("NodeNetworkConfig", "n2").unwrap().clone();
+    config["status"]["lastAppliedRevision"] = json!("0123456789");
+    rig.write(config.clone());
+    rig.run();
+    let events = rig.api.list("Event");
+    let told = events.iter().filter(|event| event["reason"] == "ReportIgnored");
+    assert_eq!(told.map(|event| &event["regarding"]["name"]).collect::<Vec<_>>(), ["n2"], "once");
+    let revision = rig.api.list("NetworkConfigRevision")[0].clone();
+    assert_eq!(revision["status"]["ready"], 2);
+    assert_eq!(revision["status"]["isInvalid"], false, "it had proved itself");
+    // One that is at work names what it had before, and claims nothing.
+    config["status"]["configStatus"] = json!("provisioning");
+    rig.write(config);
+    rig.run();
+    assert_eq!(rig.api.list("Event").iter().filter(|event| event["reason"] == "ReportIgnored").count(), 1);
+}
