@@ -14,6 +14,11 @@ pub fn apply_defaults(schema: &Schema, object: &mut Value) {
     fill(schema, object);
 }
 
+/// Fills in the defaults of a schema and leaves other nulls as they are, for validation to refuse.
+pub fn fill_defaults(schema: &Schema, object: &mut Value) {
+    fill(schema, object);
+}
+
 fn is_refused_null(value: &Value, schema: &Schema) -> bool {
     value.is_null() && !schema.nullable()
 }
@@ -86,6 +91,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn nulls_can_stay() {
+        let schema = Schema::lenient(&json!({"type": "object", "properties": {
+            "size": {"type": "integer", "default": 1}, "plain": {"type": "string"}}}));
+        let mut object = json!({"size": null, "plain": null});
+        fill_defaults(&schema, &mut object);
+        assert_eq!(object, json!({"size": 1, "plain": null}));
+    }
 
     #[test]
     fn defaults_and_nulls() {

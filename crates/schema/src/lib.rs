@@ -31,7 +31,7 @@ pub mod table;
 mod validate;
 
 pub use self::{
-    defaults::apply_defaults,
+    defaults::{apply_defaults, fill_defaults},
     field_error::{Cause, FieldError, aggregate},
     pattern::Pattern,
     prune::prune,

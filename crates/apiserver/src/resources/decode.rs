@@ -200,6 +200,15 @@ pub(crate) fn default(resource: &Resource, object: &mut Value) {
     }
 }
 
+/// The same after an apply. It leaves a null where everything below a field went; in a custom object
+/// that takes none there, this is an error.
+pub(crate) fn default_applied(resource: &Resource, object: &mut Value) {
+    match resource.builtin {
+        Some(_) => default(resource, object),
+        None => netloom_schema::fill_defaults(&resource.schema(), object),
+    }
+}
+
 /// Checks that the object is of the kind and version of the path. Built-in kinds may leave both out.
 fn check_kind(resource: &Resource, object: &mut Value, body: &[u8]) -> Outcome<()> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

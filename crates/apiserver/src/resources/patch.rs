@@ -179,7 +179,7 @@ impl Api {
         if asked.resource.builtin.is_some() {
             decode::drop_empty(&asked.resource.schema(), &mut new);
         }
-        decode::default(&asked.resource, &mut new);
+        decode::default_applied(&asked.resource, &mut new);
         if let (Some(old), true) = (old, metadata::text(&new, "resourceVersion").is_empty()) {
             let revision = metadata::text(old, "resourceVersion");
             metadata::set(&mut new, "resourceVersion", Some(json!(revision)));
