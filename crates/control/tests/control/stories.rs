@@ -187,7 +187,7 @@ fn the_order_in_which_objects_arrive_makes_no_difference() {
     assert_eq!(run(false), run(true));
 }
 
-fn rollout_policy(spec: serde_json::Value) -> serde_json::Value {
+fn rollout_policy(spec: &serde_json::Value) -> serde_json::Value {
     json!({"apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "all"}, "spec": spec})
 }
 
@@ -196,7 +196,7 @@ fn a_policy_for_rollouts_pauses_resumes_and_returns() {
     let mut rig = Rig::new(4);
     rig.policy("jumbo", 9000);
     rig.run();
-    rig.write(rollout_policy(json!({"paused": true})));
+    rig.write(rollout_policy(&json!({"paused": true})));
     rig.policy("jumbo", 1400);
     rig.run();
     assert_eq!(rig.mtus(), [Some(9000); 4]);
@@ -205,11 +205,11 @@ fn a_policy_for_rollouts_pauses_resumes_and_returns() {
     let revisions = rig.api.list("NetworkConfigRevision");
     let old = revisions.iter().find(|r| r["metadata"]["annotations"]["netloom.dev/sequence"] == "1").unwrap();
     let old = old["metadata"]["name"].clone();
-    rig.write(rollout_policy(json!({})));
+    rig.write(rollout_policy(&json!({})));
     rig.run();
     assert_eq!(rig.mtus(), [Some(1400); 4]);
     assert_eq!(status(&rig)["phase"], "Done");
-    rig.write(rollout_policy(json!({"pinnedRevision": old})));
+    rig.write(rollout_policy(&json!({"pinnedRevision": old})));
     rig.run();
     assert_eq!(rig.mtus(), [Some(9000); 4], "the policy still says 1400, the revision says 9000");
     assert_eq!(status(&rig)["targetRevision"], old);
