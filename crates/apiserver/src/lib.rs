@@ -27,6 +27,7 @@ pub mod events;
 pub mod gc;
 pub mod health;
 pub mod identity;
+pub mod metrics;
 pub mod namespaces;
 pub mod negotiate;
 pub mod openapi;

@@ -389,3 +389,61 @@ async fn large_bodies_and_silent_connections_are_cut() {
     assert_eq!(send(&admin, "GET", "/readyz", None).await.0, 200);
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_is_told_to_those_who_may_know() {
+    let folder = Folder::new("metrics");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let wrong = json!({"apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "p"}, "spec": {"waves": [5, 4]}});
+    let policies = "/apis/netloom.dev/v1alpha1/rolloutpolicies";
+    assert_eq!(send(&admin, "POST", policies, Some(wrong)).await.0, 422);
+    assert_eq!(send(&admin, "GET", "/apis/made.up/v1/things", None).await.0, 404);
+    assert_eq!(send(&stranger(&server, Some("rubbish")), "GET", policies, None).await.0, 401);
+    let watch = http::Request::get(format!("{policies}?watch=true")).body(Body::empty()).unwrap();
+    let watch = admin.send(watch).await.unwrap();
+    let (code, text) = send(&admin, "GET", "/metrics", None).await;
+    assert_eq!(code, 200, "{text}");
+    let text = text.as_str().unwrap();
+    for line in [
+        r#"apiserver_request_total{verb="POST",group="netloom.dev",resource="rolloutpolicies",subresource="",code="422"} 1"#,
+        r#"apiserver_request_total{verb="LIST",group="",resource="other",subresource="",code="404"} 1"#,
+        r#"apiserver_request_total{verb="WATCH",group="netloom.dev",resource="rolloutpolicies",subresource="",code="200"} 1"#,
+        r#"netloom_admission_refusals_total{group="netloom.dev",resource="rolloutpolicies",reason="Invalid"} 1"#,
+        "netloom_authentication_refusals_total 1",
+        "apiserver_longrunning_requests 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("made.up"), "{text}");
+    drop(watch);
+    let nobody = somebody(&server, "nobody", &[]).await;
+    assert_eq!(send(&nobody, "GET", "/metrics", None).await.0, 403);
+    let monitor = somebody(&server, "prometheus", &["system:monitoring"]).await;
+    assert_eq!(send(&monitor, "GET", "/metrics", None).await.0, 200);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_end_at_once_and_cleanly_when_the_server_stops() {
+    let folder = Folder::new("stopping");
+    let mut limits = Limits::default();
+    // Whoever waits for this long was not told to end.
+    limits.listener.ending = Duration::from_mins(1);
+    let server = Server::start(Options { limits, ..options(&folder.0) }).await.unwrap();
+    let admin = administrator(&server).await;
+    let mut watches = Vec::new();
+    for _ in 0..3 {
+        let request = http::Request::get("/api/v1/namespaces?watch=true").body(Body::empty()).unwrap();
+        let answer = admin.send(request).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        watches.push(answer.into_body());
+    }
+    let stopping = tokio::spawn(server.stop());
+    for watch in watches {
+        let ended = timeout(Duration::from_secs(20), watch.collect_bytes()).await.expect("the watch ends");
+        assert!(ended.is_ok(), "it was cut: {ended:?}");
+    }
+    drop(admin);
+    timeout(Duration::from_secs(20), stopping).await.expect("nothing holds the server").unwrap();
+}

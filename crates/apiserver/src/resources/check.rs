@@ -9,6 +9,7 @@ use crate::{
     builtin::NameRule,
     catalogue::Resource,
     crds,
+    metrics::Refused,
     status_error::{Outcome, Qualified, Status, StatusCause},
 };
 
@@ -148,12 +149,21 @@ impl Api {
             job.asked.warn(warning);
         }
         if let Some(why) = verdict.forbidden {
+            let user = &job.asked.caller.user.name;
+            tracing::info!(user, resource = %resource.qualified(), name, why, "a write was refused");
+            self.count_refusal(resource, "Forbidden");
             return Err(Status::forbidden(resource.qualified(), name, &why));
         }
         if !verdict.errors.is_empty() {
+            self.count_refusal(resource, "Invalid");
             return Err(Status::invalid(resource.qualified_kind(), name, &verdict.errors));
         }
         Ok(())
+    }
+
+    fn count_refusal(&self, resource: &Resource, reason: &'static str) {
+        let (group, resource) = (resource.group.clone(), resource.plural.clone());
+        self.refusals.get_or_create(&Refused { group, resource, reason }).inc();
     }
 
     fn review<'a>(

@@ -62,6 +62,7 @@ use crate::{
     catalogue::{Catalogue, Resource},
     crds::Definitions,
     gc::Collector,
+    metrics::Refusals,
     namespaces::Lifecycles,
     negotiate::{self, Output},
     rbac::WriteGuard,
@@ -84,6 +85,7 @@ pub struct Api {
     pub(crate) gc: Arc<Collector>,
     pub(crate) lifecycles: Lifecycles,
     pub(crate) definitions: Definitions,
+    pub(crate) refusals: Refusals,
     catalogue: RwLock<Arc<Catalogue>>,
     changes: tokio::sync::watch::Sender<u64>,
 }
@@ -112,6 +114,7 @@ impl Api {
             gc: Arc::default(),
             lifecycles: Lifecycles::default(),
             definitions: Definitions::new(built_in),
+            refusals: Refusals::default(),
             catalogue: RwLock::new(catalogue),
             changes: tokio::sync::watch::Sender::new(1),
         });

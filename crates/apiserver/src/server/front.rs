@@ -10,16 +10,17 @@ use netloom_api::admission::User;
 use netloom_https::{Handler, Peer};
 use serde_json::Value;
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::{Instant, timeout},
 };
 
-use super::{Limits, answer, compress, documents::Documents};
+use super::{Limits, about::about, answer, compress, documents::Documents, open};
 use crate::{
     authn::{Authenticator, anonymous, forbidden, impersonated},
     body::Body,
     bootstrap::PUBLIC_PATHS,
     ca::Authority,
+    metrics::{About, Metrics},
     negotiate::{self, Media, Output, Written},
     rbac::{Access, Asked, Decision, asked},
     request::{Caller, RequestInfo, Route, Verb, route},
@@ -46,6 +47,8 @@ pub(super) struct Front {
     pub(super) documents: Documents,
     pub(super) authority: Arc<Authority>,
     pub(super) address: SocketAddr,
+    pub(super) metrics: Metrics,
+    stopped: watch::Receiver<bool>,
     limits: Limits,
     requests: Semaphore,
     bodies: Semaphore,
@@ -58,6 +61,8 @@ pub(super) struct Parts {
     pub(super) authenticator: Authenticator,
     pub(super) authority: Arc<Authority>,
     pub(super) source: Arc<dyn Source>,
+    /// Says when the server stops.
+    pub(super) stopped: watch::Receiver<bool>,
 }
 
 /// A request whose sender is known and may.
@@ -76,18 +81,34 @@ impl Handler for Front {
 
 impl Front {
     pub(super) fn new(parts: Parts, address: SocketAddr, limits: Limits) -> Self {
-        let Parts { api, access, authenticator, authority, source } = parts;
+        let Parts { api, access, authenticator, authority, source, stopped } = parts;
         let (requests, bodies) = (Semaphore::new(limits.requests), Semaphore::new(limits.bodies / PERMIT_BYTES));
         let documents = Documents::default();
-        Self { api, access, authenticator, source, documents, authority, address, limits, requests, bodies }
+        let metrics = Metrics::new(api.store().clone(), &api.refusals);
+        Self {
+            api,
+            access,
+            authenticator,
+            source,
+            documents,
+            authority,
+            address,
+            metrics,
+            stopped,
+            limits,
+            requests,
+            bodies,
+        }
     }
 
     /// The answer to a request, whatever it is.
     async fn whole(&self, peer: &Peer, request: Request<Incoming>) -> Response<Body> {
+        let (begun, _running) = (Instant::now(), self.metrics.begin());
+        let mut what = About::default();
         let head = *request.method() == Method::HEAD;
         let gzip = compress::accepts(request.headers());
         let output = output(request.headers(), request.uri().query());
-        let answered = match timeout(self.limits.request_time, self.consider(peer, output, request)).await {
+        let answered = match timeout(self.limits.request_time, self.consider(peer, output, request, &mut what)).await {
             Ok(Ok(response)) => response,
             Ok(Err(status)) => status_response(&status, output),
             Err(_) => {
@@ -96,6 +117,11 @@ impl Front {
                 status_response(&late, output)
             }
         };
+        let watch = what.verb == "WATCH" && answered.status().is_success();
+        self.metrics.answered(what, answered.status().as_u16(), (!watch).then(|| begun.elapsed()));
+        if watch {
+            return open::keep(answer::finish(answered, head, false).await, self.metrics.watch(), self.stopped.clone());
+        }
         answer::finish(answered, head, gzip).await
     }
 
@@ -104,10 +130,14 @@ impl Front {
         peer: &Peer,
         output: Output,
         request: Request<Incoming>,
+        what: &mut About,
     ) -> Result<Response<Body>, Status> {
         let (parts, body) = request.into_parts();
         let route = match route(&parts.method, &parts.uri) {
-            Ok(route) => route,
+            Ok(route) => {
+                *what = about(&route, &parts.method, &self.api.catalogue());
+                route
+            }
             Err(error) => {
                 // Strangers learn nothing, not even that a path leads nowhere.
                 self.known(peer, &parts.headers, false)?;
@@ -148,10 +178,12 @@ impl Front {
             Ok(Some(user)) => Ok(user),
             Ok(None) if public => Ok(anonymous()),
             Ok(None) => {
+                self.metrics.stranger();
                 tracing::warn!(peer = %peer.address, reason = "NoCredential", "refused: no credential came with a request");
                 Err(Status::unauthorized())
             }
             Err(error) => {
+                self.metrics.stranger();
                 tracing::warn!(peer = %peer.address, reason = error.reason(), %error, "refused");
                 Err(Status::unauthorized())
             }

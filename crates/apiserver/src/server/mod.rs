@@ -3,11 +3,13 @@
 //! The order of a start is that nothing is touched before the folder is ours, and nobody is let in
 //! before everything is there; so whoever connects finds a server that is ready.
 
+mod about;
 mod answer;
 mod compress;
 mod documents;
 mod front;
 mod gather;
+mod open;
 mod paths;
 
 use std::{
@@ -195,12 +197,13 @@ impl Server {
         let tls = tls(&authority, &certificates, address.ip(), now)?;
         let authenticator = Authenticator::new(certificates, tokens, store);
         let authority = Arc::new(authority);
-        let parts = Parts { api, access, authenticator, authority: Arc::clone(&authority), source };
+        let (stop, mut stopped) = watch::channel(false);
+        let stopping = stopped.clone();
+        let parts = Parts { api, access, authenticator, authority: Arc::clone(&authority), source, stopped: stopping };
         let front = Arc::new(Front::new(parts, address, limits));
         let path = folder.join(ADDRESS_FILE);
         let written = write_private(&path, url(address).as_bytes());
         written.map_err(|source| StartError::Folder { path: folder.clone(), source })?;
-        let (stop, mut stopped) = watch::channel(false);
         // When the server is gone without having been stopped, nobody is left to stop this either.
         let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
         let accepting = tokio::spawn(netloom_https::serve(listener, tls, limits.listener, front, until));
@@ -229,7 +232,7 @@ impl Server {
         Ok(Kubeconfig { server: &server, authority, user: ADMINISTRATOR, credentials: &credentials }.text())
     }
 
-    /// Lets nobody in any more, gives requests in progress a moment, and ends.
+    /// Lets nobody in any more, ends watches, gives requests in progress a moment, and ends.
     pub async fn stop(mut self) {
         drop(fs::remove_file(self.folder.join(ADDRESS_FILE)));
         self.stop.send_replace(true);

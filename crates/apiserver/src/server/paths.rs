@@ -15,7 +15,7 @@ use crate::{
     body::{self, Body},
     discovery::{AGGREGATED, Discovery, wants_aggregated},
     health::{Check, Question},
-    openapi,
+    metrics, openapi,
     request::Query,
     resources::{clock::uid, nowhere, object_response, status_response},
     status_error::Status,
@@ -57,6 +57,7 @@ impl Front {
             ["openapi", "v3"] => self.openapi_index(admitted),
             ["openapi", "v3", "api", version] => self.openapi(admitted, "", version, query),
             ["openapi", "v3", "apis", group, version] => self.openapi(admitted, group, version, query),
+            ["metrics"] => self.figures(admitted),
             ["version"] => object_response(200, &version::document(), admitted.output),
             ["netloom", "backup"] => self.backup(admitted).await,
             _ => self.health(path, query),
@@ -72,8 +73,18 @@ impl Front {
         let discovery = self.discovery();
         let mut paths: Vec<String> =
             discovery.versions().map(|(group, version)| format!("/{}", openapi::place(group, version))).collect();
-        let others =
-            ["/api", "/apis", "/healthz", "/livez", BACKUP_PATH, "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+        let others = [
+            "/api",
+            "/apis",
+            "/healthz",
+            "/livez",
+            "/metrics",
+            BACKUP_PATH,
+            "/openapi/v2",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+        ];
         paths.extend(others.map(str::to_owned));
         paths.sort();
         json!({ "paths": paths })
@@ -127,6 +138,18 @@ impl Front {
             None => document.response(&admitted.headers, JSON, UNKEPT),
             Some(asked) if asked == print => document.response(&admitted.headers, JSON, FOR_EVER),
             Some(_) => moved(&format!("/openapi/v3/{place}?hash={print}")),
+        }
+    }
+
+    /// What the server has counted.
+    fn figures(&self, admitted: &Admitted) -> Response<Body> {
+        match self.metrics.text() {
+            Ok(text) => {
+                let mut response = answer::text(200, text);
+                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+                response
+            }
+            Err(error) => status_response(&Status::internal(&error.to_string()), admitted.output),
         }
     }
 
