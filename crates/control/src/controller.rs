@@ -117,6 +117,7 @@ impl Controller {
         let compiled = self.compiler.compile(index.snapshot());
         let mut work = Work::default();
         status::of_policies(now, index, &compiled, &mut work);
+        status::of_states(now, index, &compiled, &mut work);
         if !freeze(index, &compiled, &mut work) {
             self.roll(now, index, &compiled, &mut work);
         }

@@ -12,14 +12,14 @@ use netloom_api::{
     nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{Compiled, ObjectKey};
+use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     controller::Work,
-    index::{Index, NODE, POLICY, REVISION, ROLLOUT},
+    index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
     request::{Action, ObjectRef},
 };
 
@@ -43,6 +43,30 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
             work.status(POLICY, "nmstate.io/v1", key, &after);
         }
     }
+}
+
+/// Asks for the conditions of network states that no agent writes: a second object for one node, and an
+/// object for a node that is not there. All others are the agents' own.
+pub(crate) fn of_states(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    for (key, state) in index.snapshot().states.iter() {
+        let before = &state.status.conditions;
+        let verdicts = compiled.states.get(key).map(StateReport::verdicts).unwrap_or_default();
+        let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
+        let after: Vec<Condition> = wanted
+            .map(|Verdict { kind, status, reason, message }| {
+                let said = Said { kind, truth: *status, reason, message };
+                said.condition(now, state.meta.generation, before)
+            })
+            .collect();
+        let known = before.0.iter().filter(|condition| is_ours(&condition.kind, &condition.reason));
+        if !known.eq(&after) {
+            work.status(STATE, "nmstate.io/v1", key, &json!({"conditions": after}));
+        }
+    }
+}
+
+fn is_ours(kind: &str, reason: &str) -> bool {
+    kind == "Conflict" || reason == netloom_compile::reason::NODE_NOT_FOUND
 }
 
 /// Asks for the status of every revision that differs.

@@ -14,6 +14,8 @@ type Key = (String, String, String);
 pub(crate) struct Api {
     pub(crate) objects: BTreeMap<Key, Value>,
     version: u64,
+    /// Conditions of network states that the controller has applied, and so owns.
+    owned: BTreeMap<Key, Vec<Value>>,
     /// Every write that was carried out: verb, kind and name.
     pub(crate) writes: Vec<(&'static str, String, String)>,
 }
@@ -48,6 +50,18 @@ impl Api {
         self.objects.iter().filter(|(key, _)| key.0 == kind).map(|(_, object)| object).collect()
     }
 
+    /// The controller shares this status with an agent: its conditions come and go, the rest stays.
+    fn apply_conditions(&mut self, key: &Key, into: &mut Value, applied: &Value) {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let wanted = list(&applied["status"]["conditions"]);
+        let types = |all: &[Value]| all.iter().map(|condition| condition["type"].clone()).collect::<Vec<_>>();
+        let owned = self.owned.insert(key.clone(), types(&wanted)).unwrap_or_default();
+        let mut kept = list(&into["status"]["conditions"]);
+        kept.retain(|condition| !owned.contains(&condition["type"]) && !types(&wanted).contains(&condition["type"]));
+        kept.extend(wanted);
+        into["status"]["conditions"] = kept.into();
+    }
+
     /// Carries a request out; none when it is refused.
     fn perform(&mut self, request: &Request) -> Option<Change> {
         let target = &request.target;
@@ -67,7 +81,11 @@ impl Api {
             }
             Action::ApplyStatus { object } => {
                 let mut merged = known?;
-                merged["status"] = object["status"].clone();
+                if key.0 == "NodeNetworkState" {
+                    self.apply_conditions(&key, &mut merged, object);
+                } else {
+                    merged["status"] = object["status"].clone();
+                }
                 ("status", self.store(merged))
             }
             Action::Patch { patch } if !wrong(patch) => {

@@ -256,3 +256,42 @@ fn an_agent_that_claims_another_revision_is_not_believed() {
     rig.run();
     assert_eq!(rig.api.list("Event").iter().filter(|event| event["reason"] == "ReportIgnored").count(), 1);
 }
+
+#[test]
+fn states_without_an_agent_are_told_what_is_wrong() {
+    let mut rig = Rig::new(2);
+    let state = |name: &str, node: &str| {
+        json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+            "metadata": {"namespace": "default", "name": name}, "spec": {"managed": true, "nodeName": node},
+            "status": {"conditions": [{
+                "type": "Managed", "status": "True", "reason": "Managed", "message": "",
+                "lastTransitionTime": "2030-01-01T00:00:00Z",
+            }]},
+        })
+    };
+    rig.write(state("second", "n0"));
+    rig.write(state("ghost", "n7"));
+    rig.policy("jumbo", 9000);
+    rig.run();
+    let said = |rig: &Rig, name: &str| -> Vec<String> {
+        let conditions = rig.api.get("NodeNetworkState", name).unwrap()["status"]["conditions"].clone();
+        let said = |condition: &serde_json::Value| {
+            format!("{} {}", condition["type"].as_str().unwrap(), condition["reason"].as_str().unwrap())
+        };
+        conditions.as_array().into_iter().flatten().map(said).collect()
+    };
+    assert_eq!(said(&rig, "second"), ["Managed Managed", "Conflict Conflict"]);
+    assert_eq!(said(&rig, "ghost"), ["Managed Managed", "Degraded NodeNotFound"]);
+    assert_eq!(said(&rig, "n0"), [""; 0]);
+    let before = rig.api.writes.len();
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.api.writes.len(), before);
+    rig.write(json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n7"},
+        "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+    }));
+    rig.run();
+    assert_eq!(said(&rig, "ghost"), ["Managed Managed"], "the node is there now");
+}
