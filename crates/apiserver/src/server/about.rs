@@ -83,16 +83,16 @@ mod tests {
     use super::*;
     use crate::request::route;
 
-    fn of(method: Method, target: &str) -> About {
-        about(&route(&method, &target.parse().unwrap()).unwrap(), &method, &Catalogue::new([], 1))
+    fn of(method: &Method, target: &str) -> About {
+        about(&route(method, &target.parse().unwrap()).unwrap(), method, &Catalogue::new([], 1))
     }
 
     #[test]
     fn what_a_client_makes_up_has_no_name() {
-        let made_up = of(Method::GET, "/apis/made.up/v9/things/a/deeply");
+        let made_up = of(&Method::GET, "/apis/made.up/v9/things/a/deeply");
         assert_eq!((made_up.group.as_str(), made_up.resource.as_str(), made_up.subresource), ("", OTHER, OTHER));
-        assert_eq!(of(Method::GET, "/made/up").subresource, OTHER);
-        assert_eq!(of("BREW".parse().unwrap(), "/version").verb, OTHER);
+        assert_eq!(of(&Method::GET, "/made/up").subresource, OTHER);
+        assert_eq!(of(&"BREW".parse().unwrap(), "/version").verb, OTHER);
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             ("/metrics", "/metrics"),
             ("/metricsx", OTHER),
         ] {
-            assert_eq!(of(Method::GET, path).subresource, name, "{path}");
+            assert_eq!(of(&Method::GET, path).subresource, name, "{path}");
         }
     }
 }
