@@ -7,6 +7,8 @@
 pub mod agent;
 mod completion;
 mod findings;
+mod keys;
+mod packed;
 mod user;
 pub mod view;
 

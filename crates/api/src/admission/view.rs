@@ -1,7 +1,8 @@
 //! What is stored now, for rules that look at other objects.
 //!
 //! Rules ask by name or through an index, so that the cost of a review follows what the rule needs
-//! and not how much is stored. [`Objects`] keeps everything in memory and every index current.
+//! and not how much is stored. [`Objects`] keeps every index current, and the objects in the form of
+//! [`packed`](super::packed): there may be a hundred thousand of them, of which a review reads a few.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,6 +11,10 @@ use std::{
 
 use serde_json::Value;
 
+use super::{
+    keys::{Key, Keys},
+    packed::Kept,
+};
 use crate::{definition::Index, dig, foreign, registry};
 
 /// A kind by its names.
@@ -51,20 +56,14 @@ pub struct Objects {
     shelves: Vec<Shelf>,
 }
 
-/// Namespace and name; the order of lists.
-type Key = (String, String);
-
 /// The objects of one kind.
 #[derive(Debug)]
 struct Shelf {
     group: String,
     kind: String,
-    objects: Sorted,
-    indexes: Vec<(Index, HashMap<String, Sorted>)>,
+    objects: BTreeMap<Key, Kept>,
+    indexes: Vec<(Index, HashMap<Box<str>, Keys>)>,
 }
-
-/// Objects in the order of lists. Keys and objects are shared between a kind and its indexes.
-type Sorted = BTreeMap<Arc<Key>, Arc<Value>>;
 
 impl Objects {
     /// Puts an object in, in the place of one with its names; says whether it has a kind and a name.
@@ -73,12 +72,12 @@ impl Objects {
         let text = |path: &str| dig::text(&object, path);
         let (Some(kind), Some(name)) = (text("kind"), text("metadata.name")) else { return false };
         let group = text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
-        let key = Arc::new(key(text("metadata.namespace"), name));
+        let key = key(text("metadata.namespace"), name);
         let at = self.position(group, kind).unwrap_or_else(|| {
             self.shelves.push(Shelf::new(group, kind));
             self.shelves.len() - 1
         });
-        self.shelves[at].put(key, object.clone());
+        self.shelves[at].put(key, &object);
         true
     }
 
@@ -116,7 +115,8 @@ impl Objects {
         self.position(kind.group, kind.kind).map(|at| &self.shelves[at])
     }
 
-    fn found(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Option<&Sorted> {
+    /// The keys that an index has under a value.
+    fn found(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Option<&Keys> {
         let index = self.shelf(kind)?.indexes.iter().find(|(known, _)| known.name == index);
         debug_assert!(index.is_some(), "a rule asks for an index that {} does not have", kind.kind);
         index?.1.get(key)
@@ -135,19 +135,20 @@ impl<T: Into<Arc<Value>>> FromIterator<T> for Objects {
 
 impl View for Objects {
     fn get(&self, kind: GroupKind<'_>, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
-        self.shelf(kind)?.objects.get(&key(namespace, name)).cloned()
+        self.shelf(kind)?.objects.get(&*key(namespace, name)).map(Kept::open)
     }
 
     fn list(&self, kind: GroupKind<'_>) -> Vec<Arc<Value>> {
-        self.shelf(kind).map(|shelf| shelf.objects.values().cloned().collect()).unwrap_or_default()
+        self.shelf(kind).map(|shelf| shelf.objects.values().map(Kept::open).collect()).unwrap_or_default()
     }
 
     fn lookup(&self, kind: GroupKind<'_>, index: &str, key: &str) -> Vec<Arc<Value>> {
-        self.found(kind, index, key).map(|found| found.values().cloned().collect()).unwrap_or_default()
+        let Some((own, found)) = self.shelf(kind).zip(self.found(kind, index, key)) else { return Vec::new() };
+        found.iter().filter_map(|key| own.objects.get(key)).map(Kept::open).collect()
     }
 
     fn count(&self, kind: GroupKind<'_>, index: &str, key: &str) -> usize {
-        self.found(kind, index, key).map_or(0, BTreeMap::len)
+        self.found(kind, index, key).map_or(0, Keys::len)
     }
 }
 
@@ -163,25 +164,24 @@ impl Shelf {
         }
     }
 
-    fn put(&mut self, key: Arc<Key>, object: Arc<Value>) {
+    fn put(&mut self, key: Key, object: &Arc<Value>) {
         self.remove(&key);
         for (index, found) in &mut self.indexes {
-            for value in (index.keys)(&object) {
-                found.entry(value).or_default().insert(key.clone(), object.clone());
+            for value in (index.keys)(object) {
+                let place = found.entry(value.into());
+                place.and_modify(|others| others.insert(key.clone())).or_insert_with(|| Keys::One(key.clone()));
             }
         }
-        self.objects.insert(key, object);
+        let kept = Kept::of(GroupKind::new(&self.group, &self.kind), object);
+        self.objects.insert(key, kept);
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
-        let object = self.objects.remove(key)?;
+    fn remove(&mut self, key: &str) -> Option<Arc<Value>> {
+        let object = self.objects.remove(key)?.open();
         for (index, found) in &mut self.indexes {
             for value in (index.keys)(&object) {
-                if let Some(objects) = found.get_mut(&value) {
-                    objects.remove(key);
-                    if objects.is_empty() {
-                        found.remove(&value);
-                    }
+                if found.get_mut(value.as_str()).is_some_and(|keys| keys.remove(key)) {
+                    found.remove(value.as_str());
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Shelf {
 }
 
 fn key(namespace: Option<&str>, name: &str) -> Key {
-    (namespace.unwrap_or_default().to_owned(), name.to_owned())
+    format!("{}\0{name}", namespace.unwrap_or_default()).into()
 }
 
 #[cfg(test)]
