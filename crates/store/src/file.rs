@@ -43,10 +43,13 @@ pub(crate) type Disk = Arc<dyn StorageBackend>;
 /// slot is in force, and whether the other one may be taken instead if pages behind the first turn
 /// out wrong: yes after a crash, which may have torn the last commit; no after closing, when what is
 /// wrong is damage. In the latter case the slot in force is shown twice.
+///
+/// A file that has no name yet is not synced: nobody finds it after a crash. See [`NewFile::place`].
 #[derive(Debug)]
 struct Lent {
     disk: Disk,
     untouched: AtomicBool,
+    nameless: Arc<AtomicBool>,
 }
 
 /// Where the flags are in the header, and what they mean.
@@ -97,7 +100,7 @@ impl StorageBackend for Lent {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.disk.sync_data()
+        if self.nameless.load(Ordering::Acquire) { Ok(()) } else { self.disk.sync_data() }
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -193,7 +196,11 @@ pub(crate) fn open_checked(disk: &Disk, cache: usize) -> Result<(Database, Forma
 
 /// Opens a database on a disk, or makes one on an empty disk.
 pub(crate) fn open_database(disk: &Disk, cache: usize) -> Result<Database, Trouble> {
-    let lent = Lent { disk: disk.clone(), untouched: AtomicBool::new(true) };
+    lend(disk, Arc::default(), cache)
+}
+
+fn lend(disk: &Disk, nameless: Arc<AtomicBool>, cache: usize) -> Result<Database, Trouble> {
+    let lent = Lent { disk: disk.clone(), untouched: AtomicBool::new(true), nameless };
     Ok(Database::builder().set_cache_size(cache).create_with_backend(lent)?)
 }
 
@@ -290,6 +297,8 @@ pub(crate) struct NewFile {
     path: PathBuf,
     temporary: PathBuf,
     disk: Disk,
+    /// Until it is placed.
+    nameless: Arc<AtomicBool>,
 }
 
 impl NewFile {
@@ -310,7 +319,8 @@ impl NewFile {
         let disk = lock(file, path)?;
         // What a crash has left there is not needed, but only the holder of the lock may say so.
         disk.set_len(0).map_err(|source| OpenError::Io { what: "write", path: temporary.clone(), source })?;
-        Ok(Self { path: path.to_owned(), temporary, disk })
+        let nameless = Arc::new(AtomicBool::new(true));
+        Ok(Self { path: path.to_owned(), temporary, disk, nameless })
     }
 
     /// The name that the file has until it is placed.
@@ -325,12 +335,14 @@ impl NewFile {
 
     /// A database in the file.
     pub(crate) fn database(&self, cache: usize) -> Result<Database, OpenError> {
-        open_database(&self.disk, cache).map_err(|trouble| refused(&self.path, trouble))
+        lend(&self.disk, Arc::clone(&self.nameless), cache).map_err(|trouble| refused(&self.path, trouble))
     }
 
     /// Gives the file its name, durably, unless that is taken. It stays locked.
     pub(crate) fn place(self) -> Result<Disk, OpenError> {
         let failed = |what, source| OpenError::Io { what, path: self.path.clone(), source };
+        // From here on the database syncs by itself, so nothing that it writes can be missed.
+        self.nameless.store(false, Ordering::Release);
         self.disk.sync_data().map_err(|source| failed("write", source))?;
         fs::hard_link(&self.temporary, &self.path).map_err(|source| failed("create", source))?;
         fs::remove_file(&self.temporary).map_err(|source| failed("finish", source))?;
@@ -349,4 +361,27 @@ impl Drop for NewFile {
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Deed, MemoryDisk};
+
+    fn syncs(disk: &MemoryDisk) -> usize {
+        disk.take_deeds().iter().filter(|deed| **deed == Deed::Sync).count()
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_not_synced_and_one_with_a_name_is() {
+        let memory = MemoryDisk::new(Vec::new());
+        let disk: Disk = memory.clone();
+        let nameless = Arc::new(AtomicBool::new(true));
+        let database = lend(&disk, Arc::clone(&nameless), 1 << 20).unwrap();
+        initialise(&database, STORE_FORMAT, State::default()).unwrap();
+        assert_eq!(syncs(&memory), 0);
+        nameless.store(false, Ordering::Release);
+        initialise(&database, STORE_FORMAT, State::default()).unwrap();
+        assert_eq!(syncs(&memory), 1);
+    }
 }

@@ -80,13 +80,7 @@ impl Store {
 
     /// A store on an open database.
     pub(crate) fn on(disk: Disk, database: Database, state: State, options: Options) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
-            opened: RwLock::new(Opened::Open { database, disk }),
-            hub: Hub::new(state.revision, &options),
-            options,
-            counters: Counters::default(),
-            revision: watch::Sender::new(state.revision),
-        });
+        let shared = Shared::new(disk, database, state, options);
         let (sender, requests) = mpsc::channel(WAITING);
         let writer = Writer { shared: shared.clone(), requests, state };
         let writer = thread::Builder::new().name("store-writer".to_owned()).spawn(|| writer.run())?;
@@ -199,6 +193,17 @@ impl Drop for Owner {
 }
 
 impl Shared {
+    /// Everything around an open database that stands at `state`.
+    pub(crate) fn new(disk: Disk, database: Database, state: State, options: Options) -> Arc<Self> {
+        Arc::new(Self {
+            opened: RwLock::new(Opened::Open { database, disk }),
+            hub: Hub::new(state.revision, &options),
+            options,
+            counters: Counters::default(),
+            revision: watch::Sender::new(state.revision),
+        })
+    }
+
     /// Reads the present state.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&View) -> Result<T, ReadError>) -> Result<T, ReadError> {
         match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {

@@ -237,3 +237,43 @@ fn commit(
 fn took(started: Duration, now: Duration) -> Duration {
     now.saturating_sub(started)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Key, Options, file,
+        record::STORE_FORMAT,
+        testing::{Deed, MemoryDisk},
+    };
+
+    /// How often the disk is synced for so many writes that wait at once, and how many events come of
+    /// them.
+    fn syncs_for(writes: usize, value: usize) -> (usize, u64) {
+        let disk = MemoryDisk::new(Vec::new());
+        let database = file::open_database(&(disk.clone() as file::Disk), 1 << 20).unwrap();
+        file::initialise(&database, STORE_FORMAT, State::default()).unwrap();
+        let shared = Shared::new(disk.clone(), database, State::default(), Options::default());
+        let (sender, requests) = mpsc::channel(GROUP_BATCHES * 2);
+        for number in 0..writes {
+            let key = Key::new("/configmaps", "default", &number.to_string());
+            let (reply, _) = oneshot::channel();
+            let changes = vec![Change::create(key, vec![b'x'; value])];
+            sender.try_send(Request::Write { changes, reply }).unwrap();
+        }
+        drop(sender);
+        disk.take_deeds();
+        Writer { shared: shared.clone(), requests, state: State::default() }.run();
+        let syncs = disk.take_deeds().iter().filter(|deed| **deed == Deed::Sync).count();
+        (syncs, *shared.revision.borrow())
+    }
+
+    #[test]
+    fn those_who_wait_together_share_one_sync() {
+        for (writes, syncs) in [(1, 1), (64, 1), (GROUP_BATCHES, 1), (GROUP_BATCHES + 1, 2)] {
+            assert_eq!(syncs_for(writes, 1024), (syncs, writes as u64), "{writes} writes");
+        }
+        // Large values share less, so that a transaction stays small. (A file that grows is synced more.)
+        assert!(syncs_for(4, GROUP_BYTES / 2).0 >= 2);
+    }
+}
