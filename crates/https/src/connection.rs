@@ -38,7 +38,9 @@ pub(crate) async fn serve<H: Handler>(
     let peer = Arc::new(peer(address, &stream));
     let service = service_fn(move |request| {
         let (peer, handler) = (Arc::clone(&peer), Arc::clone(&handler));
-        async move { Ok::<_, Infallible>(handler.answer(&peer, request).await) }
+        // On its own in memory, so that it goes when it has answered: the place of a request that is
+        // still being sent, such as a watch, then holds no more than what is being sent.
+        Box::pin(async move { Ok::<_, Infallible>(handler.answer(&peer, request).await) })
     });
     let builder = builder(limits);
     let connection = builder.serve_connection(TokioIo::new(stream), service);

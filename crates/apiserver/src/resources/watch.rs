@@ -58,13 +58,12 @@ impl Api {
         };
         let initial = options.initial == Some(true);
         let range = selection.range(asked);
-        let exact = selection.is_range(asked);
+        let selection = (!selection.is_range(asked)).then_some(selection);
         let mut stream = Stream {
             store: self.store.clone(),
             resource: asked.resource.clone(),
             place: Place::Live,
             range,
-            exact,
             selection,
             shaper,
             live: None,
@@ -123,15 +122,16 @@ enum Place {
     Over,
 }
 
-/// Everything that a watch remembers.
+/// Everything that a watch remembers. There are thousands of them, so no more than is needed.
 struct Stream {
     store: Store,
     resource: Arc<Resource>,
     place: Place,
+    /// Where the objects are that were there when it began; once it follows changes, the store
+    /// remembers that.
     range: Range,
-    /// Whether everything in the range is meant.
-    exact: bool,
-    selection: Selection,
+    /// What is meant of the range; none where that is everything.
+    selection: Option<Selection>,
     shaper: Shaper,
     live: Option<Watch>,
     /// The newest revision that the client was told of.
@@ -147,7 +147,7 @@ impl Stream {
     /// Follows what happens after a revision.
     fn follow(&mut self, from: Revision) {
         self.told = from;
-        match self.store.watch(self.range.clone(), from) {
+        match self.store.watch(std::mem::take(&mut self.range), from) {
             Ok(watch) => {
                 self.live = Some(watch);
                 self.place = Place::Live;
@@ -241,7 +241,7 @@ impl Stream {
         self.told = change.revision;
         let revision = change.revision;
         match &change.kind {
-            EventKind::Put { object, previous } if self.exact => {
+            EventKind::Put { object, previous } if self.selection.is_none() => {
                 let word = if previous.is_none() { "ADDED" } else { "MODIFIED" };
                 if let Some(text) = self.spliced(word, &object.bytes, revision) {
                     return text;
@@ -286,7 +286,8 @@ impl Stream {
         if let Err(status) = &object {
             tracing::error!(error = %status, "a watch skips an object");
         }
-        object.ok().filter(|object| self.selection.matches(&self.resource, object))
+        let selection = self.selection.as_ref();
+        object.ok().filter(|object| selection.is_none_or(|selection| selection.matches(&self.resource, object)))
     }
 
     fn bookmark(&mut self, revision: Revision, end: bool) -> Vec<u8> {
@@ -326,11 +327,13 @@ fn closed(error: &WatchError, from: Revision) -> Status {
 
 type Step = Pin<Box<dyn Future<Output = (Box<Stream>, Option<Bytes>)> + Send + Sync>>;
 
-fn step(mut stream: Box<Stream>) -> Step {
-    Box::pin(async move {
-        let bytes = stream.next().await;
-        (stream, bytes)
-    })
+fn step(stream: Box<Stream>) -> Step {
+    Box::pin(advance(stream))
+}
+
+async fn advance(mut stream: Box<Stream>) -> (Box<Stream>, Option<Bytes>) {
+    let bytes = stream.next().await;
+    (stream, bytes)
 }
 
 /// A watch as the body of an answer.
@@ -347,5 +350,20 @@ impl hyper::body::Body for Driven {
         let (stream, bytes) = ready!(next.as_mut().poll(cx));
         self.next = bytes.is_some().then(|| step(stream));
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<A, F: Future>(_: fn(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_watch_that_waits_is_small() {
+        let sizes = (size_of::<Stream>(), size_of_future(advance));
+        assert!(sizes.0 + sizes.1 <= 1024, "{sizes:?}");
     }
 }
