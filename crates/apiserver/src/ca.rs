@@ -215,14 +215,26 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// Writes a file that only its owner can read, as a whole or not at all.
+/// Writes a file that only its owner can read, as a whole or not at all, and durably.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(path, content, true)
+}
+
+/// The same for a file that need not outlive a power cut, which is far quicker.
+pub(crate) fn write_passing(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(path, content, false)
+}
+
+fn replace(path: &Path, content: &[u8], durably: bool) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let beside = PathBuf::from(beside);
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(content)?;
+        if !durably {
+            return fs::rename(&beside, path);
+        }
         file.sync_all()?;
         fs::rename(&beside, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -35,7 +35,7 @@ pub use self::paths::{BACKUP_PATH, IDENTITY_PATH};
 use crate::{
     authn::Authenticator,
     bootstrap::{self, BootstrapError},
-    ca::{Authority, CaError, write_private},
+    ca::{Authority, CaError, write_passing},
     identity::{Certificates, Kubeconfig},
     rbac::{Access, MASTERS},
     resources::{
@@ -181,8 +181,9 @@ impl Server {
         let store = Store::open(&folder.join(STORE_FILE), netloom_store::Options::default())?;
         let source: Arc<dyn Source> = Arc::new(System);
         let now = source.now();
-        let authority = Authority::open(&folder.join(PKI_FOLDER), now)?;
-        let tokens = Tokens::open(&folder.join(PKI_FOLDER), fresh_key(&*source))?;
+        // Keys are made beside the first objects: most of both is waiting for the disk.
+        let (pki, fresh) = (folder.join(PKI_FOLDER), fresh_key(&*source));
+        let keys = tokio::task::spawn_blocking(move || keys(&pki, fresh, now));
         bootstrap::install(&store, &*source).await?;
         let access = Arc::new(Access::open(store.clone())?);
         let guard = Arc::clone(&access);
@@ -193,6 +194,7 @@ impl Server {
         let listener = TcpListener::bind(listen).await;
         let listener = listener.map_err(|source| StartError::Listen { address: listen, source })?;
         let address = listener.local_addr().map_err(|source| StartError::Listen { address: listen, source })?;
+        let (authority, tokens) = keys.await.expect("making keys does not panic, and nobody stops it")?;
         let certificates = Certificates::of(authority.certificate_der()?)?;
         let tls = tls(&authority, &certificates, address.ip(), now)?;
         let authenticator = Authenticator::new(certificates, tokens, store);
@@ -202,7 +204,7 @@ impl Server {
         let parts = Parts { api, access, authenticator, authority: Arc::clone(&authority), source, stopped: stopping };
         let front = Arc::new(Front::new(parts, address, limits));
         let path = folder.join(ADDRESS_FILE);
-        let written = write_private(&path, url(address).as_bytes());
+        let written = write_passing(&path, url(address).as_bytes());
         written.map_err(|source| StartError::Folder { path: folder.clone(), source })?;
         // When the server is gone without having been stopped, nobody is left to stop this either.
         let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
@@ -266,6 +268,11 @@ fn url(address: SocketAddr) -> String {
         ip => ip,
     };
     format!("https://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// The keys of the folder, made where they are missing.
+fn keys(pki: &Path, fresh: [u8; 32], now: Timestamp) -> Result<(Authority, Tokens), CaError> {
+    Ok((Authority::open(pki, now)?, Tokens::open(pki, fresh)?))
 }
 
 fn fresh_key(source: &dyn Source) -> [u8; 32] {
