@@ -4,20 +4,14 @@
 //! the tokens of service accounts.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::{
-    authentication::v1::{SelfSubjectReview, TokenReview},
-    authorization::v1::{
-        LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
-    },
-};
 use netloom_api::admission::User;
 use netloom_schema::FieldError;
 use netloom_store::{Key, Store};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     authn::Authenticator,
-    builtin::shape,
+    builtin::published,
     rbac::{Access, Asked, Decision, Rule},
     request::RequestInfo,
     resources::clock::seconds,
@@ -102,20 +96,8 @@ impl Review {
     }
 
     /// The name of the kind's definition in documents.
-    pub(crate) fn schema_name(self) -> String {
-        self.component().1
-    }
-
-    /// The definitions that the kind needs in documents, and its own name among them.
-    pub(crate) fn component(self) -> (Map<String, Value>, String) {
-        match self {
-            Self::SelfSubject => shape::component::<SelfSubjectReview>(),
-            Self::Token => shape::component::<TokenReview>(),
-            Self::LocalAccess => shape::component::<LocalSubjectAccessReview>(),
-            Self::SelfAccess => shape::component::<SelfSubjectAccessReview>(),
-            Self::SelfRules => shape::component::<SelfSubjectRulesReview>(),
-            Self::Access => shape::component::<SubjectAccessReview>(),
-        }
+    pub(crate) fn type_name(self) -> String {
+        published::type_name(self.resource().0, "v1", self.kind())
     }
 
     /// The question with its answer.
@@ -335,13 +317,13 @@ fn rules_status(rules: &[Rule]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtin::shape;
 
     #[test]
     fn every_kind_has_a_definition() {
         for review in Review::ALL {
-            let (types, name) = review.component();
-            assert!(types.contains_key(&name), "{name}");
-            assert!(name.ends_with(review.kind()));
+            let name = review.type_name();
+            assert!(shape::components([name.clone()]).contains_key(&name), "{name}");
         }
     }
 

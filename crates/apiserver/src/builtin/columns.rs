@@ -164,7 +164,7 @@ pub(super) const CLUSTER_ROLE_BINDING: &[PrinterColumn] = &[
 pub(super) fn definitions(kind: &Builtin) -> Vec<Value> {
     // A row is described by the older spelling of its kind, where there are two.
     let described = super::find("", "v1", kind.plural).unwrap_or(kind);
-    let (types, _) = shape::components(std::iter::once(described));
+    let types = shape::components([described.type_name()]);
     let of_field = |name: &str, field: &str| {
         let (_, found) = types.iter().find(|(full, _)| full.rsplit('.').next() == Some(name))?;
         found["properties"][field]["description"].as_str().map(str::to_owned)

@@ -21,6 +21,7 @@ mod namespace;
 mod node;
 mod pod;
 mod pod_row;
+pub(crate) mod published;
 mod service;
 pub mod shape;
 mod table;
@@ -116,10 +117,6 @@ pub struct Builtin {
     pub prepare: fn(&mut Value, Option<&Value>),
     /// What is wrong with an object, the stored one given on updates.
     pub validate: fn(&Value, Option<&Value>) -> Vec<FieldError>,
-    /// Adds the kind's type to a document of schemas and returns its name there.
-    pub(crate) register: fn(&mut schemars::SchemaGenerator) -> String,
-    /// The name of that type.
-    pub(crate) type_name: fn() -> String,
     pub(crate) shape: OnceLock<shape::Shape>,
     pub(crate) definitions: OnceLock<Vec<Value>>,
 }
@@ -128,6 +125,11 @@ impl Builtin {
     /// `v1` or `group/version`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The full name of the published type.
+    pub fn type_name(&self) -> String {
+        published::type_name(self.group, self.version, self.kind)
     }
 
     /// The kind of a list.
@@ -161,7 +163,7 @@ impl Builtin {
     }
 
     fn shape(&self) -> &shape::Shape {
-        self.shape.get_or_init(|| shape::Shape::of(self.register))
+        self.shape.get_or_init(|| shape::Shape::of(&self.type_name()))
     }
 }
 

@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use netloom_schema::Schema;
-use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Builtin,
     lists::{Merge, rows},
+    published,
 };
 
 /// Where the definitions of a document are.
@@ -28,61 +27,51 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Makes the shape of a type.
-    pub(super) fn of(register: fn(&mut SchemaGenerator) -> String) -> Self {
-        let mut generator = generator();
-        let name = register(&mut generator);
-        let definitions = annotated(generator);
+    /// Makes the shape of a published type.
+    pub(super) fn of(name: &str) -> Self {
+        let definitions = components([name.to_owned()]);
         let json = inline(&json!({ "$ref": format!("{DEFINITIONS}{name}") }), &definitions, &mut Vec::new());
         Self { schema: Arc::new(Schema::lenient(&json)), json: Arc::new(json) }
     }
 }
 
-/// The definitions that a set of kinds needs, by name. Also names each kind's own definition.
-pub fn components<'a>(kinds: impl Iterator<Item = &'a Builtin>) -> (Map<String, Value>, Vec<(&'a Builtin, String)>) {
-    let mut generator = generator();
-    let names = kinds.map(|kind| (kind, (kind.register)(&mut generator))).collect();
-    (annotated(generator), names)
+/// The definitions of published types and of all that they refer to, by name, with the table of lists
+/// written into them.
+pub fn components(names: impl IntoIterator<Item = String>) -> Map<String, Value> {
+    let mut definitions = Map::new();
+    let mut missing: Vec<String> = names.into_iter().collect();
+    while let Some(name) = missing.pop() {
+        if definitions.contains_key(&name) {
+            continue;
+        }
+        let Some(mut definition) = published::definition(&name) else { continue };
+        annotate_type(&name, &mut definition);
+        references(&definition, &mut missing);
+        definitions.insert(name, definition);
+    }
+    definitions
 }
 
-/// The name of a kind's definition.
-pub fn definition_name(kind: &Builtin) -> String {
-    (kind.type_name)()
+/// Adds the types that a schema refers to, at any depth.
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            found.extend(reference(map).map(str::to_owned));
+            map.values().for_each(|inner| references(inner, found));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| references(inner, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (),
+    }
 }
 
-/// The definitions of any published type, by name, and its own name among them.
-pub fn component<T: schemars::JsonSchema>() -> (Map<String, Value>, String) {
-    let mut generator = generator();
-    generator.subschema_for::<T>();
-    (annotated(generator), T::schema_name().into_owned())
-}
-
-/// The name of a type's definition; the row of each kind points to an instance of this.
-pub(super) fn type_name<T: schemars::JsonSchema>() -> String {
-    T::schema_name().into_owned()
-}
-
-/// Adds a type to a document; the row of each kind points to an instance of this.
-pub(super) fn register<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> String {
-    generator.subschema_for::<T>();
-    T::schema_name().into_owned()
-}
-
-fn generator() -> SchemaGenerator {
-    SchemaSettings::openapi3().into_generator()
-}
-
-/// The definitions, with the table of lists written into them.
-fn annotated(mut generator: SchemaGenerator) -> Map<String, Value> {
-    let mut definitions = generator.take_definitions(true);
-    for (name, field, merge) in rows() {
-        let Some(definition) = definitions.get_mut(&name) else { continue };
-        let place = if field.is_empty() { Some(definition) } else { definition["properties"].get_mut(field) };
+/// Writes what the table of lists says about a type into its definition.
+fn annotate_type(name: &str, definition: &mut Value) {
+    for (_, field, merge) in rows().filter(|(of, ..)| of == name) {
+        let place = if field.is_empty() { Some(&mut *definition) } else { definition["properties"].get_mut(field) };
         if let Some(map) = place.and_then(Value::as_object_mut) {
             annotate(map, merge);
         }
     }
-    definitions
 }
 
 fn annotate(place: &mut Map<String, Value>, merge: Merge) {
@@ -194,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_finds_its_field() {
-        let (definitions, _) = components(all().iter());
+        let definitions = components(all().iter().map(super::super::Builtin::type_name));
         for (name, field, _) in rows() {
             let definition = definitions.get(&name).unwrap_or_else(|| panic!("no type {name}"));
             assert!(field.is_empty() || definition["properties"].get(field).is_some(), "{name}.{field}");

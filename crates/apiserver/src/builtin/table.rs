@@ -2,20 +2,9 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use k8s_openapi::{
-    api::{
-        coordination::v1::Lease,
-        core::v1::{ConfigMap, Endpoints, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount},
-        discovery::v1::EndpointSlice,
-        events::v1::Event as NewEvent,
-        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-};
-
 use super::{
     Builtin, FieldLabels, Habits, NameRule, Subresource, access, columns, config, definition, endpoints, event, lease,
-    namespace, node, pod, pod_row, service, shape,
+    namespace, node, pod, pod_row, service,
 };
 
 const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -105,7 +94,7 @@ fn objects_of_the_cluster() -> Vec<Builtin> {
             default: namespace::default,
             prepare: namespace::prepare,
             validate: namespace::validate,
-            ..row::<Namespace>(["", "v1", "Namespace", "namespaces", "namespace"])
+            ..row(["", "v1", "Namespace", "namespaces", "namespace"])
         },
         Builtin {
             namespaced: false,
@@ -117,7 +106,7 @@ fn objects_of_the_cluster() -> Vec<Builtin> {
             default: node::default,
             prepare: node::prepare,
             validate: node::validate,
-            ..row::<Node>(["", "v1", "Node", "nodes", "node"])
+            ..row(["", "v1", "Node", "nodes", "node"])
         },
         Builtin {
             short_names: &["po"],
@@ -130,7 +119,7 @@ fn objects_of_the_cluster() -> Vec<Builtin> {
             default: pod::default,
             prepare: pod::prepare,
             validate: pod::validate,
-            ..row::<Pod>(["", "v1", "Pod", "pods", "pod"])
+            ..row(["", "v1", "Pod", "pods", "pod"])
         },
         Builtin {
             short_names: &["svc"],
@@ -144,7 +133,7 @@ fn objects_of_the_cluster() -> Vec<Builtin> {
             default: service::default,
             prepare: service::prepare,
             validate: service::validate,
-            ..row::<Service>(["", "v1", "Service", "services", "service"])
+            ..row(["", "v1", "Service", "services", "service"])
         },
     ]
 }
@@ -165,14 +154,14 @@ fn plain_objects() -> Vec<Builtin> {
             cells: endpoints::endpoints_cells,
             default: endpoints::default_endpoints,
             validate: endpoints::validate_endpoints,
-            ..row::<Endpoints>(["", "v1", "Endpoints", "endpoints", "endpoints"])
+            ..row(["", "v1", "Endpoints", "endpoints", "endpoints"])
         },
         Builtin {
             short_names: &["cm"],
             columns: columns::CONFIG_MAP,
             cells: config::config_map_cells,
             validate: config::validate_config_map,
-            ..row::<ConfigMap>(["", "v1", "ConfigMap", "configmaps", "configmap"])
+            ..row(["", "v1", "ConfigMap", "configmaps", "configmap"])
         },
         Builtin {
             labels: FieldLabels::of(&["type"]),
@@ -180,7 +169,7 @@ fn plain_objects() -> Vec<Builtin> {
             cells: config::secret_cells,
             default: config::default_secret,
             validate: config::validate_secret,
-            ..row::<Secret>(["", "v1", "Secret", "secrets", "secret"])
+            ..row(["", "v1", "Secret", "secrets", "secret"])
         },
         Builtin {
             short_names: &["sa"],
@@ -189,7 +178,7 @@ fn plain_objects() -> Vec<Builtin> {
             columns: columns::NAME_AND_AGE,
             cells: columns::name_and_age,
             prepare: access::prepare_account,
-            ..row::<ServiceAccount>(["", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount"])
+            ..row(["", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount"])
         },
         Builtin {
             short_names: &["ev"],
@@ -199,7 +188,7 @@ fn plain_objects() -> Vec<Builtin> {
             cells: event::cells,
             default: event::default_core,
             validate: event::validate_core,
-            ..row::<Event>(["", "v1", "Event", "events", "event"])
+            ..row(["", "v1", "Event", "events", "event"])
         },
     ]
 }
@@ -210,20 +199,20 @@ fn access_rules() -> Vec<Builtin> {
         Builtin {
             default: access::default_role,
             validate: access::validate_role,
-            ..base(row::<Role>([RBAC, "v1", "Role", "roles", "role"]))
+            ..base(row([RBAC, "v1", "Role", "roles", "role"]))
         },
         Builtin {
             namespaced: false,
             default: access::default_role,
             validate: access::validate_cluster_role,
-            ..base(row::<ClusterRole>([RBAC, "v1", "ClusterRole", "clusterroles", "clusterrole"]))
+            ..base(row([RBAC, "v1", "ClusterRole", "clusterroles", "clusterrole"]))
         },
         Builtin {
             columns: columns::ROLE_BINDING,
             cells: access::binding_cells,
             default: access::default_binding,
             validate: access::validate_binding,
-            ..base(row::<RoleBinding>([RBAC, "v1", "RoleBinding", "rolebindings", "rolebinding"]))
+            ..base(row([RBAC, "v1", "RoleBinding", "rolebindings", "rolebinding"]))
         },
         Builtin {
             namespaced: false,
@@ -231,13 +220,7 @@ fn access_rules() -> Vec<Builtin> {
             cells: access::binding_cells,
             default: access::default_binding,
             validate: access::validate_cluster_binding,
-            ..base(row::<ClusterRoleBinding>([
-                RBAC,
-                "v1",
-                "ClusterRoleBinding",
-                "clusterrolebindings",
-                "clusterrolebinding",
-            ]))
+            ..base(row([RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", "clusterrolebinding"]))
         },
     ]
 }
@@ -252,7 +235,7 @@ fn others() -> Vec<Builtin> {
             cells: endpoints::slice_cells,
             default: endpoints::default_slice,
             validate: endpoints::validate_slice,
-            ..row::<EndpointSlice>(["discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "endpointslice"])
+            ..row(["discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "endpointslice"])
         },
         Builtin {
             habits: Habits { update_creates: true, ..strict },
@@ -260,7 +243,7 @@ fn others() -> Vec<Builtin> {
             cells: lease::cells,
             default: lease::default,
             validate: lease::validate,
-            ..row::<Lease>(["coordination.k8s.io", "v1", "Lease", "leases", "lease"])
+            ..row(["coordination.k8s.io", "v1", "Lease", "leases", "lease"])
         },
         Builtin {
             short_names: &["ev"],
@@ -269,7 +252,7 @@ fn others() -> Vec<Builtin> {
             columns: columns::EVENT,
             cells: event::cells,
             validate: event::validate_new,
-            ..row::<NewEvent>(["events.k8s.io", "v1", "Event", "events", "event"])
+            ..row(["events.k8s.io", "v1", "Event", "events", "event"])
         },
         Builtin {
             namespaced: false,
@@ -278,7 +261,7 @@ fn others() -> Vec<Builtin> {
             subresources: const { &[status("apiextensions.k8s.io", "CustomResourceDefinition")] },
             habits: Habits { generation: true, delete_answers_object: true, ..strict },
             default: definition::default,
-            ..row::<CustomResourceDefinition>([
+            ..row([
                 EXTENSIONS,
                 "v1",
                 "CustomResourceDefinition",
@@ -290,7 +273,7 @@ fn others() -> Vec<Builtin> {
 }
 
 /// A kind about which nothing is particular.
-fn row<T: schemars::JsonSchema>([group, version, kind, plural, singular]: Names) -> Builtin {
+fn row([group, version, kind, plural, singular]: Names) -> Builtin {
     Builtin {
         group,
         version,
@@ -310,8 +293,6 @@ fn row<T: schemars::JsonSchema>([group, version, kind, plural, singular]: Names)
         default: |_| (),
         prepare: |_, _| (),
         validate: |_, _| Vec::new(),
-        register: shape::register::<T>,
-        type_name: shape::type_name::<T>,
         shape: OnceLock::new(),
         definitions: OnceLock::new(),
     }

@@ -31,7 +31,7 @@ pub(super) fn of(resources: &[&Resource], group: &str, version: &str) -> Map<Str
         let scope = if review.namespaced() { "/namespaces/{namespace}" } else { "" };
         let kind = kind_of(group, version, review.kind());
         let operation =
-            Operation { body: Some(review.schema_name()), ..Operation::new("post", kind, review.schema_name()) };
+            Operation { body: Some(review.type_name()), ..Operation::new("post", kind, review.type_name()) };
         let mut path = json!({ "post": self::operation(&operation) });
         path["parameters"] = path_parameters(review.namespaced(), false);
         paths.insert(format!("{root}{scope}/{plural}"), path);

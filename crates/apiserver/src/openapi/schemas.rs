@@ -1,16 +1,24 @@
 //! The schemas of a version: its kinds, lists of them, and what they refer to.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, DeleteOptions, ListMeta, ObjectMeta, Status};
 use serde_json::{Map, Value, json};
 
-use crate::{builtin::shape, catalogue::Resource, openapi::kind_of, reviews::Review};
+use crate::{
+    builtin::{Builtin, shape},
+    catalogue::Resource,
+    openapi::kind_of,
+    reviews::Review,
+};
 
 /// The definitions that a version needs.
 pub(super) fn of(resources: &[&Resource], group: &str) -> Map<String, Value> {
-    let (mut schemas, names) = shape::components(resources.iter().filter_map(|resource| resource.builtin));
+    let rows = || resources.iter().filter_map(|resource| resource.builtin);
+    let reviews = || Review::ALL.into_iter().filter(|review| review.resource().0 == group);
+    let general = ["ObjectMeta", "ListMeta", "DeleteOptions", "Status", "APIResourceList"].map(meta);
+    let published = rows().map(Builtin::type_name).chain(reviews().map(Review::type_name));
+    let mut schemas = shape::components(published.chain(general));
     schemas.values_mut().for_each(default_texts);
-    for (row, name) in names {
-        let gvk = kind_of(row.group, row.version, row.kind);
+    let kinds = rows().map(|row| (row.type_name(), kind_of(row.group, row.version, row.kind)));
+    for (name, gvk) in kinds.chain(reviews().map(|review| (review.type_name(), kind_of(group, "v1", review.kind())))) {
         if let Some(schema) = schemas.get_mut(&name) {
             schema["x-kubernetes-group-version-kind"] = json!([gvk]);
         }
@@ -21,27 +29,8 @@ pub(super) fn of(resources: &[&Resource], group: &str) -> Map<String, Value> {
     for resource in resources {
         schemas.insert(list_name(resource), list(resource));
     }
-    for review in Review::ALL.into_iter().filter(|review| review.resource().0 == group) {
-        let (types, name) = review.component();
-        schemas.extend(types);
-        let gvk = kind_of(group, "v1", review.kind());
-        if let Some(schema) = schemas.get_mut(&name) {
-            schema["x-kubernetes-group-version-kind"] = json!([gvk]);
-        }
-    }
     schemas
         .insert(meta("Patch"), json!({ "type": "object", "description": "A patch, in the form of its content type." }));
-    for (types, _) in [
-        shape::component::<ObjectMeta>(),
-        shape::component::<ListMeta>(),
-        shape::component::<DeleteOptions>(),
-        shape::component::<Status>(),
-        shape::component::<APIResourceList>(),
-    ] {
-        for (name, schema) in types {
-            schemas.entry(name).or_insert(schema);
-        }
-    }
     schemas
 }
 
@@ -72,7 +61,7 @@ pub(super) fn meta(kind: &str) -> String {
 /// The name of a kind's definition: for custom kinds, the parts of the group in reverse order.
 pub(super) fn name(resource: &Resource) -> String {
     if let Some(row) = resource.builtin {
-        return shape::definition_name(row);
+        return row.type_name();
     }
     let group: Vec<&str> = resource.group.rsplit('.').collect();
     format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
