@@ -5,16 +5,18 @@
 
 use std::{borrow::Cow, sync::OnceLock};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::{CustomResourceExt, Resource};
+use netloom_schema::decode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     admission::{Findings, Review, Write, admit},
     effects::FieldEffect,
-    structural,
 };
+
+/// The definitions that are checked in, by the names of their files.
+static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
 /// Whose agent may write an object of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,9 +80,10 @@ pub struct Kind {
     pub effects: &'static [FieldEffect],
     /// What rules look objects up by.
     pub indexes: &'static [Index],
-    status_subresource: bool,
-    definition: fn() -> CustomResourceDefinition,
-    /// Made once: deriving a schema takes longer than all that is done with it.
+    /// The definition as the type derives it; only for those who write or check the files.
+    #[cfg(any(test, feature = "derive"))]
+    pub derived: fn() -> Value,
+    /// Read once, when it is first asked for.
     manifest: OnceLock<Value>,
     pub(crate) complete: fn(&Review<'_>, &mut Value),
     pub(crate) admit: fn(&Review<'_>, &mut Findings),
@@ -98,8 +101,8 @@ impl Kind {
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             indexes: T::INDEXES,
-            status_subresource: T::STATUS_SUBRESOURCE,
-            definition: T::crd,
+            #[cfg(any(test, feature = "derive"))]
+            derived: || crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE),
             manifest: OnceLock::new(),
             complete: T::complete,
             admit: admit::<T>,
@@ -111,8 +114,24 @@ impl Kind {
         self.manifest().clone()
     }
 
+    /// A kind whose file is not there yet has an empty definition; the test that holds the files
+    /// against the types says so.
     fn manifest(&self) -> &Value {
-        self.manifest.get_or_init(|| structural::manifest(&(self.definition)(), self.status_subresource))
+        self.manifest.get_or_init(|| {
+            let text = self.definition_text().unwrap_or_default();
+            decode::yaml(text.as_bytes(), decode::Limits::default()).map(|read| read.value).unwrap_or_default()
+        })
+    }
+
+    /// The text of the definition's file, which also tells whether two programs have the same one.
+    pub fn definition_text(&self) -> Option<&'static str> {
+        let name = self.file_stem();
+        DEFINITIONS.iter().find(|(file, _)| *file == name).map(|&(_, text)| text)
+    }
+
+    /// What the definition's file is called, without `.yaml`.
+    pub fn file_stem(&self) -> String {
+        format!("{}_{}", self.group, self.plural)
     }
 
     /// The schema of the version, as it stands in the definition.

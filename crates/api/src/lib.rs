@@ -24,6 +24,7 @@ pub mod nodestate;
 pub mod registry;
 pub mod rollout;
 pub mod selector;
+#[cfg(any(test, feature = "derive"))]
 mod structural;
 pub mod yaml;
 

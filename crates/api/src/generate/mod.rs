@@ -43,8 +43,18 @@ pub fn reference() -> Vec<File> {
 }
 
 /// The definition of a kind as a manifest.
-pub fn crd(kind: &Kind) -> String {
-    format!("{HEADER}{}", yaml::text(&kind.crd()))
+fn crd(kind: &Kind) -> String {
+    kind.definition_text().unwrap_or_default().to_owned()
+}
+
+/// The definitions of all kinds as their types derive them: what the checked-in files must be.
+#[cfg(any(test, feature = "derive"))]
+pub fn derived() -> Vec<File> {
+    let file = |kind: &Kind| File {
+        path: format!("deploy/crds/{}", crd_file(kind)),
+        content: format!("{HEADER}{}", yaml::text(&(kind.derived)())),
+    };
+    kinds().iter().map(file).collect()
 }
 
 /// All definitions as one stream, in the order of the registry.
@@ -55,9 +65,22 @@ pub fn crds() -> String {
 const HEADER: &str = "# Generated from the types by netloom; change those.\n";
 
 fn crd_file(kind: &Kind) -> String {
-    format!("{}_{}.yaml", kind.group, kind.plural)
+    format!("{}.yaml", kind.file_stem())
 }
 
 fn page_file(kind: &Kind) -> String {
     format!("{}.{}.md", kind.plural, kind.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_what_the_types_derive() {
+        for (kind, file) in kinds().iter().zip(derived()) {
+            assert_eq!(kind.definition_text(), Some(file.content.as_str()), "run scripts/generated: {}", file.path);
+            assert_eq!(kind.crd(), (kind.derived)(), "reading gives back what was written: {}", file.path);
+        }
+    }
 }
