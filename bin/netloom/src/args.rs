@@ -533,6 +533,20 @@ pub(crate) struct KubeconfigArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
+/// `netloom gen webhook`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct WebhookArgs {
+    /// Authority of the webhook's certificate, PEM; without it, the place for it is left open
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
+    /// Where the webhook is reached, such as `https://192.0.2.1:9443`; without it, by a service in the cluster
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
+    /// Folder to write to; made if it is not there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
 /// What `netloom gen` makes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenVerb {
@@ -562,6 +576,8 @@ pub(crate) enum GenVerb {
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
+    /// Print how a cluster is told to ask the controller's webhook
+    Webhook(WebhookArgs),
     /// Write the reference of the command line, of the document and of all kinds as Markdown
     Docs {
         /// Folder to write to; made if it is not there

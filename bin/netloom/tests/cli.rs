@@ -345,7 +345,13 @@ fn every_document_in_the_documentation_and_the_examples_is_read() {
 #[test]
 fn generated_files_are_current() {
     let scratch = Scratch::new("generated");
-    let places = [("docs", "docs/reference"), ("man", "docs/man"), ("crds", "deploy/crds"), ("rbac", "deploy")];
+    let places = [
+        ("docs", "docs/reference"),
+        ("man", "docs/man"),
+        ("crds", "deploy/crds"),
+        ("rbac", "deploy"),
+        ("webhook", "deploy"),
+    ];
     for (what, folder) in places {
         let made = scratch.0.join(what);
         expect(&run(&["gen", what, "--dir", made.to_str().unwrap()]), 0);

@@ -1,8 +1,8 @@
 //! What the admission rules look at, kept current from the API.
 //!
 //! One watch for each kind of ours and each foreign kind that rules look at. A kind that the cluster
-//! does not have counts as empty and is asked for again later. Nobody sees the view before every
-//! kind was listed once: rules that find nothing would let everything pass.
+//! does not have counts as empty and is asked for again when definitions change. Nobody sees the view
+//! before every kind was listed once: rules that find nothing would let everything pass.
 //!
 //! The view is a moment behind the store, as with every webhook: two writes at the same moment can
 //! pass a rule that only one of them should. The compiler meets the same objects again and gives the
@@ -17,6 +17,7 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, GroupVersionKind},
+    core::PartialObjectMeta,
     discovery,
     runtime::{
         WatchStreamExt as _,
@@ -30,8 +31,11 @@ use netloom_api::{
 };
 use tokio::{sync::watch, task::JoinSet};
 
-/// How long a kind that the cluster does not have is left alone.
+/// How long a kind that the cluster does not have is left alone while no definition changes.
 const AGAIN: Duration = Duration::from_secs(30);
+
+/// How long a cluster takes to serve a kind after its definition is there.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The objects, and whether every kind has been listed.
 #[derive(Debug, Clone)]
@@ -52,8 +56,16 @@ impl Current {
             .chain(foreign::VIEWED.iter().map(|kind| (*kind, None)))
             .collect();
         let kinds = viewed.len();
+        let (changes, definitions) = watch::channel(());
+        tasks.spawn(follow_definitions(client.clone(), changes));
         for (kind, version) in viewed {
-            let shelf = Shelf { kind, objects: Arc::clone(&objects), count: count.clone(), counted: false };
+            let shelf = Shelf {
+                kind,
+                objects: Arc::clone(&objects),
+                definitions: definitions.clone(),
+                count: count.clone(),
+                counted: false,
+            };
             tasks.spawn(shelf.follow(client.clone(), version));
         }
         Self { objects, listed, kinds }
@@ -83,10 +95,25 @@ impl Current {
     }
 }
 
+/// Tells whoever waits for a kind that definitions have changed.
+async fn follow_definitions(client: Client, changes: watch::Sender<()>) {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &ApiResource::from_gvk(&kind));
+    let mut events = watcher::watcher(api, watcher::Config::default()).default_backoff().boxed();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(_) => changes.send_replace(()),
+            // Without them kinds are still found, only later.
+            Err(why) => tracing::warn!(%why, "the watch of definitions was interrupted"),
+        }
+    }
+}
+
 /// One kind in the view.
 struct Shelf {
     kind: GroupKind<'static>,
     objects: Arc<RwLock<Objects>>,
+    definitions: watch::Receiver<()>,
     count: watch::Sender<usize>,
     counted: bool,
 }
@@ -104,7 +131,16 @@ impl Shelf {
                 // Not the same as empty: without an answer the view stays incomplete.
                 Err(why) => tracing::warn!(kind = self.kind.kind, %why, "cannot ask the API which kinds it serves"),
             }
-            tokio::time::sleep(AGAIN).await;
+            self.pause().await;
+        }
+    }
+
+    /// Waits until it is worth asking again.
+    async fn pause(&mut self) {
+        tokio::select! {
+            () = tokio::time::sleep(AGAIN) => {}
+            // An error means that nobody watches definitions: then only time passes.
+            Ok(()) = self.definitions.changed() => tokio::time::sleep(MOMENT).await,
         }
     }
 

@@ -116,6 +116,7 @@ fn question(user: &str) -> String {
         "request": {
             "uid": "u-1", "operation": "CREATE", "name": "a",
             "kind": { "group": "nmstate.io", "version": "v1", "kind": "NodeNetworkState" },
+            "resource": { "group": "nmstate.io", "version": "v1", "resource": "nodenetworkstates" },
             "userInfo": { "username": user, "groups": ["system:nodes", "system:authenticated"] },
             "object": {
                 "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
@@ -134,16 +135,16 @@ fn body(answer: &str) -> Value {
 async fn the_api_server_is_answered() {
     let webhook = Running::start("answered").await;
     let identity = || Some(certificate(&webhook.authority, "kube-apiserver"));
-    let own = webhook.ask(identity(), &post("/admit", &question("system:node:a"))).await.unwrap();
+    let own = webhook.ask(identity(), &post("/validate", &question("system:node:a"))).await.unwrap();
     assert_eq!(body(&own)["response"], json!({ "uid": "u-1", "allowed": true }), "{own}");
-    let foreign = webhook.ask(identity(), &post("/admit", &question("system:node:b"))).await.unwrap();
+    let foreign = webhook.ask(identity(), &post("/validate", &question("system:node:b"))).await.unwrap();
     assert_eq!(body(&foreign)["response"]["allowed"], false, "{foreign}");
 }
 
 #[tokio::test]
 async fn nobody_else_is_answered() {
     let webhook = Running::start("nobody-else").await;
-    let request = post("/admit", &question("system:node:a"));
+    let request = post("/validate", &question("system:node:a"));
     assert!(webhook.ask(None, &request).await.is_err(), "a caller without a certificate was answered");
     let stranger = certificate(&authority(), "kube-apiserver");
     assert!(webhook.ask(Some(stranger), &request).await.is_err(), "a caller of another authority was answered");
@@ -153,11 +154,11 @@ async fn nobody_else_is_answered() {
 async fn what_is_no_question_gets_a_clear_status() {
     let webhook = Running::start("no-question").await;
     for (request, status) in [
-        (post("/admit", "{"), "400"),
+        (post("/validate", "{"), "400"),
         (post("/elsewhere", "{}"), "404"),
-        ("GET /admit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(), "405"),
+        ("GET /validate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(), "405"),
         ("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(), "200"),
-        (post("/admit", &" ".repeat(9 << 20)), "413"),
+        (post("/validate", &" ".repeat(9 << 20)), "413"),
     ] {
         let identity = Some(certificate(&webhook.authority, "kube-apiserver"));
         let answer = webhook.ask(identity, &request).await.unwrap();

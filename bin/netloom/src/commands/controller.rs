@@ -47,7 +47,7 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     let webhook = Arc::new(Webhook::new(view.clone()));
     // Before the words that it listens: whoever reads them may end it at once.
     let stop = ended()?;
-    output.note(&format!("The webhook listens on https://{address}{}.", netloom_controller::webhook::PATH));
+    output.note(&format!("The webhook listens on https://{address}."));
     // Ends with the other tasks: a cluster that never answers must not keep the controller from stopping.
     tasks.spawn(async move {
         view.complete().await;

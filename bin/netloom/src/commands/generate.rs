@@ -2,10 +2,12 @@
 
 use std::{fs, io, path::Path};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::{Command, CommandFactory};
+use netloom_api::generate::{self, Reached};
 
 use crate::{
-    args::{Args, GenArgs, GenVerb},
+    args::{Args, GenArgs, GenVerb, WebhookArgs},
     commands::kubeconfig,
     failure::{Exit, Failure},
     output, reference,
@@ -21,28 +23,58 @@ pub(crate) fn run(args: &GenArgs) -> Result<Exit, Failure> {
         }
         GenVerb::Man { dir } => write_all(dir, &man_pages()?)?,
         GenVerb::Kubeconfig(args) => return kubeconfig::run(args),
-        GenVerb::Crds { dir } => manifests(dir.as_deref(), "deploy/crds/")?,
-        GenVerb::Rbac { dir } => manifests(dir.as_deref(), "deploy/")?,
+        GenVerb::Crds { dir } => {
+            manifests(dir.as_deref(), &below("deploy/crds/", &generate::manifests()))?;
+        }
+        GenVerb::Rbac { dir } => {
+            let files = [("rbac.yaml", generate::rbac()), ("node-restriction.yaml", generate::node_restriction())];
+            manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
+        }
+        GenVerb::Webhook(WebhookArgs { ca, url, dir }) => {
+            let authority = ca.as_deref().map(authority).transpose()?;
+            let reached =
+                Reached { address: url.as_deref().map(address).transpose()?, authority: authority.as_deref() };
+            manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), generate::webhook(reached))])?;
+        }
         GenVerb::Docs { dir } => {
             write_all(dir, &reference::pages())?;
-            write_all(&dir.join("kinds"), &below("docs/reference/kinds/", &netloom_api::generate::reference()))?;
+            write_all(&dir.join("kinds"), &below("docs/reference/kinds/", &generate::reference()))?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// Prints the manifests that lie right below a folder of the project, or writes them to `dir`.
-fn manifests(dir: Option<&Path>, folder: &str) -> Result<(), Failure> {
-    let files = below(folder, &netloom_api::generate::manifests());
+/// Prints manifests as one stream, or writes them to `dir`.
+fn manifests(dir: Option<&Path>, files: &[(String, String)]) -> Result<(), Failure> {
     if let Some(dir) = dir {
-        return write_all(dir, &files);
+        return write_all(dir, files);
     }
-    let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
+    let texts: Vec<&str> = files.iter().map(|(_, text)| text.as_str()).collect();
     Ok(output::data(&texts.join("---\n"))?)
 }
 
+/// The authority of a file, in the form that manifests have. A wrong file would show only when the
+/// API server refuses everything, so it is looked into here.
+fn authority(file: &Path) -> Result<String, Failure> {
+    let text =
+        fs::read(file).map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
+    if !String::from_utf8_lossy(&text).contains("-----BEGIN CERTIFICATE-----") {
+        return Err(Failure::usage(format_args!("{} holds no certificate in PEM", file.display())));
+    }
+    Ok(STANDARD.encode(text))
+}
+
+/// An API server takes no other addresses.
+fn address(url: &str) -> Result<&str, Failure> {
+    let path = url.strip_prefix("https://").map(|rest| rest.trim_end_matches('/'));
+    match path {
+        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@']) => Ok(url),
+        Some(_) | None => Err(Failure::usage(format_args!("{url:?} is not https://HOST:PORT"))),
+    }
+}
+
 /// The files right below a folder, by their names.
-fn below(folder: &str, files: &[netloom_api::generate::File]) -> Vec<(String, String)> {
+fn below(folder: &str, files: &[generate::File]) -> Vec<(String, String)> {
     let name = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).map(str::to_owned);
     files.iter().filter_map(|file| Some((name(&file.path)?, file.content.clone()))).collect()
 }

@@ -5,11 +5,13 @@
 mod pages;
 mod rbac;
 mod restriction;
+mod webhook;
 
 pub use self::{
     pages::{effects_page, index_page, kind_page},
     rbac::rbac,
     restriction::node_restriction,
+    webhook::{COMPLETE_PATH, Reached, VALIDATE_PATH, webhook},
 };
 use crate::{definition::Kind, registry::kinds, yaml};
 
@@ -30,7 +32,11 @@ pub fn files() -> Vec<File> {
 /// The manifests for clusters, below `deploy`.
 pub fn manifests() -> Vec<File> {
     let crds = kinds().iter().map(|kind| File { path: format!("deploy/crds/{}", crd_file(kind)), content: crd(kind) });
-    let rest = [("deploy/rbac.yaml", rbac()), ("deploy/node-restriction.yaml", node_restriction())];
+    let rest = [
+        ("deploy/rbac.yaml", rbac()),
+        ("deploy/node-restriction.yaml", node_restriction()),
+        ("deploy/webhook.yaml", webhook(Reached { address: None, authority: None })),
+    ];
     crds.chain(rest.map(|(path, content)| File { path: path.to_owned(), content })).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The namespace of the controller and the agents.
-const NAMESPACE: &str = "netloom-system";
+pub(super) const NAMESPACE: &str = "netloom-system";
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
 

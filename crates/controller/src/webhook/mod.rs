@@ -1,5 +1,8 @@
 //! The admission webhook: the rules of `netloom-api` for clusters whose API server is not ours.
 //!
+//! A server asks twice, as the embedded one does it: before it checks the schema what is to be filled
+//! in, and after it whether the write is taken.
+//!
 //! It answers the API server and nobody else: the listener asks for a certificate of the authority
 //! that it was given, and without one there is no connection. A view that is not complete yet answers
 //! nothing either; the API server then does what its configuration says for a webhook that is not there.
@@ -13,14 +16,14 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
+use netloom_api::generate::{COMPLETE_PATH, VALIDATE_PATH};
 use netloom_https::{Body, Handler, Peer};
 use serde_json::Value;
 
+use self::review::Part;
 pub use self::tls::{TlsError, TlsFiles};
 use crate::view::Current;
 
-/// The path of the rules; `AdmissionReview`s are posted there.
-pub const PATH: &str = "/admit";
 /// The largest question: two objects of the size that a server takes, and their frame.
 const LARGEST: usize = 8 << 20;
 
@@ -36,7 +39,7 @@ impl Webhook {
         Self { view }
     }
 
-    async fn review(&self, body: Incoming) -> Response<Body> {
+    async fn review(&self, part: Part, body: Incoming) -> Response<Body> {
         if !self.view.is_complete() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "not every kind has been listed yet; ask again");
         }
@@ -44,7 +47,7 @@ impl Webhook {
             Ok(body) => body.to_bytes(),
             Err(why) => return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("cannot read the question: {why}")),
         };
-        match self.view.read(|objects| review::answer(&body, objects)) {
+        match self.view.read(|objects| review::answer(&body, part, objects)) {
             Ok(answer) => json(&answer),
             Err(why) => text(StatusCode::BAD_REQUEST, &why.to_string()),
         }
@@ -55,11 +58,12 @@ impl Handler for Webhook {
     async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let answer = match (&head.method, head.uri.path()) {
-            (&Method::POST, PATH) => self.review(body).await,
+            (&Method::POST, COMPLETE_PATH) => self.review(Part::Complete, body).await,
+            (&Method::POST, VALIDATE_PATH) => self.review(Part::Validate, body).await,
             (&Method::GET, "/readyz") if self.view.is_complete() => text(StatusCode::OK, "ok"),
             (&Method::GET, "/readyz") => text(StatusCode::SERVICE_UNAVAILABLE, "not every kind has been listed yet"),
-            (_, PATH) => text(StatusCode::METHOD_NOT_ALLOWED, "questions are posted"),
-            _ => text(StatusCode::NOT_FOUND, "only /admit and /readyz are served here"),
+            (_, COMPLETE_PATH | VALIDATE_PATH) => text(StatusCode::METHOD_NOT_ALLOWED, "questions are posted"),
+            _ => text(StatusCode::NOT_FOUND, "only /complete, /validate and /readyz are served here"),
         };
         tracing::debug!(from = %peer.address, method = %head.method, path = head.uri.path(), status = %answer.status(), "answered");
         answer

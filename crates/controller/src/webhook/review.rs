@@ -40,6 +40,7 @@ struct Question {
 struct Request {
     uid: String,
     kind: Kind,
+    resource: Resource,
     #[serde(default)]
     sub_resource: String,
     #[serde(default)]
@@ -55,16 +56,29 @@ struct Request {
 }
 
 #[derive(Debug, Deserialize)]
+struct Resource {
+    group: String,
+    resource: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct Kind {
     group: String,
     kind: String,
 }
 
-impl Kind {
-    /// The name with its group, as messages have it; kinds of the core have none.
-    fn qualified(&self) -> String {
-        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
-    }
+/// A name with its group, as messages have it; the core has none.
+fn qualified(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+}
+
+/// Which part of the rules is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What they fill in before the schema is checked.
+    Complete,
+    /// Whether the write is taken, when its schema has been kept.
+    Validate,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -88,12 +102,12 @@ impl From<Verb> for Operation {
 }
 
 /// Answers a question from what `view` holds.
-pub fn answer(body: &[u8], view: &dyn View) -> Result<Value, Unreadable> {
+pub fn answer(body: &[u8], part: Part, view: &dyn View) -> Result<Value, Unreadable> {
     let Question { api_version, kind, request } = serde_json::from_slice(body)?;
     if api_version != VERSION || kind != KIND {
         return Err(Unreadable::Version { api_version, kind });
     }
-    let verdict = admission::review(&admission::Review {
+    let review = admission::Review {
         operation: request.operation.into(),
         kind: GroupKind::new(&request.kind.group, &request.kind.kind),
         namespace: given(&request.namespace),
@@ -104,7 +118,11 @@ pub fn answer(body: &[u8], view: &dyn View) -> Result<Value, Unreadable> {
         user: &request.user_info,
         dry_run: request.dry_run,
         view,
-    });
+    };
+    let verdict = match part {
+        Part::Complete => Verdict { patch: admission::complete(&review), ..Verdict::default() },
+        Part::Validate => admission::validate(&review),
+    };
     Ok(json!({ "apiVersion": VERSION, "kind": KIND, "response": response(&request, &verdict) }))
 }
 
@@ -131,7 +149,14 @@ fn response(request: &Request, verdict: &Verdict) -> Value {
 fn refusal(request: &Request, verdict: &Verdict) -> Value {
     let Request { kind, name, .. } = request;
     if let Some(reason) = &verdict.forbidden {
-        return json!({ "status": "Failure", "code": 403, "reason": "Forbidden", "message": reason });
+        let Resource { group, resource } = &request.resource;
+        return json!({
+            "status": "Failure",
+            "code": 403,
+            "reason": "Forbidden",
+            "message": format!("{} {name:?} is forbidden: {reason}", qualified(group, resource)),
+            "details": { "name": name, "group": group, "kind": resource },
+        });
     }
     let causes: Vec<Value> = verdict
         .errors
@@ -143,7 +168,7 @@ fn refusal(request: &Request, verdict: &Verdict) -> Value {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": format!("{} {name:?} is invalid: {words}", kind.qualified()),
+        "message": format!("{} {name:?} is invalid: {words}", qualified(&kind.group, &kind.kind)),
         "details": { "name": name, "group": kind.group, "kind": kind.kind, "causes": causes },
     })
 }
@@ -175,29 +200,49 @@ mod tests {
     #[test]
     fn the_rules_answer_and_the_id_comes_back() {
         let view = Objects::default();
-        let own = answer(&question("CREATE", "system:node:a", &state_of("a")), &view).unwrap();
+        let own = answer(&question("CREATE", "system:node:a", &state_of("a")), Part::Validate, &view).unwrap();
         assert_eq!(own["response"]["allowed"], true, "{own}");
         assert_eq!(own["response"]["uid"], "7f0b2891-916f-4ed6-b7cd-27bff1815a8c");
-        let foreign = answer(&question("CREATE", "system:node:b", &state_of("a")), &view).unwrap();
+        let foreign = answer(&question("CREATE", "system:node:b", &state_of("a")), Part::Validate, &view).unwrap();
         assert_eq!(foreign["response"]["allowed"], false, "{foreign}");
-        assert_eq!(foreign["response"]["status"]["code"], 403);
+        let status = &foreign["response"]["status"];
+        let words = "nodenetworkstates.nmstate.io \"a\" is forbidden: the agent of node \"b\" may";
+        assert!(status["code"] == 403 && status["message"].as_str().unwrap().starts_with(words), "{status}");
     }
 
     #[test]
     fn kinds_of_the_core_have_no_group_in_messages() {
-        let kind = |group: &str| Kind { group: group.to_owned(), kind: "Node".to_owned() };
-        assert_eq!([kind("").qualified(), kind("g.io").qualified()], ["Node", "Node.g.io"]);
+        assert_eq!([qualified("", "Node"), qualified("g.io", "Node")], ["Node", "Node.g.io"]);
+    }
+
+    #[test]
+    fn filling_in_and_judging_are_asked_apart() {
+        let mut body: Value = serde_json::from_slice(&question("CREATE", "u", &state_of("a"))).unwrap();
+        body["request"]["kind"] =
+            json!({ "group": "network.t-caas.telekom.com", "version": "v1alpha1", "kind": "Layer2Attachment" });
+        body["request"]["object"] = json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "Layer2Attachment",
+            "metadata": { "name": "a" }, "spec": { "networkRef": "missing", "interfaceRef": "eth0", "sriov": false },
+        });
+        let ask = |part| answer(body.to_string().as_bytes(), part, &Objects::default()).unwrap()["response"].clone();
+        let filled = ask(Part::Complete);
+        assert_eq!((&filled["allowed"], &filled["patchType"]), (&json!(true), &json!("JSONPatch")), "{filled}");
+        let patch = STANDARD.decode(filled["patch"].as_str().unwrap()).unwrap();
+        let patch: Value = serde_json::from_slice(&patch).unwrap();
+        assert_eq!(patch[0]["path"], "/spec/sriov", "{patch}");
+        let judged = ask(Part::Validate);
+        assert_eq!((&judged["allowed"], &judged["patch"]), (&json!(false), &Value::Null), "{judged}");
     }
 
     #[test]
     fn what_is_no_question_is_refused_in_words() {
         let view = Objects::default();
         for body in [&b""[..], b"[]", b"{", b"{\"apiVersion\":\"admission.k8s.io/v1\"}", b"\xff"] {
-            assert!(matches!(answer(body, &view), Err(Unreadable::Form(_))));
+            assert!(matches!(answer(body, Part::Validate, &view), Err(Unreadable::Form(_))));
         }
         let mut old: Value = serde_json::from_slice(&question("CREATE", "u", &state_of("a"))).unwrap();
         old["apiVersion"] = json!("admission.k8s.io/v1beta1");
-        let why = answer(old.to_string().as_bytes(), &view).unwrap_err();
+        let why = answer(old.to_string().as_bytes(), Part::Validate, &view).unwrap_err();
         assert!(why.to_string().contains("v1beta1"), "{why}");
     }
 }

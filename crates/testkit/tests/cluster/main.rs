@@ -6,6 +6,7 @@
 
 mod informer;
 mod judge;
+mod keys;
 mod kubectl;
 mod library;
 mod manifests;
@@ -17,6 +18,7 @@ mod random;
 mod script;
 mod servers;
 mod stolen;
+mod webhook;
 mod wire;
 
 use std::{
@@ -99,6 +101,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("manifests/definitions", || manifests::definitions(stage)));
     tests.push(Test::new("manifests/rights", || manifests::rights(stage)));
     tests.push(Test::new("manifests/examples", || manifests::examples(stage)));
+    tests.push(Test::new("webhook/rules", || webhook::rules(stage)));
     tests.push(Test::new("protobuf/table", || messages::table(stage)));
     tests.push(Test::new("protobuf/samples", || messages::samples(stage)));
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));

@@ -61,6 +61,11 @@ impl Programs {
 impl Server {
     /// Starts a server in an empty folder and returns when it is ready.
     pub(crate) fn start(side: Side, programs: &Programs, folder: &Path) -> Result<Self, String> {
+        Self::start_with(side, programs, folder, &[])
+    }
+
+    /// The same with more words for its program.
+    pub(crate) fn start_with(side: Side, programs: &Programs, folder: &Path, more: &[&str]) -> Result<Self, String> {
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let kubeconfig = folder.join("admin.kubeconfig");
         let mut command = match side {
@@ -78,6 +83,7 @@ impl Server {
         };
         let log = File::create(folder.join("log")).map_err(|error| error.to_string())?;
         let mut child = command
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -1,0 +1,203 @@
+//! The admission webhook of `netloom controller`, asked by a real API server.
+//!
+//! A real server with a client certificate for webhooks, a controller beside it, and the manifests
+//! that `netloom gen webhook` prints. What it refuses, warns of and fills in must be what the embedded
+//! server does with the same requests: the rules are the same functions, and this is where it shows.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use netloom_testkit::runner::Outcome;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use rcgen::ExtendedKeyUsagePurpose;
+use serde_json::Value;
+
+use crate::{
+    Stage, judge,
+    keys::{self, Authority, Pair},
+    manifests::{kubectl, root},
+    perform::Performer,
+    script::{self, Step},
+    servers::{Server, Side},
+};
+
+const NAME: &str = "admission";
+
+/// What a real server puts before the words of a webhook that refuses.
+const REFUSED: [&str; 2] = [
+    "admission webhook \"validate.netloom.dev\" denied the request: ",
+    "admission webhook \"attachments.netloom.dev\" denied the request: ",
+];
+
+/// Plays the script of rules to both servers.
+pub(crate) fn rules(stage: &Stage) -> Outcome {
+    let folder = stage.folder.join("webhook");
+    let keys = Keys::write(&folder)?;
+    let flag = format!("--admission-control-config-file={}", keys.admission.display());
+    let real = Server::start_with(Side::Real, &stage.programs, &folder.join("real"), &["--", &flag])?;
+    let ours = Server::start(Side::Ours, &stage.programs, &folder.join("ours"))?;
+    let attachments = netloom_testkit::scenarios().join("admission/attachments.yaml");
+    for server in [&real, &ours] {
+        for file in [root().join("deploy/rbac.yaml"), attachments.clone()] {
+            apply(stage, server, &file)?;
+        }
+        let file = attachments.to_string_lossy();
+        kubectl(stage, server, &["wait", "--for=condition=Established", "--timeout=60s", "-f", &file])?;
+    }
+    let controller = Controller::start(stage, &real, &keys, &folder)?;
+    let manifest = folder.join("webhook.yaml");
+    let words = ["gen", "webhook", "--url", &controller.address, "--ca", &keys.authority.to_string_lossy()];
+    std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
+    apply(stage, &real, &manifest)?;
+
+    let text = std::fs::read_to_string(netloom_testkit::scenarios().join("admission/rules.http"));
+    let steps = script::parse(&text.map_err(|error| error.to_string())?)?;
+    let play = async |server: &Server| Performer::new(&server.wire, [].into()).run(&steps).await;
+    // One after the other: what the webhook has not heard of yet is asked again, and only by one.
+    let mut asked = stage.runtime.block_on(play(&real));
+    let own = stage.runtime.block_on(play(&ours));
+    let mut reports = judged(&steps, &mut asked, &own);
+    reports.extend(judge::report(NAME, &steps, &asked, &own, &stage.allowed));
+    drop(controller);
+    reports.extend(stage.runtime.block_on(without_a_controller(&real)).err());
+    judge::outcome(&stage.differences(), NAME, steps.len(), &reports)
+}
+
+/// Holds each title against what happened, and takes the real server's own words off the refusals.
+fn judged(steps: &[Step], asked: &mut [Value], own: &[Value]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for ((step, asked), own) in steps.iter().zip(asked).zip(own) {
+        let refused = own["code"].as_u64().is_none_or(|code| code >= 400);
+        if step.title.starts_with("taken") == refused || own["code"] != asked["code"] {
+            wrong.push(format!("{}: {} and {}", step.title, asked, own["code"]));
+        }
+        let message = asked["body"]["message"].as_str().unwrap_or_default();
+        let rest = REFUSED.iter().find_map(|prefix| message.strip_prefix(prefix)).map(str::to_owned);
+        if step.title.starts_with("refused") != rest.is_some() {
+            wrong.push(format!("{}: whether the webhook refused it is not as its title says: {asked}", step.title));
+        }
+        if let Some(rest) = rest {
+            asked["body"]["message"] = Value::String(rest);
+        }
+    }
+    wrong
+}
+
+/// Without a controller nothing of ours is written: an object that breaks a rule would stay.
+async fn without_a_controller(real: &Server) -> Result<(), String> {
+    let step = "### nobody answers\nPOST /apis/network.harvesterhci.io/v1beta1/clusternetworks?dryRun=All\n\n\
+                {apiVersion: network.harvesterhci.io/v1beta1, kind: ClusterNetwork, metadata: {name: late}}\n";
+    let answers = Performer::new(&real.wire, [].into()).run(&script::parse(step)?).await;
+    let message = answers[0]["body"]["message"].as_str().unwrap_or_default();
+    if answers[0]["code"] == 500 && message.contains("failed calling webhook \"complete.netloom.dev\"") {
+        return Ok(());
+    }
+    Err(format!("without a controller a write was answered {}", answers[0]))
+}
+
+fn apply(stage: &Stage, server: &Server, file: &Path) -> Result<(), String> {
+    let words = ["apply", "--server-side", "--force-conflicts", "-f", &file.to_string_lossy()];
+    kubectl(stage, server, &words).map(drop)
+}
+
+fn netloom(stage: &Stage, words: &[&str]) -> Result<String, String> {
+    let output = Command::new(&stage.programs.netloom).args(words).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("netloom {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The files that TLS between the two needs, and those that tell the API server of its own.
+struct Keys {
+    authority: PathBuf,
+    webhook: [PathBuf; 2],
+    admission: PathBuf,
+}
+
+impl Keys {
+    fn write(folder: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let write = |name: &str, text: &str| -> Result<PathBuf, String> {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok(path)
+        };
+        let authority = Authority::new()?;
+        let Pair { certificate, key } = authority.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth)?;
+        let caller = authority.sign("kube-apiserver", ExtendedKeyUsagePurpose::ClientAuth)?;
+        // The users of this file are named after the hosts of webhooks; a star is all of them.
+        let config = keys::kubeconfig("https://127.0.0.1", &authority.certificate(), &caller).replace("\"u\"", "\"*\"");
+        let config = write("admission.kubeconfig", &config)?;
+        let plugin = |name: &str| {
+            format!(
+                "- name: {name}\n  configuration:\n    apiVersion: apiserver.config.k8s.io/v1\n    \
+                 kind: WebhookAdmissionConfiguration\n    kubeConfigFile: {}\n",
+                config.display()
+            )
+        };
+        let plugins = [plugin("ValidatingAdmissionWebhook"), plugin("MutatingAdmissionWebhook")].concat();
+        let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n";
+        Ok(Self {
+            authority: write("authority.crt", &authority.certificate())?,
+            webhook: [write("webhook.crt", &certificate)?, write("webhook.key", &key)?],
+            admission: write("admission.yaml", &format!("{head}{plugins}"))?,
+        })
+    }
+}
+
+/// A controller that ends with this value.
+struct Controller {
+    child: Child,
+    address: String,
+}
+
+impl Controller {
+    /// Starts one, and returns when it has listed everything.
+    fn start(stage: &Stage, server: &Server, keys: &Keys, folder: &Path) -> Result<Self, String> {
+        let [certificate, key] = &keys.webhook;
+        let mut child = Command::new(&stage.programs.netloom)
+            .args(["controller", "--install-crds", "--webhook-listen", "127.0.0.1:0", "--kubeconfig"])
+            .arg(&server.kubeconfig)
+            .arg("--webhook-cert")
+            .arg(certificate)
+            .arg("--webhook-key")
+            .arg(key)
+            .arg("--webhook-client-ca")
+            .arg(&keys.authority)
+            .stdin(Stdio::null())
+            .stdout(File::create(folder.join("controller.log")).map_err(|error| error.to_string())?)
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("netloom controller: {error}"))?;
+        let mut reader = BufReader::new(child.stderr.take().ok_or("no standard error")?);
+        let mut controller = Self { child, address: String::new() };
+        let mut said = String::new();
+        while !said.contains("Every kind is listed") {
+            if reader.read_line(&mut said).map_err(|error| error.to_string())? == 0 {
+                return Err(format!("the controller ended: {said}"));
+            }
+        }
+        std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+        let found = said.lines().find_map(|line| line.split_once("listens on ")).map(|(_, rest)| rest);
+        let found = found.ok_or("the controller does not say where it listens")?;
+        found.trim_end_matches('.').clone_into(&mut controller.address);
+        Ok(controller)
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.child.id()).map(Pid::from_raw);
+        if pid.is_ok_and(|pid| kill(pid, Signal::SIGTERM).is_ok()) {
+            self.child.wait().ok();
+        }
+    }
+}
