@@ -41,7 +41,7 @@ quiet patch cm a --type merge -p '{"data":{"other":"kept"}}' "${n[@]}"
 k apply -f one.yaml "${n[@]}"
 k get cm a -o 'jsonpath={.data}{"\n"}' "${n[@]}"
 make_map bare a=1
-k apply -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}, data: {b: "2"}}'
+k apply -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}, data: {b: "2"}}')
 
 k apply --server-side -f two.yaml "${n[@]}"
 k apply --server-side --force-conflicts -f two.yaml "${n[@]}"

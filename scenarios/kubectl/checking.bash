@@ -8,7 +8,7 @@ define_toys "$group"
 make_namespace
 n=(-n "$STORY")
 toy() { # SPEC NAME
-    echo "{apiVersion: $group/v1, kind: Toy, metadata: {name: ${2:-t}}, spec: $1}"
+    yaml "{apiVersion: $group/v1, kind: Toy, metadata: {name: ${2:-t}}, spec: $1}"
 }
 
 k create -f - "${n[@]}" < <(toy '{colour: green}')
@@ -21,16 +21,18 @@ k create -f - "${n[@]}" < <(toy '{parts: [{size: 1}]}')
 k create -f - "${n[@]}" < <(toy '{parts: [{name: a}, {name: a}]}')
 k apply -f - "${n[@]}" < <(toy '{colour: green}')
 k apply -f - "${n[@]}" < <(toy '{color: purple}')
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {a: b}}'
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}'
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}'
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: Nothing, metadata: {name: a}}'
-k create -f - "${n[@]}" <<<'{apiVersion: nothing.example.dev/v1, kind: Nothing, metadata: {name: a}}'
-k create -f - "${n[@]}" <<<'{kind: ConfigMap, metadata: {name: a}}'
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {a: b}}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: Nothing, metadata: {name: a}}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: nothing.example.dev/v1, kind: Nothing, metadata: {name: a}}')
+k create -f - "${n[@]}" < <(yaml '{kind: ConfigMap, metadata: {name: a}}')
 k create -f - "${n[@]}" <<<'not: [yaml'
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: l1}}, {apiVersion: v1, kind: ConfigMap, metadata: {generateName: l2-}}]}'
-k create -f - -n nowhere <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}'
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: other}}'
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: l1}}, {apiVersion: v1, kind: ConfigMap, metadata: {generateName: l2-}}]}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: l3}, dat: {a: b}}]}')
+k create -f - "${n[@]}" < <(yaml "{apiVersion: v1, kind: List, items: [{apiVersion: $group/v1, kind: Toy, metadata: {name: l4}, spec: {colour: red, count: many}}]}")
+k create -f - -n nowhere < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}')
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: other}}')
 k scale toy unchecked --replicas=7 "${n[@]}"
 k scale toy unchecked --replicas=8 --current-replicas=1 "${n[@]}"
 k get toys "${n[@]}"

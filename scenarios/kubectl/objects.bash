@@ -6,15 +6,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/prelude.bash"
 make_namespace
 n=(-n "$STORY")
 map='{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {key: value}}'
-k create -f - "${n[@]}" <<<"$map"
-k create -f - "${n[@]}" <<<"$map"
+k create -f - "${n[@]}" < <(yaml "$map")
+k create -f - "${n[@]}" < <(yaml "$map")
 k get configmap a "${n[@]}"
 k get cm/a -o yaml --show-managed-fields "${n[@]}"
 k get cm a -o 'jsonpath={.data.key}{"\n"}' "${n[@]}"
 k get cm nothing "${n[@]}"
 k get nothings "${n[@]}"
 k get cm -o name "${n[@]}"
-k create -f - --dry-run=server -o yaml "${n[@]}" <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: b}}'
+k create -f - --dry-run=server -o yaml "${n[@]}" < <(yaml '{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: b}}')
 k get cm dry "${n[@]}"
 
 k label cm a tier=one "${n[@]}"
@@ -51,9 +51,9 @@ sed -i '/resourceVersion/d; /uid/d' a.yaml
 k replace --force -f a.yaml "${n[@]}"
 k get cm a -o 'jsonpath={.data.key}{"\n"}' "${n[@]}"
 
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: secret}}'
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: secret}}')
 k get secret s -o yaml "${n[@]}"
-k create -f - "${n[@]}" <<<'{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: None, selector: {x: z}, ports: [{port: 80}]}}'
+k create -f - "${n[@]}" < <(yaml '{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: None, selector: {x: z}, ports: [{port: 80}]}}')
 k set selector service web a=b "${n[@]}"
 k get service web "${n[@]}"
 

@@ -27,15 +27,20 @@ sorted() {
     timeout 60 "$KUBECTL" "$@" 2>&1 | sort
 }
 
+# YAML in one line. Without the mark, older clients take what begins with a brace for JSON.
+yaml() {
+    printf -- '---\n%s\n' "$1"
+}
+
 # The story's namespace, and config maps in it.
 make_namespace() {
-    quiet create -f - <<<"{apiVersion: v1, kind: Namespace, metadata: {name: $STORY}}"
+    quiet create -f - < <(yaml "{apiVersion: v1, kind: Namespace, metadata: {name: $STORY}}")
 }
 
 make_map() { # NAME [KEY=VALUE]
     local data=
     (($# < 2)) || data=", data: {${2%%=*}: \"${2#*=}\"}"
-    quiet create -n "$STORY" -f - <<<"{apiVersion: v1, kind: ConfigMap, metadata: {name: $1}$data}"
+    quiet create -n "$STORY" -f - < <(yaml "{apiVersion: v1, kind: ConfigMap, metadata: {name: $1}$data}")
 }
 
 # A kind with columns, a status, a scale and a rule.

@@ -101,6 +101,14 @@ pub fn output(accept: Option<&str>, pretty: Option<&str>) -> Outcome<Output> {
     }
 }
 
+/// Which of several types to answer with, for what is no object. Without a wish it is the first.
+pub(crate) fn choose<T: Copy>(accept: Option<&str>, offers: &[(&str, T)]) -> Option<T> {
+    let accept = accept.map(str::trim).filter(|accept| !accept.is_empty()).unwrap_or("*/*");
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    clauses.sort_by(Clause::order);
+    clauses.iter().find_map(|clause| offers.iter().find(|(name, _)| clause.names(name)).map(|(_, offer)| *offer))
+}
+
 /// Built-in kinds take no half wildcard: each type is either named or `*/*`.
 pub fn produces(accept: Option<&str>) -> Outcome<()> {
     let accept = accept.unwrap_or_default();
@@ -210,11 +218,16 @@ impl<'a> Clause<'a> {
         self.parameters.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value)
     }
 
+    /// Whether a type is meant.
+    fn names(&self, media: &str) -> bool {
+        let named = media
+            .split_once('/')
+            .is_some_and(|(kind, subtype)| self.kind == kind && (self.subtype == subtype || self.subtype == "*"));
+        named || self.kind == "*" && self.subtype == "*"
+    }
+
     fn output(&self, media: Media) -> Option<Output> {
-        let (kind, subtype) = media.name().split_once('/')?;
-        let named = self.kind == kind && (self.subtype == subtype || self.subtype == "*");
-        let any = self.kind == "*" && self.subtype == "*";
-        if !named && !any {
+        if !self.names(media.name()) {
             return None;
         }
         let stream = self.parameter("stream");
@@ -275,6 +288,22 @@ mod tests {
         for (header, expected) in cases {
             let seen = output(Some(header), None).ok().map(|output| (output.media, output.form));
             assert_eq!(seen, expected, "{header}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_has_types_of_its_own() {
+        let offers = [("application/json", 1), ("application/x+protobuf", 2)];
+        let cases = [
+            (None, Some(1)),
+            (Some(""), Some(1)),
+            (Some("*/*"), Some(1)),
+            (Some("application/x+protobuf, application/json"), Some(2)),
+            (Some("application/x+protobuf;q=0.5, application/json"), Some(1)),
+            (Some("text/html"), None),
+        ];
+        for (accept, expected) in cases {
+            assert_eq!(choose(accept, &offers), expected, "{accept:?}");
         }
     }
 

@@ -8,11 +8,15 @@
 //! the parameter `fieldValidation`, or clients validate by themselves; and only built-in kinds list
 //! strategic merge patches there.
 
+pub mod gnostic;
+mod older;
 mod paths;
 mod schemas;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+
+pub use self::older::older_document;
 
 use crate::{
     catalogue::{Catalogue, Resource},
@@ -74,16 +78,6 @@ pub fn document(catalogue: &Catalogue, group: &str, version: &str) -> Option<Val
             },
         },
     }))
-}
-
-/// The older form: enough that a client that asks for it finds a document, and nothing in it.
-pub fn older_document() -> Value {
-    json!({
-        "swagger": "2.0",
-        "info": { "title": "Kubernetes", "version": GIT_VERSION },
-        "paths": {},
-        "definitions": {},
-    })
 }
 
 fn of_version<'a>(catalogue: &'a Catalogue, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Resource> {
@@ -191,6 +185,24 @@ mod tests {
         assert_eq!(thing["properties"]["spec"]["properties"]["size"]["type"], "integer");
         assert!(thing["properties"]["metadata"]["allOf"].is_array());
         assert!(super::document(&catalogue, "example.io", "v2").is_none());
+    }
+
+    #[test]
+    fn the_older_document_refers_only_to_itself() {
+        let older = older_document(&catalogue());
+        let mut found = Vec::new();
+        references(&older, &mut found);
+        for reference in &found {
+            assert!(older.pointer(&reference[1..]).is_some(), "{reference}");
+        }
+        assert!(found.iter().any(|reference| reference == "#/definitions/io.k8s.api.core.v1.PodSpec"));
+        let thing = &older["definitions"]["io.example.v1.Thing"];
+        assert_eq!(thing["properties"]["spec"]["properties"]["size"]["type"], "integer");
+        assert_eq!(thing["x-kubernetes-group-version-kind"], json!([kind_of("example.io", "v1", "Thing")]));
+        let patch = &older["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"];
+        let names: Vec<&str> =
+            patch["parameters"].as_array().unwrap().iter().filter_map(|p| p["name"].as_str()).collect();
+        assert_eq!(names, ["body", "dryRun", "fieldManager", "fieldValidation", "force"]);
     }
 
     #[test]

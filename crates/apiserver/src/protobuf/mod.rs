@@ -13,7 +13,7 @@
 mod message;
 mod special;
 mod table;
-mod wire;
+pub(crate) mod wire;
 
 use netloom_schema::decode::Limits;
 use serde_json::Value;

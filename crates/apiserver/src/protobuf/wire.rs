@@ -7,7 +7,7 @@ const GROUPS: usize = 16;
 
 /// What a field holds, before its type is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Payload<'a> {
+pub(crate) enum Payload<'a> {
     /// A number of variable length.
     Varint(u64),
     /// Eight bytes.
@@ -20,7 +20,7 @@ pub(super) enum Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// The complaint that a field holds something else than its type.
-    pub(super) fn misfit(self, field: &'static str) -> ProtobufError {
+    pub(crate) fn misfit(self, field: &'static str) -> ProtobufError {
         let found = match self {
             Self::Varint(_) => 0,
             Self::Fixed64(_) => 1,
@@ -30,7 +30,7 @@ impl<'a> Payload<'a> {
         ProtobufError::WrongWireType { field, found }
     }
 
-    pub(super) fn bytes(self, field: &'static str) -> Result<&'a [u8], ProtobufError> {
+    pub(crate) fn bytes(self, field: &'static str) -> Result<&'a [u8], ProtobufError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Varint(_) | Self::Fixed64(_) | Self::Fixed32(_) => Err(self.misfit(field)),
@@ -38,12 +38,12 @@ impl<'a> Payload<'a> {
     }
 
     /// A text. What is not UTF-8 is replaced, as it is when Go writes the text as JSON.
-    pub(super) fn text(self, field: &'static str) -> Result<String, ProtobufError> {
+    pub(crate) fn text(self, field: &'static str) -> Result<String, ProtobufError> {
         self.bytes(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// A number with a sign, which is written like one without.
-    pub(super) fn integer(self, field: &'static str) -> Result<i64, ProtobufError> {
+    pub(crate) fn integer(self, field: &'static str) -> Result<i64, ProtobufError> {
         match self {
             Self::Varint(number) => Ok(number.cast_signed()),
             Self::Fixed64(_) | Self::Bytes(_) | Self::Fixed32(_) => Err(self.misfit(field)),
@@ -52,13 +52,13 @@ impl<'a> Payload<'a> {
 }
 
 /// The fields of a message in the order in which they stand there.
-pub(super) fn fields(bytes: &[u8]) -> Fields<'_> {
+pub(crate) fn fields(bytes: &[u8]) -> Fields<'_> {
     Fields { rest: bytes }
 }
 
 /// See [`fields`].
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
@@ -141,7 +141,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Takes a number of variable length off the beginning of bytes.
-pub(super) fn varint(bytes: &mut &[u8]) -> Result<u64, ProtobufError> {
+pub(crate) fn varint(bytes: &mut &[u8]) -> Result<u64, ProtobufError> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first().ok_or(ProtobufError::EndsEarly)?;

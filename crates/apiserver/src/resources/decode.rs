@@ -102,6 +102,10 @@ pub(crate) fn message(api_version: &str, kind: &str, body: &[u8]) -> Outcome<Dec
     }
     let read = envelope.read(&said_version, &said_kind, Limits::default());
     let mut value = read.map_err(|why| refuse(&why.to_string()))?;
+    if (said_version.as_str(), said_kind.as_str()) != (api_version, kind) {
+        let (group, _) = api_version.split_once('/').unwrap_or_default();
+        return Err(refuse(&unknown_conversion((&said_version, &said_kind), (group, kind))));
+    }
     value["apiVersion"] = json!(said_version);
     value["kind"] = json!(said_kind);
     // A message holds what it holds: nothing can be there twice, and unknown fields have no names.
@@ -244,9 +248,13 @@ pub(crate) fn no_conversion(resource: &Resource, api_version: &str, kind: &str) 
     if !known {
         return not_registered(api_version, kind);
     }
+    unknown_conversion((api_version, kind), (&resource.group, &resource.kind))
+}
+
+fn unknown_conversion((api_version, kind): (&str, &str), (group, expected): (&str, &str)) -> String {
     let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let package = resource.group.split('.').next().filter(|name| !name.is_empty()).unwrap_or("core");
-    format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
+    let package = group.split('.').next().filter(|name| !name.is_empty()).unwrap_or("core");
+    format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
 }
 
 /// What is said about a kind that nobody knows.

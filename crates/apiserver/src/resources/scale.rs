@@ -50,14 +50,19 @@ impl Api {
 
     async fn replace_scale(&self, asked: &Asked<'_>, name: &str) -> Outcome<Answer> {
         let options = WriteOptions::parse(&asked.info.query, Write::Update)?;
+        let foreign = || {
+            Status::bad_request("no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"")
+        };
         let scale = match negotiate::input(asked.header(&CONTENT_TYPE), true)? {
-            Written::Protobuf => decode::message(managed::scale::API_VERSION, "Scale", asked.body)?.value,
+            Written::Protobuf => {
+                let read = decode::message(managed::scale::API_VERSION, "Scale", asked.body);
+                read.map_err(|_| foreign())?.value
+            }
             Written::Text(media) => decode::bytes(media, asked.body).map_err(Status::bad_request)?.value,
         };
         let kind = scale.get("kind").and_then(Value::as_str).unwrap_or("Scale");
         if kind != "Scale" {
-            let why = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
-            return Err(Status::bad_request(why));
+            return Err(foreign());
         }
         metadata::check_name(&scale, name)?;
         self.write_scale(asked, name, &options, How::Replaced, &|_| Ok(scale.clone())).await

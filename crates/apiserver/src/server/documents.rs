@@ -42,6 +42,16 @@ impl Documents {
         name: &str,
         make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
+        self.get_bytes(generation, name, || serde_json::to_vec(&make()?).ok())
+    }
+
+    /// The same for one that is not JSON.
+    pub(super) fn get_bytes(
+        &self,
+        generation: u64,
+        name: &str,
+        make: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Arc<Document>> {
         let lock = || self.state.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut state = lock();
@@ -53,7 +63,7 @@ impl Documents {
             }
         }
         // Made without holding the lock: a large one takes a while, and others ask for others.
-        let text = Bytes::from(serde_json::to_vec(&make()?).ok()?);
+        let text = Bytes::from(make()?);
         let document = Arc::new(Document { tag: etag(&text), text });
         let mut state = lock();
         if state.generation == generation {

@@ -15,7 +15,7 @@ use crate::{
     body::{self, Body},
     discovery::{AGGREGATED, Discovery, wants_aggregated},
     health::{Check, Question},
-    metrics, openapi,
+    metrics, negotiate, openapi,
     request::Query,
     resources::{clock::uid, nowhere, object_response, status_response},
     status_error::Status,
@@ -53,7 +53,7 @@ impl Front {
             ["apis", group] => found(admitted, self.discovery().group(group)),
             ["api", version] => self.resources(admitted, "", version),
             ["apis", group, version] => self.resources(admitted, group, version),
-            ["openapi", "v2"] => object_response(200, &openapi::older_document(), admitted.output),
+            ["openapi", "v2"] => self.older_openapi(admitted),
             ["openapi", "v3"] => self.openapi_index(admitted),
             ["openapi", "v3", "api", version] => self.openapi(admitted, "", version, query),
             ["openapi", "v3", "apis", group, version] => self.openapi(admitted, group, version, query),
@@ -114,6 +114,25 @@ impl Front {
             }
             document => found(admitted, document),
         }
+    }
+
+    /// The one document of the older form, in the form that the client likes best.
+    fn older_openapi(&self, admitted: &Admitted) -> Response<Body> {
+        let offers = [(JSON, false), (openapi::gnostic::MEDIA, true), (openapi::gnostic::MEDIA_BEFORE, true)];
+        let accept = admitted.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let Some(protobuf) = negotiate::choose(accept, &offers) else {
+            let mut refused = Response::new(body::empty());
+            *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
+            return refused;
+        };
+        let catalogue = self.api.catalogue();
+        let name = if protobuf { "openapi/v2.pb" } else { "openapi/v2" };
+        let document = self.documents.get_bytes(catalogue.generation, name, || {
+            let document = openapi::older_document(&catalogue);
+            if protobuf { Some(openapi::gnostic::encode(&document)) } else { serde_json::to_vec(&document).ok() }
+        });
+        let media = if protobuf { openapi::gnostic::MEDIA } else { JSON };
+        document.map_or_else(nowhere, |found| found.response(&admitted.headers, media, UNKEPT))
     }
 
     fn openapi_index(&self, admitted: &Admitted) -> Response<Body> {

@@ -1,5 +1,6 @@
 //! Requests and their answers, against a store in a temporary folder and without a connection.
 
+mod bodies;
 mod crds;
 mod errors;
 mod garbage;
