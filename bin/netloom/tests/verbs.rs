@@ -2,67 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
+mod embedded;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    path::Path,
+    process::{Command, Stdio},
 };
 
-const NETLOOM: &str = env!("CARGO_BIN_EXE_netloom");
-
-/// A server that ends with this value.
-struct Server {
-    process: Child,
-    folder: PathBuf,
-}
-
-impl Server {
-    fn start(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("verbs-{name}"));
-        fs::remove_dir_all(&folder).ok();
-        fs::create_dir_all(&folder).unwrap();
-        let mut process = Command::new(NETLOOM)
-            .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(folder.join("data"))
-            .arg("--kubeconfig-out")
-            .arg(folder.join("kubeconfig"))
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(folder.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("ready https://127.0.0.1:"), "{line}");
-        Self { process, folder }
-    }
-
-    /// Runs a verb; gives its status and what it printed, data first.
-    fn run(&self, words: &[&str]) -> (i32, String) {
-        let mut command = Command::new(NETLOOM);
-        command.args(words).env("KUBECONFIG", self.folder.join("kubeconfig"));
-        ended(&mut command)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.join(name);
-        fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
-    }
-}
-
-fn ended(command: &mut Command) -> (i32, String) {
-    let output = command.output().unwrap();
-    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    (output.status.code().unwrap_or(-1), text)
-}
+use self::embedded::{NETLOOM, Server, ended};
 
 /// Without a server: `validate` needs none.
 fn validate(files: &[&str]) -> (i32, String) {
@@ -86,7 +35,7 @@ spec:
 
 #[test]
 fn objects_are_applied_listed_and_deleted() {
-    let server = Server::start("life");
+    let server = Server::start("verbs-life");
     let file = server.file("vrf.yaml", VRF);
     let (status, said) = server.run(&["apply", "-f", &file]);
     assert_eq!((status, said.as_str()), (0, "VRF \"blue\" created\n"));
@@ -109,7 +58,7 @@ fn objects_are_applied_listed_and_deleted() {
 
 #[test]
 fn what_the_server_refuses_is_said_with_its_place() {
-    let server = Server::start("refused");
+    let server = Server::start("verbs-refused");
     let file = server.file("vrf.yaml", &VRF.replace("vni: 10200", "vni: 0"));
     let (status, said) = server.run(&["apply", "-f", &file]);
     assert_eq!(status, 3, "{said}");
@@ -122,7 +71,7 @@ fn what_the_server_refuses_is_said_with_its_place() {
 
 #[test]
 fn files_are_checked_against_the_cluster() {
-    let server = Server::start("against");
+    let server = Server::start("verbs-against");
     let first = server.file("vrf.yaml", VRF);
     assert_eq!(server.run(&["apply", "-f", &first]).0, 0);
     let kubeconfig = server.folder.join("kubeconfig").display().to_string();
@@ -135,7 +84,7 @@ fn files_are_checked_against_the_cluster() {
 
 #[test]
 fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
-    let server = Server::start("namespace");
+    let server = Server::start("verbs-namespace");
     let state = server.file(
         "state.yaml",
         "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata:\n  name: node1\nspec:\n  nodeName: node1\n  managed: false\n",
@@ -148,7 +97,7 @@ fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
 
 #[test]
 fn a_controller_without_a_cluster_stops_when_asked_to() {
-    let mut server = Server::start("controller");
+    let mut server = Server::start("verbs-controller");
     // Its keys stand in for those of a webhook; it is gone before the controller asks it anything.
     server.process.kill().unwrap();
     server.process.wait().unwrap();
