@@ -5,10 +5,11 @@
 
 use std::fs;
 
+use bench_table::{Bound, Row, Series, Unit};
+
 use crate::{
     documents,
     space::{self, Failure},
-    table::{self, Bound, Row, Series, Unit},
 };
 
 /// Links in the figures that compare with others.
@@ -71,7 +72,7 @@ impl Figures {
         if wanted("memory") {
             self.memory(&mut rows)?;
         }
-        table::print(&rows)
+        Ok(bench_table::print(&rows))
     }
 
     fn input(&self, name: &str, text: &str) -> Result<String, Failure> {

@@ -7,13 +7,11 @@
 //! documents   the inputs: documents for netloom and the peer, batches for ip
 //! space       fresh namespaces, and processes with a stopwatch
 //! figures     what is measured
-//! table       medians, ratios, spreads
 //! ```
 
 mod documents;
 mod figures;
 mod space;
-mod table;
 
 use std::{env, process::ExitCode};
 
