@@ -158,7 +158,7 @@ fn account_user(claims: &Claims) -> User {
     };
     user.groups.push(AUTHENTICATED.to_owned());
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("JTI={}", claims.id)]);
-    if let Some(bound) = &claims.bound {
+    for bound in claims.bound.iter().chain(&claims.node) {
         let kind = bound.kind.to_lowercase();
         user.extra.insert(format!("authentication.kubernetes.io/{kind}-name"), vec![bound.name.clone()]);
         user.extra.insert(format!("authentication.kubernetes.io/{kind}-uid"), vec![bound.uid.clone()]);

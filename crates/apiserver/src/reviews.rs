@@ -225,8 +225,16 @@ pub fn issue_token(
         audiences.push(AUDIENCE.to_owned());
     }
     let bound = bound(store, &wish["spec"]["boundObjectRef"], namespace)?;
-    let claims =
-        Claims { namespace: namespace.to_owned(), account: name.to_owned(), uid, audiences, bound, id: id.to_owned() };
+    let node = node_of(store, bound.as_ref(), namespace)?;
+    let claims = Claims {
+        namespace: namespace.to_owned(),
+        account: name.to_owned(),
+        uid,
+        audiences,
+        bound,
+        node,
+        id: id.to_owned(),
+    };
     let token = by.authenticator.tokens().issue(&claims, by.now, SignedDuration::from_secs(seconds));
     let until = by.now.as_second().saturating_add(seconds);
     let until = Timestamp::from_second(until).map_err(|error| Status::bad_request(error.to_string()))?;
@@ -265,12 +273,26 @@ fn bound(store: &Store, reference: &Value, namespace: &str) -> Result<Option<Bou
     Ok(Some(Bound { kind: kind.to_owned(), name: name.to_owned(), uid }))
 }
 
+/// The node that the pod of a token is on. It says which agent holds the token.
+fn node_of(store: &Store, bound: Option<&Bound>, namespace: &str) -> Result<Option<Bound>, Status> {
+    let Some(pod) = bound.filter(|bound| bound.kind == "Pod") else { return Ok(None) };
+    let pod = read(store, "/pods", namespace, &pod.name)?.unwrap_or_default();
+    let Some(name) = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) else { return Ok(None) };
+    // A node that is gone has no id any more; its name counts all the same.
+    let uid = uid_of(store, "/nodes", "", name)?.unwrap_or_default();
+    Ok(Some(Bound { kind: "Node".to_owned(), name: name.to_owned(), uid }))
+}
+
 fn uid_of(store: &Store, resource: &str, namespace: &str, name: &str) -> Result<Option<String>, Status> {
+    let object = read(store, resource, namespace, name)?;
+    Ok(object.and_then(|object| object["metadata"]["uid"].as_str().map(str::to_owned)))
+}
+
+fn read(store: &Store, resource: &str, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
     let found =
         store.get(&Key::new(resource, namespace, name)).map_err(|error| Status::internal(&error.to_string()))?;
     let Some(found) = found else { return Ok(None) };
-    let object: Value = serde_json::from_slice(&found.bytes).map_err(|error| Status::internal(&error.to_string()))?;
-    Ok(object["metadata"]["uid"].as_str().map(str::to_owned))
+    serde_json::from_slice(&found.bytes).map(Some).map_err(|error| Status::internal(&error.to_string()))
 }
 
 /// Whom a question is about.

@@ -68,6 +68,8 @@ pub struct Claims {
     pub audiences: Vec<String>,
     /// The object that it lives and dies with.
     pub bound: Option<Bound>,
+    /// The node of the pod that it is bound to, when the pod had one.
+    pub node: Option<Bound>,
     /// Its own id.
     pub id: String,
 }
@@ -110,7 +112,7 @@ impl Tokens {
             "namespace": claims.namespace,
             "serviceaccount": { "name": claims.account, "uid": claims.uid },
         });
-        if let Some(bound) = &claims.bound {
+        for bound in claims.bound.iter().chain(&claims.node) {
             account[bound.kind.to_lowercase()] = json!({ "name": bound.name, "uid": bound.uid });
         }
         let (from, until) = (now.as_second(), now.as_second().saturating_add(lifetime.as_secs()));
@@ -178,16 +180,19 @@ impl std::fmt::Debug for Tokens {
 fn claims(body: &Value) -> Option<Claims> {
     let own = &body["kubernetes.io"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let bound = ["Pod", "Secret", "Node"].into_iter().find_map(|kind| {
+    let named = |kind: &str| {
         let object = own.get(kind.to_lowercase())?;
         Some(Bound { kind: kind.to_owned(), name: text(&object["name"])?, uid: text(&object["uid"])? })
-    });
+    };
+    let bound = ["Pod", "Secret", "Node"].into_iter().find_map(named);
+    let node = if bound.as_ref().is_some_and(|bound| bound.kind == "Pod") { named("Node") } else { None };
     Some(Claims {
         namespace: text(&own["namespace"])?,
         account: text(&own["serviceaccount"]["name"])?,
         uid: text(&own["serviceaccount"]["uid"])?,
         audiences: body["aud"].as_array()?.iter().filter_map(text).collect(),
         bound,
+        node,
         id: text(&body["jti"])?,
     })
 }
@@ -229,6 +234,7 @@ mod tests {
             uid: "u".into(),
             audiences: vec![AUDIENCE.into()],
             bound: Some(Bound { kind: "Pod".into(), name: "p".into(), uid: "q".into() }),
+            node: Some(Bound { kind: "Node".into(), name: "n".into(), uid: "m".into() }),
             id: "j".into(),
         }
     }

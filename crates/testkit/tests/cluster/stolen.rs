@@ -1,7 +1,11 @@
 //! A stolen identity of one node's agent: with every kind of ours it is tried on the objects of
 //! another node and of the cluster, by every way to write, and nothing may come of it.
 //!
-//! On the real server the manifests in `deploy` must hold; on ours its own rules.
+//! The identities are real ones: certificates of each server's authority, and tokens of the agents'
+//! account bound to the node or to a pod there. On the real server the manifests in `deploy` must
+//! hold; on ours its own rules.
+
+mod identities;
 
 use std::collections::BTreeMap;
 
@@ -9,22 +13,18 @@ use netloom_api::{Kind, Owner};
 use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::{Value, json};
 
+use self::identities::{Identity, nameless, thieves};
 use crate::{
     Stage, manifests,
     perform::Performer,
     script::{self, Step},
-    servers::Server,
+    servers::{Server, Side},
+    wire::Wire,
 };
 
-const OWN: &str = "worker-1";
-const OTHER: &str = "worker-2";
-
-/// The ways to be the agent of a node: a certificate's user and group, and a token that is bound to it.
-const IDENTITIES: &[&str] = &[
-    "@as netloom:agent:worker-1 netloom:agents,system:authenticated",
-    "@as system:serviceaccount:netloom-system:netloom-agent system:serviceaccounts,system:authenticated\n\
-     Impersonate-Extra-authentication.kubernetes.io%2fnode-name: worker-1",
-];
+/// The node whose agent is the thief.
+const OWN: &str = "node1";
+const OTHER: &str = "node2";
 
 /// Everything that a thief could send about one object, with `{{object}}` for it.
 const ATTEMPTS: &str = "\
@@ -70,61 +70,76 @@ pub(crate) fn changes_nothing(stage: &Stage) -> Outcome {
     let examples = examples()?;
     let mut tried = 0;
     for (side, server) in &stage.servers {
+        let mut identities = thieves(stage, *side, server)?;
+        identities.push(nameless(stage, server)?);
         for kind in netloom_api::kinds() {
             let example = examples.get(kind.kind).ok_or_else(|| format!("{} has no example", kind.kind))?;
-            for identity in IDENTITIES {
+            for identity in &identities {
                 tried += 1;
-                steal(stage, server, kind, example, identity)
-                    .map_err(|why| format!("with the {} server, {} by {identity}: {why}", side.name(), kind.kind))?;
+                steal(stage, server, kind, example, identity).map_err(|why| {
+                    format!("with the {} server, {} by {}: {why}", side.name(), kind.kind, identity.name)
+                })?;
             }
+        }
+        if *side == Side::Ours {
+            is_logged(server)?;
         }
     }
     Ok(Ended::Passed(Some(format!("{tried} kinds and identities"))))
 }
 
+/// Who tried what stands in the log: refusals by role, and those by the node that an object is of.
+fn is_logged(server: &Server) -> Result<(), String> {
+    let log = std::fs::read_to_string(server.folder.join("log")).map_err(|error| error.to_string())?;
+    for user in [format!("netloom:agent:{OWN}"), "system:serviceaccount:netloom-system:netloom-agent".to_owned()] {
+        let of_user: Vec<&str> = log.lines().filter(|line| line.contains("refused") && line.contains(&user)).collect();
+        for (what, word) in [("by its role", "question="), ("by the rule about nodes", "may write only")] {
+            if !of_user.iter().any(|line| line.contains(word)) {
+                return Err(format!("no refusal {what} of {user} is in the log of the server"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// One kind, one identity, one server.
-fn steal(stage: &Stage, server: &Server, kind: &Kind, example: &Value, identity: &str) -> Result<(), String> {
+fn steal(stage: &Stage, server: &Server, kind: &Kind, example: &Value, identity: &Identity) -> Result<(), String> {
     let victim = if kind.owner == Owner::Cluster { example.clone() } else { of_node(example, kind, OTHER) };
     let place = Place::of(kind, &victim);
     let apply = format!("### as it was\nPATCH apply {}?fieldManager=owner&force=true\n\n{victim}\n", place.path);
-    let before = run(stage, server, &script::parse(&apply)?, &place);
+    let before = run(stage, &server.wire, &script::parse(&apply)?, &place);
     if before[0]["code"].as_u64().is_none_or(|code| code >= 300) {
         return Err(format!("the owner could not write it: {}", before[0]));
     }
     let look = script::parse(&format!("### look\nGET {}\n", place.collection))?;
-    let before = run(stage, server, &look, &place);
+    let before = run(stage, &server.wire, &look, &place);
     let attempts =
         ATTEMPTS.replace("{{created}}", &renamed(&victim, kind).to_string()).replace("{{object}}", &victim.to_string());
-    let attempts = script::parse(&with_identity(&attempts, identity))?;
-    let answers = run(stage, server, &attempts, &place);
+    let attempts = script::parse(&with_head(&attempts, &identity.head))?;
+    let answers = run(stage, identity.wire(server), &attempts, &place);
     for (attempt, answer) in attempts.iter().zip(&answers) {
         let code = answer["code"].as_u64().unwrap_or_default();
         if !(400..500).contains(&code) {
             return Err(format!("{} was answered {answer}", attempt.title));
         }
     }
-    let after = run(stage, server, &look, &place);
+    let after = run(stage, &server.wire, &look, &place);
     if before == after { Ok(()) } else { Err(format!("it was {before:?}, now it is {after:?}")) }
 }
 
-/// Puts the identity into the head of every request.
-fn with_identity(script: &str, identity: &str) -> String {
+/// Puts a line into the head of every request.
+fn with_head(script: &str, head: &str) -> String {
     let blocks = script.split("### ").skip(1).map(|block| {
         let mut lines = block.splitn(3, '\n');
         let (title, line, rest) = (lines.next(), lines.next(), lines.next());
-        format!(
-            "### {}\n{}\n{identity}\n{}",
-            title.unwrap_or_default(),
-            line.unwrap_or_default(),
-            rest.unwrap_or_default()
-        )
+        format!("### {}\n{}\n{head}\n{}", title.unwrap_or_default(), line.unwrap_or_default(), rest.unwrap_or_default())
     });
     blocks.collect()
 }
 
-fn run(stage: &Stage, server: &Server, steps: &[Step], place: &Place) -> Vec<Value> {
+fn run(stage: &Stage, wire: &Wire, steps: &[Step], place: &Place) -> Vec<Value> {
     let saved = [("path".to_owned(), place.path.clone()), ("collection".to_owned(), place.collection.clone())].into();
-    stage.runtime.block_on(Performer::new(&server.wire, saved).run(steps))
+    stage.runtime.block_on(Performer::new(wire, saved).run(steps))
 }
 
 /// Where an object is served.
@@ -159,32 +174,52 @@ fn of_node(example: &Value, kind: &Kind, node: &str) -> Value {
 
 /// An object that is not there yet and is not the thief's either.
 fn renamed(victim: &Value, kind: &Kind) -> Value {
-    let mut object = of_node(victim, kind, "worker-3");
+    let mut object = of_node(victim, kind, "node3");
     if kind.owner == Owner::Cluster {
         object["metadata"]["name"] = json!("stolen");
     }
     object
 }
 
+/// Everything that an agent does with an object of its own node.
+const OWN_WRITES: &str = "\
+### replace
+PATCH apply {{path}}?fieldManager=agent&force=true
+
+{{object}}
+
+### merge
+PATCH merge {{path}}
+
+{metadata: {labels: {own: \"yes\"}}}
+
+### JSON patch
+PATCH json {{path}}
+
+[{op: add, path: /metadata/labels, value: {own: \"also\"}}]
+
+### status
+PATCH merge {{path}}/status
+
+{metadata: {annotations: {written: \"by the agent\"}}}
+";
+
 /// The agent of a node may write what is its node's own: the restriction is not simply a refusal.
 pub(crate) fn own_is_allowed(stage: &Stage) -> Outcome {
     let examples = examples()?;
     for (side, server) in &stage.servers {
-        for kind in netloom_api::kinds().iter().filter(|kind| kind.owner != Owner::Cluster) {
-            let example = examples.get(kind.kind).ok_or_else(|| format!("{} has no example", kind.kind))?;
-            let own = of_node(example, kind, OWN);
-            let place = Place::of(kind, &own);
-            for identity in IDENTITIES {
-                let label = format!(
-                    "### label\nPATCH merge {}\n{identity}\n\n{{metadata: {{labels: {{own: \"yes\"}}}}}}\n",
-                    place.path
-                );
-                let make = format!("### make\nPATCH apply {}?fieldManager=admin&force=true\n\n{own}\n", place.path);
-                let steps = [script::parse(&make)?, script::parse(&label)?].concat();
-                let answers = run(stage, server, &steps, &place);
-                if let Some(bad) = answers.iter().find(|answer| answer["code"].as_u64().is_none_or(|code| code >= 300))
-                {
-                    return Err(format!("with the {} server, {} by {identity}: {bad}", side.name(), kind.kind));
+        for identity in &thieves(stage, *side, server)? {
+            for kind in netloom_api::kinds().iter().filter(|kind| kind.owner != Owner::Cluster) {
+                let example = examples.get(kind.kind).ok_or_else(|| format!("{} has no example", kind.kind))?;
+                let own = of_node(example, kind, OWN);
+                let place = Place::of(kind, &own);
+                let text = with_head(&OWN_WRITES.replace("{{object}}", &own.to_string()), &identity.head);
+                let mut steps = script::parse(&text)?;
+                steps.retain(|step| kind.has_status_subresource() || step.title != "status");
+                let answers = run(stage, identity.wire(server), &steps, &place);
+                let refused = |answer: &&Value| answer["code"].as_u64().is_none_or(|code| code >= 300);
+                if let Some(bad) = answers.iter().find(refused) {
+                    return Err(format!("with the {} server, {} by {}: {bad}", side.name(), kind.kind, identity.name));
                 }
             }
         }
