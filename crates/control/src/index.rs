@@ -10,7 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::{admission::GroupKind, fabric, foreign, rollout::annotation};
-use netloom_compile::{ObjectKey, Put, Snapshot};
+use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use serde_json::Value;
 
 use crate::request::ObjectRef;
@@ -111,9 +111,13 @@ impl Index {
             return false;
         }
         let elsewhere = known.is_none_or(|known| known.gone || known.beside() != mark.beside());
+        let state = self.snapshot.states.get(&reference.key).cloned().filter(|_| reference.kind == STATE);
         let put = self.snapshot.put(object);
+        let now = self.snapshot.states.get(&reference.key);
+        let idle = state.zip(now).is_some_and(|(before, now)| says_the_same(&before, now));
         self.marks.insert(reference, mark);
         match put {
+            Put::Changed if idle => elsewhere,
             Put::Changed | Put::Unreadable => true,
             Put::Same => elsewhere,
             Put::Foreign => false,
@@ -183,6 +187,17 @@ impl Mark {
     }
 }
 
+/// Whether two versions of a network state come to the same for every decision. Nodes report often, and
+/// mostly nothing new.
+fn says_the_same(a: &NodeState, b: &NodeState) -> bool {
+    let wish =
+        |state: &NodeState| (state.meta.created.clone(), state.meta.deleted, state.meta.generation, state.managed);
+    wish(a) == wish(b)
+        && (&a.node_name, &a.desired, &a.revision, &a.provenance)
+            == (&b.node_name, &b.desired, &b.revision, &b.provenance)
+        && (&a.hand, &a.inventory, &a.status.conditions) == (&b.hand, &b.inventory, &b.status.conditions)
+}
+
 fn reference(object: &Value) -> Option<ObjectRef> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
@@ -240,6 +255,31 @@ mod tests {
         index.take(now, Change::Put(node(2, "x", "True")));
         assert_eq!(index.changes(), before);
         index.take(now, Change::Put(node(3, "x", "False")));
+        assert_ne!(index.changes(), before);
+    }
+
+    #[test]
+    fn a_report_with_nothing_new_is_no_change() {
+        let state = |version: u64, applied: i64, link: &str| {
+            Arc::new(json!({
+                "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+                "metadata": {"namespace": "n", "name": "a", "uid": "u", "resourceVersion": version.to_string()},
+                "spec": {"managed": true, "nodeName": "a"},
+                "status": {
+                    "lastApplied": {"generation": applied, "time": "2030-01-01T00:00:00Z"},
+                    "currentState": {"interfaces": [{"name": link, "type": "ethernet", "state": "up"}]},
+                },
+            }))
+        };
+        let now = Timestamp::UNIX_EPOCH;
+        let mut index = Index::default();
+        index.take(now, Change::Put(state(1, 1, "eth0")));
+        let before = index.changes();
+        index.take(now, Change::Put(state(2, 2, "eth0")));
+        assert_eq!(index.changes(), before);
+        let kept = index.snapshot().states.get(&ObjectKey::new("n", "a")).unwrap();
+        assert_eq!(kept.meta.resource_version, "2", "writes are tied to the version that is there");
+        index.take(now, Change::Put(state(3, 2, "eth1")));
         assert_ne!(index.changes(), before);
     }
 
