@@ -11,7 +11,28 @@ use kube::{
 };
 use serde_json::Value;
 
-use crate::{failure::Failure, text::push};
+use crate::{
+    args::Format,
+    failure::{Exit, Failure},
+    text::{self, push},
+};
+
+/// Runs a verb that talks to a cluster. One thread is enough for one request after the other.
+pub(crate) fn asynchronously(verb: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
+    runtime.block_on(verb)
+}
+
+/// An object of a cluster as data.
+pub(crate) fn object_text(object: &serde_json::Value, format: Format) -> String {
+    match format {
+        Format::Yaml | Format::Table => netloom_api::yaml::text(object),
+        Format::Json => text::json(object),
+    }
+}
 
 /// A connection.
 pub(crate) struct Cluster {

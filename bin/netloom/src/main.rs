@@ -1,12 +1,14 @@
 //! The binary `netloom`: reads the command line, runs one verb, turns its end into an exit status.
 
 mod args;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod commands;
 mod explain;
 mod facts;
 mod failure;
 mod input;
+#[cfg(feature = "cluster")]
 mod manifests;
 mod names;
 mod output;
@@ -46,13 +48,22 @@ fn run(args: Args) -> Result<Exit, Failure> {
     match verb {
         Verb::State(args) => state(args),
         Verb::Version(args) => commands::version::run(&args),
+        Verb::Gen(args) => commands::generate::run(&args),
+        #[cfg(feature = "cluster")]
+        Verb::Cluster(verb) => cluster_verb(verb),
+    }
+}
+
+#[cfg(feature = "cluster")]
+fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
+    use args::cluster::Verb;
+    match verb {
         Verb::Validate(args) => commands::validate::run(&args),
         Verb::Compile(args) => commands::compile::run(&args),
         Verb::Get(args) => commands::get::run(&args),
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),
         Verb::Controller(args) => commands::controller::run(args),
-        Verb::Gen(args) => commands::generate::run(&args),
         Verb::Server(args) => commands::server::run(args),
     }
 }

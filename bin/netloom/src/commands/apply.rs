@@ -4,9 +4,8 @@ use http::{Request, header::CONTENT_TYPE};
 use serde_json::Value;
 
 use crate::{
-    args::ApplyArgs,
-    cluster::{Cluster, Served},
-    commands::asynchronously,
+    args::cluster::ApplyArgs,
+    cluster::{Cluster, Served, asynchronously},
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::Output,

@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use crate::{
-    args::ControllerArgs,
-    cluster::Cluster,
-    commands::{apply, asynchronously},
+    args::cluster::ControllerArgs,
+    cluster::{Cluster, asynchronously},
+    commands::apply,
     failure::{Exit, Failure},
     manifests,
     output::Output,

@@ -4,9 +4,9 @@ use http::{Request, header::CONTENT_TYPE};
 use serde_json::json;
 
 use crate::{
-    args::DeleteArgs,
-    cluster::Cluster,
-    commands::{apply::path_of, asynchronously},
+    args::cluster::DeleteArgs,
+    cluster::{Cluster, asynchronously},
+    commands::apply::path_of,
     failure::{Exit, Failure},
     manifests,
     output::Output,

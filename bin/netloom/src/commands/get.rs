@@ -4,9 +4,8 @@ use http::{Request, header::ACCEPT};
 use serde_json::Value;
 
 use crate::{
-    args::{Format, GetArgs},
-    cluster::{Cluster, Served, escaped},
-    commands::{asynchronously, object_text},
+    args::{Format, cluster::GetArgs},
+    cluster::{Cluster, Served, asynchronously, escaped, object_text},
     failure::{Exit, Failure},
     output, text,
 };

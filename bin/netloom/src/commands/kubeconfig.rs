@@ -11,9 +11,8 @@ use netloom_apiserver::{
 use serde_json::Value;
 
 use crate::{
-    args::KubeconfigArgs,
-    cluster::Cluster,
-    commands::asynchronously,
+    args::cluster::KubeconfigArgs,
+    cluster::{Cluster, asynchronously},
     failure::{Exit, Failure},
     output,
 };

@@ -1,50 +1,37 @@
 //! One file for each verb, each with a `run` that takes the verb's arguments and nothing global.
 
+#[cfg(feature = "cluster")]
 pub(crate) mod apply;
 pub(crate) mod commit;
+#[cfg(feature = "cluster")]
 pub(crate) mod compile;
+#[cfg(feature = "cluster")]
 pub(crate) mod controller;
+#[cfg(feature = "cluster")]
 pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod format;
 pub(crate) mod generate;
+#[cfg(feature = "cluster")]
 pub(crate) mod get;
 pub(crate) mod guard;
+#[cfg(feature = "cluster")]
 pub(crate) mod kubeconfig;
 pub(crate) mod revert;
 pub(crate) mod rollback;
+#[cfg(feature = "cluster")]
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod show;
+#[cfg(feature = "cluster")]
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod watch;
 
 use netloom_nmyaml::Document;
 
-use crate::{
-    args::Format,
-    failure::{Exit, Failure},
-    text,
-};
-
-/// Runs a verb that talks to a cluster. One thread is enough for one request after the other.
-fn asynchronously(verb: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
-    runtime.block_on(verb)
-}
-
-/// An object of a cluster as data.
-fn object_text(object: &serde_json::Value, format: Format) -> String {
-    match format {
-        Format::Yaml | Format::Table => netloom_api::yaml::text(object),
-        Format::Json => text::json(object),
-    }
-}
+use crate::{args::Format, text};
 
 /// A document in one of the formats; as a table there is no better form than YAML.
 fn printed(document: &Document, format: Format) -> String {

@@ -25,8 +25,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    args::{ServerArgs, ServerVerb},
-    commands::asynchronously,
+    args::cluster::{ServerArgs, ServerVerb},
+    cluster::asynchronously,
     failure::{Exit, Failure},
     output,
 };

@@ -22,9 +22,8 @@ use netloom_schema::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::{Format, ValidateArgs},
-    cluster::Cluster,
-    commands::asynchronously,
+    args::{Format, cluster::ValidateArgs},
+    cluster::{Cluster, asynchronously},
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::{self, Output},

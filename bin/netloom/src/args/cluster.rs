@@ -1,0 +1,273 @@
+//! The verbs that speak to a cluster, are one, or make what one needs.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args as ArgGroup, Subcommand, ValueHint};
+
+use super::FormatArg;
+
+/// Where the embedded API server keeps everything, unless somebody says otherwise.
+pub(crate) const DATA_DIR: &str = "/var/lib/netloom/server";
+/// The environment variable that says otherwise.
+pub(crate) const DATA_DIR_VARIABLE: &str = "NETLOOM_DATA_DIR";
+
+const SERVER_EXAMPLES: &str = "\
+Examples:
+  netloom server --data-dir site --kubeconfig-out admin.conf    serve, and write down how to get in
+  kubectl --kubeconfig admin.conf get namespaces                get in
+  netloom server --data-dir site backup monday.backup           copy everything while it runs
+
+Once it is ready it prints one line, `ready` and its address. The log goes to standard error; NETLOOM_LOG says how
+much of it.";
+
+const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  netloom validate -f site/                          every object of a folder, against each other
+  netloom validate -f new.yaml --kubeconfig prod     against what the cluster has
+
+Exit status: 0 everything is accepted, 2 the cluster or a file cannot be read, 3 something is refused.";
+
+const COMPILE_EXAMPLES: &str = "\
+Examples:
+  netloom compile -f site/                     all that the controller would write for the objects of a folder
+  netloom compile -f site/ --node n1 --host    only for one node, with its nmstate document
+
+Exit status: 0 done, 2 a file cannot be read, 3 a file has no objects or there is no such node. What is wrong with an
+object is in its status; the others are compiled.";
+
+/// The verbs of the first level.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Check objects in files: schema, rules, against each other and against a cluster
+    Validate(ValidateArgs),
+    /// Print what the controller would write for the objects of files, without a cluster
+    Compile(CompileArgs),
+    /// Print objects of a cluster
+    Get(GetArgs),
+    /// Create or change the objects of files in a cluster, by server-side apply
+    Apply(ApplyArgs),
+    /// Delete objects of a cluster
+    Delete(DeleteArgs),
+    /// Serve the admission rules to a cluster
+    Controller(ControllerArgs),
+    /// Serve the Kubernetes API from one file, without a cluster
+    Server(ServerArgs),
+}
+
+/// Which cluster is meant, and where in it.
+#[derive(Debug, Clone, ArgGroup)]
+pub(crate) struct ClusterArgs {
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath, help_heading = "Place")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Namespace of objects that do not name one
+    #[arg(long, short, value_name = "NAME", help_heading = "Place")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// `netloom validate`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = VALIDATE_EXAMPLES)]
+pub(crate) struct ValidateArgs {
+    /// File or folder with objects, YAML or JSON; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Check against the objects of this cluster too; nothing is written there
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Format; a line for each finding if not said.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+}
+
+/// `netloom compile`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = COMPILE_EXAMPLES)]
+pub(crate) struct CompileArgs {
+    /// File or folder with objects, YAML or JSON; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Of the nodes only this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Print the nmstate document of each node as well
+    #[arg(long)]
+    pub(crate) host: bool,
+    /// Format; a YAML stream if not said.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+}
+
+/// `netloom get`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct GetArgs {
+    /// Kind, its plural or a short name, with its group where several have it: `vrf`, `hnc`, `networks.example.org`
+    #[arg(value_name = "KIND")]
+    pub(crate) kind: String,
+    /// One object; without it, all of them
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: ClusterArgs,
+    /// The objects of all namespaces
+    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "name"])]
+    pub(crate) all_namespaces: bool,
+    /// Only objects with these labels, such as `site=a,role!=spare`
+    #[arg(long, short = 'l', value_name = "LABELS", conflicts_with = "name")]
+    pub(crate) selector: Option<String>,
+    /// Print who manages which field as well, in YAML and JSON
+    #[arg(long)]
+    pub(crate) show_managed_fields: bool,
+    /// Format; a table if not said.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+}
+
+/// `netloom apply`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ApplyArgs {
+    /// File or folder with objects, YAML or JSON; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: ClusterArgs,
+    /// Let the server check everything and store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take fields over that another manager owns
+    #[arg(long)]
+    pub(crate) force_conflicts: bool,
+}
+
+/// `netloom delete`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct DeleteArgs {
+    /// Kind of the objects, its plural or a short name
+    #[arg(value_name = "KIND", requires = "names")]
+    pub(crate) kind: Option<String>,
+    /// Names of the objects
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// File or folder with the objects; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", conflicts_with = "kind", value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: ClusterArgs,
+}
+
+/// `netloom controller`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ControllerArgs {
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Create or update the definitions of all kinds first
+    #[arg(long)]
+    pub(crate) install_crds: bool,
+    /// Address on which the API server asks for admission
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9443", help_heading = "Webhook")]
+    pub(crate) webhook_listen: SocketAddr,
+    /// Certificate of the webhook, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
+    pub(crate) webhook_cert: PathBuf,
+    /// Key of that certificate, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
+    pub(crate) webhook_key: PathBuf,
+    /// Authority of the certificate that the API server shows; callers without one are refused
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
+    pub(crate) webhook_client_ca: PathBuf,
+}
+
+/// `netloom server`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = SERVER_EXAMPLES)]
+pub(crate) struct ServerArgs {
+    /// What to do instead of serving.
+    #[command(subcommand)]
+    pub(crate) verb: Option<ServerVerb>,
+    /// Folder for everything that is stored, and for the keys of the server
+    #[arg(long, global = true, value_name = "DIR", env = DATA_DIR_VARIABLE, default_value = DATA_DIR)]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) data_dir: PathBuf,
+    /// Address to listen on; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    pub(crate) listen: SocketAddr,
+    /// Allow an address that other machines can reach
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Write an administrator's kubeconfig to this file, readable by its owner only
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig_out: Option<PathBuf>,
+}
+
+/// What can be done with the folder of a server.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerVerb {
+    /// Copy everything that is stored into one file, while the server runs or not
+    Backup {
+        /// File to write; it must not be there yet
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Make the store of a folder from such a file; the folder must have none
+    Restore {
+        /// File to read
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
+/// `netloom gen kubeconfig`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct KubeconfigArgs {
+    /// For the agent of this node
+    #[arg(long, value_name = "NAME", required_unless_present = "controller")]
+    pub(crate) node: Option<String>,
+    /// For the controller
+    #[arg(long, conflicts_with = "node")]
+    pub(crate) controller: bool,
+    /// An administrator's kubeconfig of the embedded server
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// File to write, readable by its owner only; without it, standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// `netloom gen webhook`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct WebhookArgs {
+    /// Authority of the webhook's certificate, PEM; without it, the place for it is left open
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
+    /// Where the webhook is reached, such as `https://192.0.2.1:9443`; without it, by a service in the cluster
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
+    /// Folder to write to; made if it is not there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// What `netloom gen` makes for clusters.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenVerb {
+    /// Print an identity for an agent or the controller on the embedded server
+    Kubeconfig(KubeconfigArgs),
+    /// Print the definitions of all kinds, or write one file for each
+    Crds {
+        /// Folder to write to; made if it is not there
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+    /// Print the roles of controller and agents, and the policy that keeps agents to their own node
+    Rbac {
+        /// Folder to write to; made if it is not there
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+    /// Print how a cluster is told to ask the controller's webhook
+    Webhook(WebhookArgs),
+}
