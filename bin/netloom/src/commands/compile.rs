@@ -8,7 +8,7 @@ use netloom_compile::{Compiled, NodeWish, Put, Snapshot, compile};
 use serde_json::{Value, json};
 
 use crate::{
-    args::{CompileArgs, Format},
+    args::{Format, cluster::CompileArgs},
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::{self, Output},
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
     let documents = if *host { documents(&compiled, only)? } else { Vec::new() };
     let printed = match format.or(Format::Yaml) {
         Format::Yaml | Format::Table => stream(&objects, &documents),
-        Format::Json => text::json(&list(objects, &documents)?),
+        Format::Json => text::json(&list(&objects, &documents)?),
     };
     output::data(&output::plain(&printed))?;
     Ok(Exit::Done)
@@ -90,7 +90,7 @@ fn stream(objects: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -
     printed
 }
 
-fn list(items: Vec<Value>, documents: &[(String, netloom_nmyaml::Document)]) -> Result<Value, Failure> {
+fn list(items: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -> Result<Value, Failure> {
     let mut list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     for (node, document) in documents {
         let read: Value = serde_json::from_str(&document.to_json()).map_err(Failure::failed)?;

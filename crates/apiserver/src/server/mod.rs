@@ -170,6 +170,9 @@ pub struct Server {
 
 impl Server {
     /// Opens a folder and answers from it. When this returns, the server is ready.
+    ///
+    /// # Panics
+    /// Never: the task that makes the keys neither panics nor is stopped.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let Options { folder, listen, remote, limits } = options;
         if !remote && !listen.ip().is_loopback() {
