@@ -18,10 +18,10 @@ use crate::script::{self, Step};
 /// How many characters of a value a report shows.
 const SHOWN: usize = 700;
 
-/// One allowed difference.
+/// One reason for differences, with the requests that have them.
 #[derive(Debug)]
 struct Entry {
-    requests: String,
+    requests: Vec<String>,
     fields: Vec<String>,
     reason: String,
 }
@@ -29,7 +29,8 @@ struct Entry {
 /// All allowed differences, and which of them were met.
 pub(crate) struct Allowed {
     entries: Vec<Entry>,
-    used: RefCell<BTreeSet<usize>>,
+    /// By the number of the entry and of the request in it.
+    used: RefCell<BTreeSet<(usize, usize)>>,
 }
 
 impl Allowed {
@@ -38,8 +39,10 @@ impl Allowed {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let list = script::json_of(&text).map_err(|why| format!("{}: {why}", file.display()))?;
         let entries = list.as_array().ok_or("the allowed differences are not a list")?.iter().map(|entry| {
+            // One may stand without its brackets.
             let texts = |key: &str| -> Vec<String> {
-                entry[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+                let several = entry[key].as_array().into_iter().flatten();
+                several.chain(Some(&entry[key])).filter_map(Value::as_str).map(str::to_owned).collect()
             };
             let text = |key: &str| {
                 entry[key]
@@ -48,30 +51,42 @@ impl Allowed {
                     .filter(|text| !text.is_empty())
                     .ok_or(format!("{key} is missing in {entry}"))
             };
-            Ok(Entry { requests: text("requests")?, fields: texts("fields"), reason: text("reason")? })
+            let (requests, fields) = (texts("requests"), texts("fields"));
+            if requests.is_empty() || fields.is_empty() {
+                return Err(format!("requests or fields are missing in {entry}"));
+            }
+            Ok(Entry { requests, fields, reason: text("reason")? })
         });
         let entries = entries.collect::<Result<_, String>>()?;
         Ok(Self { entries, used: RefCell::default() })
     }
 
     fn allows(&self, request: &str, field: &str) -> bool {
-        let fits =
-            |entry: &Entry| glob(&entry.requests, request) && entry.fields.iter().any(|known| glob(known, field));
         let mut found = false;
         for (number, entry) in self.entries.iter().enumerate() {
-            if fits(entry) {
-                self.used.borrow_mut().insert(number);
+            if !entry.fields.iter().any(|known| glob(known, field)) {
+                continue;
+            }
+            for (place, _) in entry.requests.iter().enumerate().filter(|(_, known)| glob(known, request)) {
+                self.used.borrow_mut().insert((number, place));
                 found = true;
             }
         }
         found
     }
 
-    /// Entries that nothing needed.
+    /// Requests of the list that do not need it.
     pub(crate) fn unused(&self) -> Vec<String> {
         let used = self.used.borrow();
-        let unused = self.entries.iter().enumerate().filter(|(number, _)| !used.contains(number));
-        unused.map(|(_, entry)| format!("{} {:?} ({})", entry.requests, entry.fields, entry.reason)).collect()
+        let mut unused = Vec::new();
+        for (number, entry) in self.entries.iter().enumerate() {
+            for (place, request) in entry.requests.iter().enumerate() {
+                if !used.contains(&(number, place)) {
+                    unused.push(format!("{request} {:?} ({})", entry.fields, entry.reason));
+                }
+            }
+        }
+        unused
     }
 }
 

@@ -115,6 +115,10 @@ impl<'a> Performer<'a> {
             return;
         }
         self.names.value(&mut event);
+        // One bookmark after the other says nothing new, and how many there are depends on speed.
+        if event["type"] == "BOOKMARK" && events.last() == Some(&event) {
+            return;
+        }
         events.push(event);
     }
 
