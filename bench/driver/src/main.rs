@@ -1,4 +1,4 @@
-//! The benchmarks, inside the lab kernel: `bench-driver NETLOOM PEER FOLDER [NAME]`.
+//! The benchmarks, inside the lab kernel: `bench-driver NETLOOM NODE_PROGRAM PEER FOLDER [NAME]`.
 //!
 //! Prints a Markdown table on standard output and what it is doing on standard error. Exit status 1
 //! when a figure misses its bound.
@@ -20,16 +20,18 @@ use figures::Figures;
 /// Rounds of every figure; the median of an odd number is a real one.
 const ROUNDS: usize = 5;
 
+fn run(places: [&str; 4], name: Option<&str>) -> Result<bool, space::Failure> {
+    Figures::new(places, ROUNDS)?.run(name)
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["--memory-of", ref command @ ..] => space::print_memory_of(command).map(|()| true),
-        [netloom, peer, folder] => Figures::new(netloom, peer, folder, ROUNDS).and_then(|figures| figures.run(None)),
-        [netloom, peer, folder, name] => {
-            Figures::new(netloom, peer, folder, ROUNDS).and_then(|figures| figures.run(Some(name)))
-        }
-        _ => Err("usage: bench-driver NETLOOM PEER FOLDER [NAME]".into()),
+        [netloom, node, peer, folder] => run([netloom, node, peer, folder], None),
+        [netloom, node, peer, folder, name] => run([netloom, node, peer, folder], Some(name)),
+        _ => Err("usage: bench-driver NETLOOM NODE_PROGRAM PEER FOLDER [NAME]".into()),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
