@@ -39,7 +39,6 @@ k get toys --chunk-size=1 -o name "${n[@]}"
 k get toys -o yaml "${n[@]}"
 k get cm a -o json "${n[@]}"
 k get toys -A --no-headers -l kind=vehicle
-k get --raw "/apis/$group/v1/namespaces/$STORY/toys/car/scale"
 k get --raw "/nothing"
 k get svc web "${n[@]}"
 k get node "$STORY"

@@ -32,6 +32,7 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     vec![
         (pattern(r#"resourceVersion: "?\d+"?"#), "resourceVersion: <version>"),
         (pattern(r#""resourceVersion": ?"\d+""#), r#""resourceVersion": "<version>""#),
+        (pattern(r"Resource Version: +\d+"), "Resource Version: <version>"),
         (pattern(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} 20[2-9]\d \d\d:\d\d:\d\d [+-]\d{4}"), "<date>"),
         (pattern(r"20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}"), "<date>"),
         (pattern(r"/tmp/(LIVE|MERGED)-\d+"), "/tmp/$1"),
