@@ -2,7 +2,7 @@
 //!
 //! Rules ask by name or through an index, so that the cost of a review follows what the rule needs
 //! and not how much is stored. [`Objects`] keeps every index current, and the objects in the form of
-//! [`packed`](super::packed): there may be a hundred thousand of them, of which a review reads a few.
+//! `packed`: there may be a hundred thousand of them, of which a review reads a few.
 
 use std::{
     collections::{BTreeMap, HashMap},
