@@ -233,9 +233,10 @@ impl<T: Kept> AnyShelf for Shelf<T> {
     }
 }
 
-/// Kinds that are read as their type says, and compared as a whole.
-macro_rules! kept_as_they_are {
-    ($($kind:ty),*) => {$(
+/// Kinds that are read as their type says, without who manages which field, and how two of them are
+/// compared: by all they hold, or, where their type cannot be compared, by the server's version.
+macro_rules! kept {
+    ($by:ident: $($kind:ty),*) => {$(
         impl Kept for $kind {
             fn read(object: &Value) -> Result<Self, String> {
                 let mut read: Self = plain(object)?;
@@ -244,31 +245,20 @@ macro_rules! kept_as_they_are {
             }
 
             fn same(&self, other: &Self) -> bool {
-                self == other
+                kept!(@$by self, other)
             }
         }
     )*};
+    (@content $one:expr, $other:expr) => {
+        $one == $other
+    };
+    (@version $one:expr, $other:expr) => {{
+        let version = &$one.metadata.resource_version;
+        version.is_some() && *version == $other.metadata.resource_version
+    }};
 }
-kept_as_they_are!(NodeNetworkConfig, NetworkConfigRevision);
-
-/// The same for kinds whose types cannot be compared: only the server's version tells.
-macro_rules! kept_by_version {
-    ($($kind:ty),*) => {$(
-        impl Kept for $kind {
-            fn read(object: &Value) -> Result<Self, String> {
-                let mut read: Self = plain(object)?;
-                read.metadata.managed_fields = None;
-                Ok(read)
-            }
-
-            fn same(&self, other: &Self) -> bool {
-                let version = &self.metadata.resource_version;
-                version.is_some() && *version == other.metadata.resource_version
-            }
-        }
-    )*};
-}
-kept_by_version!(RolloutPolicy, NodeNetworkStatus);
+kept!(content: NodeNetworkConfig, NetworkConfigRevision);
+kept!(version: RolloutPolicy, NodeNetworkStatus);
 
 /// Reads an object in its type.
 pub(crate) fn plain<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
