@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 
 use netloom_model::{
-    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Rule, Scope, Value,
+    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, RouteKey, Rule, Scope,
+    Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -211,34 +212,51 @@ fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), Netli
     for family in [Family::Ipv4, Family::Ipv6] {
         let links = &kernel.links;
         let name = |index: u32| -> Option<IfName> { links.name(index) };
-        let reports = kernel.route.dump(&route::encode_dump(family), Vec::new, |reports, message| {
+        let sorted = kernel.route.dump(&route::encode_dump(family), SortedRoutes::default, |sorted, message| {
             // A kernel without IPv6 answers with what it has of other families.
-            reports.extend(route::decode(&message, &name).filter(|r| r.route.family() == family));
+            if let Some(reported) = route::decode(&message, &name).filter(|r| r.route.family() == family) {
+                sorted.take(reported);
+            }
         })?;
-        for reported in reports {
-            sort_route(observed, reported);
-        }
+        sorted.put_into(observed);
     }
     Ok(())
 }
 
-/// Puts a route to those that can be put back, or to the others.
-fn sort_route(observed: &mut Observed, reported: route::Reported) {
-    let mut fragile = reported.is_fragile();
-    if !reported.is_derived() {
-        match observed.host.routes.entry(reported.route.key()) {
-            Entry::Vacant(free) => {
-                free.insert(reported.route);
-                return;
+/// Routes as a dump tells them one by one. They are not gathered before they are sorted: a host with many
+/// links has tens of thousands, and most are the kernel's own.
+#[derive(Default)]
+struct SortedRoutes {
+    kept: BTreeMap<RouteKey, Route>,
+    derived: Vec<Route>,
+    fragile: Vec<Route>,
+}
+
+impl SortedRoutes {
+    /// Puts a route to those that can be put back, or to the others.
+    fn take(&mut self, reported: route::Reported) {
+        let mut fragile = reported.is_fragile();
+        if !reported.is_derived() {
+            match self.kept.entry(reported.route.key()) {
+                Entry::Vacant(free) => {
+                    free.insert(reported.route);
+                    return;
+                }
+                // Somebody appended a second route of one key: the kernel uses the first.
+                Entry::Occupied(_) => fragile = true,
             }
-            // Somebody appended a second route of one key: the kernel uses the first.
-            Entry::Occupied(_) => fragile = true,
         }
+        if fragile {
+            self.fragile.push(reported.route.clone());
+        }
+        self.derived.push(reported.route);
     }
-    if fragile {
-        observed.fragile_routes.push(reported.route.clone());
+
+    fn put_into(mut self, observed: &mut Observed) {
+        observed.host.routes.append(&mut self.kept);
+        observed.derived_routes.append(&mut self.derived);
+        observed.fragile_routes.append(&mut self.fragile);
     }
-    observed.derived_routes.push(reported.route);
 }
 
 fn read_rules(kernel: &mut Kernel, host: &mut Host) -> Result<(), NetlinkError> {
@@ -266,7 +284,7 @@ fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Route, RouteMetrics, RouteType};
+    use netloom_model::{RouteMetrics, RouteType};
     use netloom_types::{Protocol, RouteTable};
 
     use super::*;
@@ -287,12 +305,14 @@ mod tests {
         let strange = route("10.4.0.0/16", 4);
         let daemons = route("10.5.0.0/16", 186);
         let second = Route { protocol: Protocol(3), ..plain.clone() };
-        let mut observed = Observed::default();
+        let mut sorted = SortedRoutes::default();
         for (route, partial) in
             [(&kernel, false), (&lease, false), (&plain, false), (&second, false), (&strange, true), (&daemons, true)]
         {
-            sort_route(&mut observed, route::Reported { route: route.clone(), partial });
+            sorted.take(route::Reported { route: route.clone(), partial });
         }
+        let mut observed = Observed::default();
+        sorted.put_into(&mut observed);
         assert_eq!(observed.routes.values().collect::<Vec<_>>(), [&plain]);
         assert_eq!(observed.fragile_routes, [lease.clone(), second.clone(), strange.clone()]);
         assert_eq!(observed.derived_routes, [kernel, lease, second, strange, daemons]);
