@@ -240,6 +240,29 @@ fn an_agent_has_an_identity_of_its_own() {
 }
 
 #[test]
+fn strangers_are_refused_and_logged() {
+    let server = Server::start("server-strangers");
+    let whole = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
+    let without = |credential: &str| -> String {
+        let lines = whole.lines().map(|line| match line.trim_start().split_once(':') {
+            Some(("client-certificate-data", _)) => line.replace(line.trim_start(), credential),
+            Some(("client-key-data", _)) => String::new(),
+            Some(_) | None => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for (name, credential, reason) in
+        [("nothing", "", "NoCredential"), ("forged", "token: a.forged.token", "BadToken")]
+    {
+        let file = server.file(name, &without(credential));
+        let (status, said) = ended(Command::new(NETLOOM).args(["get", "nodes"]).env("KUBECONFIG", &file));
+        assert!(status == 2 && said.contains("Unauthorized"), "{name}: {status} {said}");
+        let log = fs::read_to_string(server.folder.join("log")).unwrap();
+        assert!(log.lines().any(|line| line.contains("refused") && line.contains(reason)), "{name}: {log}");
+    }
+}
+
+#[test]
 fn the_controller_has_one_too() {
     let server = Server::start("server-controller");
     let (status, text) = server.run(&["gen", "kubeconfig", "--controller"]);
