@@ -6,7 +6,6 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use kube_core::{CustomResourceExt, Resource};
-use netloom_schema::decode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use crate::{
     effects::FieldEffect,
 };
 
-/// The definitions that are checked in, by the names of their files.
+/// The definitions that are checked in, as JSON, by the names of their files.
 static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
 /// Whose agent may write an object of a kind.
@@ -118,15 +117,10 @@ impl Kind {
     /// against the types says so.
     fn manifest(&self) -> &Value {
         self.manifest.get_or_init(|| {
-            let text = self.definition_text().unwrap_or_default();
-            decode::yaml(text.as_bytes(), decode::Limits::default()).map(|read| read.value).unwrap_or_default()
+            let name = self.file_stem();
+            let text = DEFINITIONS.iter().find(|(file, _)| *file == name).map(|&(_, text)| text);
+            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
         })
-    }
-
-    /// The text of the definition's file, which also tells whether two programs have the same one.
-    pub fn definition_text(&self) -> Option<&'static str> {
-        let name = self.file_stem();
-        DEFINITIONS.iter().find(|(file, _)| *file == name).map(|&(_, text)| text)
     }
 
     /// What the definition's file is called, without `.yaml`.

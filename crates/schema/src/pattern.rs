@@ -4,24 +4,26 @@
 //! know only ASCII; a `[` inside a class and a `{` that starts no repetition stand for themselves; and
 //! Rust's class operators (`&&`, `--`, `~~`) are plain characters in Go.
 
+use std::sync::OnceLock;
+
 use regex::{Regex, RegexBuilder};
 
-/// A compiled pattern with the text that it came from.
+/// A pattern, compiled when it is first needed: a server reads hundreds of definitions' patterns when it starts,
+/// and few of them are ever matched.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     source: String,
-    compiled: Result<Regex, String>,
+    compiled: OnceLock<Result<Regex, String>>,
 }
 
 impl Pattern {
-    /// Compiles a pattern. One that is wrong is kept with its error and matches nothing.
+    /// A pattern. One that is wrong is kept with its error and matches nothing.
     pub fn new(source: &str) -> Self {
-        // One megabyte of program is far beyond every honest pattern and keeps a hostile one small.
-        let compiled = match repetition_error(source) {
-            Some(error) => Err(error),
-            None => RegexBuilder::new(&translate(source)).size_limit(1 << 20).build().map_err(|e| worded(source, &e)),
-        };
-        Self { source: source.to_owned(), compiled }
+        Self { source: source.to_owned(), compiled: OnceLock::new() }
+    }
+
+    fn compiled(&self) -> &Result<Regex, String> {
+        self.compiled.get_or_init(|| compile(&self.source))
     }
 
     /// The text of the pattern.
@@ -31,13 +33,21 @@ impl Pattern {
 
     /// Why the pattern is wrong, if it is.
     pub fn error(&self) -> Option<&str> {
-        self.compiled.as_ref().err().map(String::as_str)
+        self.compiled().as_ref().err().map(String::as_str)
     }
 
     /// Whether the pattern occurs anywhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.compiled.as_ref().is_ok_and(|regex| regex.is_match(text))
+        self.compiled().as_ref().is_ok_and(|regex| regex.is_match(text))
     }
+}
+
+fn compile(source: &str) -> Result<Regex, String> {
+    if let Some(error) = repetition_error(source) {
+        return Err(error);
+    }
+    // One megabyte of program is far beyond every honest pattern and keeps a hostile one small.
+    RegexBuilder::new(&translate(source)).size_limit(1 << 20).build().map_err(|error| worded(source, &error))
 }
 
 /// What Go says of a pattern that Rust refuses. The last line of Rust's many-line error says what is
