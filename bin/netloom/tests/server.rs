@@ -251,8 +251,7 @@ fn strangers_are_refused_and_logged() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    for (name, credential, reason) in
-        [("nothing", "", "NoCredential"), ("forged", "token: a.forged.token", "BadToken")]
+    for (name, credential, reason) in [("nothing", "", "NoCredential"), ("forged", "token: a.forged.token", "BadToken")]
     {
         let file = server.file(name, &without(credential));
         let (status, said) = ended(Command::new(NETLOOM).args(["get", "nodes"]).env("KUBECONFIG", &file));
