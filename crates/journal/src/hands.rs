@@ -41,6 +41,7 @@ const REPORTS: usize = 1_000;
 pub(crate) struct Hands<'a> {
     pub(crate) engine: &'a mut dyn Engine,
     pub(crate) clock: &'a dyn Clock,
+    /// What the change is about. A host is read back without what no wish is about.
     pub(crate) scope: Scope,
 }
 
@@ -64,7 +65,7 @@ impl Hands<'_> {
             let met: Vec<usize> =
                 failed.iter().filter(|(_, error)| error.errno == StepError::EEXIST).map(|(at, _)| *at).collect();
             if !met.is_empty() {
-                let observed = self.engine.observe(self.scope)?;
+                let observed = self.engine.observe(self.read_back_scope())?;
                 failed.retain(|(at, _)| !(met.contains(at) && already::shows(&observed, &steps[*at])));
             }
             if attempt == 0 {
@@ -134,7 +135,7 @@ impl Hands<'_> {
         let started = self.clock.now();
         let (mut next, mut early) = (0, EARLY);
         loop {
-            let observed = self.engine.observe(self.scope)?;
+            let observed = self.engine.observe(self.read_back_scope())?;
             let found = check(&observed);
             if found.is_empty() || next == points.len() || give_up(self) {
                 return Ok((observed, found));
@@ -145,6 +146,10 @@ impl Hands<'_> {
                 (next, early) = (next + 1, EARLY);
             }
         }
+    }
+
+    fn read_back_scope(&self) -> Scope {
+        Scope { without_derived_routes: true, ..self.scope }
     }
 
     /// Waits until a moment; whether it ended before, because the host reported a change and

@@ -420,7 +420,7 @@ impl<'a> Turn<'a> {
     }
 
     fn undo(&mut self, log: &Log<'_>, why: &Cause) -> Result<UndoReport, Error> {
-        self.hands.scope = Scope { ethtool: log.begin.ethtool };
+        self.hands.scope = Scope { ethtool: log.begin.ethtool, ..Scope::default() };
         let undo = match log.phase {
             Phase::Running | Phase::Undoing => Undo::of_cut(log, &self.hands.engine.observe(self.hands.scope)?),
             Phase::Open | Phase::Confirmed | Phase::Undone => Undo::of(log),

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use crate::{Observed, Step};
 
-/// How much is read beyond what the cheap dumps give.
+/// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope {
     /// Ring, pause, speed and offload features too; costs requests for each link.
     pub ethtool: bool,
+    /// Configuration only: [`derived_routes`](Observed::derived_routes) stay empty. A host with many links has several
+    /// for each, and whoever compares a host with a wish does not look at them.
+    pub without_derived_routes: bool,
 }
 
 /// When a failed attempt is worth another one.

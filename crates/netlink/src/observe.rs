@@ -33,7 +33,7 @@ pub(crate) fn observe(kernel: &mut Kernel, scope: Scope) -> Result<Observed, Eng
         tables.read_drivers(kernel).map_err(|e| e.doing("read driver settings"))?;
     }
     let mut observed = tables.into_observed();
-    read_routes(kernel, &mut observed).map_err(|e| e.doing("read routes"))?;
+    read_routes(kernel, scope, &mut observed).map_err(|e| e.doing("read routes"))?;
     read_rules(kernel, &mut observed.host).map_err(|e| e.doing("read rules"))?;
     read_files(kernel, &mut observed.host)?;
     Ok(observed)
@@ -208,14 +208,14 @@ fn insert_fdb(link: &mut Link, key: FdbKey, entry: netloom_model::FdbEntry) {
     }
 }
 
-fn read_routes(kernel: &mut Kernel, observed: &mut Observed) -> Result<(), NetlinkError> {
+fn read_routes(kernel: &mut Kernel, scope: Scope, observed: &mut Observed) -> Result<(), NetlinkError> {
     for family in [Family::Ipv4, Family::Ipv6] {
         let links = &kernel.links;
         let name = |index: u32| -> Option<IfName> { links.name(index) };
         let sorted = kernel.route.dump(&route::encode_dump(family), SortedRoutes::default, |sorted, message| {
             // A kernel without IPv6 answers with what it has of other families.
             if let Some(reported) = route::decode(&message, &name).filter(|r| r.route.family() == family) {
-                sorted.take(reported);
+                sorted.take(reported, scope);
             }
         })?;
         sorted.put_into(observed);
@@ -234,7 +234,7 @@ struct SortedRoutes {
 
 impl SortedRoutes {
     /// Puts a route to those that can be put back, or to the others.
-    fn take(&mut self, reported: route::Reported) {
+    fn take(&mut self, reported: route::Reported, scope: Scope) {
         let mut fragile = reported.is_fragile();
         if !reported.is_derived() {
             match self.kept.entry(reported.route.key()) {
@@ -245,6 +245,9 @@ impl SortedRoutes {
                 // Somebody appended a second route of one key: the kernel uses the first.
                 Entry::Occupied(_) => fragile = true,
             }
+        }
+        if scope.without_derived_routes {
+            return;
         }
         if fragile {
             self.fragile.push(reported.route.clone());
@@ -305,16 +308,23 @@ mod tests {
         let strange = route("10.4.0.0/16", 4);
         let daemons = route("10.5.0.0/16", 186);
         let second = Route { protocol: Protocol(3), ..plain.clone() };
-        let mut sorted = SortedRoutes::default();
-        for (route, partial) in
-            [(&kernel, false), (&lease, false), (&plain, false), (&second, false), (&strange, true), (&daemons, true)]
-        {
-            sorted.take(route::Reported { route: route.clone(), partial });
-        }
-        let mut observed = Observed::default();
-        sorted.put_into(&mut observed);
+        let all =
+            [(&kernel, false), (&lease, false), (&plain, false), (&second, false), (&strange, true), (&daemons, true)];
+        let observe = |scope| {
+            let mut sorted = SortedRoutes::default();
+            for (route, partial) in all {
+                sorted.take(route::Reported { route: route.clone(), partial }, scope);
+            }
+            let mut observed = Observed::default();
+            sorted.put_into(&mut observed);
+            observed
+        };
+        let without = observe(Scope { without_derived_routes: true, ..Scope::default() });
+        assert_eq!(without.routes.values().collect::<Vec<_>>(), [&plain]);
+        assert!(without.derived_routes.is_empty() && without.fragile_routes.is_empty());
+        let observed = observe(Scope::default());
         assert_eq!(observed.routes.values().collect::<Vec<_>>(), [&plain]);
         assert_eq!(observed.fragile_routes, [lease.clone(), second.clone(), strange.clone()]);
-        assert_eq!(observed.derived_routes, [kernel, lease, second, strange, daemons]);
+        assert_eq!(observed.derived_routes, [&kernel, &lease, &second, &strange, &daemons].map(Clone::clone));
     }
 }

@@ -17,7 +17,10 @@ pub(crate) fn run(args: &RevertArgs, session: &Session) -> Result<Exit, Failure>
     let RevertArgs { file, format } = args;
     let (_, document) = document(file)?;
     session.mention_open();
-    let observed = session.host()?.observe(Scope { ethtool: true }).map_err(|error| Session::unreadable(&error))?;
+    let observed = session
+        .host()?
+        .observe(Scope { ethtool: true, ..Scope::default() })
+        .map_err(|error| Session::unreadable(&error))?;
     let options = ResolveOptions { adoption: Adoption::ByName, protocol: Protocol::NETLOOM, whole_of: None };
     let back = revert(&document, &observed, &options).map_err(Failure::refused)?;
     output::data(&printed(&back, format.or(Format::Yaml)))?;

@@ -19,7 +19,8 @@ use crate::{
 pub(crate) fn run(args: ShowArgs, session: &Session) -> Result<Exit, Failure> {
     let ShowArgs { names, ethtool, format } = args;
     session.mention_open();
-    let observed = session.host()?.observe(Scope { ethtool }).map_err(|error| Session::unreadable(&error))?;
+    let observed =
+        session.host()?.observe(Scope { ethtool, ..Scope::default() }).map_err(|error| Session::unreadable(&error))?;
     let chosen = chosen(&names, &observed)?;
     let text = match format.or(Format::Yaml) {
         Format::Table => overview(&observed, &chosen),

@@ -80,13 +80,14 @@ pub(crate) fn features() -> Outcome {
 type Features = BTreeMap<Box<str>, bool>;
 
 fn features_of(player: &mut Player<'_, KernelStage>) -> Result<Features, String> {
-    let mut observed = player.stage.observe(Scope { ethtool: true }).map_err(|error| error.to_string())?;
+    let mut observed =
+        player.stage.observe(Scope { ethtool: true, ..Scope::default() }).map_err(|error| error.to_string())?;
     observed.host.links.remove(&name("w0")).map(|link| link.features).ok_or_else(|| "there is no link w0".to_owned())
 }
 
 /// Sets a document with the drivers' settings in view, for good or to take it back.
 fn change(player: &mut Player<'_, KernelStage>, round: &Round, for_good: bool) -> Result<(), String> {
-    let scope = Scope { ethtool: true };
+    let scope = Scope { ethtool: true, ..Scope::default() };
     let observed = player.stage.observe(scope).map_err(|error| error.to_string())?;
     let wish = play::round_wish(round, &observed)?;
     let request = Request { confirm: for_good, scope, ..play::request(round, &wish) };
