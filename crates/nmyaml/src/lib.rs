@@ -3,6 +3,7 @@
 //! ```text
 //! bytes --parse--> Document --resolve(Observed)--> HostState    what somebody wants
 //! Observed --show--> Document --to_yaml--> text                  what is
+//! Observed --report--> JSON that fits into an object             what is, for a cluster
 //! ```
 //!
 //! A [`Document`] is what somebody wrote: partial, and valid as far as that can be told without a
@@ -17,6 +18,7 @@ mod print;
 mod quick;
 mod raw;
 mod read;
+mod report;
 mod resolve;
 mod show;
 mod table;
@@ -27,5 +29,6 @@ pub use changes::{diff, revert};
 pub use document::Document;
 pub use errors::{DocumentError, Refusal, Warning};
 pub use read::parse;
+pub use report::{Heard, ReportOptions, report, unfold};
 pub use resolve::{ResolveOptions, Resolved};
 pub use tree::MAX_BYTES;

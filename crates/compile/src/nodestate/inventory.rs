@@ -52,18 +52,19 @@ impl Inventory {
     /// Reads a report.
     pub fn read(report: &Value) -> Self {
         let mut links = BTreeMap::new();
-        for interface in report.get("interfaces").and_then(Value::as_array).into_iter().flatten() {
+        // What a large host has many of is only in the summary of its report.
+        let folded = netloom_nmyaml::unfold(report);
+        let listed = report.get("interfaces").and_then(Value::as_array).into_iter().flatten();
+        let interfaces: Vec<&Value> = listed.chain(&folded).collect();
+        for interface in interfaces.iter().copied() {
             let Some(name) = text(interface, "name") else { continue };
             // A link that the node was told to leave alone is nobody's to match.
             if text(interface, "state") != Some("ignore") {
                 links.entry(name.to_owned()).or_insert_with(|| link(interface));
             }
         }
-        let ports: Vec<(String, String)> = report
-            .get("interfaces")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
+        let ports: Vec<(String, String)> = interfaces
+            .iter()
             .flat_map(|interface| {
                 let controller = text(interface, "name").unwrap_or_default();
                 reported_ports(interface).into_iter().map(move |port| (port, controller.to_owned()))
@@ -119,7 +120,8 @@ fn link(interface: &Value) -> Link {
         base: base.filter(|base| !base.is_empty()).map(str::to_owned),
         controller: text(interface, "controller").filter(|name| !name.is_empty()).map(str::to_owned),
         bond_mode: block(&["link-aggregation", "linkaggregation"], "mode"),
-        has_ip: ["ipv4", "ipv6"].iter().filter_map(|family| interface.get(family)).any(has_ip),
+        has_ip: ["ipv4", "ipv6"].iter().filter_map(|family| interface.get(family)).any(has_ip)
+            || interface.get("addressed") == Some(&Value::Bool(true)),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),
@@ -186,6 +188,18 @@ mod tests {
         assert!(!read.get("eth0").unwrap().has_ip, "an address for the wire only is none");
         let vlan = read.get("v").unwrap();
         assert_eq!((vlan.vlan, vlan.base.as_deref(), vlan.has_ip, vlan.up), (Some(7), Some("bond0"), true, false));
+    }
+
+    #[test]
+    fn links_of_a_summary_are_read() {
+        let like =
+            json!({"type": "vlan", "state": "up", "controller": "br{}", "vlan": {"base-iface": "eth0", "id": "{}"}});
+        let folded = json!([{"names": "eth0.{3-4}", "like": like, "addressed": "4", "address-count": 2}]);
+        let read = Inventory::read(&json!({"interfaces": [], "summary": {"interfaces": {"folded": folded}}}));
+        let told =
+            |name: &str| read.get(name).map(|link| (link.vlan, link.controller.as_deref(), link.has_ip)).unwrap();
+        assert_eq!(told("eth0.3"), (Some(3), Some("br3"), false));
+        assert_eq!(told("eth0.4"), (Some(4), Some("br4"), true));
     }
 
     #[test]

@@ -7,11 +7,32 @@ mod value;
 
 pub(crate) use interface::interface;
 
+use serde_json::Value;
+
 use crate::{
-    document::{Dns, Document, Hostname},
+    document::{Dns, Document, Hostname, Interface, RouteEntry},
     emit,
     raw::{Block, Raw},
 };
+
+/// An entry of `interfaces` as JSON.
+pub(crate) fn interface_value(entry: &Interface) -> Value {
+    value_of_raw(&interface::interface(entry))
+}
+
+/// An entry of `routes` as JSON.
+pub(crate) fn route_value(entry: &RouteEntry) -> Value {
+    value_of_raw(&layer3::route(entry))
+}
+
+/// A document as JSON.
+pub(crate) fn value_of(document: &Document) -> Value {
+    value_of_raw(&document.raw())
+}
+
+fn value_of_raw(raw: &Raw) -> Value {
+    serde_json::to_value(raw).expect("a document has only text keys")
+}
 
 impl Document {
     /// The document as YAML.

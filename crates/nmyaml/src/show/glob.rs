@@ -1,7 +1,7 @@
 //! Patterns for link names: `*` any text, `?` any character, everything else itself.
 
 /// Whether the whole text fits the pattern.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // Where to go on when the text after the last star does not fit: one character further.

@@ -12,6 +12,7 @@ use netloom_types::{Family, IfName, RouteTable};
 
 use crate::document::{Dns, Document, Hostname};
 
+pub(crate) use glob::matches;
 pub(crate) use link::{View, port_vlans, vlan_entries};
 pub(crate) use route::{route_entries, rule_entry};
 
@@ -32,27 +33,37 @@ impl Document {
         let config = observed.routes.values().filter(shown).filter(|r| can_be_asked_for(r));
         document.routes = config.flat_map(|r| route_entries(r, false)).collect();
         if names.is_empty() {
-            document.rules = observed.rules.iter().map(|(key, protocol)| rule_entry(key, *protocol)).collect();
-            let resolver = &observed.resolver;
-            if !resolver.is_empty() {
-                let dns = Dns {
-                    server: resolver.servers.clone(),
-                    search: resolver.search.clone(),
-                    options: resolver.options.clone(),
-                };
-                document.dns_running = Some(dns.clone());
-                document.dns = Some(dns);
-            }
-            let said = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
-            document.hostname =
-                Hostname { running: said(&observed.hostname_running), config: said(&observed.hostname_config) };
+            let Self { rules, dns_running, dns, hostname, .. } = Self::show_settings(observed);
+            document = Self { hostname, dns_running, dns, rules, ..document };
         }
+        document
+    }
+
+    /// What a host has beside links and routes: rules, resolver and host name.
+    pub(crate) fn show_settings(observed: &Observed) -> Self {
+        let mut document = Self {
+            rules: observed.rules.iter().map(|(key, protocol)| rule_entry(key, *protocol)).collect(),
+            ..Self::default()
+        };
+        let resolver = &observed.resolver;
+        if !resolver.is_empty() {
+            let dns = Dns {
+                server: resolver.servers.clone(),
+                search: resolver.search.clone(),
+                options: resolver.options.clone(),
+            };
+            document.dns_running = Some(dns.clone());
+            document.dns = Some(dns);
+        }
+        let said = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
+        document.hostname =
+            Hostname { running: said(&observed.hostname_running), config: said(&observed.hostname_config) };
         document
     }
 }
 
 /// Whether a document may ask for the route: some that others made it may not.
-fn can_be_asked_for(route: &netloom_model::Route) -> bool {
+pub(crate) fn can_be_asked_for(route: &netloom_model::Route) -> bool {
     let family = route.family();
     let one_family = route.next_hops.iter().filter_map(|hop| hop.via).all(|via| Family::of(via) == family);
     let this_network = match route.destination {
