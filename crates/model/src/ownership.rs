@@ -218,6 +218,16 @@ impl Ownership {
     pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ObjectKey, &Claim)> {
         self.claims.iter().filter(move |(key, _)| key.link() == Some(name))
     }
+
+    /// Forgets that one owner ever asked for anything. What nobody else asked for stays on the host as it is
+    /// and is nobody's any more.
+    pub fn forget(&mut self, owner: &str) {
+        self.claims.retain(|_, claim| {
+            let asked = claim.origins.contains_key(owner);
+            claim.origins.remove(owner);
+            !asked || !claim.origins.is_empty()
+        });
+    }
 }
 
 impl std::fmt::Display for ObjectKey {
@@ -242,5 +252,27 @@ impl std::fmt::Display for ObjectKey {
             Self::HostnameRunning => f.write_str("running host name"),
             Self::HostnameConfig => f.write_str("host name at boot"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgetting_an_owner_leaves_what_others_asked_for() {
+        let origin = || Origin::new(Arc::from("x"), "", 0);
+        let claim = |owners: &[&str]| Claim {
+            origins: owners.iter().map(|owner| (Arc::from(*owner), origin())).collect(),
+            before: Previous::Absent,
+            ours: Previous::Absent,
+        };
+        let mut owned = Ownership::default();
+        owned.claims.insert(ObjectKey::Resolver, claim(&["a", "b"]));
+        owned.claims.insert(ObjectKey::HostnameRunning, claim(&["a"]));
+        owned.claims.insert(ObjectKey::HostnameConfig, claim(&["b"]));
+        owned.forget("a");
+        let left: Vec<_> = owned.claims.iter().map(|(key, claim)| (key.clone(), claim.origins.len())).collect();
+        assert_eq!(left, [(ObjectKey::Resolver, 1), (ObjectKey::HostnameConfig, 1)]);
     }
 }

@@ -22,6 +22,7 @@ const PURE: &[&str] = &[
     "netloom-compile",
     "netloom-rollout",
     "netloom-control",
+    "netloom-node",
 ];
 
 /// Crates that talk to the system: one of them below a pure crate is a hole in the wall.
@@ -73,6 +74,18 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-types"]),
     ("netloom-rollout", &["netloom-api"]),
     ("netloom-control", &["netloom-api", "netloom-compile", "netloom-rollout"]),
+    (
+        "netloom-node",
+        &[
+            "netloom-api",
+            "netloom-compile",
+            "netloom-control",
+            "netloom-model",
+            "netloom-nmyaml",
+            "netloom-plan",
+            "netloom-types",
+        ],
+    ),
     ("netloom-store", &[]),
     ("netloom-https", &[]),
     (

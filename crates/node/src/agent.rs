@@ -1,0 +1,367 @@
+//! The agent itself: what happened goes in, what to do comes out.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use netloom_api::admission::GroupKind;
+use netloom_model::Observed;
+use netloom_types::IfName;
+
+use crate::{
+    CONFIG, Effect, Event, Failure, Kept, Mode, NODE, STATE, Settings, Standing, Turn,
+    asking::Asking,
+    attempt::{Attempt, Stage},
+    backoff::{later, spread},
+    looking::Looking,
+    objects::Objects,
+    people::Told,
+    policy::Merged,
+    status,
+    target::Target,
+};
+
+/// What is being done to the host.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Recover,
+    Observe,
+    Transact,
+    Keep(Box<Kept>),
+    Abandon,
+}
+
+/// The agent of one node.
+#[derive(Debug)]
+pub struct Agent {
+    pub(crate) settings: Settings,
+    pub(crate) objects: Objects,
+    /// What is on disk.
+    pub(crate) kept: Option<Kept>,
+    pub(crate) recovered: bool,
+    pub(crate) at_work: Option<Work>,
+    /// After a failure at disk or host that belongs to no wish.
+    pub(crate) not_before: Option<Timestamp>,
+    pub(crate) target: Target,
+    pub(crate) attempt: Attempt,
+    pub(crate) looking: Looking,
+    pub(crate) listening: BTreeSet<IfName>,
+    pub(crate) asking: Asking,
+    /// Events that nobody was told yet.
+    pub(crate) untold: Vec<Told>,
+    /// What policies come to, for the objects of that count.
+    pub(crate) merged: (u64, Merged),
+    /// Whether the last turn found nothing to do.
+    pub(crate) idle: bool,
+    /// Whether objects or disk changed since the target was made.
+    pub(crate) astray: bool,
+}
+
+impl Agent {
+    /// An agent that begins its life, with what an earlier one kept on disk.
+    pub fn new(settings: Settings, kept: Option<Kept>) -> Self {
+        Self {
+            objects: Objects::of(&settings.node),
+            recovered: !settings.enforce,
+            settings,
+            kept,
+            at_work: None,
+            not_before: None,
+            target: Target::default(),
+            attempt: Attempt::default(),
+            looking: Looking::new(),
+            listening: BTreeSet::new(),
+            asking: Asking::default(),
+            untold: Vec::new(),
+            merged: (0, Merged::default()),
+            idle: false,
+            astray: true,
+        }
+    }
+
+    /// Takes note of something that happened.
+    pub fn take(&mut self, now: Timestamp, event: Event) {
+        self.idle = false;
+        match event {
+            Event::Objects(change) => {
+                self.objects.take(change);
+                self.astray = true;
+            }
+            Event::HostChanged => self.looking.changed(now),
+            Event::Heard(heard) => self.looking.heard(heard),
+            Event::Answered { request, answer } => self.asking.answered(now, request, &answer, self.settings.seed),
+            Event::Recovered(result) => self.recovered(result),
+            Event::Observed(result) => self.observed(now, result.as_deref().map_err(String::as_str)),
+            Event::Transacted(result) => self.transacted(now, result),
+            Event::Kept(result) => {
+                if let Some(Work::Keep(kept)) = self.at_work.take() {
+                    self.filed(now, result.map(|()| Some(*kept)));
+                }
+            }
+            Event::Abandoned(result) => {
+                self.at_work = None;
+                self.filed(now, result.map(|()| None));
+            }
+        }
+    }
+
+    /// What to do now.
+    pub fn decide(&mut self, now: Timestamp) -> Turn {
+        self.aim();
+        let mut effects = Vec::new();
+        if self.at_work.is_none() && self.not_before.is_none_or(|not_before| not_before <= now) {
+            effects.extend(self.next_work(now));
+        }
+        effects.extend(self.listen());
+        if self.asking.is_free(now) {
+            for requests in self.requests(now) {
+                effects.push(Effect::Ask(self.asking.chain(requests)));
+            }
+        }
+        self.idle = effects.is_empty();
+        Turn { effects, wake_at: self.wake_at(now) }
+    }
+
+    /// How the agent stands after the last [`decide`](Self::decide).
+    pub fn standing(&self) -> Standing {
+        let whole = self.objects.is_whole(self.settings.mode);
+        let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
+        let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
+        if !self.idle || !whole || !free || !self.recovered || missing {
+            return Standing::AtWork;
+        }
+        match self.attempt.failure() {
+            Some((failure, ..)) if self.settings.enforce => Standing::Failed(failure.clone()),
+            Some(_) | None => Standing::Settled,
+        }
+    }
+
+    /// Where the host is not as it was verified to be, field by field.
+    pub fn drift(&self) -> &[netloom_plan::Difference] {
+        &self.attempt.drift
+    }
+
+    /// The kinds whose objects must be told, and those of other nodes left out.
+    pub fn kinds(mode: Mode) -> &'static [GroupKind<'static>] {
+        match mode {
+            Mode::Centralized => &[STATE, CONFIG, NODE],
+            Mode::Distributed => &[STATE, CONFIG, NODE, crate::POLICY],
+        }
+    }
+
+    /// Turns to what is wanted now.
+    fn aim(&mut self) {
+        if !std::mem::take(&mut self.astray) {
+            return;
+        }
+        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref());
+        let before = std::mem::replace(&mut self.target, target);
+        if matches!(self.target, Target::Nothing) && before.uid().is_some() {
+            self.looking.must = true;
+            self.tell(Told::new("Recreated", "the object was deleted; it is made anew with the current state only"));
+        }
+        match self.target.wish() {
+            Some(wish) => {
+                if self.attempt.turn_to(wish)
+                    && let Target::Unreadable { failure, .. } = &self.target
+                {
+                    let (failure, message) = (failure.clone(), failure.message.clone());
+                    self.attempt.unreadable(failure);
+                    self.tell(Told::new("SyncFailed", message));
+                }
+            }
+            None => self.attempt.drop_wish(),
+        }
+    }
+
+    /// Puts an event aside until it can be told. Only the last ones are worth it.
+    fn tell(&mut self, told: Told) {
+        // As many as people read after a node was cut off.
+        const MOST: usize = 32;
+        if self.untold.len() == MOST {
+            self.untold.remove(0);
+        }
+        self.untold.push(told);
+    }
+
+    /// What the host needs next.
+    fn next_work(&mut self, now: Timestamp) -> Option<Effect> {
+        if !self.recovered {
+            return Some(self.start(Work::Recover, Effect::Recover));
+        }
+        if !self.settings.enforce {
+            return None;
+        }
+        if let Some(effect) = self.next_filing() {
+            return Some(effect);
+        }
+        if let Target::Wanted(prepared) = &self.target {
+            let wish = prepared.clone();
+            if self.needs_transaction() && self.attempt.due(now).is_some_and(|due| due <= now) {
+                self.attempt.begin(now);
+                let protected = self.settings.protected.clone();
+                return Some(self.start(Work::Transact, Effect::Transact { wish, protected }));
+            }
+        }
+        if self.look_at().is_some_and(|at| at <= now) {
+            self.looking.begin();
+            return Some(self.start(Work::Observe, Effect::Observe));
+        }
+        None
+    }
+
+    fn start(&mut self, work: Work, effect: Effect) -> Effect {
+        self.not_before = None;
+        self.at_work = Some(work);
+        effect
+    }
+
+    /// What must be put on disk, or taken from it, before anything else.
+    fn next_filing(&mut self) -> Option<Effect> {
+        let kept = self.kept.as_ref();
+        if matches!(self.target, Target::Unknown) {
+            return None;
+        }
+        // The object under which the host was changed is gone, so nothing of that is taken back any more.
+        if kept.is_some_and(|kept| Some(kept.uid.as_str()) != self.target.uid()) {
+            return Some(self.start(Work::Abandon, Effect::Abandon));
+        }
+        let next = match (&self.target, &self.attempt.stage) {
+            (Target::Unmanaged { uid }, _) => kept.map(|_| Kept { uid: uid.clone(), wish: None }),
+            // Known before the first change: should the object go meanwhile, that is all that tells of it.
+            (Target::Wanted(prepared), Stage::Untried) if kept.is_none() && self.needs_transaction() => {
+                Some(Kept { uid: prepared.wish.uid.clone(), wish: None })
+            }
+            (Target::Wanted(prepared), Stage::Reached { .. }) => {
+                Some(Kept { uid: prepared.wish.uid.clone(), wish: Some(prepared.wish.clone()) })
+            }
+            (Target::Wanted(_) | Target::Unreadable { .. } | Target::Nothing | Target::Unknown, _) => None,
+        };
+        let next = next.filter(|next| kept != Some(next))?;
+        Some(self.start(Work::Keep(Box::new(next.clone())), Effect::Keep(Box::new(next))))
+    }
+
+    /// Whether the wish has to be held against the host: one that wants nothing and follows none that did
+    /// is only reported on.
+    pub(crate) fn needs_transaction(&self) -> bool {
+        let Target::Wanted(prepared) = &self.target else { return false };
+        let wish = &prepared.wish;
+        !wish.is_empty() || wish.config.is_some() || self.kept.as_ref().is_some_and(|kept| kept.uid == wish.uid)
+    }
+
+    /// When the host is to be read; none when it is not.
+    fn look_at(&self) -> Option<Timestamp> {
+        if matches!(self.target, Target::Unmanaged { .. }) {
+            return None;
+        }
+        self.looking.due(&self.settings)
+    }
+
+    /// Tells where to listen, when that is elsewhere than before.
+    fn listen(&mut self) -> Option<Effect> {
+        let links = match &self.target {
+            Target::Wanted(prepared) => prepared.listen.clone(),
+            // What cannot be read says nothing about where not to listen.
+            Target::Unknown | Target::Unreadable { .. } => return None,
+            Target::Nothing | Target::Unmanaged { .. } => BTreeSet::new(),
+        };
+        if !self.settings.enforce || links == self.listening {
+            return None;
+        }
+        self.listening.clone_from(&links);
+        Some(Effect::Listen(links))
+    }
+
+    fn recovered(&mut self, result: Result<Option<String>, Failure>) {
+        self.at_work = None;
+        self.recovered = true;
+        match result {
+            Ok(Some(what)) => self.tell(Told::new("RolledBack", what)),
+            Ok(None) => {}
+            // Every transaction tries it again, and fails as long as it does.
+            Err(failure) => self.tell(Told::new("SyncFailed", failure.message)),
+        }
+    }
+
+    fn observed(&mut self, now: Timestamp, result: Result<&Observed, &str>) {
+        self.at_work = None;
+        if let Ok(observed) = result {
+            self.compare(now, observed);
+        }
+        self.looking.ended(now, result, &self.settings);
+    }
+
+    /// Holds the host against the wish that was verified.
+    fn compare(&mut self, now: Timestamp, observed: &Observed) {
+        let Target::Wanted(prepared) = &self.target else { return };
+        if !matches!(self.attempt.stage, Stage::Reached { .. }) || !self.attempt.is_about(&prepared.wish) {
+            return;
+        }
+        let found = prepared
+            .resolve(observed)
+            .and_then(|state| netloom_plan::unmet(&state, observed).map_err(|error| Failure::unplanned(&error)));
+        match found {
+            Ok(drift) => {
+                if self.attempt.drifted(now, drift, &self.settings) {
+                    let note = status::named(&self.attempt.drift, self.settings.drift);
+                    self.tell(Told::new("Drifted", note));
+                }
+            }
+            // What was in place cannot even be asked for any more, such as when a card is gone.
+            Err(failure) => self.fail(now, failure),
+        }
+    }
+
+    fn transacted(&mut self, now: Timestamp, result: Result<crate::Done, Failure>) {
+        self.at_work = None;
+        self.looking.must = true;
+        let Stage::Running { .. } = self.attempt.stage else { return };
+        match result {
+            Ok(done) => {
+                if done.changed || self.attempt.failure().is_some() {
+                    self.tell(Told::synced());
+                }
+                self.attempt.reached(now, done);
+            }
+            Err(failure) => self.fail(now, failure),
+        }
+    }
+
+    fn fail(&mut self, now: Timestamp, failure: Failure) {
+        let known = self.attempt.failure().is_some_and(|(known, ..)| *known == failure);
+        if !known {
+            let reason = if failure.undone { "RolledBack" } else { "SyncFailed" };
+            self.tell(Told::new(reason, failure.message.clone()));
+        }
+        self.attempt.failed(now, failure, &self.settings);
+    }
+
+    fn filed(&mut self, now: Timestamp, result: Result<Option<Kept>, String>) {
+        self.astray = true;
+        match result {
+            Ok(kept) => {
+                if kept.is_none() && self.kept.is_some() {
+                    self.attempt.drop_wish();
+                }
+                self.kept = kept;
+            }
+            Err(why) => {
+                self.tell(Told::new("SyncFailed", format!("cannot write to the state folder: {why}")));
+                self.not_before = Some(later(now, spread(self.settings.retry_first, self.settings.seed, 0)));
+            }
+        }
+    }
+
+    /// When time alone makes a difference.
+    fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let free = self.at_work.is_none() && self.recovered && self.settings.enforce;
+        let due = if self.needs_transaction() { self.attempt.due(now) } else { None };
+        let slow = match &self.attempt.stage {
+            Stage::Running { since, .. } => Some(later(*since, self.settings.patience)).filter(|at| *at > now),
+            Stage::Untried | Stage::Reached { .. } | Stage::Failed { .. } => None,
+        };
+        let host = [due, self.look_at()].into_iter().flatten().filter(|_| free);
+        // After a failure at disk or host everything there waits.
+        let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
+        host.chain(self.not_before.filter(|_| free)).chain(self.asking.resumes_at()).chain(slow).min()
+    }
+}

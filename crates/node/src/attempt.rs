@@ -1,0 +1,143 @@
+//! How far the present wish has got.
+
+use jiff::Timestamp;
+use netloom_plan::Difference;
+
+use crate::{
+    Failure, Settings, Wish,
+    backoff::{later, wait},
+    effect::Done,
+    settings::Drift,
+};
+
+/// How far the present wish has got.
+#[derive(Debug, Default)]
+pub(crate) struct Attempt {
+    /// The wish that this is about; none before there is one.
+    wish: Option<Wish>,
+    pub(crate) stage: Stage,
+    /// Where the host is not as it was verified to be.
+    pub(crate) drift: Vec<Difference>,
+    /// When drift may be repaired next.
+    repair_at: Option<Timestamp>,
+    /// How often it was, and when last.
+    repairs: u32,
+    repaired_at: Option<Timestamp>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Stage {
+    /// Nothing yet.
+    #[default]
+    Untried,
+    /// It is being brought about.
+    Running {
+        since: Timestamp,
+        /// What came of the attempt before, to be said until this one has ended.
+        before: Option<(Failure, u32)>,
+    },
+    /// It is fulfilled and verified.
+    Reached { at: Timestamp, done: Done },
+    /// It is not.
+    Failed {
+        failure: Failure,
+        count: u32,
+        /// When it is tried again; none when it cannot succeed as it stands.
+        next: Option<Timestamp>,
+    },
+}
+
+impl Attempt {
+    /// Turns to a wish; says whether that is another one than before.
+    pub(crate) fn turn_to(&mut self, wish: &Wish) -> bool {
+        if self.wish.as_ref() == Some(wish) {
+            return false;
+        }
+        *self = Self { wish: Some(wish.clone()), ..Self::default() };
+        true
+    }
+
+    /// Forgets the wish.
+    pub(crate) fn drop_wish(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn is_about(&self, wish: &Wish) -> bool {
+        self.wish.as_ref() == Some(wish)
+    }
+
+    /// When the wish is to be brought about (again); none when it need not be.
+    pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.stage {
+            Stage::Untried => Some(now),
+            Stage::Running { .. } => None,
+            Stage::Failed { next, .. } => *next,
+            Stage::Reached { .. } => self.repair_at,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        if self.repair_at.take().is_some() {
+            self.repairs = self.repairs.saturating_add(1);
+            self.repaired_at = Some(now);
+        }
+        let before = match std::mem::take(&mut self.stage) {
+            Stage::Failed { failure, count, next: _ } => Some((failure, count)),
+            Stage::Running { before, .. } => before,
+            Stage::Untried | Stage::Reached { .. } => None,
+        };
+        self.stage = Stage::Running { since: now, before };
+    }
+
+    pub(crate) fn reached(&mut self, now: Timestamp, done: Done) {
+        self.drift.clear();
+        self.stage = Stage::Reached { at: now, done };
+    }
+
+    pub(crate) fn failed(&mut self, now: Timestamp, failure: Failure, settings: &Settings) {
+        let before = match &self.stage {
+            Stage::Running { before: Some((_, count)), .. } | Stage::Failed { count, .. } => *count,
+            Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => 0,
+        };
+        let count = before.saturating_add(1);
+        let next = later(now, wait(settings.retry_first, settings.retry_most, count, settings.seed));
+        self.stage = Stage::Failed { failure, count, next: Some(next) };
+    }
+
+    /// The wish cannot be read, so trying again is of no use.
+    pub(crate) fn unreadable(&mut self, failure: Failure) {
+        self.stage = Stage::Failed { failure, count: 1, next: None };
+    }
+
+    /// Takes note of where the host is not as wished; says whether that is news.
+    pub(crate) fn drifted(&mut self, now: Timestamp, drift: Vec<Difference>, settings: &Settings) -> bool {
+        if drift.is_empty() {
+            let long_ago = |at: Timestamp| later(at, settings.retry_most) < now;
+            if self.repaired_at.is_none_or(long_ago) {
+                self.repairs = 0;
+            }
+            self.repair_at = None;
+        } else if settings.drift == Drift::Repair && self.repair_at.is_none() {
+            // Who fights us gets his way for longer each time; the first time is free.
+            let wait = if self.repairs == 0 {
+                jiff::SignedDuration::ZERO
+            } else {
+                wait(settings.retry_first, settings.retry_most, self.repairs, settings.seed)
+            };
+            self.repair_at = Some(later(now, wait));
+        }
+        let news = drift != self.drift && !drift.is_empty();
+        self.drift = drift;
+        news
+    }
+
+    /// The failure that stands, with its count and the time of the next try.
+    pub(crate) fn failure(&self) -> Option<(&Failure, u32, Option<Timestamp>)> {
+        match &self.stage {
+            Stage::Failed { failure, count, next } => Some((failure, *count, *next)),
+            Stage::Running { before: Some((failure, count)), since } => Some((failure, *count, Some(*since))),
+            Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What comes in and what goes out, as values.
+
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_control::{Answer, Chain, Change, RequestId};
+use netloom_model::Observed;
+use netloom_types::IfName;
+
+use crate::{Failure, Kept, Prepared, report::Heard};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Objects came, changed or went. What a server answers to a write is told before the answer itself.
+    Objects(Change),
+    /// The kernel reports a change of the host, or that it lost count.
+    HostChanged,
+    /// The answer to [`Effect::Recover`]: what was found and finished, for people.
+    Recovered(Result<Option<String>, Failure>),
+    /// The answer to [`Effect::Observe`]; a failure says why the host could not be read.
+    Observed(Result<Box<Observed>, String>),
+    /// The answer to [`Effect::Transact`].
+    Transacted(Result<Done, Failure>),
+    /// The answer to [`Effect::Keep`].
+    Kept(Result<(), String>),
+    /// The answer to [`Effect::Abandon`].
+    Abandoned(Result<(), String>),
+    /// What is heard of neighbours now, on every link that is listened on.
+    Heard(Heard),
+    /// The answer to a request.
+    Answered {
+        /// The request.
+        request: RequestId,
+        /// What came of it.
+        answer: Answer,
+    },
+}
+
+/// A wish that was fulfilled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// Whether anything had to be changed.
+    pub changed: bool,
+    /// How long it took.
+    pub took: SignedDuration,
+}
+
+/// Something to be done. Of the first five there is one at a time, and each is answered by its event.
+#[derive(Debug)]
+pub enum Effect {
+    /// Finish what an earlier transaction left behind.
+    Recover,
+    /// Read the host.
+    Observe,
+    /// Bring the wish about in one transaction: read the host, [`Prepared::resolve`], plan, journal,
+    /// execute, verify, probe, confirm or undo.
+    Transact {
+        /// The wish.
+        wish: Arc<Prepared>,
+        /// Addresses that must stay reachable.
+        protected: Vec<IpAddr>,
+    },
+    /// Put this on disk in the place of what is there.
+    Keep(Box<Kept>),
+    /// Forget that anything on the host was ever asked for by an agent, leave the host as it is, and then
+    /// remove what was kept on disk.
+    Abandon,
+    /// Listen for neighbours on exactly these links from now on.
+    Listen(BTreeSet<IfName>),
+    /// Ask this of the API; each request is answered.
+    Ask(Chain),
+}
+
+/// What to do now, and when to ask again.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// What to do. Effects do not depend on each other.
+    pub effects: Vec<Effect>,
+    /// When to ask again although nothing has happened.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// How an agent stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// There is something to do or to wait for.
+    AtWork,
+    /// Everything is done and said.
+    Settled,
+    /// The wish was not fulfilled, and that is said. It will be tried again.
+    Failed(Failure),
+}

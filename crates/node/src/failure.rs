@@ -1,0 +1,74 @@
+//! Why a wish was not fulfilled.
+
+use std::fmt;
+
+use netloom_api::nodestate::Checkpoint;
+use netloom_nmyaml::DocumentError;
+use netloom_plan::PlanError;
+
+/// A stable word for it, used in conditions, events and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The wish cannot be fulfilled as it stands; nothing was touched.
+    InvalidDesiredState,
+    /// The kernel refused a step, or the host could not be changed at all.
+    ApplyFailed,
+    /// The steps were carried out, and the host is not as wished.
+    VerificationFailed,
+    /// Something that the node reached before is not reached any more.
+    ProbeFailed,
+    /// The change did not end by itself and was taken back.
+    RolledBack,
+}
+
+impl Reason {
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::InvalidDesiredState => "InvalidDesiredState",
+            Self::ApplyFailed => "ApplyFailed",
+            Self::VerificationFailed => "VerificationFailed",
+            Self::ProbeFailed => "ProbeFailed",
+            Self::RolledBack => "RolledBack",
+        }
+    }
+}
+
+/// Why a wish was not fulfilled, in words for people.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The stable word.
+    pub reason: Reason,
+    /// What was attempted, on what, why it failed and what to do.
+    pub message: String,
+    /// Whether the host was changed and put back.
+    pub undone: bool,
+    /// The change of a person that stands in the way until it is confirmed or taken back.
+    pub waits_for: Option<Checkpoint>,
+}
+
+impl Failure {
+    /// A failure before which nothing was touched.
+    pub fn new(reason: Reason, message: impl fmt::Display) -> Self {
+        Self { reason, message: message.to_string(), undone: false, waits_for: None }
+    }
+
+    /// A document that cannot be read, or not on this host.
+    pub fn refused(error: &DocumentError) -> Self {
+        // Objects have no lines, so places are paths alone.
+        let told = error.refusals().iter().map(|refusal| format!("{}: {}", refusal.path, refusal.message));
+        let told: Vec<String> = told.collect();
+        Self::new(Reason::InvalidDesiredState, format_args!("{}: {}", error.document(), told.join("; ")))
+    }
+
+    /// A wish for which there is no plan.
+    pub fn unplanned(error: &PlanError) -> Self {
+        Self::new(Reason::InvalidDesiredState, error)
+    }
+
+    /// The stable name of this failure.
+    pub const fn reason(&self) -> &'static str {
+        self.reason.word()
+    }
+}

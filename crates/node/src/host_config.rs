@@ -1,0 +1,202 @@
+//! `NodeNetworkConfig.spec.host` as a document, each entry with the object that asked for it.
+//!
+//! VLANs of bridge ports have no place in a document in the kernel's own terms, so they are laid over the
+//! wish afterwards.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netloom_api::fabric::node_network_config::host::{
+    EntryOrigin, HostAddress, HostConfig, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
+};
+use netloom_model::Origin;
+use serde_json::{Map, Value, json};
+
+use crate::document::{Entries, Entry};
+
+/// The part of a configuration that a document can say.
+pub(crate) fn entries(host: &HostConfig) -> Entries {
+    let HostConfig { links, addresses, dhcp, routes, rules, bridge_vlans: _ } = host;
+    let mut interfaces: Vec<Entry> = links.iter().map(link).collect();
+    for address in addresses {
+        add_address(entry_of(&mut interfaces, &address.link.0, &address.origin), address);
+    }
+    for lease in dhcp {
+        add_lease(entry_of(&mut interfaces, &lease.link.0, &lease.origin), lease);
+    }
+    Entries {
+        interfaces,
+        routes: routes.iter().map(route).collect(),
+        rules: rules.iter().map(rule).collect(),
+        rest: Map::new(),
+    }
+}
+
+/// Who asked for an entry.
+pub(crate) fn origin(origin: &EntryOrigin) -> Origin {
+    let EntryOrigin { kind, namespace, name, path } = origin;
+    let source = match namespace {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    };
+    Origin::new(Arc::from(source), path.as_str(), 0)
+}
+
+fn link(link: &HostLink) -> Entry {
+    let HostLink {
+        name,
+        kind,
+        up,
+        mtu,
+        mac_address,
+        controller,
+        base,
+        vlan_id,
+        vxlan,
+        table,
+        bond_mode,
+        options,
+        vlan_filtering,
+        origin: asker,
+    } = link;
+    let base = base.as_ref().map(|base| &base.0);
+    let mut entry = Fields::default();
+    entry.put("name", Some(&name.0));
+    entry.put("type", word(*kind));
+    entry.put("state", Some(if *up { "up" } else { "down" }));
+    entry.put("mtu", *mtu);
+    entry.put("mac-address", mac_address.as_ref().map(|mac| &mac.0));
+    entry.put("controller", controller.as_ref().map(|controller| &controller.0));
+    match kind {
+        HostLinkKind::Vlan => entry.put("vlan", Some(json!({"id": vlan_id, "base-iface": base}))),
+        HostLinkKind::Vrf => entry.put("vrf", Some(json!({"route-table-id": table}))),
+        HostLinkKind::Vxlan => {
+            let mut block = Fields::default();
+            block.put("base-iface", base);
+            if let Some(vxlan) = vxlan {
+                block.put("id", Some(vxlan.vni));
+                block.put("local", vxlan.local.as_ref().map(|ip| &ip.0));
+                block.put("remote", vxlan.remote.as_ref().map(|ip| &ip.0));
+                block.put("destination-port", vxlan.port);
+                block.put("learning", vxlan.learning);
+            }
+            entry.put("vxlan", Some(block.0));
+        }
+        HostLinkKind::Bond => {
+            let mut block = Fields::default();
+            block.put("mode", bond_mode.as_ref());
+            block.put("options", said(options));
+            entry.put("link-aggregation", Some(block.0));
+        }
+        HostLinkKind::Bridge => {
+            let mut all = Fields(said(options).unwrap_or_default());
+            all.put("vlan-filtering", *vlan_filtering);
+            entry.put("bridge", Some(json!({"options": all.0})));
+        }
+        HostLinkKind::Dummy | HostLinkKind::Existing => {}
+    }
+    Entry { value: entry.0.into(), origin: origin(asker) }
+}
+
+fn word(kind: HostLinkKind) -> Option<&'static str> {
+    Some(match kind {
+        HostLinkKind::Existing => return None,
+        HostLinkKind::Bond => "bond",
+        HostLinkKind::Bridge => "linux-bridge",
+        HostLinkKind::Vlan => "vlan",
+        HostLinkKind::Vxlan => "vxlan",
+        HostLinkKind::Vrf => "vrf",
+        HostLinkKind::Dummy => "dummy",
+    })
+}
+
+/// Options are written as text; a document tells numbers and switches apart from words.
+fn said(options: &BTreeMap<String, String>) -> Option<Map<String, Value>> {
+    let value = |text: &String| match text.as_str() {
+        "true" => json!(true),
+        "false" => json!(false),
+        _ => text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number)),
+    };
+    (!options.is_empty()).then(|| options.iter().map(|(key, text)| (key.clone(), value(text))).collect())
+}
+
+/// The entry of a link; made when only its addresses are spoken of.
+fn entry_of<'a>(interfaces: &'a mut Vec<Entry>, link: &str, asker: &EntryOrigin) -> &'a mut Value {
+    let at = interfaces.iter().position(|entry| entry.value["name"] == *link).unwrap_or_else(|| {
+        interfaces.push(Entry { value: json!({"name": link}), origin: origin(asker) });
+        interfaces.len() - 1
+    });
+    &mut interfaces[at].value
+}
+
+fn add_address(interface: &mut Value, address: &HostAddress) {
+    let (ip, length) = address.address.0.split_once('/').unwrap_or((&address.address.0, ""));
+    let family = if ip.contains(':') { "ipv6" } else { "ipv4" };
+    let length = length.parse::<u64>().map_or_else(|_| json!(length), |length| json!(length));
+    // Others may have addresses there, such as the one that the node is reached by.
+    let block = &mut interface[family];
+    block["enabled"] = json!(true);
+    block["allow-extra-address"] = json!(true);
+    let item = json!({"ip": ip, "prefix-length": length});
+    match block.get_mut("address").and_then(Value::as_array_mut) {
+        Some(list) => list.push(item),
+        None => block["address"] = json!([item]),
+    }
+}
+
+fn add_lease(interface: &mut Value, lease: &HostDhcp) {
+    let HostDhcp { link: _, family, table, metric, routes, origin: _ } = lease;
+    let mut block = Fields::default();
+    block.put("enabled", Some(true));
+    block.put("dhcp", Some(true));
+    block.put("auto-route-table-id", *table);
+    block.put("auto-route-metric", *metric);
+    block.put("auto-routes", *routes);
+    for (key, value) in block.0 {
+        interface[family_word(*family)][key] = value;
+    }
+}
+
+fn family_word(family: IpFamily) -> &'static str {
+    match family {
+        IpFamily::Ipv4 => "ipv4",
+        IpFamily::Ipv6 => "ipv6",
+    }
+}
+
+fn route(route: &HostRoute) -> Entry {
+    let HostRoute { destination, gateway, link, table, metric, source, origin: asker } = route;
+    let mut entry = Fields::default();
+    entry.put("destination", Some(&destination.0));
+    entry.put("next-hop-address", gateway.as_ref().map(|ip| &ip.0));
+    entry.put("next-hop-interface", link.as_ref().map(|link| &link.0));
+    entry.put("route-type", (gateway.is_none() && link.is_none()).then_some("blackhole"));
+    entry.put("table-id", *table);
+    entry.put("metric", *metric);
+    entry.put("source", source.as_ref().map(|ip| &ip.0));
+    Entry { value: entry.0.into(), origin: origin(asker) }
+}
+
+fn rule(rule: &HostRule) -> Entry {
+    let HostRule { family, priority, from, to, iif, mark, table, origin: asker } = rule;
+    let mut entry = Fields::default();
+    entry.put("family", Some(family_word(*family)));
+    entry.put("priority", Some(*priority));
+    entry.put("ip-from", from.as_ref().map(|net| &net.0));
+    entry.put("ip-to", to.as_ref().map(|net| &net.0));
+    entry.put("iif", iif.as_ref().map(|link| &link.0));
+    entry.put("fwmark", *mark);
+    entry.put("route-table", Some(*table));
+    Entry { value: entry.0.into(), origin: origin(asker) }
+}
+
+/// A block of a document that is being written.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn put(&mut self, key: &str, value: Option<impl serde::Serialize>) {
+        if let Some(value) = value {
+            self.0.insert(key.to_owned(), json!(value));
+        }
+    }
+}

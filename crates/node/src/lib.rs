@@ -1,0 +1,61 @@
+//! What the agent of one node does next.
+//!
+//! ```text
+//! objects of the node ─┐
+//! kept wish (disk)  ───┼─► Wish ─► Prepared ─► Transact ─► outcome ─┐
+//! host changes, time ──┘               └────► Observe ─► report, drift ─► status, events
+//! ```
+//!
+//! The crate is pure: objects, observations, outcomes and time come in as [`Event`]s, what shall be done
+//! goes out as [`Effect`]s. Whoever runs it (the agent's process, a one-shot client, a simulation) carries
+//! the effects out and tells what came of them. Equal events give equal effects.
+//!
+//! What holds:
+//!
+//! - One thing is done to the host at a time, and one set of requests is under way at the API; neither
+//!   waits for the other, so a node that is cut off still keeps to its wish.
+//! - A revision is reported only after this agent has itself brought about, or found in place, exactly the
+//!   wish that the revision gave, in a transaction that ended well.
+//! - A status is written only where it differs from what stands there.
+//! - Nothing is remembered here that a restart would miss: what matters is in the objects, in the record on
+//!   disk ([`Kept`]) and in the kernel.
+
+mod agent;
+mod asking;
+mod attempt;
+mod backoff;
+mod combine;
+mod condition;
+mod configured;
+mod document;
+mod effect;
+mod failure;
+mod host_config;
+mod looking;
+mod objects;
+mod people;
+mod policy;
+mod prepared;
+mod report;
+mod saying;
+mod settings;
+mod status;
+mod taint;
+mod target;
+mod wish;
+
+pub use agent::Agent;
+pub use effect::{Done, Effect, Event, Standing, Turn};
+pub use failure::{Failure, Reason};
+pub use netloom_control::{Action, Answer, Chain, Change, ObjectRef, Request, RequestId};
+pub use objects::{CONFIG, NODE, POLICY, STATE};
+pub use prepared::{Prepared, prepare};
+pub use report::{Heard, current_state};
+pub use settings::{Drift, Mode, Settings};
+pub use wish::{ConfigPart, Kept, Wish};
+
+/// The name under which agents own fields.
+pub const MANAGER: &str = "netloom-agent";
+
+/// The owner under which everything that an agent sets on a host is recorded there.
+pub const OWNER: &str = "agent";

@@ -1,0 +1,75 @@
+//! When the host is looked at, and what was seen last.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netloom_model::Observed;
+use serde_json::Value;
+
+use crate::{
+    Heard, Settings,
+    backoff::{later, spread},
+    report,
+};
+
+/// What is known of the host.
+#[derive(Debug, Default)]
+pub(crate) struct Looking {
+    /// The last report.
+    pub(crate) current: Option<Arc<Value>>,
+    /// Why there is none newer.
+    pub(crate) blind: Option<String>,
+    /// Whether the host must be read before anything is said of it.
+    pub(crate) must: bool,
+    /// The first and the last change of the host that was not looked at.
+    dirty: Option<(Timestamp, Timestamp)>,
+    poll_at: Option<Timestamp>,
+    polls: u64,
+    heard: Heard,
+}
+
+impl Looking {
+    /// Nothing was seen yet.
+    pub(crate) fn new() -> Self {
+        Self { must: true, ..Self::default() }
+    }
+
+    /// The host has changed.
+    pub(crate) fn changed(&mut self, now: Timestamp) {
+        self.dirty = Some((self.dirty.map_or(now, |(first, _)| first), now));
+    }
+
+    /// Neighbours came or went.
+    pub(crate) fn heard(&mut self, heard: Heard) {
+        self.must |= heard != self.heard;
+        self.heard = heard;
+    }
+
+    /// When the host is to be read.
+    pub(crate) fn due(&self, settings: &Settings) -> Option<Timestamp> {
+        if self.must {
+            return Some(Timestamp::MIN);
+        }
+        let dirty = self.dirty.map(|(first, last)| later(last, settings.quiet).min(later(first, settings.longest)));
+        [dirty, self.poll_at].into_iter().flatten().min()
+    }
+
+    /// The host is being read: what changes from now on is another look's.
+    pub(crate) fn begin(&mut self) {
+        self.dirty = None;
+        self.must = false;
+    }
+
+    /// The host was read.
+    pub(crate) fn ended(&mut self, now: Timestamp, result: Result<&Observed, &str>, settings: &Settings) {
+        self.polls += 1;
+        self.poll_at = Some(later(now, spread(settings.poll, settings.seed, self.polls)));
+        match result {
+            Err(why) => self.blind = Some(why.to_owned()),
+            Ok(observed) => {
+                self.blind = None;
+                self.current = Some(Arc::new(report::current_state(observed, &self.heard)));
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The objects of one node, as they were last seen.
+//!
+//! Watch events and the answers to our own writes come by different ways, so an older version of an object
+//! may arrive after a newer one; it never replaces it. Objects of other nodes are not taken in.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netloom_api::{admission::GroupKind, fabric};
+use netloom_compile::{NodeState, ObjectKey, Snapshot};
+use netloom_control::{Change, ObjectRef};
+use serde_json::Value;
+
+use crate::Mode;
+
+/// The node itself.
+pub const NODE: GroupKind<'static> = netloom_api::foreign::NODE;
+/// Policies for the network state of nodes.
+pub const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
+/// The network state of the node.
+pub const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
+/// What the controller has for the node.
+pub const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkConfig");
+
+const ALL: [GroupKind<'static>; 4] = [NODE, POLICY, STATE, CONFIG];
+
+/// The objects of one node.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    node: String,
+    snapshot: Snapshot,
+    seen: BTreeMap<ObjectRef, Seen>,
+    listed: BTreeSet<GroupKind<'static>>,
+    /// Grows with every change.
+    changes: u64,
+}
+
+#[derive(Debug)]
+struct Seen {
+    version: Option<u64>,
+    /// None once it went; remembered so that an older version does not bring it back.
+    object: Option<Arc<Value>>,
+}
+
+impl Objects {
+    pub(crate) fn of(node: &str) -> Self {
+        Self { node: node.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn take(&mut self, change: Change) {
+        match change {
+            Change::Put(object) => self.put(&object),
+            Change::Gone(object) => self.gone(&object),
+            Change::Listed { kind, objects } => self.replace(kind, &objects),
+        }
+    }
+
+    /// Whether everything was listed that a decision needs.
+    pub(crate) fn is_whole(&self, mode: Mode) -> bool {
+        let needed: &[GroupKind<'static>] = match mode {
+            Mode::Centralized => &[STATE, CONFIG],
+            Mode::Distributed => &[STATE, CONFIG, NODE, POLICY],
+        };
+        needed.iter().all(|kind| self.listed.contains(kind))
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// An object as the server has it.
+    pub(crate) fn raw(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Arc<Value>> {
+        self.seen.get(&ObjectRef { kind, key: key.clone() })?.object.as_ref()
+    }
+
+    /// The node's network states, the one that counts first: it is called like the node, else it is the
+    /// oldest. Objects on their way out do not count.
+    pub(crate) fn states(&self) -> Vec<&Arc<NodeState>> {
+        let all = self.snapshot.states.iter().map(|(_, state)| state);
+        let mut states: Vec<_> = all.filter(|state| !state.meta.deleted && state.node_name == self.node).collect();
+        states.sort_by(|a, b| {
+            let rank = |state: &NodeState| state.meta.key.name != self.node;
+            (rank(a), a.meta.precedence()).cmp(&(rank(b), b.meta.precedence()))
+        });
+        states
+    }
+
+    fn put(&mut self, object: &Arc<Value>) {
+        let Some(reference) = reference(object) else { return };
+        if !self.is_ours(reference.kind, object) {
+            // It was given to another node.
+            self.forget(&reference, object);
+            return;
+        }
+        let version = version(object);
+        if self.seen.get(&reference).is_some_and(|seen| !is_newer(version, seen.version)) {
+            return;
+        }
+        self.snapshot.put(object);
+        self.seen.insert(reference, Seen { version, object: Some(object.clone()) });
+        self.changes += 1;
+    }
+
+    fn gone(&mut self, object: &Arc<Value>) {
+        if let Some(reference) = reference(object) {
+            self.forget(&reference, object);
+        }
+    }
+
+    fn forget(&mut self, reference: &ObjectRef, last: &Value) {
+        let version = version(last);
+        // The version of an object that goes is that of its going, or the last that it had.
+        if !self.seen.get(reference).is_some_and(|seen| seen.version == version || is_newer(version, seen.version)) {
+            return;
+        }
+        self.snapshot.remove(reference.kind, &reference.key);
+        self.seen.insert(reference.clone(), Seen { version, object: None });
+        self.changes += 1;
+    }
+
+    /// A list is newer than every event before it, so what it does not have is gone.
+    fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) {
+        self.listed.insert(kind);
+        self.changes += 1;
+        let listed: BTreeSet<ObjectRef> = objects.iter().filter_map(|object| reference(object)).collect();
+        let missing: Vec<ObjectRef> =
+            self.seen.keys().filter(|known| known.kind == kind && !listed.contains(known)).cloned().collect();
+        for reference in missing {
+            self.snapshot.remove(kind, &reference.key);
+            self.seen.remove(&reference);
+        }
+        for object in objects {
+            self.put(object);
+        }
+    }
+
+    fn is_ours(&self, kind: GroupKind<'static>, object: &Value) -> bool {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        match kind {
+            STATE => text("/spec/nodeName") == self.node,
+            POLICY => true,
+            _ => text("/metadata/name") == self.node,
+        }
+    }
+}
+
+fn reference(object: &Value) -> Option<ObjectRef> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kind = ALL.into_iter().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
+    Some(ObjectRef { kind, key: ObjectKey::new(text("/metadata/namespace"), text("/metadata/name")) })
+}
+
+fn version(object: &Value) -> Option<u64> {
+    object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
+}
+
+fn is_newer(version: Option<u64>, known: Option<u64>) -> bool {
+    version.zip(known).is_none_or(|(version, known)| version > known)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn state(version: u64, name: &str, node: &str) -> Arc<Value> {
+        Arc::new(json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+            "metadata": {"namespace": "n", "name": name, "uid": "u", "resourceVersion": version.to_string(),
+                "creationTimestamp": format!("2030-01-01T00:00:{version:02}Z")},
+            "spec": {"managed": true, "nodeName": node},
+        }))
+    }
+
+    fn names(objects: &Objects) -> Vec<&str> {
+        objects.states().iter().map(|state| state.meta.key.name.as_str()).collect()
+    }
+
+    #[test]
+    fn the_object_called_like_the_node_counts_and_then_the_oldest() {
+        let mut objects = Objects::of("a");
+        for (version, name) in [(3, "x"), (2, "y"), (9, "a")] {
+            objects.take(Change::Put(state(version, name, "a")));
+        }
+        assert_eq!(names(&objects), ["a", "y", "x"]);
+    }
+
+    #[test]
+    fn older_versions_and_other_nodes_are_not_taken_in() {
+        let mut objects = Objects::of("a");
+        objects.take(Change::Put(state(5, "a", "b")));
+        assert!(names(&objects).is_empty());
+        objects.take(Change::Put(state(6, "a", "a")));
+        objects.take(Change::Gone(state(5, "a", "a")));
+        assert_eq!(names(&objects), ["a"]);
+        objects.take(Change::Put(state(7, "a", "b")));
+        assert!(names(&objects).is_empty(), "given to another node");
+        objects.take(Change::Put(state(6, "a", "a")));
+        assert!(names(&objects).is_empty(), "and not taken back by an old word");
+        objects.take(Change::Put(state(8, "a", "a")));
+        objects.take(Change::Listed { kind: STATE, objects: Vec::new() });
+        assert!(names(&objects).is_empty(), "a list says what is gone");
+    }
+}

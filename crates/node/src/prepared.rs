@@ -1,0 +1,149 @@
+//! From a wish to something that can be held against a host.
+//!
+//! ```text
+//! Wish --prepare--> Prepared --resolve(Observed)--> HostState
+//! ```
+//!
+//! What can be told without the host is told by `prepare`, everything else by `resolve`; neither touches
+//! anything.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
+use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, VlanMembership};
+use netloom_nmyaml::{Document, ResolveOptions};
+use netloom_types::{IfName, Protocol, VlanId};
+
+use crate::{
+    Failure, OWNER, Reason, Wish,
+    combine::{Lost, combine},
+    document::Entries,
+    host_config,
+};
+
+/// A wish that was read and is not yet held against a host.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The wish.
+    pub wish: Wish,
+    /// The links on which to listen for neighbours.
+    pub listen: BTreeSet<IfName>,
+    /// What the desired state lost to the controller's configuration.
+    pub(crate) state_lost: Vec<Lost>,
+    /// What the controller's configuration lost to the desired state.
+    pub(crate) config_lost: Vec<Lost>,
+    document: Document,
+    /// Who asked for the entry at each path of the document.
+    origins: BTreeMap<String, Origin>,
+    /// Links that the controller makes: one of that name that somebody else made is not taken over.
+    made: BTreeSet<IfName>,
+    vlans: Vec<HostBridgeVlan>,
+}
+
+/// Reads a wish.
+pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
+    let default = HostConfig::default();
+    let host = wish.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
+    let mut state = Entries::of(&wish.source, wish.document.as_ref().unwrap_or(&serde_json::Value::Null));
+    let listen = state.take_listening();
+    let config = host_config::entries(host);
+    let (entries, state_lost, config_lost) = if config_first(&wish) {
+        let (entries, lost) = combine(config, state);
+        (entries, lost, Vec::new())
+    } else {
+        let (entries, lost) = combine(state, config);
+        (entries, Vec::new(), lost)
+    };
+    let (document, origins) = entries.document();
+    let document = netloom_nmyaml::parse(&wish.source, document.to_string().as_bytes())
+        .map_err(|error| Failure::refused(&error))?;
+    let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
+    let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
+    let vlans = host.bridge_vlans.clone();
+    Ok(Prepared { wish, listen, state_lost, config_lost, document, origins, made, vlans })
+}
+
+/// Whether the controller's configuration has precedence: the older object does, then the first name.
+fn config_first(wish: &Wish) -> bool {
+    let Some(config) = &wish.config else { return false };
+    let unborn = |created: &Option<_>| created.is_none();
+    let config_source = format!("NodeNetworkConfig {}", config.name);
+    (unborn(&config.created), &config.created, &config_source) < (unborn(&wish.created), &wish.created, &wish.source)
+}
+
+impl Prepared {
+    /// The name of the wish for people and records.
+    pub fn source(&self) -> &str {
+        &self.wish.source
+    }
+
+    /// Holds the wish against a host.
+    pub fn resolve(&self, observed: &Observed) -> Result<HostState, Failure> {
+        let options = ResolveOptions {
+            adoption: Adoption::ByName,
+            protocol: Protocol::NETLOOM,
+            whole_of: Some(Arc::from(OWNER)),
+        };
+        let resolved = self.document.resolve(observed, &options).map_err(|error| Failure::refused(&error))?;
+        let mut state = resolved.state;
+        for link in state.links.values_mut() {
+            self.tell_origin(&mut link.origin);
+            let addresses = link.ipv4.addresses.iter_mut().chain(&mut link.ipv6.addresses).flatten();
+            addresses.for_each(|address| self.tell_origin(&mut address.origin));
+            if self.made.contains(&link.name) {
+                link.adoption = Adoption::Never;
+            }
+        }
+        state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
+        state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
+        self.lay_vlans(&mut state, observed)?;
+        Ok(state)
+    }
+
+    /// Puts the object that asked in the place of the document that was made of it.
+    fn tell_origin(&self, origin: &mut Origin) {
+        let end = origin.path.find(']').map_or(0, |end| end + 1);
+        if let Some(asked) = self.origins.get(&origin.path[..end]) {
+            let path = format!("{}{}", asked.path, &origin.path[end..]);
+            *origin = Origin::new(asked.source.clone(), path, 0);
+        }
+    }
+
+    fn lay_vlans(&self, state: &mut HostState, observed: &Observed) -> Result<(), Failure> {
+        let mut all: BTreeMap<IfName, (VlanMembership, Origin)> = BTreeMap::new();
+        for vlan in &self.vlans {
+            let origin = host_config::origin(&vlan.origin);
+            let refuse = |why: &str| Failure::new(Reason::InvalidDesiredState, format_args!("{origin}: {why}"));
+            let name: IfName = vlan.port.0.parse().map_err(|_| refuse("the port has no valid name"))?;
+            let id = |number: u16| VlanId::try_from(number).map_err(|error| refuse(&error.to_string()));
+            let (first, last) = (id(vlan.min)?, id(vlan.max)?);
+            if first > last || (vlan.pvid && first != last) {
+                return Err(refuse("a range of VLANs must not end before it begins, and only one can be the PVID"));
+            }
+            let (membership, _) = all.entry(name).or_insert_with(|| (VlanMembership::default(), origin.clone()));
+            let set = if vlan.untagged { &mut membership.untagged } else { &mut membership.tagged };
+            set.insert_range(first, last);
+            if vlan.pvid {
+                membership.pvid = Some(first);
+            }
+        }
+        for (name, (membership, origin)) in all {
+            let known = observed.links.get(&name).map(|link| link.kind.clone());
+            let link = match (state.links.entry(name), known) {
+                (std::collections::btree_map::Entry::Occupied(link), _) => link.into_mut(),
+                (std::collections::btree_map::Entry::Vacant(place), Some(kind)) => {
+                    place.insert(LinkWish::new(name, kind, origin))
+                }
+                (std::collections::btree_map::Entry::Vacant(_), None) => {
+                    let message = format!("{origin}: there is no link {name} that could have VLANs");
+                    return Err(Failure::new(Reason::InvalidDesiredState, message));
+                }
+            };
+            link.vlans = Some(membership);
+        }
+        Ok(())
+    }
+}

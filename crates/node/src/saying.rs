@@ -1,0 +1,173 @@
+//! What the agent asks of the API: its object, the status of it, the answer to the controller.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netloom_compile::ObjectKey;
+use netloom_control::{Action, ObjectRef};
+use serde_json::{Value, json};
+
+use crate::{
+    Agent, CONFIG, Mode, NODE, STATE, Settings,
+    agent::Work,
+    attempt::Stage,
+    backoff::later,
+    configured, policy,
+    status::{self, Picture},
+    taint,
+    target::{Target, chosen},
+    wish::is_pair,
+};
+
+impl Agent {
+    /// Whether nothing can be said yet that would not be said otherwise in a moment.
+    fn holds_back(&self, now: Timestamp) -> bool {
+        if self.looking.must || matches!(self.at_work, Some(Work::Keep(_) | Work::Observe)) {
+            return true;
+        }
+        match &self.attempt.stage {
+            Stage::Untried => self.needs_transaction(),
+            Stage::Running { since, .. } => now < later(*since, self.settings.patience),
+            Stage::Reached { .. } => self.attempt.due(now).is_some_and(|due| due <= now),
+            Stage::Failed { .. } => false,
+        }
+    }
+
+    /// Everything that is to be asked of the API.
+    pub(crate) fn requests(&mut self, now: Timestamp) -> Vec<Vec<(ObjectRef, Action)>> {
+        let mut requests = Vec::new();
+        if !self.objects.is_whole(self.settings.mode) {
+            return requests;
+        }
+        if let Some((state, raw)) = chosen(&self.objects) {
+            let node = &self.settings.node;
+            requests.extend(self.untold.drain(..).map(|told| vec![told.request(now, node, raw)]));
+            let key = state.meta.key.clone();
+            self.merge_policies();
+            if let Some(patch) = &self.merged.1.patch {
+                requests
+                    .push(vec![(ObjectRef { kind: STATE, key: key.clone() }, Action::Patch { patch: patch.clone() })]);
+            }
+        }
+        if !self.settings.enforce {
+            return requests;
+        }
+        let asked = match &self.target {
+            Target::Nothing => self.create(),
+            Target::Unmanaged { .. } => self.say_unmanaged(now),
+            Target::Wanted(_) | Target::Unreadable { .. } => self.say(now),
+            Target::Unknown => Vec::new(),
+        };
+        requests.extend(asked.into_iter().map(|request| vec![request]));
+        requests.extend(self.say_conflicts(now).into_iter().map(|request| vec![request]));
+        requests
+    }
+
+    fn merge_policies(&mut self) {
+        let changes = self.objects.changes();
+        if self.settings.mode == Mode::Centralized || self.merged.0 == changes {
+            return;
+        }
+        if let Some((state, _)) = chosen(&self.objects) {
+            self.merged = (changes, policy::merge(&self.objects, &self.settings.node, state));
+        }
+    }
+
+    /// Makes the node's network state. What it was changed for before is forgotten first, and another object
+    /// of the name must have gone.
+    fn create(&mut self) -> Vec<(ObjectRef, Action)> {
+        let Settings { node, namespace, .. } = &self.settings;
+        let key = ObjectKey::new(namespace.as_str(), node.as_str());
+        if self.kept.is_some() || self.looking.must || self.objects.raw(STATE, &key).is_some() {
+            return Vec::new();
+        }
+        let object = json!({
+            "apiVersion": "nmstate.io/v1",
+            "kind": "NodeNetworkState",
+            "metadata": {"namespace": namespace, "name": node},
+            "spec": {"managed": true, "nodeName": node},
+        });
+        vec![(ObjectRef { kind: STATE, key }, Action::Create { object })]
+    }
+
+    fn say_unmanaged(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+        let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
+        let object = status::unmanaged(now, raw, state.meta.generation);
+        let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
+        object.map(|object| (target, Action::ApplyStatus { object })).into_iter().collect()
+    }
+
+    /// What there is to say of a node that is managed.
+    fn say(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+        let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
+        if self.holds_back(now) {
+            return Vec::new();
+        }
+        let lost = |of: fn(&crate::Prepared) -> &Vec<crate::combine::Lost>| -> Vec<String> {
+            let Target::Wanted(prepared) = &self.target else { return Vec::new() };
+            of(prepared).iter().map(|lost| lost.0.clone()).collect()
+        };
+        let mut conflicts = lost(|prepared| &prepared.state_lost);
+        conflicts.extend(self.merged.1.conflicts.iter().cloned());
+        let mut said = Vec::new();
+        let object = status::managed(&Picture {
+            now,
+            object: raw,
+            generation: state.meta.generation,
+            current: self.looking.current.as_deref(),
+            blind: self.looking.blind.as_deref(),
+            attempt: &self.attempt,
+            wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),
+            conflicts: &conflicts,
+            drift: self.settings.drift,
+        });
+        let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
+        said.extend(object.map(|object| (target, Action::ApplyStatus { object })));
+        said.extend(self.answer(now, raw, &lost(|prepared| &prepared.config_lost)));
+        said.extend(self.untaint());
+        said
+    }
+
+    /// The answer on the controller's object: only for a pair, and only about the wish that was tried.
+    fn answer(&self, now: Timestamp, state: &Value, lost: &[String]) -> Option<(ObjectRef, Action)> {
+        let key = ObjectKey::global(self.settings.node.as_str());
+        self.objects.raw(CONFIG, &key)?;
+        let config = self.objects.snapshot().configs.get(&key)?;
+        if !is_pair(state, config) || config.spec.revision.is_empty() || config.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let object = configured::answer(now, config, &self.attempt, lost)?;
+        Some((ObjectRef { kind: CONFIG, key }, Action::ApplyStatus { object }))
+    }
+
+    /// Lets work onto the node once its network is in place.
+    fn untaint(&self) -> Option<(ObjectRef, Action)> {
+        let ready = match &self.attempt.stage {
+            Stage::Reached { .. } => true,
+            Stage::Untried => !self.needs_transaction(),
+            Stage::Running { .. } | Stage::Failed { .. } => false,
+        };
+        if !ready || self.settings.taints.is_empty() {
+            return None;
+        }
+        let key = ObjectKey::global(self.settings.node.as_str());
+        let patch = taint::patch(self.objects.raw(NODE, &key)?, &self.settings.taints)?;
+        Some((ObjectRef { kind: NODE, key }, Action::Patch { patch }))
+    }
+
+    /// Tells every further object for the node that it has no effect.
+    fn say_conflicts(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+        let states = self.objects.states();
+        let Some((first, others)) = states.split_first() else { return Vec::new() };
+        let node = &self.settings.node;
+        let winner = &first.meta.key;
+        let message =
+            format!("spec.nodeName: {winner} is for node {node:?} too and takes effect; this object does not");
+        let tell = |state: &&Arc<netloom_compile::NodeState>| {
+            let key = state.meta.key.clone();
+            let object = status::conflicting(now, self.objects.raw(STATE, &key)?, state.meta.generation, &message)?;
+            Some((ObjectRef { kind: STATE, key }, Action::ApplyStatus { object }))
+        };
+        others.iter().filter_map(tell).collect()
+    }
+}

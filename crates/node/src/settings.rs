@@ -1,0 +1,82 @@
+//! How an agent is set up.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use jiff::SignedDuration;
+
+/// Who merges policies into the node's desired state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The controller, through its rollout.
+    #[default]
+    Centralized,
+    /// The agent itself.
+    Distributed,
+}
+
+/// What follows when somebody else changed what the wish sets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Drift {
+    /// It is set again.
+    #[default]
+    Repair,
+    /// It is only reported.
+    Report,
+}
+
+/// How an agent is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The node.
+    pub node: String,
+    /// The namespace in which the agent makes the node's network state when there is none.
+    pub namespace: String,
+    /// Who merges policies.
+    pub mode: Mode,
+    /// Whether the wish is brought about and reported; a client that only merges policies does neither.
+    pub enforce: bool,
+    /// What follows drift.
+    pub drift: Drift,
+    /// Addresses that the node must always reach, such as that of the API.
+    pub protected: Vec<IpAddr>,
+    /// Keys of taints that go from the node once its network is in place.
+    pub taints: BTreeSet<String>,
+    /// A number that spreads the polls and retries of many agents.
+    pub seed: u64,
+    /// How long the host must be quiet before changes of it are looked at.
+    pub quiet: SignedDuration,
+    /// But not longer than so long after the first change.
+    pub longest: SignedDuration,
+    /// How often the host is looked at although it reports no change.
+    pub poll: SignedDuration,
+    /// How long a change may take before it is said to be under way.
+    pub patience: SignedDuration,
+    /// The time to the second attempt at a wish; it doubles with each.
+    pub retry_first: SignedDuration,
+    /// The most that it grows to.
+    pub retry_most: SignedDuration,
+}
+
+impl Settings {
+    /// The usual ones for a node.
+    pub fn of(node: impl Into<String>) -> Self {
+        Self {
+            node: node.into(),
+            namespace: "default".to_owned(),
+            mode: Mode::default(),
+            enforce: true,
+            drift: Drift::default(),
+            protected: Vec::new(),
+            taints: BTreeSet::new(),
+            seed: 0,
+            // Drift shall be named within a tenth of a second; a tool that makes a link sends its events
+            // within a few milliseconds.
+            quiet: SignedDuration::from_millis(50),
+            longest: SignedDuration::from_millis(500),
+            poll: SignedDuration::from_secs(60),
+            patience: SignedDuration::from_secs(1),
+            retry_first: SignedDuration::from_secs(1),
+            retry_most: SignedDuration::from_mins(5),
+        }
+    }
+}

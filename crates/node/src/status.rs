@@ -1,0 +1,196 @@
+//! The status of the node's network state.
+//!
+//! It is made anew from what is known and compared with what stands there: what is equal is not written.
+
+use jiff::Timestamp;
+use netloom_api::{
+    condition::Conditions,
+    nodestate::{LastApplied, NodeNetworkStateStatus, Retry, StateDocument},
+};
+use netloom_compile::reason::NODE_NOT_FOUND;
+use netloom_plan::Difference;
+use serde_json::{Value, json};
+
+use crate::{
+    Drift,
+    attempt::{Attempt, Stage},
+    condition::{Said, milliseconds, seconds, short},
+    wish::uid,
+};
+
+/// The conditions that an agent writes; all others are the controller's.
+const OURS: [&str; 4] = ["Managed", "Available", "Progressing", "Degraded"];
+
+/// Everything that the status of a managed node follows from.
+pub(crate) struct Picture<'a> {
+    pub(crate) now: Timestamp,
+    /// The object as it stands.
+    pub(crate) object: &'a Value,
+    pub(crate) generation: Option<i64>,
+    /// The report; none before the host was read.
+    pub(crate) current: Option<&'a Value>,
+    /// Why the host cannot be read, when it cannot.
+    pub(crate) blind: Option<&'a str>,
+    pub(crate) attempt: &'a Attempt,
+    /// Whether anything is wanted.
+    pub(crate) wanted: bool,
+    /// What the desired state lost to somebody with precedence.
+    pub(crate) conflicts: &'a [String],
+    pub(crate) drift: Drift,
+}
+
+/// The status as it stands in an object.
+pub(crate) fn standing(object: &Value) -> NodeNetworkStateStatus {
+    object.get("status").and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default()
+}
+
+/// What to write for a node that is managed; none when that stands there.
+pub(crate) fn managed(picture: &Picture<'_>) -> Option<Value> {
+    let before = standing(picture.object);
+    let mut after = NodeNetworkStateStatus {
+        current_state: picture.current.map(|report| StateDocument(report.clone())).or(before.current_state.clone()),
+        observed_generation: picture.generation,
+        ..NodeNetworkStateStatus::default()
+    };
+    for said in [said_managed(), available(picture), progressing(picture), degraded(picture)] {
+        if !is_foreign(&before.conditions, said.kind) {
+            after.conditions.0.push(said.condition(picture.now, picture.generation, &before.conditions));
+        }
+    }
+    if let Some((failure, count, next)) = picture.attempt.failure() {
+        after.retry = next.map(|next| Retry { count, next_time: seconds(next) });
+        after.checkpoint.clone_from(&failure.waits_for);
+    }
+    after.last_applied = last_applied(picture, before.last_applied.as_ref());
+    (ours(&before) != after).then(|| apply(picture.object, &after))
+}
+
+/// What to write once for a node that is not managed any more: everything stays as it was last said.
+pub(crate) fn unmanaged(now: Timestamp, object: &Value, generation: Option<i64>) -> Option<Value> {
+    let before = standing(object);
+    let mut after = ours(&before);
+    let said = Said::new("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
+    if before.conditions.get("Managed").is_some_and(|known| known.status == said.truth) {
+        return None;
+    }
+    after.conditions.set(said.condition(now, generation, &before.conditions));
+    Some(apply(object, &after))
+}
+
+/// What to write on a second object for one node; none when the controller or somebody has said it.
+pub(crate) fn conflicting(now: Timestamp, object: &Value, generation: Option<i64>, message: &str) -> Option<Value> {
+    let before = standing(object);
+    let said = Said::new("Conflict", true, netloom_compile::reason::CONFLICT, message);
+    if before.conditions.get("Conflict").is_some_and(|known| known.status == said.truth) {
+        return None;
+    }
+    let conditions = Conditions(vec![said.condition(now, generation, &before.conditions)]);
+    Some(apply(object, &NodeNetworkStateStatus { conditions, ..NodeNetworkStateStatus::default() }))
+}
+
+fn said_managed() -> Said {
+    Said::new("Managed", true, "Managed", "the node keeps to the desired state and reports")
+}
+
+fn available(picture: &Picture<'_>) -> Said {
+    let attempt = picture.attempt;
+    let said = |truth, reason, message: String| Said::new("Available", truth, reason, message);
+    if let Some((failure, ..)) = attempt.failure() {
+        return said(false, failure.reason(), failure.message.clone());
+    }
+    if !picture.wanted {
+        return said(true, "NothingDesired", "there is no desired state: the node only reports".to_owned());
+    }
+    match &attempt.stage {
+        Stage::Reached { .. } if attempt.drift.is_empty() => {
+            said(true, "AsDesired", "the desired state is in place and verified".to_owned())
+        }
+        Stage::Reached { .. } => said(false, "Drifted", named(&attempt.drift, picture.drift)),
+        Stage::Untried | Stage::Running { .. } | Stage::Failed { .. } => {
+            said(false, "Applying", "the desired state is being brought about".to_owned())
+        }
+    }
+}
+
+fn progressing(picture: &Picture<'_>) -> Said {
+    let said = |truth, reason, message: &str| Said::new("Progressing", truth, reason, message);
+    match &picture.attempt.stage {
+        Stage::Running { .. } | Stage::Untried if picture.wanted => {
+            said(true, "Applying", "the desired state is being brought about")
+        }
+        Stage::Failed { next: Some(_), .. } => said(true, "Retrying", "the desired state will be tried again"),
+        Stage::Failed { next: None, .. } => said(false, "Waiting", "the desired state must be changed first"),
+        Stage::Reached { .. } | Stage::Running { .. } | Stage::Untried => {
+            said(false, "Settled", "there is nothing to do")
+        }
+    }
+}
+
+fn degraded(picture: &Picture<'_>) -> Said {
+    let said = |truth, reason, message: String| Said::new("Degraded", truth, reason, message);
+    if let Some((failure, ..)) = picture.attempt.failure() {
+        let undone = if failure.undone { "the change was taken back: " } else { "" };
+        return said(true, failure.reason(), format!("{undone}{}", failure.message));
+    }
+    if let Some(why) = picture.blind {
+        return said(true, "HostUnavailable", format!("the host cannot be read: {why}"));
+    }
+    if let Some(first) = picture.conflicts.first() {
+        let more = picture.conflicts.len() - 1;
+        let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        return said(true, "PolicyConflict", format!("{first}{more}"));
+    }
+    said(false, "AsExpected", "nothing is wrong".to_owned())
+}
+
+/// Drift in words: each field, what was wanted and what is there.
+pub(crate) fn named(drift: &[Difference], then: Drift) -> String {
+    let fields: Vec<String> = drift.iter().map(Difference::to_string).collect();
+    let then = match then {
+        Drift::Repair => "it is set again",
+        Drift::Report => "it is left as it is",
+    };
+    short(format!("changed by somebody else, {then}: {}", fields.join("; ")))
+}
+
+/// Kept as it stands unless another generation was reached, or something had to be changed for it.
+fn last_applied(picture: &Picture<'_>, before: Option<&LastApplied>) -> Option<LastApplied> {
+    let Stage::Reached { at, done } = &picture.attempt.stage else { return before.cloned() };
+    let generation = picture.generation.unwrap_or_default();
+    let known = before.filter(|known| known.generation == generation && !done.changed);
+    if !picture.wanted && before.is_none() {
+        return None;
+    }
+    let fresh = || LastApplied { generation, time: seconds(*at), duration_ms: Some(milliseconds(done.took)) };
+    Some(known.cloned().unwrap_or_else(fresh))
+}
+
+/// A condition of ours whose place the controller took: it knows that there is no such node, and two writers
+/// of one condition would go on for ever.
+fn is_foreign(before: &Conditions, kind: &str) -> bool {
+    before.get(kind).is_some_and(|known| known.reason == NODE_NOT_FOUND)
+}
+
+/// The part of a status that an agent writes.
+fn ours(status: &NodeNetworkStateStatus) -> NodeNetworkStateStatus {
+    let mut status = status.clone();
+    let foreign = |kind: &str| is_foreign(&status.conditions, kind);
+    let mut conditions: Vec<_> =
+        OURS.iter().filter(|kind| !foreign(kind)).filter_map(|kind| status.conditions.get(kind).cloned()).collect();
+    std::mem::swap(&mut status.conditions.0, &mut conditions);
+    status
+}
+
+fn apply(object: &Value, status: &NodeNetworkStateStatus) -> Value {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    json!({
+        "apiVersion": "nmstate.io/v1",
+        "kind": "NodeNetworkState",
+        "metadata": {
+            "namespace": text("/metadata/namespace"),
+            "name": text("/metadata/name"),
+            "uid": uid(object),
+        },
+        "status": status,
+    })
+}

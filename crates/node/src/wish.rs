@@ -1,0 +1,112 @@
+//! What the node's objects want of it, before it is held against the host.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use netloom_api::{
+    fabric::{NodeNetworkConfig, node_network_config::host::HostConfig},
+    rollout::annotation,
+};
+use netloom_compile::NodeState;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything that the objects of a node want of it. Two that are equal need not be tried twice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wish {
+    /// The uid of the node's network state.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// Its kind, namespace and name, as messages and records have it.
+    pub source: String,
+    /// When it was made.
+    pub created: Option<Time>,
+    /// The desired state, as it stands there.
+    pub document: Option<Value>,
+    /// What the controller has for the node, once both objects belong together.
+    pub config: Option<ConfigPart>,
+}
+
+/// What the controller has for a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigPart {
+    /// The object's name.
+    pub name: String,
+    /// Its generation.
+    pub generation: i64,
+    /// The revision that it names.
+    pub revision: String,
+    /// When it was made.
+    pub created: Option<Time>,
+    /// Links, addresses and routes.
+    pub host: Option<HostConfig>,
+}
+
+/// What is kept on disk between two lives of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// The uid of the network state under which the host was last changed. When that object is gone, nothing
+    /// of what it wanted is taken back any more.
+    pub uid: String,
+    /// The last wish that was fulfilled; none while the node is not managed.
+    pub wish: Option<Wish>,
+}
+
+impl Wish {
+    /// What a network state wants, together with what the controller has.
+    pub(crate) fn of(state: &NodeState, raw: &Value, config: Option<ConfigPart>) -> Self {
+        Self {
+            uid: uid(raw),
+            generation: state.meta.generation.unwrap_or_default(),
+            source: format!("NodeNetworkState {}", state.meta.key),
+            created: state.meta.created.clone(),
+            document: state.desired.clone().filter(|document| !is_empty(document)),
+            config,
+        }
+    }
+
+    /// Whether anything is wanted at all.
+    pub fn is_empty(&self) -> bool {
+        let host = self.config.as_ref().and_then(|config| config.host.as_ref());
+        self.document.is_none() && host.is_none_or(|host| *host == HostConfig::default())
+    }
+}
+
+impl ConfigPart {
+    pub(crate) fn of(config: &NodeNetworkConfig) -> Self {
+        Self {
+            name: config.metadata.name.clone().unwrap_or_default(),
+            generation: config.metadata.generation.unwrap_or_default(),
+            revision: config.spec.revision.clone(),
+            created: config.metadata.creation_timestamp.clone(),
+            host: config.spec.host.clone(),
+        }
+    }
+}
+
+/// Whether both objects of a node belong together. The controller writes one after the other, and only
+/// together they say what the node shall have.
+pub(crate) fn is_pair(state: &Value, config: &NodeNetworkConfig) -> bool {
+    let annotation = |key: &str| {
+        let annotations = state.pointer("/metadata/annotations");
+        annotations.and_then(|all| all.get(key)?.as_str()).unwrap_or_default()
+    };
+    annotation(annotation::REVISION) == config.spec.revision && annotation(annotation::DIGEST) == config.spec.digest
+}
+
+/// The uid of an object.
+pub(crate) fn uid(object: &Value) -> String {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Whether a document says nothing: only empty blocks and lists.
+fn is_empty(document: &Value) -> bool {
+    match document {
+        Value::Object(fields) => fields.values().all(is_empty),
+        Value::Array(items) => items.is_empty(),
+        Value::Null => true,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}

@@ -1,0 +1,74 @@
+//! What the agent does when somebody else changes the host.
+
+use jiff::SignedDuration;
+use netloom_model::Step;
+use netloom_node::{Drift, Settings};
+
+use crate::model::{Rig, desire, dummy, set_mtu, with_dummy};
+
+#[test]
+fn foreign_changes_are_named_by_field_and_set_again() {
+    let mut rig = with_dummy();
+    rig.meddle(&set_mtu("d0", 1000));
+    let before = rig.now;
+    rig.run_for(SignedDuration::from_millis(60));
+    assert_eq!(rig.mtu("d0"), Some(1400));
+    assert!(rig.now.duration_since(before) < SignedDuration::from_millis(100));
+    let events = rig.api.list("Event");
+    let drift = events.iter().find(|event| event["reason"] == "Drifted").unwrap();
+    let note = drift["note"].as_str().unwrap();
+    assert!(note.contains("d0") && note.contains("mtu") && note.contains("1400") && note.contains("1000"), "{note}");
+    assert_eq!(rig.condition("Available").0, "True");
+}
+
+#[test]
+fn drift_that_nobody_reported_is_found_by_the_poll() {
+    let mut rig = with_dummy();
+    rig.host.sim.apply(&Step::DeleteLink { name: "d0".parse().unwrap() }).unwrap();
+    rig.run_for(SignedDuration::from_secs(70));
+    assert_eq!(rig.mtu("d0"), Some(1400));
+}
+
+#[test]
+fn who_fights_the_agent_is_answered_ever_more_slowly() {
+    let mut rig = with_dummy();
+    let mut repaired = 0;
+    for _ in 0..600 {
+        if rig.mtu("d0") == Some(1400) {
+            repaired += 1;
+            rig.meddle(&set_mtu("d0", 1000));
+        }
+        rig.run_for(SignedDuration::from_secs(1));
+    }
+    assert!((6..=14).contains(&repaired), "{repaired} times in ten minutes");
+}
+
+#[test]
+fn drift_is_only_reported_where_that_is_the_policy() {
+    let mut rig = Rig::new(Settings { drift: Drift::Report, ..Settings::of("n") });
+    rig.run();
+    desire(&mut rig, &dummy("d0", 1400));
+    rig.run();
+    rig.meddle(&set_mtu("d0", 1000));
+    rig.run();
+    assert_eq!(rig.mtu("d0"), Some(1000));
+    let (truth, reason, message) = rig.condition("Available");
+    assert_eq!((truth.as_str(), reason.as_str()), ("False", "Drifted"));
+    assert!(message.contains("mtu"), "{message}");
+    assert_eq!(rig.agent.drift().len(), 1);
+    rig.meddle(&set_mtu("d0", 1400));
+    rig.run();
+    assert_eq!(rig.condition("Available").0, "True");
+}
+
+#[test]
+fn bursts_of_changes_are_looked_at_once() {
+    let mut rig = with_dummy();
+    let looks = rig.count("observe");
+    for index in 0..10 {
+        rig.meddle(&Step::SetUp { name: "eth0".parse().unwrap(), up: index % 2 == 0 });
+        rig.run_for(SignedDuration::from_millis(10));
+    }
+    rig.run();
+    assert_eq!(rig.count("observe") - looks, 1);
+}

@@ -1,0 +1,9 @@
+//! The agent on a simulated host, with an API server as far as its requests go.
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod crashes;
+mod drift;
+mod model;
+mod policies;
+mod revisions;
+mod stories;

@@ -1,0 +1,123 @@
+//! How a node answers the controller.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::model::{HOUR, Rig, dummy, with_dummy};
+
+fn config(rig: &mut Rig, revision: &str, digest: &str) {
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
+        "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": digest},
+    }));
+}
+
+pub(crate) fn pair(rig: &mut Rig, revision: &str, digest: &str, document: &Value) {
+    rig.edit(
+        "NodeNetworkState",
+        &json!({
+            "metadata": {"annotations": {"netloom.dev/revision": revision, "netloom.dev/digest": digest}},
+            "spec": {"desiredState": document},
+        }),
+    );
+}
+
+fn answer(rig: &Rig) -> Value {
+    let status = &rig.api.get("NodeNetworkConfig", "n").unwrap()["status"];
+    json!([status["configStatus"], status["lastAppliedRevision"], status["observedGeneration"]])
+}
+
+#[test]
+fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_place() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    rig.run_for(HOUR);
+    assert_eq!(answer(&rig), json!([null, null, null]), "the wish of the revision is not there yet");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!((answer(&rig), rig.mtu("d0")), (json!(["provisioned", "r1", 1]), Some(1300)));
+    // Another revision with the same content: answered again, for the generation that it has.
+    config_again(&mut rig, "r2", "x2");
+    rig.run();
+    assert_eq!(answer(&rig), json!(["provisioned", "r1", 1]), "the old answer does not count for the new one");
+    let tries = rig.count("transact");
+    pair(&mut rig, "r2", "x2", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!(answer(&rig), json!(["provisioned", "r2", 2]));
+    assert_eq!(rig.count("transact"), tries + 1, "verified, not taken for granted");
+    // A digest that belongs to another writing is no pair.
+    config_again(&mut rig, "r3", "x3");
+    pair(&mut rig, "r3", "x2", &dummy("d0", 1350));
+    rig.run();
+    assert_eq!(answer(&rig), json!(["provisioned", "r2", 2]));
+    assert_eq!(rig.condition("Degraded").2, "nothing is wrong");
+    let writes = rig.api.writes.len();
+    rig.run_for(HOUR);
+    assert_eq!(rig.api.writes.len(), writes);
+}
+
+fn config_again(rig: &mut Rig, revision: &str, digest: &str) {
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": revision, "digest": digest}}));
+}
+
+#[test]
+fn a_revision_that_fails_is_answered_as_invalid_with_the_reason() {
+    let mut rig = with_dummy();
+    rig.host.cursed = Some("d1");
+    config(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d1", 1300));
+    rig.run_for(SignedDuration::from_millis(10));
+    assert_eq!(answer(&rig), json!(["invalid", "r1", 1]));
+    let error = rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"].clone();
+    assert!(error.as_str().unwrap().contains("d1"), "{error}");
+    rig.host.cursed = None;
+    rig.run_for(SignedDuration::from_secs(2));
+    assert_eq!(answer(&rig), json!(["provisioned", "r1", 1]));
+    assert_eq!(rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"], Value::Null);
+}
+
+#[test]
+fn parts_of_a_configuration_that_nobody_brings_about_are_not_said_to_be_in_place() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"layer2s": {"5": {"vni": 5, "vlan": 5, "mtu": 1500}}}}));
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!(answer(&rig)[0], "invalid");
+    assert_eq!(rig.mtu("d0"), Some(1300), "the rest is");
+}
+
+fn link(name: &str, kind: &str, mtu: u64) -> Value {
+    json!({"name": name, "type": kind, "mtu": mtu,
+        "origin": {"kind": "VlanConfig", "name": "v", "path": "spec.uplink"}})
+}
+
+#[test]
+fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_older_object_wins() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    let address = json!({"link": "c0", "address": "192.0.2.9/24", "origin": {"kind": "VlanConfig", "name": "v"}});
+    rig.edit(
+        "NodeNetworkConfig",
+        &json!({"spec": {"host": {
+            "links": [link("c0", "dummy", 1400), link("d0", "existing", 1000)], "addresses": [address],
+        }}}),
+    );
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
+    let made = &rig.host.sim.observed().links[&"c0".parse().unwrap()];
+    assert_eq!(made.alias.as_ref().unwrap().as_str(), "netloom VlanConfig v");
+    assert_eq!(made.addresses[0].ip.to_string(), "192.0.2.9");
+    assert_eq!(answer(&rig)[0], "invalid", "who loses is told");
+    let error = rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"].to_string();
+    assert!(error.contains("d0.mtu") && error.contains("1300") && error.contains("1000"), "{error}");
+    // The controller takes its links away, and they go; the desired state stays.
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"host": null, "digest": "x2"}}));
+    rig.run();
+    assert_eq!(rig.mtu("c0"), Some(1400), "half of a pair takes nothing away");
+    pair(&mut rig, "r1", "x2", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
+    assert_eq!(answer(&rig)[0], "provisioned");
+}
