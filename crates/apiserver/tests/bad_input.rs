@@ -206,6 +206,21 @@ async fn patches_selectors_and_marks_that_mean_nothing_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_shall_never_end_is_one_that_ends_later() {
+    let scene = Scene::open("endless", Limits::default()).await;
+    for seconds in [i64::MAX, i64::MAX / 1_000, i64::from(u32::MAX)] {
+        let mut stream = scene.connect(Some(scene.administrator())).await.unwrap();
+        let head = format!("GET {MAPS}?watch=1&timeoutSeconds={seconds} HTTP/1.1\r\nHost: a\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut beginning = [0; 15];
+        timeout(PATIENCE, stream.read_exact(&mut beginning)).await.unwrap().unwrap();
+        assert_eq!(&beginning, b"HTTP/1.1 200 OK", "{seconds}");
+    }
+    scene.is_ready().await;
+    scene.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_that_break_off_end_there() {
     // A length that never comes is waited for as long as for any request.
     let scene = Scene::open("broken", Limits { request_time: Duration::from_secs(2), ..Limits::default() }).await;

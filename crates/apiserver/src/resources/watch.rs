@@ -44,6 +44,9 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// clients that came together do not come back together.
 const SHORTEST: Duration = Duration::from_mins(30);
 
+/// The longest time that a client may ask for. Whoever wants more comes back, as after any other end.
+const LONGEST: Duration = Duration::from_hours(24);
+
 /// How many objects that are there are read at once.
 const CHUNK: usize = 100;
 
@@ -88,7 +91,7 @@ impl Api {
 
     fn lifetime(&self, options: &ListOptions) -> Duration {
         match options.timeout {
-            Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
+            Some(seconds) if seconds > 0 => Duration::from_secs(seconds).min(LONGEST),
             Some(_) | None => {
                 let spread = clock::number(&*self.source) % SHORTEST.as_secs();
                 SHORTEST + Duration::from_secs(spread)
