@@ -5,7 +5,7 @@ use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use k8s_openapi::{
     api::{
-        authentication::v1::{SelfSubjectReview, TokenReview},
+        authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview},
         authorization::v1::{
             LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
         },
@@ -41,7 +41,7 @@ fn register(generator: &mut SchemaGenerator) {
     all!(ConfigMap, Endpoints, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount);
     all!(ClusterRole, ClusterRoleBinding, Role, RoleBinding);
     all!(Lease, EndpointSlice, NewEvent, CustomResourceDefinition);
-    all!(SelfSubjectReview, TokenReview);
+    all!(SelfSubjectReview, TokenRequest, TokenReview);
     all!(LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview);
     all!(ObjectMeta, ListMeta, DeleteOptions, Status, APIResourceList);
 }

@@ -14,13 +14,14 @@ use crate::{
     builtin::published,
     rbac::{Access, Asked, Decision, Rule},
     request::RequestInfo,
-    resources::clock::seconds,
+    resources::{clock::seconds, decode},
     status_error::{Qualified, Status},
     tokens::{AUDIENCE, Bound, Claims},
 };
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
+const TOKEN_REQUEST: &str = "TokenRequest";
 /// How long a token lasts when nobody says, at least, and at most.
 const TOKEN_SECONDS: i64 = 3600;
 const LEAST_SECONDS: i64 = 600;
@@ -95,6 +96,11 @@ impl Review {
         self == Self::LocalAccess
     }
 
+    /// The group with its version.
+    pub fn api_version(self) -> String {
+        format!("{}/v1", self.resource().0)
+    }
+
     /// The name of the kind's definition in documents.
     pub(crate) fn type_name(self) -> String {
         published::type_name(self.resource().0, "v1", self.kind())
@@ -102,14 +108,7 @@ impl Review {
 
     /// The question with its answer.
     pub fn answer(self, mut question: Value, namespace: Option<&str>, by: &Witnesses<'_>) -> Result<Value, Status> {
-        let (group, _) = self.resource();
-        let expected = format!("{group}/v1");
-        let said = |field: &str| question.get(field).and_then(Value::as_str).unwrap_or_default();
-        let matches = |said: &str, expected: &str| said.is_empty() || said == expected;
-        if !question.is_object() || !matches(said("apiVersion"), &expected) || !matches(said("kind"), self.kind()) {
-            let kind = self.kind();
-            return Err(Status::bad_request(format!("the object provided is unrecognized (must be of type {kind})")));
-        }
+        question = decode::passing((&self.api_version(), self.kind()), &self.type_name(), question)?;
         let spec = question.get("spec").cloned().unwrap_or_else(|| json!({}));
         let status = match self {
             Self::SelfSubject => json!({ "userInfo": by.user }),
@@ -130,8 +129,6 @@ impl Review {
                 Some(namespace) => rules_status(&by.access.rules_for(by.user, namespace)),
             },
         };
-        question["apiVersion"] = json!(expected);
-        question["kind"] = json!(self.kind());
         if !question["metadata"].is_object() {
             question["metadata"] = json!({});
         }
@@ -197,34 +194,42 @@ impl Review {
     }
 }
 
-/// A token for the account that a request names.
-pub fn issue_token(
-    store: &Store,
-    info: &RequestInfo,
-    mut wish: Value,
-    id: &str,
-    by: &Witnesses<'_>,
-) -> Result<Value, Status> {
-    let (namespace, name) = (info.namespace.as_deref().unwrap_or_default(), info.name.as_deref().unwrap_or_default());
-    let uid = uid_of(store, "/serviceaccounts", namespace, name)?
-        .ok_or_else(|| Status::not_found(Qualified::new("", "serviceaccounts"), name))?;
-    let invalid = |error| Status::invalid(Qualified::new(AUTHENTICATION, "TokenRequest"), "", &[error]);
-    let seconds = wish["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
-    let path = "spec.expirationSeconds";
+/// How long a token shall last and for whom it is, of a request that has the types of its kind.
+fn wish(request: &Value) -> Result<(i64, Vec<String>), Status> {
+    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
+    let refuse = |why: &str| {
+        let error = FieldError::invalid("spec.expirationSeconds", &json!(seconds), why);
+        Err(Status::invalid(Qualified::new(AUTHENTICATION, TOKEN_REQUEST), "", &[error]))
+    };
     if seconds < LEAST_SECONDS {
-        let why = "may not specify a duration less than 10 minutes";
-        return Err(invalid(FieldError::invalid(path, &json!(seconds), why)));
+        return refuse("may not specify a duration less than 10 minutes");
     }
     if seconds > MOST_SECONDS {
-        let why = "may not specify a duration larger than 2^32 seconds";
-        return Err(invalid(FieldError::invalid(path, &json!(seconds), why)));
+        return refuse("may not specify a duration larger than 2^32 seconds");
     }
-    let given = wish["spec"]["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let given = request["spec"]["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut audiences: Vec<String> = given.map(str::to_owned).collect();
     if audiences.is_empty() {
         audiences.push(AUDIENCE.to_owned());
     }
-    let bound = bound(store, &wish["spec"]["boundObjectRef"], namespace)?;
+    Ok((seconds, audiences))
+}
+
+/// A token for the account that a request names.
+pub fn issue_token(
+    store: &Store,
+    info: &RequestInfo,
+    request: Value,
+    id: &str,
+    by: &Witnesses<'_>,
+) -> Result<Value, Status> {
+    let kind = (format!("{AUTHENTICATION}/v1"), published::type_name(AUTHENTICATION, "v1", TOKEN_REQUEST));
+    let mut request = decode::passing((&kind.0, TOKEN_REQUEST), &kind.1, request)?;
+    let (namespace, name) = (info.namespace.as_deref().unwrap_or_default(), info.name.as_deref().unwrap_or_default());
+    let uid = uid_of(store, "/serviceaccounts", namespace, name)?
+        .ok_or_else(|| Status::not_found(Qualified::new("", "serviceaccounts"), name))?;
+    let (seconds, audiences) = wish(&request)?;
+    let bound = bound(store, &request["spec"]["boundObjectRef"], namespace)?;
     let node = node_of(store, bound.as_ref(), namespace)?;
     let claims = Claims {
         namespace: namespace.to_owned(),
@@ -238,16 +243,11 @@ pub fn issue_token(
     let token = by.authenticator.tokens().issue(&claims, by.now, SignedDuration::from_secs(seconds));
     let until = by.now.as_second().saturating_add(seconds);
     let until = Timestamp::from_second(until).map_err(|error| Status::bad_request(error.to_string()))?;
-    if !wish.is_object() {
-        wish = json!({});
-    }
-    wish["apiVersion"] = json!(format!("{AUTHENTICATION}/v1"));
-    wish["kind"] = json!("TokenRequest");
-    wish["metadata"] = json!({ "name": name, "namespace": namespace });
-    wish["spec"]["audiences"] = json!(claims.audiences);
-    wish["spec"]["expirationSeconds"] = json!(seconds);
-    wish["status"] = json!({ "token": token, "expirationTimestamp": until.to_string() });
-    Ok(wish)
+    request["metadata"] = json!({ "name": name, "namespace": namespace });
+    request["spec"]["audiences"] = json!(claims.audiences);
+    request["spec"]["expirationSeconds"] = json!(seconds);
+    request["status"] = json!({ "token": token, "expirationTimestamp": until.to_string() });
+    Ok(request)
 }
 
 /// The object that a token is to live and die with.
@@ -337,37 +337,4 @@ fn rules_status(rules: &[Rule]) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::builtin::shape;
-
-    #[test]
-    fn every_kind_has_a_definition() {
-        for review in Review::ALL {
-            let name = review.type_name();
-            assert!(shape::components([name.clone()]).contains_key(&name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_question_is_about_one_thing() {
-        let path = json!({"nonResourceAttributes": {"verb": "get", "path": "/x"}});
-        let resource = json!({"resourceAttributes": {"verb": "get", "resource": "pods"}});
-        assert!(matches!(Review::Access.asked(&path), Ok(Asked::Path { .. })));
-        assert!(matches!(Review::Access.asked(&resource), Ok(Asked::Resource { .. })));
-        let both = json!({"nonResourceAttributes": {}, "resourceAttributes": {}});
-        assert_eq!(Review::Access.asked(&both).unwrap_err().code(), 422);
-        assert_eq!(Review::Access.asked(&json!({})).unwrap_err().code(), 422);
-    }
-
-    #[test]
-    fn rules_are_sorted_by_what_they_are_about() {
-        let rules = [
-            Rule::parse(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]})),
-            Rule::parse(&json!({"verbs": ["get"], "nonResourceURLs": ["/x"]})),
-        ];
-        let status = rules_status(&rules);
-        assert_eq!(status["resourceRules"][0]["resourceNames"], json!(["a"]));
-        assert_eq!(status["nonResourceRules"], json!([{"verbs": ["get"], "nonResourceURLs": ["/x"]}]));
-    }
-}
+mod tests;

@@ -4,7 +4,10 @@
 //! clients need them. A `Shape` is one schema without references, for reading and merging objects;
 //! where a type contains itself, the inner one may hold anything.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use netloom_schema::Schema;
 use serde_json::{Map, Value, json};
@@ -33,6 +36,19 @@ impl Shape {
         let json = inline(&json!({ "$ref": format!("{DEFINITIONS}{name}") }), &definitions, &mut Vec::new());
         Self { schema: Arc::new(Schema::lenient(&json)), json: Arc::new(json) }
     }
+}
+
+/// The schema of a published type that is only ever sent and never stored, such as a review. Made when
+/// it is first asked for and then kept: there are fewer than ten of them.
+pub(crate) fn passing(name: &str) -> Arc<Schema> {
+    static KEPT: Mutex<BTreeMap<String, Arc<Schema>>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(schema) = kept.get(name) {
+        return Arc::clone(schema);
+    }
+    let schema = Shape::of(name).schema;
+    kept.insert(name.to_owned(), Arc::clone(&schema));
+    schema
 }
 
 /// The definitions of published types and of all that they refer to, by name, with the table of lists

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{asked::Asked, clock, go_json, metadata, options::Validation, typed};
 use crate::{
+    builtin,
     catalogue::Resource,
     events,
     negotiate::{self, Media, Written},
@@ -123,6 +124,22 @@ pub(crate) fn options_message(body: &[u8]) -> Outcome<Value> {
     envelope.read("v1", KIND, Limits::default()).map_err(refuse)
 }
 
+/// Reads a value as the options of a removal. Every version has them, so any version may be named.
+pub(crate) fn options(mut value: Value) -> Outcome<Value> {
+    const TYPE: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("kind");
+    if !matches!(kind, "" | "DeleteOptions") {
+        return Err(Status::bad_request(not_registered(text("apiVersion"), kind)));
+    }
+    if !value.is_null() && !value.is_object() {
+        let why = format!("json: cannot unmarshal {} into Go value of type v1.DeleteOptions", go_name(&value));
+        return Err(Status::bad_request(why));
+    }
+    fit("DeleteOptions", &builtin::shape::passing(TYPE), &mut value).map_err(Status::bad_request)?;
+    Ok(value)
+}
+
 /// Why a body is no object, in the words of the reader that looks for its kind first.
 pub(crate) fn no_object(media: Media, why: &str) -> String {
     match media {
@@ -134,22 +151,51 @@ pub(crate) fn no_object(media: Media, why: &str) -> String {
 /// Drops what the kind does not have and names it. Refuses values that the kind's types cannot hold.
 pub(crate) fn shape(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     let schema = resource.schema();
+    if resource.builtin.is_some() { fit(&resource.kind, &schema, object) } else { known(&schema, object) }
+}
+
+/// The same for a kind that is a type, whether it is stored or not.
+pub(crate) fn fit(kind: &str, schema: &Schema, object: &mut Value) -> Result<Vec<String>, String> {
     let forgets_owners = metadata::value(object, "managedFields") == Some(&json!([]));
-    let unknown = netloom_schema::prune(&schema, object);
-    if let Some(wrong) = netloom_schema::metadata::coerce(&schema, object, "", true) {
+    let unknown = known(schema, object)?;
+    if let Some(wrong) = typed::misfit(kind, schema, object) {
+        return Err(wrong);
+    }
+    drop_empty(schema, object);
+    if forgets_owners {
+        // The one empty list that says something: nobody is to own anything any more.
+        metadata::set(object, "managedFields", Some(json!([])));
+    }
+    Ok(unknown)
+}
+
+/// Drops what the schema does not have and names it.
+fn known(schema: &Schema, object: &mut Value) -> Result<Vec<String>, String> {
+    let unknown = netloom_schema::prune(schema, object);
+    if let Some(wrong) = netloom_schema::metadata::coerce(schema, object, "", true) {
         return Err(if wrong.path == "metadata" { wrong.detail } else { wrong.to_string() });
     }
-    if resource.builtin.is_some() {
-        if let Some(wrong) = typed::misfit(&resource.kind, &schema, object) {
-            return Err(wrong);
-        }
-        drop_empty(&schema, object);
-        if forgets_owners {
-            // The one empty list that says something: nobody is to own anything any more.
-            metadata::set(object, "managedFields", Some(json!([])));
-        }
-    }
     Ok(unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect())
+}
+
+/// Reads a value as a kind that is only sent and never stored: everything in it has the kind's types
+/// afterwards, and nothing else is left. `name` is that of the published type.
+pub(crate) fn passing((api_version, kind): (&str, &str), name: &str, mut value: Value) -> Outcome<Value> {
+    if value.is_null() {
+        value = json!({});
+    }
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let matches = |said: &str, expected: &str| said.is_empty() || said == expected;
+    if !value.is_object() || !matches(text("apiVersion"), api_version) || !matches(text("kind"), kind) {
+        return Err(Status::bad_request(format!("the object provided is unrecognized (must be of type {kind})")));
+    }
+    fit(kind, &builtin::shape::passing(name), &mut value).map_err(|why| {
+        let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    })?;
+    value["apiVersion"] = json!(api_version);
+    value["kind"] = json!(kind);
+    Ok(value)
 }
 
 /// Drops what says nothing: nulls, and lists and maps without entries where they may be left out.
@@ -244,7 +290,7 @@ fn check_kind(resource: &Resource, object: &mut Value, body: &[u8]) -> Outcome<(
 
 /// Why an object of another built-in kind does not become one of this.
 pub(crate) fn no_conversion(resource: &Resource, api_version: &str, kind: &str) -> String {
-    let known = crate::builtin::all().iter().any(|row| row.kind == kind && row.api_version() == api_version);
+    let known = builtin::all().iter().any(|row| row.kind == kind && row.api_version() == api_version);
     if !known {
         return not_registered(api_version, kind);
     }

@@ -74,11 +74,7 @@ impl Api {
                 read.map_err(|why| Status::bad_request(decode::no_object(media, &why)))?.value
             }
         };
-        let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default();
-        let kind = text("kind");
-        if !matches!(kind, "" | "DeleteOptions") {
-            return Err(Status::bad_request(decode::not_registered(text("apiVersion"), kind)));
-        }
+        let body = decode::options(body)?;
         DeleteOptions::parse(&asked.info.query, Some(&body))
     }
 

@@ -67,7 +67,7 @@ impl Walk {
                 list.iter().find_map(|item| self.node(below, item))
             }
             (Some(Type::String), Value::String(text)) => self.text(schema, text),
-            (Some(Type::Integer), Value::Number(number)) if number.is_i64() || number.is_u64() => None,
+            (Some(Type::Integer), Value::Number(number)) if holds(schema.format(), number) => None,
             (None, _) | (Some(Type::Number), Value::Number(_)) | (Some(Type::Boolean), Value::Bool(_)) => None,
             (Some(_), other) => Some(self.refuse(schema, other)),
         }
@@ -123,6 +123,14 @@ impl Walk {
             other => go_name(other).to_owned(),
         };
         format!("json: cannot unmarshal {shown} into Go struct field {holder}.{field} of type {}", go_type(schema, own))
+    }
+}
+
+/// Whether a whole number is small enough for its field.
+fn holds(format: Option<&str>, number: &serde_json::Number) -> bool {
+    match format {
+        Some("int32") => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+        Some(_) | None => number.is_i64(),
     }
 }
 
@@ -209,6 +217,7 @@ mod tests {
             "binaryData": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
             "involvedObject": {"type": "object", "properties": {"name": {"type": "string"}}},
             "spec": {"type": "object", "properties": {"replicas": {"type": "integer", "format": "int32"},
+                "seconds": {"type": "integer", "format": "int64"},
                 "renewTime": {"type": "string", "format": "date-time"}}}}}));
         let table = [
             (json!({"data": {"a": "b"}}), None),
@@ -227,6 +236,19 @@ mod tests {
                 json!({"spec": {"replicas": "1"}}),
                 Some("json: cannot unmarshal string into Go struct field ThingSpec.spec.replicas of type int32"),
             ),
+            (
+                json!({"spec": {"replicas": 3_000_000_000_u32}}),
+                Some(
+                    "json: cannot unmarshal number 3000000000 into Go struct field ThingSpec.spec.replicas of type int32",
+                ),
+            ),
+            (
+                json!({"spec": {"seconds": u64::MAX}}),
+                Some(
+                    "json: cannot unmarshal number 18446744073709551615 into Go struct field ThingSpec.spec.seconds of type int64",
+                ),
+            ),
+            (json!({"spec": {"replicas": i32::MIN, "seconds": i64::MAX}}), None),
             (
                 json!({"spec": {"renewTime": "2001-01-01T00:00:01Z"}}),
                 Some(

@@ -157,6 +157,18 @@ async fn only_the_object_that_was_meant_goes() {
         409,
         &format!("Operation cannot be fulfilled on ConfigMap \"a\": the UID in the precondition (other) does not match the UID in record ({uid}). The object might have been deleted and then recreated"),
     );
+    // Options that are written otherwise than they must be are not left out: the object would go.
+    for (options, field) in [
+        (json!({"dryRun": "All"}), "DeleteOptions.dryRun"),
+        (json!({"dryRun": [true]}), "DeleteOptions.dryRun"),
+        (json!({"preconditions": {"uid": 5}}), "preconditions.uid"),
+        (json!({"orphanDependents": "true"}), "DeleteOptions.orphanDependents"),
+        (json!({"gracePeriodSeconds": u64::MAX}), "DeleteOptions.gracePeriodSeconds"),
+        (json!([]), "v1.DeleteOptions"),
+    ] {
+        let refused = bench.raw("DELETE", &format!("{MAPS}/a"), &headers, &options.to_string()).await;
+        assert!(refused.code == 400 && refused.message().contains(field), "{options}: {}", refused.text);
+    }
     let options = json!({"preconditions": {"uid": uid}});
     bench.raw("DELETE", &format!("{MAPS}/a"), &headers, &options.to_string()).await.expect(200);
 }
