@@ -447,3 +447,27 @@ async fn watches_end_at_once_and_cleanly_when_the_server_stops() {
     drop(admin);
     timeout(Duration::from_secs(20), stopping).await.expect("nothing holds the server").unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_writes_that_exclude_each_other_one_is_taken() {
+    const WRITERS: usize = 16;
+    let folder = Folder::new("turns");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let vrfs = "/apis/network.t-caas.telekom.com/v1alpha1/vrfs";
+    let mut writers = tokio::task::JoinSet::new();
+    for number in 0..WRITERS {
+        let vrf = json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "VRF",
+            "metadata": {"name": format!("v{number}")},
+            "spec": {"vrf": format!("v{number}"), "vni": 7_000, "routeTarget": "65000:7000"},
+        });
+        let admin = admin.clone();
+        writers.spawn(async move { send(&admin, "POST", vrfs, Some(vrf)).await });
+    }
+    let answers = writers.join_all().await;
+    let codes: Vec<u16> = answers.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes.iter().filter(|code| **code == 201).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == 422).count(), WRITERS - 1, "{answers:?}");
+    server.stop().await;
+}

@@ -12,6 +12,7 @@ use super::{
     options::{DeleteOptions, Propagation, Validation, WriteOptions},
     prepare::Part,
     stored,
+    turns::Turn,
     write::{Job, at, refused},
 };
 use crate::{
@@ -96,8 +97,9 @@ impl Api {
             let Some(found) = self.stored(&key)? else { return Err(Status::not_found(resource.qualified(), name)) };
             let old = stored::decode(resource, &found)?;
             conditions(resource, &old, options)?;
+            let turn = self.turn(&job).await;
             self.admit(&job, None, Some(&old))?;
-            if let Some(gone) = self.try_delete(resource, &key, &found, old, options).await? {
+            if let Some(gone) = self.try_delete(resource, &key, (&found, old), options, turn).await? {
                 return Ok(gone);
             }
         }
@@ -109,9 +111,9 @@ impl Api {
         &self,
         resource: &Resource,
         key: &Key,
-        found: &Object,
-        old: Value,
+        (found, old): (&Object, Value),
         options: &DeleteOptions,
+        turn: Turn,
     ) -> Outcome<Option<Gone>> {
         let now = clock::seconds(self.source.now());
         let mut new = old.clone();
@@ -137,7 +139,7 @@ impl Api {
                 return Ok(Some(Gone::Removed(old)));
             }
             let change = Change::delete(key.clone(), Expect::Revision(found.revision));
-            return match self.commit(change).await {
+            return match self.commit(change, turn).await {
                 Ok(revision) => Ok(Some(Gone::Removed(at(old, revision)))),
                 Err(WriteError::Conflict { .. }) => Ok(None),
                 Err(error) => Err(refused(&error)),
@@ -147,7 +149,7 @@ impl Api {
             return Ok(Some(Gone::Waiting(new)));
         }
         let change = Change::update(key.clone(), found.revision, stored::encode(resource, &new));
-        match self.commit(change).await {
+        match self.commit(change, turn).await {
             Ok(revision) => Ok(Some(Gone::Waiting(at(new, revision)))),
             Err(WriteError::Conflict { .. }) => Ok(None),
             Err(error) => Err(refused(&error)),

@@ -52,6 +52,11 @@ impl Follow {
         resource == crds::STORE_NAME || self.kind_of(resource).is_some()
     }
 
+    /// Whether rules look at the objects of a resource.
+    pub(crate) fn shows(&self, resource: &str) -> bool {
+        self.kind_of(resource).is_some()
+    }
+
     fn kind_of(&self, resource: &str) -> Option<GroupKind<'static>> {
         self.viewed.read().unwrap_or_else(PoisonError::into_inner).get(resource).copied()
     }

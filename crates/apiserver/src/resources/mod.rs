@@ -30,6 +30,7 @@ mod scale;
 mod selection;
 mod shown;
 pub(crate) mod stored;
+mod turns;
 mod typed;
 mod update;
 mod watch;
@@ -55,6 +56,7 @@ use self::{
     clock::Source,
     follow::Follow,
     prepare::Part,
+    turns::Turns,
 };
 use crate::{
     body::Body,
@@ -81,7 +83,8 @@ pub struct Api {
     pub(crate) rules: Box<dyn Rules>,
     pub(crate) admission: bool,
     pub(crate) guard: Arc<dyn WriteGuard>,
-    pub(crate) follow: Follow,
+    pub(crate) follow: Arc<Follow>,
+    turns: Turns,
     pub(crate) gc: Arc<Collector>,
     pub(crate) lifecycles: Lifecycles,
     pub(crate) definitions: Definitions,
@@ -110,7 +113,8 @@ impl Api {
             rules: Box::new(Cel::new()),
             admission,
             guard,
-            follow: Follow::new(),
+            follow: Arc::new(Follow::new()),
+            turns: Turns::default(),
             gc: Arc::default(),
             lifecycles: Lifecycles::default(),
             definitions: Definitions::new(built_in),

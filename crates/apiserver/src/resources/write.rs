@@ -78,6 +78,7 @@ impl Api {
         prepare::create(resource, &mut object);
         check::create(self, resource, &object)?;
         check::warn(job, &object, None);
+        let turn = self.turn(job).await;
         self.admit(job, Some(&object), None)?;
         let name = metadata::text(&object, "name").to_owned();
         let key = job.asked.key(&name)?;
@@ -88,7 +89,7 @@ impl Api {
             };
         }
         let bytes = stored::encode(resource, &object);
-        match self.commit(Change::create(key.clone(), bytes.clone())).await {
+        match self.commit(Change::create(key.clone(), bytes.clone()), turn).await {
             Ok(revision) => written(resource, object, &bytes, revision),
             Err(WriteError::Conflict { .. }) => {
                 let found = self.stored(&key)?;
@@ -147,6 +148,7 @@ impl Api {
         check::update(self, resource, job.part, &new, &old)?;
         check::warn(job, &new, Some(&old));
         prepare::keep_times(&mut new, &old);
+        let turn = self.turn(job).await;
         self.admit(job, Some(&new), Some(&old))?;
         let gone = prepare::is_finished(resource, &new, &old);
         if job.options.dry_run || (!gone && new == old) {
@@ -158,7 +160,7 @@ impl Api {
         } else {
             Change::update(key.clone(), found.revision, bytes.clone())
         };
-        match self.commit(change).await {
+        match self.commit(change, turn).await {
             Ok(_) if gone => Ok(Some(Changed { object: new, created: false })),
             Ok(revision) => {
                 let object = written(resource, new, &bytes, revision)?;
@@ -172,16 +174,6 @@ impl Api {
     /// An object as it is stored.
     pub(crate) fn stored(&self, key: &Key) -> Outcome<Option<Object>> {
         self.store.get(key).map_err(|error| Status::internal(&error.to_string()))
-    }
-
-    /// Stores one change and waits until everything inside the server that follows it has seen it.
-    pub(crate) async fn commit(&self, change: Change) -> Result<Revision, WriteError> {
-        let followed = self.follow.follows(change.key.resource());
-        let revision = self.store.write(vec![change]).await?.last().unwrap_or_default();
-        if followed {
-            self.follow.reached(revision).await;
-        }
-        Ok(revision)
     }
 }
 

@@ -233,3 +233,26 @@ async fn what_was_written_is_there_after_a_restart() {
     let list: Value = bench.get("/api/v1/namespaces").await.expect(200);
     assert_eq!(list["items"].as_array().unwrap().len(), 4);
 }
+
+#[tokio::test]
+async fn only_what_rules_look_at_waits_for_its_turn() {
+    const NODES: &str = "/api/v1/nodes";
+    let bench = Bench::new().await;
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+    bench.post(NODES, &node).await.expect(201);
+    let turn = bench.api.turns.judged.clone().lock_owned().await;
+    let patience = std::time::Duration::from_secs(20);
+    let free = async {
+        bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
+        bench.patch(&format!("{NODES}/n/status"), "merge", &json!({"status": {"phase": "Running"}})).await.expect(200);
+        bench.post(&format!("{NODES}?dryRun=All"), &json!({"metadata": {"name": "m"}})).await.expect(201);
+    };
+    tokio::time::timeout(patience, free).await.expect("nobody waits for them");
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    let one = format!("{NODES}/n");
+    let mut judged = std::pin::pin!(bench.patch(&one, "merge", &labels));
+    let early = tokio::time::timeout(std::time::Duration::from_millis(50), &mut judged).await;
+    assert!(early.is_err(), "it does not wait for its turn");
+    drop(turn);
+    tokio::time::timeout(patience, judged).await.expect("it has its turn").expect(200);
+}

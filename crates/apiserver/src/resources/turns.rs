@@ -1,0 +1,66 @@
+//! Turns of writes whose rules look at other objects.
+//!
+//! Such a rule is a statement about several objects, so it holds only if nothing changes between the
+//! judgement and the moment when everybody sees the write. Those writes go one after the other, from
+//! the judgement until the view has the result. All others, also the status of the same objects, which
+//! no rule judges, go side by side and share their syncs.
+//!
+//! What the server removes by itself (owned objects, the content of namespaces) takes no turn: it was
+//! decided when its owner went, and no rule is asked about it.
+
+use std::sync::Arc;
+
+use netloom_store::{Change, Revision, WriteError};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{Api, prepare::Part, write::Job};
+
+/// Who is being judged or stored.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    pub(super) judged: Arc<Mutex<()>>,
+}
+
+/// The right to be judged and stored; none for a write that nobody waits for.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _held: Option<OwnedMutexGuard<()>>,
+}
+
+impl Turn {
+    /// For writes that no rule judges.
+    pub(crate) const FREE: Self = Self { _held: None };
+}
+
+impl Api {
+    /// Waits until a write can be judged. The answer goes to [`Api::commit`], or is dropped when
+    /// nothing is stored.
+    pub(crate) async fn turn(&self, job: &Job<'_>) -> Turn {
+        let stored = !job.options.dry_run && job.part == Part::Main;
+        let judged = self.admission && stored && self.follow.shows(&job.asked.resource.store_name());
+        if !judged {
+            return Turn::FREE;
+        }
+        Turn { _held: Some(Arc::clone(&self.turns.judged).lock_owned().await) }
+    }
+
+    /// Stores one change and waits until everything inside the server that follows it has seen it.
+    pub(crate) async fn commit(&self, change: Change, turn: Turn) -> Result<Revision, WriteError> {
+        let followed = self.follow.follows(change.key.resource());
+        let (store, follow) = (self.store.clone(), Arc::clone(&self.follow));
+        let all = async move {
+            let revision = store.write(vec![change]).await?.last().unwrap_or_default();
+            if followed {
+                follow.reached(revision).await;
+            }
+            drop(turn);
+            Ok(revision)
+        };
+        if !followed {
+            return all.await;
+        }
+        // A client that leaves takes its request with it, and the store goes on all the same. The turn
+        // must last until then, so it is not the request's.
+        tokio::spawn(all).await.unwrap_or(Err(WriteError::Closed))
+    }
+}
