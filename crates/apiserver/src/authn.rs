@@ -6,7 +6,7 @@
 use http::{HeaderMap, header::AUTHORIZATION};
 use jiff::Timestamp;
 use netloom_api::admission::User;
-use netloom_store::{Key, Store};
+use netloom_store::{Key, ReadError, Store};
 use serde_json::Value;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
@@ -28,6 +28,9 @@ pub enum AuthnError {
     /// The token is not ours, its time is over, or its account is gone.
     #[error("the token does not count: {0}")]
     Token(String),
+    /// Whether the token counts cannot be found out at the moment.
+    #[error("the account of a token cannot be read: {0}")]
+    Unknown(ReadError),
 }
 
 impl AuthnError {
@@ -36,6 +39,7 @@ impl AuthnError {
         match self {
             Self::Certificate(_) => "BadCertificate",
             Self::Token(_) => "BadToken",
+            Self::Unknown(error) => error.reason(),
         }
     }
 }
@@ -77,15 +81,15 @@ impl Authenticator {
         if let Some(token) = bearer(headers) {
             match self.user_of(token, &[AUDIENCE], now) {
                 Ok((user, _)) => return Ok(Some(user)),
-                Err(why) => bad = Some(AuthnError::Token(why)),
+                Err(error) => bad = Some(error),
             }
         }
         bad.map_or(Ok(None), Err)
     }
 
-    /// Who a token stands for, and what it says; the text says why it does not count.
-    pub fn user_of(&self, token: &str, audiences: &[&str], now: Timestamp) -> Result<(User, Claims), String> {
-        let claims = self.tokens.verify(token, audiences, now).map_err(|error| error.to_string())?;
+    /// Who a token stands for, and what it says.
+    pub fn user_of(&self, token: &str, audiences: &[&str], now: Timestamp) -> Result<(User, Claims), AuthnError> {
+        let claims = self.tokens.verify(token, audiences, now).map_err(|error| AuthnError::Token(error.to_string()))?;
         self.check_uid("/serviceaccounts", &claims.namespace, &claims.account, &claims.uid)?;
         if let Some(Bound { kind, name, uid }) = &claims.bound {
             match kind.as_str() {
@@ -98,16 +102,16 @@ impl Authenticator {
     }
 
     /// An object counts only as the one that it was when the token was issued.
-    fn check_uid(&self, resource: &str, namespace: &str, name: &str, uid: &str) -> Result<(), String> {
-        let found = self.store.get(&Key::new(resource, namespace, name)).map_err(|error| error.to_string())?;
+    fn check_uid(&self, resource: &str, namespace: &str, name: &str, uid: &str) -> Result<(), AuthnError> {
+        let found = self.store.get(&Key::new(resource, namespace, name)).map_err(AuthnError::Unknown)?;
         let object: Option<Value> = found.and_then(|object| serde_json::from_slice(&object.bytes).ok());
         let metadata = object.as_ref().map(|object| &object["metadata"]);
         match metadata {
             Some(metadata) if metadata["uid"] == uid && metadata.get("deletionTimestamp").is_none() => Ok(()),
-            _ => Err(format!(
+            _ => Err(AuthnError::Token(format!(
                 "its {} {namespace}/{name} is gone",
                 resource.trim_start_matches('/').trim_end_matches('s')
-            )),
+            ))),
         }
     }
 }

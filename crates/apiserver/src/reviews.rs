@@ -10,7 +10,7 @@ use netloom_store::{Key, Store};
 use serde_json::{Value, json};
 
 use crate::{
-    authn::Authenticator,
+    authn::{Authenticator, AuthnError},
     builtin::published,
     rbac::{Access, Asked, Decision, Rule},
     request::RequestInfo,
@@ -112,7 +112,7 @@ impl Review {
         let spec = question.get("spec").cloned().unwrap_or_else(|| json!({}));
         let status = match self {
             Self::SelfSubject => json!({ "userInfo": by.user }),
-            Self::Token => token_status(&spec, by),
+            Self::Token => token_status(&spec, by)?,
             Self::SelfAccess => self.access_status(&spec, by.user, by)?,
             Self::Access => self.access_status(&spec, &subject(&spec), by)?,
             Self::LocalAccess => {
@@ -304,7 +304,7 @@ fn subject(spec: &Value) -> User {
     User { name: text("user"), uid: text("uid"), groups: texts(&spec["groups"]), ..User::default() }
 }
 
-fn token_status(spec: &Value, by: &Witnesses<'_>) -> Value {
+fn token_status(spec: &Value, by: &Witnesses<'_>) -> Result<Value, Status> {
     let given = spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut audiences: Vec<&str> = given.collect();
     if audiences.is_empty() {
@@ -314,9 +314,12 @@ fn token_status(spec: &Value, by: &Witnesses<'_>) -> Value {
         Ok((user, claims)) => {
             let meant: Vec<&str> =
                 audiences.into_iter().filter(|audience| claims.audiences.iter().any(|own| own == audience)).collect();
-            json!({ "authenticated": true, "user": user, "audiences": meant })
+            Ok(json!({ "authenticated": true, "user": user, "audiences": meant }))
         }
-        Err(why) => json!({ "error": format!("[invalid bearer token, {why}]") , "user": {} }),
+        Err(AuthnError::Unknown(error)) => Err(Status::unavailable(&error.to_string())),
+        Err(AuthnError::Token(why) | AuthnError::Certificate(why)) => {
+            Ok(json!({ "error": format!("[invalid bearer token, {why}]") , "user": {} }))
+        }
     }
 }
 

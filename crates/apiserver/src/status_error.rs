@@ -202,6 +202,12 @@ impl Status {
         Self::plain(429, "TooManyRequests", message).retry_after(seconds)
     }
 
+    /// 503: it may be possible in a moment.
+    pub fn unavailable(why: &str) -> Self {
+        let message = format!("the server is currently unable to handle the request: {why}");
+        Self::plain(503, "ServiceUnavailable", message).retry_after(1)
+    }
+
     /// 500: our fault.
     pub fn internal(why: &str) -> Self {
         let causes = vec![StatusCause { message: why.into(), ..StatusCause::default() }];

@@ -7,11 +7,15 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use crate::{
-    Change, Expect, Key, Options, Range, Store,
+    Change, Clock, Expect, Key, Options, Range, Store,
     file::{self, Disk, Format},
     read::View,
     record::{STORE_FORMAT, State},
@@ -202,8 +206,16 @@ fn a_full_disk_refuses_writes_in_words_and_leaves_everything_readable() {
     for room in [0, 1, 5_000, 20_000] {
         disk.leave_room(room);
         let refused = store.write_blocking(vec![Change::put(key(1), vec![b'x'; 100_000])]).unwrap_err();
-        // Opening anew needs a few bytes as well; without them reading has to wait until there are some.
-        assert!(["DiskFull", "OutcomeUnknown"].contains(&refused.reason()), "{room}: {refused}");
+        assert_eq!(refused.reason(), "DiskFull", "{room}: {refused}");
+        // Opening anew needs a few bytes as well; without them it is read alone, and not one is changed.
+        let image = disk.image();
+        assert_eq!(store.list(&Range::everything(), None, None, None).unwrap(), known, "{room}");
+        let refused = store.write_blocking(vec![Change::put(key(1), vec![b'x'; 100_000])]).unwrap_err();
+        assert_eq!(refused.reason(), "DiskFull", "{room}: {refused}");
+        assert_eq!(store.list(&Range::everything(), None, None, None).unwrap(), known, "{room}");
+        if room == 0 {
+            assert!(disk.image() == image, "a disk without room was written to");
+        }
         disk.leave_room(u64::MAX);
         let written = store.write_blocking(vec![Change::check(key(1), Expect::Present)]);
         assert_eq!(written.unwrap().last(), None);
@@ -235,6 +247,30 @@ fn what_a_failed_sync_leaves_is_never_acknowledged_but_told_to_watches() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let seen = [runtime.block_on(watch.next()), runtime.block_on(watch.next())];
     assert_eq!(seen.map(|event| event.unwrap().key.clone()), [key(1), key(2)]);
+}
+
+#[test]
+fn a_store_that_failed_is_read_again_without_a_write() {
+    let disk = MemoryDisk::new(Vec::new());
+    let lent: Disk = disk.clone();
+    let database = file::open_database(&lent, CACHE).unwrap();
+    file::initialise(&database, STORE_FORMAT, State::default()).unwrap();
+    let time = Arc::new(AtomicU64::new(1));
+    let told = Arc::clone(&time);
+    let clock = Clock::new(move || Duration::from_secs(told.load(Ordering::Relaxed)));
+    let store = Store::on(lent, database, State::default(), Options { clock, ..Options::default() }).unwrap();
+    store.write_blocking(vec![Change::put(key(1), "kept")]).unwrap();
+    disk.leave_syncs(0);
+    store.write_blocking(vec![Change::put(key(2), "unsure")]).unwrap_err();
+    assert_eq!(store.get(&key(1)).unwrap_err().reason(), "StoreUnavailable");
+    disk.leave_syncs(u64::MAX);
+    let reads = (0..20_000).find_map(|_| {
+        time.fetch_add(1, Ordering::Relaxed);
+        std::thread::park_timeout(Duration::from_millis(1));
+        store.get(&key(1)).ok()
+    });
+    assert!(reads.is_some(), "nobody opens it anew");
+    assert_eq!(&store.get(&key(1)).unwrap().unwrap().bytes[..], b"kept");
 }
 
 /// A small generator, so that a failure can be run again by its seed.

@@ -50,6 +50,7 @@ mod file;
 mod hub;
 mod key;
 mod options;
+mod overlay;
 mod read;
 mod record;
 mod routes;
@@ -60,6 +61,8 @@ mod writer;
 
 #[cfg(test)]
 mod damage;
+#[cfg(feature = "testing")]
+pub mod switch;
 #[cfg(test)]
 mod testing;
 

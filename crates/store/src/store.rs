@@ -3,7 +3,7 @@
 use std::{
     fmt, mem,
     path::Path,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -17,6 +17,7 @@ use crate::{
     error::Trouble,
     file::{self, Disk, Format},
     hub::Hub,
+    overlay::Overlay,
     read::View,
     record::State,
     stats::Counters,
@@ -25,6 +26,9 @@ use crate::{
 
 /// How many batches may wait for the writer before those who bring more have to wait themselves.
 const WAITING: usize = 256;
+
+/// How often those who read have a database opened anew that failed.
+const RECOVERY: Duration = Duration::from_secs(1);
 
 /// A store. Clones are the same store; the file is closed when the last one goes.
 ///
@@ -51,12 +55,18 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// The newest revision that the watches were told of.
     pub(crate) revision: watch::Sender<u64>,
+    /// When the writer was last asked to open the database anew by somebody who reads.
+    asked: Mutex<Option<Duration>>,
+    /// The way to the writer, which ends when no store has it any more.
+    requests: OnceLock<mpsc::WeakSender<Request>>,
 }
 
 /// The database, which must be opened anew after a failed write.
 enum Opened {
     /// It can be used.
     Open { database: Database, disk: Disk },
+    /// The disk has no room for a write, so it is only read; every write tries anew.
+    ReadOnly { database: Database, why: String, disk: Disk },
     /// It failed, and could not be opened anew so far.
     Broken { why: String, disk: Disk },
     /// It was closed.
@@ -82,6 +92,7 @@ impl Store {
     pub(crate) fn on(disk: Disk, database: Database, state: State, options: Options) -> std::io::Result<Self> {
         let shared = Shared::new(disk, database, state, options);
         let (sender, requests) = mpsc::channel(WAITING);
+        shared.requests.get_or_init(|| sender.downgrade());
         let writer = Writer { shared: shared.clone(), requests, state };
         let writer = thread::Builder::new().name("store-writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self { owner: Arc::new(Owner { shared, requests: Some(sender), writer: Some(writer) }) })
@@ -201,36 +212,63 @@ impl Shared {
             options,
             counters: Counters::default(),
             revision: watch::Sender::new(state.revision),
+            asked: Mutex::default(),
+            requests: OnceLock::new(),
         })
     }
 
     /// Reads the present state.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&View) -> Result<T, ReadError>) -> Result<T, ReadError> {
         match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
-            Opened::Open { database, .. } => read(&View::of(database)?),
-            Opened::Broken { why, .. } => Err(ReadError::Unavailable { why: why.clone() }),
+            Opened::Open { database, .. } | Opened::ReadOnly { database, .. } => read(&View::of(database)?),
+            Opened::Broken { why, .. } => {
+                self.ask_for_recovery();
+                Err(ReadError::Unavailable { why: why.clone() })
+            }
             Opened::Closed => Err(ReadError::Closed),
         }
     }
 
-    /// Uses the database; nothing if it cannot be used.
-    pub(crate) fn with_database<T>(&self, work: impl FnOnce(&Database) -> T) -> Option<T> {
-        match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
-            Opened::Open { database, .. } => Some(work(database)),
-            Opened::Broken { .. } | Opened::Closed => None,
+    /// Has the writer open the database anew, so that reading goes on though nobody writes. Not more
+    /// often than now and then: every page is checked.
+    fn ask_for_recovery(&self) {
+        let now = self.options.clock.now();
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        // A clock that was set back must not put it off.
+        if asked.and_then(|asked| now.checked_sub(asked)).is_some_and(|since| since < RECOVERY) {
+            return;
+        }
+        *asked = Some(now);
+        if let Some(requests) = self.requests.get().and_then(mpsc::WeakSender::upgrade) {
+            // A full queue has a write in it, which does the same.
+            requests.try_send(Request::Recover).ok();
         }
     }
 
-    /// Whether the database has to be opened anew.
-    pub(crate) fn is_broken(&self) -> bool {
-        matches!(&*self.opened.read().unwrap_or_else(PoisonError::into_inner), Opened::Broken { .. })
+    /// Uses the database to write; the error says why that cannot be.
+    pub(crate) fn with_database<T>(&self, work: impl FnOnce(&Database) -> T) -> Result<T, WriteError> {
+        match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
+            Opened::Open { database, .. } => Ok(work(database)),
+            Opened::ReadOnly { why, .. } => Err(WriteError::Full { why: why.clone() }),
+            Opened::Broken { why, .. } => Err(WriteError::Unavailable { why: why.clone() }),
+            Opened::Closed => Err(WriteError::Closed),
+        }
     }
 
-    /// Opens the database anew and tells where it stands. Readers wait meanwhile.
+    /// Whether the database has to be opened anew before a write.
+    pub(crate) fn is_broken(&self) -> bool {
+        match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
+            Opened::Broken { .. } | Opened::ReadOnly { .. } => true,
+            Opened::Open { .. } | Opened::Closed => false,
+        }
+    }
+
+    /// Opens the database anew and tells where it stands. Readers wait meanwhile. Where there is no room
+    /// for that, it is opened for reading alone, if it stands where it is known to.
     pub(crate) fn reopen(&self) -> Result<State, Trouble> {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         let disk = match mem::replace(&mut *opened, Opened::Closed) {
-            Opened::Open { disk, .. } | Opened::Broken { disk, .. } => disk,
+            Opened::Open { disk, .. } | Opened::ReadOnly { disk, .. } | Opened::Broken { disk, .. } => disk,
             Opened::Closed => return Err(Trouble::Io("the store is closed".to_owned())),
         };
         let result = file::open_checked(&disk, self.options.cache_bytes);
@@ -240,17 +278,35 @@ impl Shared {
                 let why = "somebody else has written to the file";
                 (Opened::Broken { why: why.to_owned(), disk }, Err(Trouble::record(why)))
             }
+            Err(Trouble::Full(why)) => match self.read_only(&disk) {
+                Some((database, state)) => (Opened::ReadOnly { database, why, disk }, Ok(state)),
+                None => (Opened::Broken { why: why.clone(), disk }, Err(Trouble::Full(why))),
+            },
             Err(trouble) => (Opened::Broken { why: trouble.to_string(), disk }, Err(trouble)),
         };
         *opened = next;
         state
     }
 
+    /// The database for reading alone. Only what was acknowledged may be read: should the disk hold more
+    /// than that, nobody knows yet whether it stays.
+    fn read_only(&self, disk: &Disk) -> Option<(Database, State)> {
+        let layer: Disk = Arc::new(Overlay::over(disk.clone()).ok()?);
+        match file::open_checked(&layer, self.options.cache_bytes) {
+            Ok((database, Format::Store(state))) if state.revision == *self.revision.borrow() => {
+                Some((database, state))
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// Stops using the database.
     pub(crate) fn break_down(&self, why: String) {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *opened = match mem::replace(&mut *opened, Opened::Closed) {
-            Opened::Open { disk, .. } | Opened::Broken { disk, .. } => Opened::Broken { why, disk },
+            Opened::Open { disk, .. } | Opened::ReadOnly { disk, .. } | Opened::Broken { disk, .. } => {
+                Opened::Broken { why, disk }
+            }
             Opened::Closed => Opened::Closed,
         };
     }
@@ -286,7 +342,9 @@ impl Shared {
 
     fn file_bytes(&self) -> u64 {
         match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
-            Opened::Open { disk, .. } | Opened::Broken { disk, .. } => disk.len().unwrap_or(0),
+            Opened::Open { disk, .. } | Opened::ReadOnly { disk, .. } | Opened::Broken { disk, .. } => {
+                disk.len().unwrap_or(0)
+            }
             Opened::Closed => 0,
         }
     }

@@ -38,6 +38,8 @@ pub(crate) enum Request {
         /// Where the outcome goes.
         reply: oneshot::Sender<Result<Written, WriteError>>,
     },
+    /// To open a database anew that failed, because somebody wants to read.
+    Recover,
     /// To drop the history up to a revision.
     Compact {
         /// The new oldest revision.
@@ -82,6 +84,7 @@ impl Writer {
                     put_off = self.gather(&mut group);
                     self.write(group);
                 }
+                Request::Recover => self.recover_for_readers(),
                 Request::Compact { to, reply } => {
                     // Whoever asked may be gone; it is done all the same.
                     reply.send(self.compact(to)).ok();
@@ -95,7 +98,7 @@ impl Writer {
         while group.batches.len() < GROUP_BATCHES && group.bytes < GROUP_BYTES {
             match self.requests.try_recv().ok()? {
                 Request::Write { changes, reply } => group.push(changes, reply),
-                other @ Request::Compact { .. } => return Some(other),
+                other @ (Request::Compact { .. } | Request::Recover) => return Some(other),
             }
         }
         None
@@ -159,14 +162,14 @@ impl Writer {
         let state = self.state;
         let done = self.shared.with_database(|database| run(database, &self.shared, state));
         match done {
-            None => Err(WriteError::Closed),
-            Some(Ok(outcome)) if outcome.state == state => Ok(outcome.results),
-            Some(Ok(outcome)) => {
+            Err(error) => Err(error),
+            Ok(Ok(outcome)) if outcome.state == state => Ok(outcome.results),
+            Ok(Ok(outcome)) => {
                 self.shared.counters.committed(took(started, self.shared.options.clock.now()));
                 self.advance(outcome.state, outcome.events);
                 Ok(outcome.results)
             }
-            Some(Err(trouble)) => {
+            Ok(Err(trouble)) => {
                 self.shared.counters.failed();
                 let recovered = self.recover();
                 Err(match (trouble, recovered) {
@@ -174,6 +177,15 @@ impl Writer {
                     (trouble, Ok(()) | Err(_)) => WriteError::Unknown { why: trouble.to_string() },
                 })
             }
+        }
+    }
+
+    /// Opens the database anew though nobody writes. Another write may have done so meanwhile.
+    fn recover_for_readers(&mut self) {
+        if self.shared.is_broken()
+            && let Err(error) = self.recover()
+        {
+            tracing::warn!(reason = error.reason(), %error, "the store cannot be read yet");
         }
     }
 

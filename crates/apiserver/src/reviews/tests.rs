@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use netloom_store::{Change, Options};
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use netloom_store::{Change, Options, switch::Switch};
 use proptest::prelude::*;
 
 use super::*;
@@ -18,6 +19,7 @@ use crate::{
 struct Scene {
     folder: PathBuf,
     store: Store,
+    switch: Switch,
     access: Access,
     authenticator: Authenticator,
     user: User,
@@ -31,10 +33,10 @@ impl Scene {
         let now = Timestamp::UNIX_EPOCH;
         let authority = Authority::open(&folder, now).unwrap();
         let certificates = Certificates::of(authority.certificate_der().unwrap()).unwrap();
-        let store = Store::open(&folder.join("store"), Options::default()).unwrap();
+        let (store, switch) = netloom_store::switch::open(&folder.join("store"), Options::default()).unwrap();
         let access = Access::open(store.clone()).unwrap();
         let authenticator = Authenticator::new(certificates, Tokens::open(&folder, [7; 32]).unwrap(), store.clone());
-        Self { folder, store, access, authenticator, user: User::new("somebody", &["system:masters"]) }
+        Self { folder, store, switch, access, authenticator, user: User::new("somebody", &["system:masters"]) }
     }
 
     fn by(&self) -> Witnesses<'_> {
@@ -189,4 +191,21 @@ fn rules_are_sorted_by_what_they_are_about() {
     let status = rules_status(&rules);
     assert_eq!(status["resourceRules"][0]["resourceNames"], json!(["a"]));
     assert_eq!(status["nonResourceRules"], json!([{"verbs": ["get"], "nonResourceURLs": ["/x"]}]));
+}
+
+#[tokio::test]
+async fn a_token_whose_account_cannot_be_read_is_not_called_bad() {
+    let scene = Scene::open("unread").with_account().await;
+    let token = scene.token(json!({})).unwrap()["status"]["token"].as_str().unwrap().to_owned();
+    let bearer = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+    let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+    let authenticate = || scene.authenticator.authenticate(&[], &headers, Timestamp::UNIX_EPOCH);
+    assert!(authenticate().is_ok_and(|user| user.is_some()));
+    scene.switch.fail(true);
+    let change = Change::put(Key::new("/configmaps", "default", "a"), "{}");
+    scene.store.write(vec![change]).await.unwrap_err();
+    let refused = authenticate().unwrap_err();
+    assert!(matches!(refused, AuthnError::Unknown(_)), "{refused}");
+    let review = Review::Token.answer(json!({"spec": {"token": token}}), None, &scene.by()).unwrap_err();
+    assert_eq!((review.code(), review.reason()), (503, "ServiceUnavailable"));
 }

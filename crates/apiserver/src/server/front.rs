@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{Limits, about::about, answer, compress, documents::Documents, open};
 use crate::{
-    authn::{Authenticator, anonymous, forbidden, impersonated},
+    authn::{Authenticator, AuthnError, anonymous, forbidden, impersonated},
     body::Body,
     bootstrap::PUBLIC_PATHS,
     ca::Authority,
@@ -182,7 +182,12 @@ impl Front {
                 tracing::warn!(peer = %peer.address, reason = "NoCredential", "refused: no credential came with a request");
                 Err(Status::unauthorized())
             }
-            Err(error) => {
+            // Not 401: a client would throw a good credential away.
+            Err(AuthnError::Unknown(error)) => {
+                tracing::error!(peer = %peer.address, reason = error.reason(), %error, "an account cannot be read");
+                Err(Status::unavailable(&error.to_string()))
+            }
+            Err(error @ (AuthnError::Certificate(_) | AuthnError::Token(_))) => {
                 self.metrics.stranger();
                 tracing::warn!(peer = %peer.address, reason = error.reason(), %error, "refused");
                 Err(Status::unauthorized())
