@@ -67,6 +67,11 @@ impl Api {
     pub(crate) fn start_tasks(self: &Arc<Self>) {
         self.start_collector();
         tokio::spawn(sweep(Arc::downgrade(self)));
+        self.find_lifecycles();
+    }
+
+    /// Looks for everything that is on its way out, as at the start or after events were missed.
+    pub(crate) fn find_lifecycles(self: &Arc<Self>) {
         for (store_name, plural) in [(STORE_NAME, "namespaces"), (crds::STORE_NAME, "customresourcedefinitions")] {
             let group = store_name.split('/').next().unwrap_or_default();
             for object in self.list_all(group, plural) {

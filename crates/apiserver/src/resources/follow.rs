@@ -4,6 +4,9 @@
 //! look at, the catalogue, the collector of garbage and the removal of namespaces. A write to
 //! something that is followed is answered only after this watch has passed it, so whoever gets the
 //! answer sees its effects.
+//!
+//! A store that cannot be read for a while holds this up and does not end it: it begins again from
+//! what is stored then. Until then the server is not ready.
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +28,9 @@ use crate::{crds, status_error::Outcome};
 /// writers must not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long to wait after an error before it is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// How many objects are read at once.
 const CHUNK: usize = 500;
 
@@ -34,12 +40,14 @@ pub(crate) struct Follow {
     /// The store names of the kinds in the view.
     viewed: RwLock<BTreeMap<String, GroupKind<'static>>>,
     seen: watch::Sender<u64>,
+    /// Why nothing is followed at the moment.
+    problem: RwLock<Option<String>>,
 }
 
 impl Follow {
     pub(crate) fn new() -> Self {
         let seen = watch::Sender::new(0);
-        Self { view: RwLock::default(), viewed: RwLock::default(), seen }
+        Self { view: RwLock::default(), viewed: RwLock::default(), seen, problem: RwLock::default() }
     }
 
     /// The objects that rules look at.
@@ -66,8 +74,21 @@ impl Follow {
         let mut seen = self.seen.subscribe();
         let passed = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| *seen >= revision.0)).await;
         if passed.is_err() {
-            tracing::error!(%revision, "the followers of the store are stuck");
+            tracing::error!(
+                %revision,
+                "a write is answered before rules and the catalogue have seen it: what follows the store is held up. \
+                 Look for an earlier error about the store, and restart the server if there is none"
+            );
         }
+    }
+
+    /// Why nothing is followed at the moment; none when all is well.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_problem(&self, problem: Option<String>) {
+        *self.problem.write().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
     fn pass(&self, revision: Revision) {
@@ -189,17 +210,32 @@ async fn follow(api: Weak<Api>, mut watch: Watch) {
                 api.passed(&event).await;
             }
             Err(WatchError::Closed) => return,
-            Err(WatchError::Lagged { .. } | WatchError::Read(_)) => {
-                let Some(api) = api.upgrade() else { return };
-                match api.catch_up().await {
-                    Ok(again) => watch = again,
-                    Err(status) => {
-                        tracing::error!(error = %status, "the store cannot be followed");
-                        return;
-                    }
-                }
-                api.gc.rescan();
+            Err(WatchError::Lagged { .. } | WatchError::Read(_)) => match resume(&api).await {
+                Some(again) => watch = again,
+                None => return,
+            },
+        }
+    }
+}
+
+/// Begins again from what is stored, as soon as that can be read; none when the server is gone.
+pub(super) async fn resume(api: &Weak<Api>) -> Option<Watch> {
+    loop {
+        let current = api.upgrade()?;
+        match current.catch_up().await {
+            Ok(watch) => {
+                current.follow.set_problem(None);
+                current.gc.rescan();
+                current.find_lifecycles();
+                return Some(watch);
+            }
+            Err(status) => {
+                tracing::error!(error = %status, "the store cannot be followed; it is tried again");
+                current.follow.set_problem(Some(status.message().to_owned()));
             }
         }
+        // Not held while waiting: the server ends when nobody else has it.
+        drop(current);
+        tokio::time::sleep(PAUSE).await;
     }
 }

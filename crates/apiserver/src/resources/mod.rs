@@ -169,6 +169,11 @@ impl Api {
         objects
     }
 
+    /// Why rules and the catalogue do not follow the store at the moment; none when all is well.
+    pub fn problem(&self) -> Option<String> {
+        self.follow.problem()
+    }
+
     /// The store beneath.
     pub fn store(&self) -> &Store {
         &self.store

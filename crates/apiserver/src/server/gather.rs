@@ -2,11 +2,11 @@
 //!
 //! Decisions do not wait for it: they are made from the parts themselves.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use netloom_api::admission::User;
-use netloom_store::{Range, Store};
+use netloom_store::{Range, Store, WatchError};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,16 +18,36 @@ use crate::{
 /// Who writes.
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Follows the roles of the cluster until it is stopped.
+/// How long to wait after an error before it is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Follows the roles of the cluster until it is stopped or the store is closed. A store that cannot be
+/// read for a while holds it up and does not end it.
 pub(super) async fn follow(store: Store, access: Arc<Access>, api: Arc<Api>) {
+    loop {
+        match watch(&store, &access, &api).await {
+            WatchError::Closed => return,
+            error @ (WatchError::Lagged { .. } | WatchError::Read(_)) => {
+                tracing::warn!(%error, "roles that gather others are looked at again");
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Writes down what is gathered after each change; ends with the error that the store answers.
+async fn watch(store: &Store, access: &Access, api: &Api) -> WatchError {
     let range = Range::resource(&format!("{GROUP}/clusterroles"));
-    let Ok(mut watch) = store.watch(range, store.revision()) else { return };
+    let mut watch = match store.watch(range, store.revision()) {
+        Ok(watch) => watch,
+        Err(error) => return error.into(),
+    };
     loop {
         for (name, rules) in access.gathered() {
-            write(&api, &name, &rules).await;
+            write(api, &name, &rules).await;
         }
-        if watch.next().await.is_err() {
-            return;
+        if let Err(error) = watch.next().await {
+            return error;
         }
     }
 }

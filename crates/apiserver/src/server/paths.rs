@@ -178,7 +178,8 @@ impl Front {
         if let Err(error) = &store {
             tracing::error!(error, "the store does not answer");
         }
-        let checks = [Check::new("ping", Ok(())), Check::new("store", store)];
+        let followers = self.api.problem().map_or(Ok(()), Err);
+        let checks = [Check::new("ping", Ok(())), Check::new("store", store), Check::new("followers", followers)];
         match question.answer(&checks, query) {
             Some((code, text)) => answer::text(code, text),
             None => nowhere(),

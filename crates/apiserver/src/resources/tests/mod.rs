@@ -3,6 +3,7 @@
 mod bodies;
 mod crds;
 mod errors;
+mod follow;
 mod garbage;
 mod lists;
 mod patches;
@@ -21,7 +22,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::BodyExt as _;
 use netloom_api::admission::User;
-use netloom_store::{Options, Store};
+use netloom_store::{Options, switch::Switch};
 use serde_json::{Value, json};
 
 use super::{Api, clock::testing::Still};
@@ -43,6 +44,8 @@ impl crate::rbac::WriteGuard for Everybody {
 pub(super) struct Bench {
     pub(super) api: Arc<Api>,
     pub(super) clock: Arc<Still>,
+    /// Tells the disk whether to answer.
+    pub(super) switch: Switch,
     folder: Folder,
 }
 
@@ -94,27 +97,27 @@ impl Bench {
         let name = format!("netloom-api-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = Folder(std::env::temp_dir().join(name));
         std::fs::create_dir_all(&folder.0).unwrap();
-        let store = Store::open(&folder.0.join("store"), Options::default()).unwrap();
+        let (store, switch) = netloom_store::switch::open(&folder.0.join("store"), Options::default()).unwrap();
         let clock = Arc::new(Still::default());
         let api = Api::open(store, clock.clone(), true, Arc::new(Everybody)).await.unwrap();
-        Self { api, clock, folder }
+        Self { api, clock, switch, folder }
     }
 
     /// The same store, opened anew.
     pub(super) async fn restarted(self) -> Self {
-        let Self { api, clock, folder } = self;
+        let Self { api, clock, folder, .. } = self;
         drop(api);
         let path = folder.0.join("store");
-        let store = loop {
+        let (store, switch) = loop {
             // The tasks of the old one end one after the other.
-            match Store::open(&path, Options::default()) {
-                Ok(store) => break store,
+            match netloom_store::switch::open(&path, Options::default()) {
+                Ok(opened) => break opened,
                 Err(netloom_store::OpenError::InUse { .. }) => tokio::task::yield_now().await,
                 Err(error) => panic!("{error}"),
             }
         };
         let api = Api::open(store, clock.clone(), true, Arc::new(Everybody)).await.unwrap();
-        Self { api, clock, folder }
+        Self { api, clock, switch, folder }
     }
 
     pub(super) async fn send(&self, method: &str, uri: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
