@@ -3,6 +3,8 @@
 //! An owner is known by its uid; one of the same name that was made later is not the owner. The
 //! collector keeps, in memory, only which objects name which owners; everything else it reads when
 //! it needs it, so what it decides on is always what is stored.
+//!
+//! What fails is put aside and looked at again later: it holds up nothing else.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -16,7 +18,10 @@ use std::{
 use netloom_store::{Event, EventKind, Key, Range};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     catalogue::{Catalogue, Resource},
@@ -96,11 +101,19 @@ impl Graph {
     }
 }
 
+/// What is to be done.
+#[derive(Debug, Default)]
+struct Queue {
+    ready: BTreeSet<Work>,
+    /// What has failed and waits until the rest was tried.
+    failed: BTreeSet<Work>,
+}
+
 /// What the collector knows and has to do. Both are bounded by the number of objects.
 #[derive(Default)]
 pub(crate) struct Collector {
     graph: Mutex<Graph>,
-    queue: Mutex<BTreeSet<Work>>,
+    queue: Mutex<Queue>,
     woken: Notify,
     rescan: AtomicBool,
 }
@@ -211,12 +224,24 @@ impl Collector {
     }
 
     fn add(&self, work: impl IntoIterator<Item = Work>) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).extend(work);
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).ready.extend(work);
         self.woken.notify_one();
     }
 
     fn take(&self) -> Option<Work> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).ready.pop_first()
+    }
+
+    /// Puts work aside that has failed.
+    fn put_aside(&self, work: Work) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).failed.insert(work);
+    }
+
+    /// Has everything that was put aside tried again.
+    fn try_again(&self) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = std::mem::take(&mut queue.failed);
+        queue.ready.append(&mut failed);
     }
 
     fn dependents(&self, uid: &str) -> Vec<Key> {
@@ -370,24 +395,38 @@ impl Api {
 }
 
 async fn collect(api: Weak<Api>, gc: Arc<Collector>) {
+    // When what has failed is tried again.
+    let mut again: Option<Instant> = None;
     loop {
         // Not held while waiting: the server ends when nobody else has it.
         let Some(current) = api.upgrade() else { return };
-        if gc.rescan.swap(false, Ordering::AcqRel)
-            && let Err(status) = current.scan()
-        {
-            tracing::error!(error = %status, "garbage cannot be looked for");
+        if again.is_none_or(|at| at <= Instant::now()) {
+            again = None;
+            gc.try_again();
+            if gc.rescan.swap(false, Ordering::AcqRel)
+                && let Err(status) = current.scan()
+            {
+                tracing::error!(error = %status, "garbage cannot be looked for; it is tried again");
+                gc.rescan.store(true, Ordering::Release);
+                again = Some(Instant::now() + PAUSE);
+            }
         }
         let Some(work) = gc.take() else {
             drop(current);
-            gc.woken.notified().await;
+            let woken = gc.woken.notified();
+            match again {
+                Some(at) => drop(timeout_at(at, woken).await),
+                None => woken.await,
+            }
             continue;
         };
         if let Err(status) = current.collect_one(&work).await {
-            drop(current);
-            tracing::warn!(error = %status, ?work, "garbage is looked at again");
-            tokio::time::sleep(PAUSE).await;
-            gc.add([work]);
+            // A store that cannot be read fails everything; one line a round tells as much as all.
+            if again.is_none() {
+                tracing::warn!(error = %status, ?work, "garbage is looked at again later");
+            }
+            gc.put_aside(work);
+            again.get_or_insert_with(|| Instant::now() + PAUSE);
         }
     }
 }

@@ -98,3 +98,22 @@ async fn a_namespace_goes_with_everything_in_it() {
     bench.patch(uri, "merge", &json!({"metadata": {"finalizers": null}})).await.expect(200);
     bench.gone("/api/v1/namespaces/x").await;
 }
+
+#[tokio::test]
+async fn what_cannot_be_collected_holds_up_nothing_else() {
+    let bench = Bench::new().await;
+    let owner = bench.post(MAPS, &map("owner", &json!({}))).await.expect(201);
+    // It has an owner that is gone, and a number that cannot be read, so removing it always fails. Its
+    // name is the first of all.
+    let damaged = r#"{"metadata":{"name":"a","namespace":"default","uid":"x","ownerReferences":[{"apiVersion":"v1",
+        "kind":"ConfigMap","name":"nobody","uid":"gone"}]},"data":1e999}"#;
+    let key = netloom_store::Key::new("/configmaps", "default", "a");
+    bench.api.store().write(vec![netloom_store::Change::create(key.clone(), damaged)]).await.unwrap();
+    owned(&bench, "child", &owner, false).await;
+    delete(&bench, "owner", "Background").await;
+    let child = format!("{MAPS}/child");
+    tokio::time::timeout(std::time::Duration::from_secs(20), bench.gone(&child))
+        .await
+        .expect("the others are collected");
+    assert!(bench.api.store().get(&key).unwrap().is_some(), "nobody can remove the damaged one");
+}
