@@ -191,10 +191,11 @@ impl Tables {
 
     fn into_observed(self) -> Observed {
         let mut observed = Observed::default();
-        for (link, facts) in self.links.into_values() {
-            observed.facts.insert(link.name, facts);
-            observed.host.links.insert(link.name, link);
-        }
+        let (facts, links): (Vec<_>, Vec<_>) =
+            self.links.into_values().map(|(link, facts)| ((link.name, facts), (link.name, link))).unzip();
+        // Collected, not inserted one by one: that would leave their nodes half empty.
+        observed.facts = facts.into_iter().collect();
+        observed.host.links = links.into_iter().collect();
         observed
     }
 }

@@ -58,6 +58,8 @@ pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &
         }
     }
     drop_gone(wish, goal, &mut record);
+    // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+    record.claims = std::mem::take(&mut record.claims).into_iter().collect();
     record
 }
 

@@ -55,6 +55,8 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     }
     goal.hostname_running = wish.hostname.running.clone().or(goal.hostname_running.take());
     goal.hostname_config = wish.hostname.config.clone().or(goal.hostname_config.take());
+    // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+    goal.links = std::mem::take(&mut goal.links).into_iter().collect();
     Ok(laid)
 }
 

@@ -30,6 +30,8 @@ impl Merge<'_> {
         }
         self.kept_links(&kept);
         self.veth_peers();
+        // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+        self.links = std::mem::take(&mut self.links).into_iter().collect();
     }
 
     fn kind_of(&mut self, path: &str, name: IfName, interface: &Interface) -> Option<LinkKind> {
