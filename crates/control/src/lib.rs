@@ -15,9 +15,12 @@
 //! - There is one turn at a time: no decision is made on a picture in which the last one is half carried out.
 //! - A write is asked for only where the object differs, and is tied to the version that was looked at.
 //! - Nothing is remembered here that a restart would miss: what matters is in the objects.
+//!
+//! Who leads is decided beside it, in [`lease`].
 
 mod controller;
 mod index;
+pub mod lease;
 mod picture;
 mod request;
 mod status;

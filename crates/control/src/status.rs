@@ -40,7 +40,7 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
         let matched_nodes = Some(count(report.matched_nodes));
         let after = NodeNetConfPolicyStatus { observed_generation: report.generation, conditions, matched_nodes };
         if after != before {
-            work.status(POLICY, "nmstate.io/v1", key, &after);
+            work.status(index, (POLICY, "nmstate.io/v1"), key, &after);
         }
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn of_states(now: Timestamp, index: &Index, compiled: &Compiled, work
             .collect();
         let known = before.0.iter().filter(|condition| is_ours(&condition.kind, &condition.reason));
         if !known.eq(&after) {
-            work.status(STATE, "nmstate.io/v1", key, &json!({"conditions": after}));
+            work.status(index, (STATE, "nmstate.io/v1"), key, &json!({"conditions": after}));
         }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn of_revisions(now: Timestamp, index: &Index, decision: &Decision, w
         let before = revision.status.clone().unwrap_or_default();
         let after = revision_status(now, outcome, &before);
         if after != before {
-            work.status(REVISION, &format!("{GROUP}/v1alpha1"), &key, &after);
+            work.status(index, (REVISION, &format!("{GROUP}/v1alpha1")), &key, &after);
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn of_rollouts(now: Timestamp, index: &Index, decision: &Decision, wo
         let before = policy.status.clone().unwrap_or_default();
         let after = rollout_status(now, outcome, policy.metadata.generation, &before);
         if after != before {
-            work.status(ROLLOUT, "netloom.dev/v1alpha1", &key, &after);
+            work.status(index, (ROLLOUT, "netloom.dev/v1alpha1"), &key, &after);
         }
     }
 }
@@ -178,12 +178,23 @@ impl Said<'_> {
 }
 
 impl Work {
-    fn status(&mut self, kind: GroupKind<'static>, version: &str, key: &ObjectKey, status: &impl Serialize) {
+    /// A status is tied to the version that was looked at as well: one that was decided on long ago, by a
+    /// process that was stopped meanwhile, must not take back what was said since.
+    fn status(
+        &mut self,
+        index: &Index,
+        (kind, version): (GroupKind<'static>, &str),
+        key: &ObjectKey,
+        status: &impl Serialize,
+    ) {
         let mut object = json!({
             "apiVersion": version, "kind": kind.kind, "metadata": {"name": key.name}, "status": status,
         });
         if !key.namespace.is_empty() {
             object["metadata"]["namespace"] = json!(key.namespace);
+        }
+        if let Some(known) = index.mark(kind, key) {
+            object["metadata"]["resourceVersion"] = json!(known.resource_version);
         }
         self.single(ObjectRef { kind, key: key.clone() }, Action::ApplyStatus { object });
     }

@@ -79,7 +79,7 @@ impl Api {
                 merge(&mut merged, object);
                 ("apply", self.store(merged))
             }
-            Action::ApplyStatus { object } => {
+            Action::ApplyStatus { object } if !wrong(object) => {
                 let mut merged = known?;
                 if key.0 == "NodeNetworkState" {
                     self.apply_conditions(&key, &mut merged, object);
@@ -103,7 +103,7 @@ impl Api {
                 self.writes.push(("delete", key.0, key.2));
                 return Some(Change::Gone(Arc::new(known)));
             }
-            Action::Apply { .. } | Action::Patch { .. } => return None,
+            Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return None,
         };
         if verb != "same" {
             self.writes.push((verb, key.0, key.2));
