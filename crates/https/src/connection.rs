@@ -8,7 +8,11 @@ use hyper_util::{
     server::conn::auto::Builder,
 };
 use socket2::{SockRef, TcpKeepalive};
-use tokio::{net::TcpStream, sync::watch};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::watch,
+};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::{Handler, Limits, Peer};
@@ -22,20 +26,36 @@ const LEAST_BUFFER: usize = 8 << 10;
 pub(crate) async fn serve<H: Handler>(
     stream: TcpStream,
     address: SocketAddr,
-    acceptor: &TlsAcceptor,
+    acceptor: Option<&TlsAcceptor>,
     limits: Limits,
     handler: Arc<H>,
-    mut stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
 ) {
     if let Err(why) = prepare(&stream, limits.sign_of_life) {
         tracing::debug!(%address, %why, "a connection is slower, or believed in for longer, than it could be");
     }
+    let Some(acceptor) = acceptor else {
+        let peer = Peer { address, certificates: Vec::new() };
+        return answer(stream, peer, limits, handler, stopped).await;
+    };
     let stream = match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(why)) => return tracing::info!(%address, %why, "a handshake failed"),
         Err(_) => return tracing::info!(%address, "a handshake took too long"),
     };
-    let peer = Arc::new(peer(address, &stream));
+    let peer = peer(address, &stream);
+    answer(stream, peer, limits, handler, stopped).await;
+}
+
+/// Answers what is asked on a connection.
+async fn answer<H: Handler>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    limits: Limits,
+    handler: Arc<H>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let (address, peer) = (peer.address, Arc::new(peer));
     let service = service_fn(move |request| {
         let (peer, handler) = (Arc::clone(&peer), Arc::clone(&handler));
         // On its own in memory, so that it goes when it has answered: the place of a request that is

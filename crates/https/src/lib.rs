@@ -2,7 +2,8 @@
 //!
 //! Accepts, shakes hands, and hands each request over together with the verified certificates of
 //! its connection. HTTP/1.1 and HTTP/2, as the client chooses. Not here: who a certificate stands
-//! for, and what it may do.
+//! for, and what it may do. The same without TLS is for what anybody may know, such as whether a
+//! process is well.
 //!
 //! Bounded in everything that a client can hold: connections, the time of a handshake and of a
 //! request's head, streams of one connection, and how long a peer that went away is believed in.
@@ -36,8 +37,8 @@ pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 pub struct Peer {
     /// Where it connects from.
     pub address: SocketAddr,
-    /// Its certificates, its own first; empty when it showed none. The TLS configuration has
-    /// verified them.
+    /// Its certificates, its own first; empty when it showed none, and without TLS. The TLS
+    /// configuration has verified them.
     pub certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -55,7 +56,26 @@ pub async fn serve<H: Handler>(
     handler: Arc<H>,
     stop: impl Future<Output = ()>,
 ) {
-    let acceptor = TlsAcceptor::from(tls);
+    listen(listener, Some(TlsAcceptor::from(tls)), limits, handler, stop).await;
+}
+
+/// The same without TLS: anybody who reaches the address can ask, and on the way anybody can read.
+pub async fn serve_plain<H: Handler>(
+    listener: TcpListener,
+    limits: Limits,
+    handler: Arc<H>,
+    stop: impl Future<Output = ()>,
+) {
+    listen(listener, None, limits, handler, stop).await;
+}
+
+async fn listen<H: Handler>(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    limits: Limits,
+    handler: Arc<H>,
+    stop: impl Future<Output = ()>,
+) {
     let places = Arc::new(Semaphore::new(limits.connections));
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -73,7 +93,7 @@ pub async fn serve<H: Handler>(
         };
         let (acceptor, handler, stopped) = (acceptor.clone(), Arc::clone(&handler), stopped.clone());
         connections.spawn(async move {
-            connection::serve(stream, address, &acceptor, limits, handler, stopped).await;
+            connection::serve(stream, address, acceptor.as_ref(), limits, handler, stopped).await;
             drop(place);
         });
     }
