@@ -81,22 +81,7 @@ impl Served {
 impl Cluster {
     /// Connects by a kubeconfig, or by what the environment says.
     pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Self, Failure> {
-        let options = KubeConfigOptions::default();
-        let config = match kubeconfig {
-            Some(file) => {
-                let read = Kubeconfig::read_from(file)
-                    .map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
-                Config::from_custom_kubeconfig(read, &options)
-                    .await
-                    .map_err(|error| Failure::usage(format_args!("cannot use {}: {error}", file.display())))?
-            }
-            None => Config::infer().await.map_err(|error| {
-                Failure::usage(format_args!(
-                    "no cluster is known: {error}; give --kubeconfig FILE or set KUBECONFIG (`netloom server` writes one)"
-                ))
-            })?,
-        };
-        let client = Client::try_from(config)
+        let client = Client::try_from(config(kubeconfig).await?)
             .map_err(|error| Failure::usage(format_args!("cannot connect to the cluster: {error}")))?;
         Ok(Self { client })
     }
@@ -152,6 +137,24 @@ impl Cluster {
             kinds.extend(served(&list));
         }
         Ok(kinds)
+    }
+}
+
+/// How to reach the cluster: by a kubeconfig, or by what the environment says.
+pub(crate) async fn config(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
+    match kubeconfig {
+        Some(file) => {
+            let read = Kubeconfig::read_from(file)
+                .map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
+                .await
+                .map_err(|error| Failure::usage(format_args!("cannot use {}: {error}", file.display())))
+        }
+        None => Config::infer().await.map_err(|error| {
+            Failure::usage(format_args!(
+                "no cluster is known: {error}; give --kubeconfig FILE or set KUBECONFIG (`netloom server` writes one)"
+            ))
+        }),
     }
 }
 

@@ -9,6 +9,8 @@ mod facts;
 mod failure;
 mod input;
 #[cfg(feature = "cluster")]
+mod logging;
+#[cfg(feature = "cluster")]
 mod manifests;
 mod names;
 mod output;

@@ -41,11 +41,6 @@ impl Manifest {
     }
 }
 
-/// An object of the program itself.
-pub(crate) fn own(object: Value) -> Manifest {
-    Manifest { file: "netloom".to_owned(), line: 0, object, duplicates: Vec::new() }
-}
-
 /// The objects of all files, in the order of the arguments; folders in the order of their names.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Manifest>, Failure> {
     let mut manifests = Vec::new();

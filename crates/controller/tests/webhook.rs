@@ -56,7 +56,7 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let webhook = Arc::new(Webhook::new(Current::of(Objects::default())));
+        let webhook = Arc::new(Webhook::new(Current::of(Objects::default()), Arc::default()));
         tokio::spawn(serve(listener, tls, Limits::default(), webhook, async { drop(stopped.await) }));
         Self { address, authority, _stop: stop }
     }

@@ -92,7 +92,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "netloom-apiserver",
         &["netloom-api", "netloom-cel", "netloom-https", "netloom-patch", "netloom-schema", "netloom-store"],
     ),
-    ("netloom-controller", &["netloom-api", "netloom-https", "netloom-schema"]),
+    ("netloom-controller", &["netloom-api", "netloom-compile", "netloom-control", "netloom-https", "netloom-schema"]),
 ];
 
 /// Crates by name, each with the crates that it is built with.

@@ -20,6 +20,15 @@ Examples:
 Once it is ready it prints one line, `ready` and its address. The log goes to standard error; NETLOOM_LOG says how
 much of it.";
 
+const CONTROLLER_EXAMPLES: &str = "\
+Examples:
+  netloom gen kubeconfig --controller --out controller.conf    an identity on the embedded server
+  netloom controller --kubeconfig controller.conf --status-listen 127.0.0.1:9090
+
+Several can run: one writes, the others are ready to take over. Once it knows every object that it needs it prints one
+line, `ready`; before that a line for each address that it listens on. The log goes to standard error; NETLOOM_LOG says
+how much of it.";
+
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
   netloom validate -f site/                          every object of a folder, against each other
@@ -48,7 +57,7 @@ pub(crate) enum Verb {
     Apply(ApplyArgs),
     /// Delete objects of a cluster
     Delete(DeleteArgs),
-    /// Serve the admission rules to a cluster
+    /// Bring what objects ask for to the nodes of a cluster, and serve the admission rules to it
     Controller(ControllerArgs),
     /// Serve the Kubernetes API from one file, without a cluster
     Server(ServerArgs),
@@ -160,25 +169,48 @@ pub(crate) struct DeleteArgs {
 
 /// `netloom controller`
 #[derive(Debug, ArgGroup)]
+#[command(after_help = CONTROLLER_EXAMPLES)]
 pub(crate) struct ControllerArgs {
-    /// File that says how to reach the cluster; without it, as kubectl finds it
+    /// File that says how to reach the cluster; without it, as kubectl finds it, and in a pod by its account
     #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Create or update the definitions of all kinds first
     #[arg(long)]
     pub(crate) install_crds: bool,
-    /// Address on which the API server asks for admission
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9443", help_heading = "Webhook")]
-    pub(crate) webhook_listen: SocketAddr,
-    /// Certificate of the webhook, PEM
+    /// Address for `/healthz`, `/readyz` and `/metrics`, by plain HTTP; without it they are not served
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) status_listen: Option<SocketAddr>,
+    /// Namespace of the lease that decides which of several controllers writes
+    #[arg(long, short, value_name = "NAME", default_value = "netloom-system", help_heading = "Leader")]
+    pub(crate) namespace: String,
+    /// Time after which another controller takes over from one that is silent
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, help_heading = "Leader")]
+    #[arg(value_parser = clap::value_parser!(u16).range(3..=600))]
+    pub(crate) lease_seconds: u16,
+    /// Address on which the API server asks for admission; without it there is no webhook
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "webhook_client_ca", help_heading = "Webhook")]
+    pub(crate) webhook_listen: Option<SocketAddr>,
+    /// Certificate of the webhook, PEM; without it the controller makes one itself, keeps its authority in the Secret
+    /// `netloom-webhook` and tells API servers to believe it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
-    pub(crate) webhook_cert: PathBuf,
+    #[arg(requires_all = ["webhook_listen", "webhook_key"])]
+    pub(crate) webhook_cert: Option<PathBuf>,
     /// Key of that certificate, PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
-    pub(crate) webhook_key: PathBuf,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "webhook_cert", help_heading = "Webhook")]
+    pub(crate) webhook_key: Option<PathBuf>,
+    /// Name or address under which API servers reach the webhook, for a certificate of its own; without it, those of
+    /// the service `netloom-webhook`
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "webhook_listen",
+        conflicts_with = "webhook_cert",
+        help_heading = "Webhook"
+    )]
+    pub(crate) webhook_name: Vec<String>,
     /// Authority of the certificate that the API server shows; callers without one are refused
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Webhook")]
-    pub(crate) webhook_client_ca: PathBuf,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "webhook_listen", help_heading = "Webhook")]
+    pub(crate) webhook_client_ca: Option<PathBuf>,
 }
 
 /// `netloom server`
@@ -270,4 +302,13 @@ pub(crate) enum GenVerb {
     },
     /// Print how a cluster is told to ask the controller's webhook
     Webhook(WebhookArgs),
+    /// Print the pods of controllers and agents
+    Workloads {
+        /// Image with this program as its entry point
+        #[arg(long, value_name = "IMAGE", default_value = netloom_api::generate::IMAGE)]
+        image: String,
+        /// Folder to write to; made if it is not there
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
 }

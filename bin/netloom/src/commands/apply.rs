@@ -30,11 +30,6 @@ async fn apply(args: &ApplyArgs) -> Result<Exit, Failure> {
     each(&cluster, &manifests, &options).await
 }
 
-/// Applies the program's own objects, whatever others made of them.
-pub(super) async fn all(cluster: &Cluster, manifests: &[Manifest]) -> Result<Exit, Failure> {
-    each(cluster, manifests, &Options { dry_run: false, force: true, namespace: None }).await
-}
-
 async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) -> Result<Exit, Failure> {
     let output = Output::new(false);
     let mut failed = None;

@@ -1,60 +1,127 @@
 //! `netloom controller`
 
-use std::sync::Arc;
+use std::{net::SocketAddr, path::PathBuf, process, sync::Arc};
 
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use netloom_api::generate::SERVICE;
+use netloom_control::{MANAGER, lease::Terms};
 use netloom_controller::{
-    view::Current,
-    webhook::{TlsFiles, Webhook},
+    process::{Options, WebhookOptions, run as run_controller},
+    webhook::{Own, Slot, TlsFiles, changing},
 };
-use netloom_https::{Limits, serve};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    task::JoinSet,
+    sync::oneshot,
 };
 
 use crate::{
     args::cluster::ControllerArgs,
-    cluster::{Cluster, asynchronously},
-    commands::apply,
+    cluster::{Cluster, config},
     failure::{Exit, Failure},
-    manifests,
-    output::Output,
+    logging, output,
 };
 
 pub(crate) fn run(args: ControllerArgs) -> Result<Exit, Failure> {
-    asynchronously(control(args))
+    logging::start();
+    // Several threads: a decision that takes long must not hold the lease up.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
+    runtime.block_on(control(args))
 }
 
 async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
-    let ControllerArgs { kubeconfig, install_crds, webhook_listen, webhook_cert, webhook_key, webhook_client_ca } =
-        args;
-    let output = Output::new(false);
-    // Files and addresses first: nothing is written to the cluster by a controller that cannot run.
-    let files = TlsFiles { certificate: webhook_cert, key: webhook_key, client_authority: webhook_client_ca };
-    let tls = files.load().map_err(Failure::usage)?;
-    let listener = TcpListener::bind(webhook_listen)
-        .await
-        .map_err(|why| Failure::usage(format_args!("cannot listen on {webhook_listen}: {why}")))?;
-    let address = listener.local_addr().map_err(Failure::usage)?;
-    let cluster = Cluster::connect(kubeconfig.as_deref()).await?;
-    if install_crds {
-        let definitions = netloom_api::kinds().iter().map(netloom_api::Kind::crd);
-        apply::all(&cluster, &definitions.map(manifests::own).collect::<Vec<_>>()).await?;
-    }
-    let mut tasks = JoinSet::new();
-    let mut view = Current::follow(cluster.client(), &mut tasks);
-    let webhook = Arc::new(Webhook::new(view.clone()));
-    // Before the words that it listens: whoever reads them may end it at once.
+    let ControllerArgs {
+        kubeconfig,
+        install_crds: install_definitions,
+        status_listen,
+        namespace,
+        lease_seconds,
+        webhook_listen,
+        webhook_cert,
+        webhook_key,
+        webhook_name,
+        webhook_client_ca,
+    } = args;
+    // Before anything is open: a signal that comes early must not be lost.
     let stop = ended()?;
-    output.note(&format!("The webhook listens on https://{address}."));
-    // Ends with the other tasks: a cluster that never answers must not keep the controller from stopping.
-    tasks.spawn(async move {
-        view.complete().await;
-        output.note("Every kind is listed; the webhook answers.");
+    // Files and addresses first: nothing is written to the cluster by a controller that cannot run.
+    let status = match status_listen {
+        Some(address) => Some(listen("status", "http", address).await?),
+        None => None,
+    };
+    let webhook = match (webhook_listen, webhook_client_ca) {
+        (Some(address), Some(client_authority)) => {
+            let certificate = match webhook_cert.zip(webhook_key) {
+                Some((certificate, key)) => Certificate::Files { certificate, key },
+                None => Certificate::Own { namespace: namespace.clone(), names: webhook_name },
+            };
+            Some(webhook(address, client_authority, certificate).await?)
+        }
+        // One needs the other, so there is neither.
+        _ => None,
+    };
+    let reader = Cluster::connect(kubeconfig.as_deref()).await?.client().clone();
+    let mut config = config(kubeconfig.as_deref()).await?;
+    config.default_retry = false;
+    let writer = Client::try_from(config).map_err(Failure::usage)?;
+    let length = SignedDuration::from_secs(lease_seconds.into());
+    let terms = Terms { identity: identity(), namespace, name: MANAGER.to_owned(), length };
+    let options = Options { reader, writer, terms, install_definitions, status, webhook };
+    let (ready, is_ready) = oneshot::channel();
+    tokio::spawn(async move {
+        // It fails only when the controller ends before it is ready.
+        if is_ready.await.is_ok() {
+            output::data("ready\n").ok();
+        }
     });
-    serve(listener, tls, Limits::default(), webhook, stop).await;
+    run_controller(options, stop, ready).await.map_err(Failure::failed)?;
     Ok(Exit::Done)
+}
+
+/// Where the webhook's certificate comes from.
+enum Certificate {
+    Files { certificate: PathBuf, key: PathBuf },
+    Own { namespace: String, names: Vec<String> },
+}
+
+async fn webhook(
+    address: SocketAddr,
+    client_authority: PathBuf,
+    certificate: Certificate,
+) -> Result<WebhookOptions, Failure> {
+    let (tls, own) = match certificate {
+        Certificate::Files { certificate, key } => {
+            (TlsFiles { certificate, key, client_authority }.load().map_err(Failure::usage)?, None)
+        }
+        Certificate::Own { namespace, names } => {
+            let slot = Arc::new(Slot::default());
+            let tls = changing(&client_authority, slot.clone()).map_err(Failure::usage)?;
+            let service =
+                || vec![format!("{SERVICE}.{namespace}.svc"), format!("{SERVICE}.{namespace}.svc.cluster.local")];
+            let names = if names.is_empty() { service() } else { names };
+            (tls, Some(Own { slot, namespace, names }))
+        }
+    };
+    Ok(WebhookOptions { listener: listen("webhook", "https", address).await?, tls, own })
+}
+
+/// Listens, and says where.
+async fn listen(what: &str, scheme: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    let cannot = |why| Failure::usage(format_args!("cannot listen on {address}: {why}"));
+    let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    output::data(&format!("{what} {scheme}://{address}\n"))?;
+    Ok(listener)
+}
+
+/// A name that no other process has, and none had before: a process that begins anew is another candidate.
+fn identity() -> String {
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!("{host}_{}_{}", process::id(), Timestamp::now().as_nanosecond())
 }
 
 /// Ends with the first SIGTERM or SIGINT.

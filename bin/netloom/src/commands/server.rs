@@ -22,18 +22,13 @@ use netloom_apiserver::{
 };
 use netloom_store::{OpenError, Store};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::{
     args::cluster::{ServerArgs, ServerVerb},
     cluster::asynchronously,
     failure::{Exit, Failure},
-    output,
+    logging, output,
 };
-
-/// The environment variable that says how much is logged.
-const LOG_VARIABLE: &str = "NETLOOM_LOG";
-const LOG_DEFAULT: &str = "info";
 
 pub(crate) fn run(args: ServerArgs) -> Result<Exit, Failure> {
     let ServerArgs { verb, data_dir, listen, allow_remote, kubeconfig_out } = args;
@@ -48,12 +43,7 @@ pub(crate) fn run(args: ServerArgs) -> Result<Exit, Failure> {
 }
 
 fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
-    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-        .init();
+    logging::start();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -6,14 +6,19 @@ mod pages;
 mod rbac;
 mod restriction;
 mod webhook;
+mod workloads;
 
 pub use self::{
     pages::{effects_page, index_page, kind_page},
-    rbac::rbac,
+    rbac::{NAMESPACE, rbac},
     restriction::node_restriction,
-    webhook::{COMPLETE_PATH, Reached, VALIDATE_PATH, webhook},
+    webhook::{COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, Reached, SERVICE, VALIDATE_PATH, webhook},
+    workloads::{agent_workload, controller_workload},
 };
 use crate::{definition::Kind, registry::kinds, yaml};
+
+/// The image of pods unless somebody names another; it comes from nowhere, so that nobody runs a stranger's by accident.
+pub const IMAGE: &str = concat!("netloom:", env!("CARGO_PKG_VERSION"));
 
 /// One generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub fn manifests() -> Vec<File> {
         ("deploy/rbac.yaml", rbac()),
         ("deploy/node-restriction.yaml", node_restriction()),
         ("deploy/webhook.yaml", webhook(Reached { address: None, authority: None })),
+        ("deploy/controller.yaml", controller_workload(IMAGE)),
+        ("deploy/agent.yaml", agent_workload(IMAGE)),
     ];
     crds.chain(rest.map(|(path, content)| File { path: path.to_owned(), content })).collect()
 }

@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// The namespace of the controller and the agents.
-pub(super) const NAMESPACE: &str = "netloom-system";
+pub const NAMESPACE: &str = "netloom-system";
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
 
 /// Accounts, roles and bindings as a manifest.
 pub fn rbac() -> String {
     let objects = [
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        namespace(),
         account("netloom-agent"),
         account("netloom-controller"),
         role("netloom-agent", None, &agent_rules()),
@@ -36,6 +36,12 @@ pub fn rbac() -> String {
         local_binding(),
     ];
     format!("{HEADER}{}", yaml::stream(&objects))
+}
+
+/// The pods here are in the network of their node, which only the widest level of pod security allows.
+fn namespace() -> Value {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "privileged"});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}})
 }
 
 fn account(name: &str) -> Value {

@@ -9,7 +9,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{HEADER, rbac::NAMESPACE};
+use super::{
+    HEADER,
+    rbac::NAMESPACE,
+    workloads::{WEBHOOK_PORT, labels},
+};
 use crate::{foreign, hostnet::names, registry::kinds, yaml};
 
 /// Where the webhook fills in what a client left out.
@@ -17,10 +21,13 @@ pub const COMPLETE_PATH: &str = "/complete";
 /// Where the webhook says whether a write is taken.
 pub const VALIDATE_PATH: &str = "/validate";
 
+/// What the configurations are called.
+pub const CONFIGURATION: &str = "netloom";
+/// The kinds of the configurations: of those who fill in, and of those who judge.
+pub const CONFIGURATION_KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
 /// The service before the controllers of a cluster.
-const SERVICE: &str = "netloom-webhook";
-/// Where a controller listens unless it is told otherwise.
-const CONTROLLER_PORT: u16 = 9443;
+pub const SERVICE: &str = "netloom-webhook";
 /// A rule takes milliseconds; a webhook that takes this long is not there.
 const SECONDS: u16 = 5;
 
@@ -54,16 +61,16 @@ pub fn webhook(reached: Reached<'_>) -> String {
     let mut attaching = hook("attachments.netloom.dev", VALIDATE_PATH, reached, &attachments);
     attaching["matchConditions"] = json!([{"name": "ours", "expression": is_our_attachment()}]);
     let judging = [hook("validate.netloom.dev", VALIDATE_PATH, reached, &judged), attaching];
-    let mut objects = vec![
-        configuration("MutatingWebhookConfiguration", &[completing]),
-        configuration("ValidatingWebhookConfiguration", &judging),
-    ];
+    let mut objects =
+        vec![configuration(CONFIGURATION_KINDS[0], &[completing]), configuration(CONFIGURATION_KINDS[1], &judging)];
     if reached.address.is_none() {
         objects.push(service());
     }
     let hint = match reached.authority {
         Some(_) => "",
-        None => "# caBundle is missing: `netloom gen webhook --ca FILE` prints this with the authority in it.\n",
+        None => {
+            "# caBundle is missing: a controller with a certificate of its own fills it in, and so does `netloom gen webhook --ca FILE`.\n"
+        }
     };
     format!("{HEADER}{hint}{}", yaml::stream(&objects))
 }
@@ -72,7 +79,7 @@ fn configuration(kind: &str, webhooks: &[Value]) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
-        "metadata": {"name": "netloom"},
+        "metadata": {"name": CONFIGURATION},
         "webhooks": webhooks,
     })
 }
@@ -110,8 +117,8 @@ fn service() -> Value {
         "kind": "Service",
         "metadata": {"name": SERVICE, "namespace": NAMESPACE},
         "spec": {
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": CONTROLLER_PORT}],
-            "selector": {"app.kubernetes.io/component": "controller", "app.kubernetes.io/name": "netloom"},
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": WEBHOOK_PORT}],
+            "selector": labels("controller"),
         },
     })
 }

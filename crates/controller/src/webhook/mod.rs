@@ -7,22 +7,31 @@
 //! that it was given, and without one there is no connection. A view that is not complete yet answers
 //! nothing either; the API server then does what its configuration says for a webhook that is not there.
 
+mod authority;
+mod keeper;
 pub mod review;
 mod tls;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use netloom_api::generate::{COMPLETE_PATH, VALIDATE_PATH};
 use netloom_https::{Body, Handler, Peer};
 use serde_json::Value;
 
+pub(crate) use self::keeper::Keeper;
 use self::review::Part;
-pub use self::tls::{TlsError, TlsFiles};
-use crate::view::Current;
+pub use self::{
+    keeper::{Own, Slot},
+    tls::{TlsError, TlsFiles, changing},
+};
+use crate::{
+    answer::{json, text},
+    metrics::Metrics,
+    view::Current,
+};
 
 /// The largest question: two objects of the size that a server takes, and their frame.
 const LARGEST: usize = 8 << 20;
@@ -31,12 +40,13 @@ const LARGEST: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Webhook {
     view: Current,
+    metrics: Arc<Metrics>,
 }
 
 impl Webhook {
     /// The webhook over that view.
-    pub fn new(view: Current) -> Self {
-        Self { view }
+    pub fn new(view: Current, metrics: Arc<Metrics>) -> Self {
+        Self { view, metrics }
     }
 
     async fn review(&self, part: Part, body: Incoming) -> Response<Body> {
@@ -48,7 +58,10 @@ impl Webhook {
             Err(why) => return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("cannot read the question: {why}")),
         };
         match self.view.read(|objects| review::answer(&body, part, objects)) {
-            Ok(answer) => json(&answer),
+            Ok(answer) => {
+                self.metrics.reviewed(part.word(), answer.pointer("/response/allowed") == Some(&Value::Bool(true)));
+                json(&answer)
+            }
             Err(why) => text(StatusCode::BAD_REQUEST, &why.to_string()),
         }
     }
@@ -68,19 +81,4 @@ impl Handler for Webhook {
         tracing::debug!(from = %peer.address, method = %head.method, path = head.uri.path(), status = %answer.status(), "answered");
         answer
     }
-}
-
-fn text(status: StatusCode, text: &str) -> Response<Body> {
-    answer(status, "text/plain; charset=utf-8", format!("{text}\n").into())
-}
-
-fn json(value: &Value) -> Response<Body> {
-    answer(StatusCode::OK, "application/json", value.to_string().into())
-}
-
-fn answer(status: StatusCode, kind: &'static str, content: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(content).boxed_unsync());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
-    response
 }

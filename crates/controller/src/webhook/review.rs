@@ -81,6 +81,16 @@ pub enum Part {
     Validate,
 }
 
+impl Part {
+    /// The word for those who count.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Validate => "validate",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum Verb {

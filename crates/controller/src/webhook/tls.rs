@@ -7,9 +7,9 @@ use std::{
 };
 
 use tokio_rustls::rustls::{
-    self, RootCertStore, ServerConfig,
+    self, ConfigBuilder, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    server::WebPkiClientVerifier,
+    server::{ResolvesServerCert, WantsServerCert, WebPkiClientVerifier},
 };
 
 /// The files that a webhook's TLS is made of, in PEM.
@@ -49,25 +49,50 @@ pub enum TlsError {
     Unusable(#[from] rustls::Error),
 }
 
+impl TlsError {
+    /// A stable word for it.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "WebhookFile",
+            Self::Content { .. } => "WebhookFileContent",
+            Self::Unusable(_) => "WebhookCertificateUnusable",
+        }
+    }
+}
+
 impl TlsFiles {
     /// The configuration of the listener: every client shows a certificate of the authority.
     pub fn load(&self) -> Result<Arc<ServerConfig>, TlsError> {
         let Self { certificate, key, client_authority } = self;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut roots = RootCertStore::empty();
-        for authority in certificates(client_authority)? {
-            roots.add(authority)?;
-        }
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
-        let verifier = verifier.map_err(|why| unfit(client_authority, "certificate authority", &why))?;
         let own_key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|why| unfit(key, "private key", &why))?;
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(certificates(certificate)?, own_key)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
+        let config = clients_of(client_authority)?.with_single_cert(certificates(certificate)?, own_key)?;
+        Ok(finished(config))
     }
+}
+
+/// The same with a certificate that changes while the listener runs.
+pub fn changing(
+    client_authority: &Path,
+    certificate: Arc<dyn ResolvesServerCert>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    Ok(finished(clients_of(client_authority)?.with_cert_resolver(certificate)))
+}
+
+fn clients_of(authority: &Path) -> Result<ConfigBuilder<ServerConfig, WantsServerCert>, TlsError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut roots = RootCertStore::empty();
+    for found in certificates(authority)? {
+        roots.add(found)?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+    let verifier = verifier.map_err(|why| unfit(authority, "certificate authority", &why))?;
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(config.with_client_cert_verifier(verifier))
+}
+
+fn finished(mut config: ServerConfig) -> Arc<ServerConfig> {
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Arc::new(config)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -4,6 +4,7 @@
 //! `--only real` or `--only ours` plays the scripts against one server and prints its answers, which
 //! is how a new script is looked at. `--seed N` repeats a run of the random requests.
 
+mod control;
 mod informer;
 mod judge;
 mod keys;
@@ -102,6 +103,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("manifests/rights", || manifests::rights(stage)));
     tests.push(Test::new("manifests/examples", || manifests::examples(stage)));
     tests.push(Test::new("webhook/rules", || webhook::rules(stage)));
+    tests.push(Test::new("control/rollout", || control::rollout(stage)));
     tests.push(Test::new("protobuf/table", || messages::table(stage)));
     tests.push(Test::new("protobuf/samples", || messages::samples(stage)));
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));

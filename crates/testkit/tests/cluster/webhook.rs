@@ -1,7 +1,8 @@
 //! The admission webhook of `netloom controller`, asked by a real API server.
 //!
-//! A real server with a client certificate for webhooks, a controller beside it, and the manifests
-//! that `netloom gen webhook` prints. What it refuses, warns of and fills in must be what the embedded
+//! A real server with a client certificate for webhooks, a controller beside it that makes its own
+//! certificate and tells the server to believe it, and the manifests that `netloom gen webhook` prints.
+//! What it refuses, warns of and fills in must be what the embedded
 //! server does with the same requests: the rules are the same functions, and this is where it shows.
 
 use std::{
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 use crate::{
     Stage, judge,
-    keys::{self, Authority, Pair},
+    keys::{self, Authority},
     manifests::{kubectl, root},
     perform::Performer,
     script::{self, Step},
@@ -51,11 +52,20 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
         let file = attachments.to_string_lossy();
         kubectl(stage, server, &["wait", "--for=condition=Established", "--timeout=60s", "-f", &file])?;
     }
-    let controller = Controller::start(stage, &real, &keys, &folder)?;
+    let authority = keys.authority.to_string_lossy();
+    let words = ["--webhook-listen", "127.0.0.1:0", "--webhook-name", "127.0.0.1", "--webhook-client-ca", &authority];
+    let controller = Controller::start(stage, &real, &words, &folder)?;
     let manifest = folder.join("webhook.yaml");
-    let words = ["gen", "webhook", "--url", &controller.address, "--ca", &keys.authority.to_string_lossy()];
+    let words = ["gen", "webhook", "--url", controller.address("webhook")?];
     std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
     apply(stage, &real, &manifest)?;
+    // The manifest names no authority: the controller fills it in, in every webhook.
+    for (kind, count) in [("mutatingwebhookconfiguration/netloom", 1), ("validatingwebhookconfiguration/netloom", 2)] {
+        for place in 0..count {
+            let filled = format!("--for=jsonpath={{.webhooks[{place}].clientConfig.caBundle}}");
+            kubectl(stage, &real, &["wait", &filled, "--timeout=60s", kind])?;
+        }
+    }
 
     let text = std::fs::read_to_string(netloom_testkit::scenarios().join("admission/rules.http"));
     let steps = script::parse(&text.map_err(|error| error.to_string())?)?;
@@ -115,10 +125,9 @@ fn netloom(stage: &Stage, words: &[&str]) -> Result<String, String> {
     Err(format!("netloom {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The files that TLS between the two needs, and those that tell the API server of its own.
+/// The authority of the API server's certificate, and the files that tell it to show that.
 struct Keys {
     authority: PathBuf,
-    webhook: [PathBuf; 2],
     admission: PathBuf,
 }
 
@@ -131,7 +140,6 @@ impl Keys {
             Ok(path)
         };
         let authority = Authority::new()?;
-        let Pair { certificate, key } = authority.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth)?;
         let caller = authority.sign("kube-apiserver", ExtendedKeyUsagePurpose::ClientAuth)?;
         // The users of this file are named after the hosts of webhooks; a star is all of them.
         let config = keys::kubeconfig("https://127.0.0.1", &authority.certificate(), &caller).replace("\"u\"", "\"*\"");
@@ -147,49 +155,44 @@ impl Keys {
         let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n";
         Ok(Self {
             authority: write("authority.crt", &authority.certificate())?,
-            webhook: [write("webhook.crt", &certificate)?, write("webhook.key", &key)?],
             admission: write("admission.yaml", &format!("{head}{plugins}"))?,
         })
     }
 }
 
 /// A controller that ends with this value.
-struct Controller {
+pub(crate) struct Controller {
     child: Child,
-    address: String,
+    said: String,
 }
 
 impl Controller {
-    /// Starts one, and returns when it has listed everything.
-    fn start(stage: &Stage, server: &Server, keys: &Keys, folder: &Path) -> Result<Self, String> {
-        let [certificate, key] = &keys.webhook;
+    /// Starts one that installs the definitions, and returns when it has listed everything.
+    pub(crate) fn start(stage: &Stage, server: &Server, words: &[&str], folder: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut child = Command::new(&stage.programs.netloom)
-            .args(["controller", "--install-crds", "--webhook-listen", "127.0.0.1:0", "--kubeconfig"])
+            .args(["controller", "--install-crds", "--lease-seconds", "5", "--kubeconfig"])
             .arg(&server.kubeconfig)
-            .arg("--webhook-cert")
-            .arg(certificate)
-            .arg("--webhook-key")
-            .arg(key)
-            .arg("--webhook-client-ca")
-            .arg(&keys.authority)
+            .args(words)
             .stdin(Stdio::null())
-            .stdout(File::create(folder.join("controller.log")).map_err(|error| error.to_string())?)
-            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.join("controller.log")).map_err(|error| error.to_string())?)
             .spawn()
             .map_err(|error| format!("netloom controller: {error}"))?;
-        let mut reader = BufReader::new(child.stderr.take().ok_or("no standard error")?);
-        let mut controller = Self { child, address: String::new() };
-        let mut said = String::new();
-        while !said.contains("Every kind is listed") {
-            if reader.read_line(&mut said).map_err(|error| error.to_string())? == 0 {
-                return Err(format!("the controller ended: {said}"));
+        let mut reader = BufReader::new(child.stdout.take().ok_or("no standard output")?);
+        let mut controller = Self { child, said: String::new() };
+        while !controller.said.ends_with("ready\n") {
+            if reader.read_line(&mut controller.said).map_err(|error| error.to_string())? == 0 {
+                return Err(format!("the controller ended, see {}: {}", folder.display(), controller.said));
             }
         }
-        std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
-        let found = said.lines().find_map(|line| line.split_once("listens on ")).map(|(_, rest)| rest);
-        let found = found.ok_or("the controller does not say where it listens")?;
-        found.trim_end_matches('.').clone_into(&mut controller.address);
         Ok(controller)
+    }
+
+    /// Where it listens for what.
+    pub(crate) fn address(&self, what: &str) -> Result<&str, String> {
+        let found = self.said.lines().find_map(|line| line.strip_prefix(what)).map(str::trim);
+        found.ok_or_else(|| format!("the controller does not say where its {what} is: {}", self.said))
     }
 }
 

@@ -1,0 +1,176 @@
+//! One watch for each kind, the same code for all.
+//!
+//! Lists in pages, then watches with bookmarks; a watch that is too far behind is listed anew. What comes of
+//! it goes to those who asked: the view of the admission rules, the index of the control loop. Both are fed
+//! by the same watch.
+//!
+//! A kind that the cluster does not serve is empty for the rules. For the control loop it is not known:
+//! without it nothing is decided.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject},
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, Event},
+    },
+};
+use netloom_api::{admission::GroupKind, foreign, registry};
+use netloom_control::{Change, Index};
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::{definitions::Definitions, metrics::Metrics, view::Current};
+
+/// Who is told of changes.
+#[derive(Debug, Clone)]
+pub struct Outlets {
+    /// What admission rules look at; only where there is a webhook.
+    pub view: Option<Current>,
+    /// The control loop. When it is busy, watches wait.
+    pub index: mpsc::Sender<Change>,
+}
+
+/// Starts to follow every kind that somebody looks at; the tasks end when `tasks` is dropped.
+pub fn follow(
+    client: &Client,
+    definitions: &Definitions,
+    outlets: &Outlets,
+    metrics: &Arc<Metrics>,
+    tasks: &mut JoinSet<()>,
+) {
+    let all = viewed();
+    let kinds = if outlets.view.is_some() { all.as_slice() } else { Index::KINDS };
+    for kind in kinds {
+        let follower = Follower {
+            kind: *kind,
+            definitions: definitions.clone(),
+            outlets: outlets.clone(),
+            metrics: Arc::clone(metrics),
+        };
+        tasks.spawn(follower.run(client.clone()));
+    }
+}
+
+/// Every kind that rules look at. The control loop looks at some of them and at no other.
+pub(crate) fn viewed() -> Vec<GroupKind<'static>> {
+    let own = registry::kinds().iter().map(|kind| GroupKind::new(kind.group, kind.kind));
+    own.chain(foreign::VIEWED.iter().copied()).collect()
+}
+
+/// Follows one kind.
+struct Follower {
+    kind: GroupKind<'static>,
+    definitions: Definitions,
+    outlets: Outlets,
+    metrics: Arc<Metrics>,
+}
+
+impl Follower {
+    async fn run(mut self, client: Client) {
+        loop {
+            match self.definitions.resource(self.kind) {
+                Some(Some(resource)) => self.watch(client.clone(), resource).await,
+                Some(None) => {
+                    if let Some(view) = &self.outlets.view {
+                        view.absent(self.kind);
+                    }
+                    self.definitions.changed().await;
+                }
+                None => self.definitions.changed().await,
+            }
+        }
+    }
+
+    /// Watches until the cluster serves the kind no more, or otherwise.
+    async fn watch(&mut self, client: Client, resource: ApiResource) {
+        let api: Api<DynamicObject> = Api::all_with(client, &resource);
+        let mut events = watcher::watcher(api, watcher::Config::default()).default_backoff().boxed();
+        let mut fresh = Vec::new();
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = self.definitions.changed() => {
+                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) {
+                        continue;
+                    }
+                    return;
+                }
+            };
+            match event {
+                Some(Ok(event)) => {
+                    if let Some(change) = self.change(event, &resource, &mut fresh) {
+                        self.tell(change).await;
+                    }
+                }
+                Some(Err(why)) => {
+                    self.metrics.interrupted(self.kind.kind);
+                    tracing::warn!(kind = self.kind.kind, %why, "the watch of a kind was interrupted");
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        event: Event<DynamicObject>,
+        resource: &ApiResource,
+        fresh: &mut Vec<Arc<Value>>,
+    ) -> Option<Change> {
+        match event {
+            Event::Init => {
+                fresh.clear();
+                None
+            }
+            Event::InitApply(object) => {
+                fresh.push(value(object, resource));
+                None
+            }
+            Event::InitDone => {
+                self.metrics.listed(self.kind.kind);
+                Some(Change::Listed { kind: self.kind, objects: std::mem::take(fresh) })
+            }
+            Event::Apply(object) => Some(Change::Put(value(object, resource))),
+            Event::Delete(object) => Some(Change::Gone(value(object, resource))),
+        }
+    }
+
+    async fn tell(&self, change: Change) {
+        if let Some(view) = &self.outlets.view {
+            view.take(self.kind, &change);
+        }
+        if Index::KINDS.contains(&self.kind) && self.outlets.index.send(change).await.is_err() {
+            // The loop has ended, and with it the process: there is nothing left to follow for.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// An object as the rest of the program has it. Items of a list may come without the names of their kind;
+/// who manages which field is of no interest and half of the size.
+pub(crate) fn value(object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
+    let DynamicObject { types: _, mut metadata, data } = object;
+    metadata.managed_fields = None;
+    let mut value = data;
+    value["apiVersion"] = resource.api_version.as_str().into();
+    value["kind"] = resource.kind.as_str().into();
+    value["metadata"] = serde_json::to_value(metadata).unwrap_or_default();
+    Arc::new(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_see_all_that_the_loop_sees() {
+        let viewed = viewed();
+        for kind in Index::KINDS {
+            assert!(viewed.contains(kind), "{kind:?}");
+        }
+    }
+}
