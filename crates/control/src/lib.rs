@@ -22,6 +22,7 @@ mod controller;
 mod index;
 pub mod lease;
 mod picture;
+mod removals;
 mod request;
 mod status;
 mod tell;

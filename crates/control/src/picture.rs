@@ -11,7 +11,7 @@ use netloom_api::{
         NetworkConfigRevision, NodeNetworkConfig,
         node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
     },
-    rollout::annotation,
+    rollout::{RolloutPolicy, annotation},
 };
 use netloom_compile::{NodeWish, ObjectKey, Wishes};
 use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, Wish};
@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::{
     controller::name,
     index::{Index, NODE, STATE},
+    removals,
 };
 
 /// The place of a revision in the order of wishes.
@@ -94,7 +95,17 @@ fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
     let written = config.zip(state).is_some_and(|(config, state)| {
         is_paired(index, config, wish) && (!wish.desired.held.is_empty() || wish.is_content_of(state))
     });
-    Wish { written, ..Wish::default() }
+    let removals = match state {
+        Some(state) if !written && is_limited(index) => removals::count(state, wish.desired.document.as_ref()),
+        Some(_) | None => 0,
+    };
+    Wish { written, removals, ..Wish::default() }
+}
+
+/// Whether anybody asks how much goes: it takes longer than all the rest.
+fn is_limited(index: &Index) -> bool {
+    let limits = |policy: &RolloutPolicy| policy.spec.limits.as_ref().is_some_and(|it| it.max_deletions.is_some());
+    index.snapshot().rollouts.iter().any(|(_, policy)| limits(policy))
 }
 
 /// Whether both objects of a node belong together: they are written one after the other.

@@ -358,10 +358,11 @@ fn same_priority(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, fin
     }
 }
 
-const STEPS: &[Effect] = &[Effect::Planned("rollout: which nodes get a change next")];
+const STEPS: &[Effect] = &[Effect::FrontEnd("rollout: which nodes get a change next")];
 const SHARE: &[Effect] =
-    &[Effect::Admission("at least 1, or 1% to 100%"), Effect::Planned("rollout: which nodes get a change next")];
-const SELECTOR: &[Effect] = &[Effect::Admission("must be a valid selector"), Effect::Planned("rollout: selects nodes")];
+    &[Effect::Admission("at least 1, or 1% to 100%"), Effect::FrontEnd("rollout: which nodes get a change next")];
+const SELECTOR: &[Effect] =
+    &[Effect::Admission("must be a valid selector"), Effect::FrontEnd("rollout: selects nodes")];
 const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
 
 const EFFECTS: &[FieldEffect] = &[
@@ -372,7 +373,7 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.priority",
         &[
             Effect::Admission("a warning when another policy has the same selector and priority"),
-            Effect::Planned("rollout: which policy a node follows"),
+            Effect::FrontEnd("rollout: which policy a node follows"),
         ],
     ),
     field("spec.canary", STEPS),
@@ -384,38 +385,38 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.waves",
         &[
             Effect::Admission("each larger than the one before"),
-            Effect::Planned("rollout: which nodes get a change next"),
+            Effect::FrontEnd("rollout: which nodes get a change next"),
         ],
     ),
     field("spec.maxUnavailable", SHARE),
     field(
         "spec.zoneKey",
-        &[Effect::Admission("must be the key of a label"), Effect::Planned("rollout: the order of nodes")],
+        &[Effect::Admission("must be the key of a label"), Effect::FrontEnd("rollout: the order of nodes")],
     ),
     field(
         "spec.healthGates",
         &[
             Effect::Admission("must be types of conditions"),
-            Effect::Planned("rollout: which nodes can take a change and when one is done"),
+            Effect::FrontEnd("rollout: which nodes can take a change and when one is done"),
         ],
     ),
-    field("spec.timeoutSeconds", &[Effect::Planned("rollout: when a silent node counts as failed")]),
-    field("spec.toleratedFailures", &[Effect::Planned("rollout: when a change stops")]),
-    field("spec.onFailure", &[Effect::Planned("rollout: whether nodes return")]),
-    field("spec.limits", &[Effect::Planned("rollout: whether a change starts")]),
+    field("spec.timeoutSeconds", &[Effect::FrontEnd("rollout: when a silent node counts as failed")]),
+    field("spec.toleratedFailures", &[Effect::FrontEnd("rollout: when a change stops")]),
+    field("spec.onFailure", &[Effect::FrontEnd("rollout: whether nodes return")]),
+    field("spec.limits", &[Effect::FrontEnd("rollout: whether a change starts")]),
     field("spec.limits.maxAffectedNodes", SHARE),
-    field("spec.limits.maxDeletions", &[Effect::Planned("rollout: whether a change starts")]),
+    field("spec.limits.maxDeletions", &[Effect::FrontEnd("rollout: whether a change starts")]),
     field("spec.limits.allowLossOfManagement", &[Effect::Planned("rollout: whether a change starts")]),
     field("spec.drift", &[Effect::Planned("agent: repair or report")]),
-    field("spec.paused", &[Effect::Planned("rollout: holds everything")]),
+    field("spec.paused", &[Effect::FrontEnd("rollout: holds everything")]),
     field(
         "spec.pinnedRevision",
         &[
             Effect::Admission("must exist when it is set"),
-            Effect::Planned("rollout: the revision that nodes shall have"),
+            Effect::FrontEnd("rollout: the revision that nodes shall have"),
         ],
     ),
-    field("spec.revisionHistoryLimit", &[Effect::Planned("rollout: how many revisions are kept")]),
+    field("spec.revisionHistoryLimit", &[Effect::FrontEnd("rollout: how many revisions are kept")]),
     field("status", CONTROLLER),
     field("status.observedGeneration", CONTROLLER),
     field("status.conditions", CONTROLLER),

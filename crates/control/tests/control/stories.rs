@@ -295,3 +295,29 @@ fn states_without_an_agent_are_told_what_is_wrong() {
     rig.run();
     assert_eq!(said(&rig, "ghost"), ["Managed Managed"], "the node is there now");
 }
+
+#[test]
+fn a_change_that_takes_too_much_away_is_not_begun() {
+    let mut rig = Rig::new(3);
+    rig.write(rollout_policy(&json!({"limits": {"maxDeletions": 0}})));
+    let vlan = json!({"name": "eth1.7", "type": "vlan", "state": "up", "vlan": {"base-iface": "eth1", "id": 7}});
+    rig.write(json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy",
+        "metadata": {"namespace": "default", "name": "vlan"},
+        "spec": {"matchRules": [{"name": "eth1"}], "desiredState": {"interfaces": [vlan]}},
+    }));
+    rig.run();
+    let wished = |rig: &Rig| {
+        let states = rig.api.list("NodeNetworkState");
+        states.iter().filter(|state| state.pointer("/spec/desiredState/interfaces/0/name").is_some()).count()
+    };
+    assert_eq!(wished(&rig), 3);
+    rig.remove(POLICY, "vlan");
+    rig.run();
+    let status = rig.api.get("RolloutPolicy", "all").unwrap()["status"].clone();
+    assert_eq!((wished(&rig), &status["phase"]), (3, &json!("Blocked")), "{status:#}");
+    assert!(status["conditions"].to_string().contains("limits.maxDeletions allows 0"), "{status:#}");
+    rig.write(rollout_policy(&json!({"limits": {"maxDeletions": 1}})));
+    rig.run();
+    assert_eq!(wished(&rig), 0);
+}

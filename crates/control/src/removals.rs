@@ -1,0 +1,90 @@
+//! How much of a node's network a wish takes away.
+//!
+//! Counted are links that the node would lose and addresses that go, as `limits.maxDeletions` has them. A link of
+//! hardware that a wish no longer names stays and gets its old values back, so it does not count.
+
+use std::collections::BTreeSet;
+
+use netloom_compile::NodeState;
+use serde_json::Value;
+
+/// Links and addresses that go when a node's wish becomes `after`.
+pub(crate) fn count(state: &NodeState, after: Option<&Value>) -> u32 {
+    let before = state.desired.as_ref();
+    let (wanted, gone) = (links(after, false), links(after, true));
+    let dropped = links(before, false).into_iter().filter(|(name, kind)| {
+        let hardware = *kind == "ethernet" || *kind == "loopback";
+        !hardware && !wanted.iter().any(|(kept, _)| kept == name) && !gone.iter().any(|(gone, _)| gone == name)
+    });
+    let removed = gone.iter().filter(|(name, _)| state.inventory.links.contains_key(*name));
+    let kept = addresses(after);
+    let lost = addresses(before).into_iter().filter(|address| !kept.contains(address));
+    u32::try_from(dropped.count() + removed.count() + lost.count()).unwrap_or(u32::MAX)
+}
+
+fn interfaces(document: Option<&Value>) -> impl Iterator<Item = &Value> {
+    document.and_then(|document| document.get("interfaces")?.as_array()).into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Names and types of the links that a document wants, or wants gone.
+fn links(document: Option<&Value>, absent: bool) -> BTreeSet<(&str, &str)> {
+    let wanted = interfaces(document).filter(|link| (text(link, "state") == "absent") == absent);
+    wanted.map(|link| (text(link, "name"), text(link, "type"))).collect()
+}
+
+/// Addresses with the names of their links.
+fn addresses(document: Option<&Value>) -> BTreeSet<(&str, &str, u64)> {
+    let mut found = BTreeSet::new();
+    for link in interfaces(document).filter(|link| text(link, "state") != "absent") {
+        for family in ["ipv4", "ipv6"] {
+            let all = link.get(family).and_then(|family| family.get("address")?.as_array());
+            found.extend(all.into_iter().flatten().map(|address| {
+                let length = address.get("prefix-length").and_then(Value::as_u64).unwrap_or_default();
+                (text(link, "name"), text(address, "ip"), length)
+            }));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use netloom_compile::nodestate::Inventory;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_node_loses_is_counted() {
+        let address = json!({"enabled": true, "address": [{"ip": "192.0.2.1", "prefix-length": 24}]});
+        let before = json!({"interfaces": [
+            {"name": "eth1", "type": "ethernet", "mtu": 9000},
+            {"name": "eth1.7", "type": "vlan", "ipv4": address},
+            {"name": "br0", "type": "linux-bridge"},
+        ]});
+        let report = json!({"interfaces": [{"name": "dummy0", "type": "dummy", "state": "up"}]});
+        let state = NodeState {
+            desired: Some(before.clone()),
+            inventory: Arc::new(Inventory::read(&report)),
+            ..NodeState::default()
+        };
+        let without = json!({"interfaces": [{"name": "eth1.7", "type": "vlan"}]});
+        let absent = |name: &str| json!({"interfaces": [{"name": name, "state": "absent"}]});
+        for (after, wanted, why) in [
+            (Some(before), 0, "nothing changes"),
+            (Some(without), 2, "a bridge and an address"),
+            (None, 3, "a bridge, a VLAN and its address; hardware stays"),
+            (Some(absent("dummy0")), 4, "the same, and a link that was there before"),
+            (Some(absent("nobody")), 3, "what is not there cannot go"),
+            (Some(absent("br0")), 2, "one that is not reported yet is not there"),
+        ] {
+            assert_eq!(count(&state, after.as_ref()), wanted, "{why}");
+        }
+    }
+}
