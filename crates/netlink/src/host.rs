@@ -1,12 +1,14 @@
 //! The handle by which the rest of netloom uses a kernel.
 
-use std::{thread, time::Duration};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
+use netloom_types::{IfName, MacAddr};
 
 use crate::{
     events::Watch,
     execute,
+    hearing::{DeafError, Hearing},
     kernel::{Kernel, Options},
     netns::{Namespace, Worker},
     observe,
@@ -52,6 +54,23 @@ impl KernelHost {
     /// watch belongs to the namespace and can be used on any thread.
     pub fn watch(&self, buffer: usize) -> Result<Watch, EngineError> {
         self.worker.run(move |_| Watch::open(buffer))?.map_err(|e| e.doing("watch for changes"))
+    }
+
+    /// Somebody who hears frames of a protocol, on no link yet. It belongs to the namespace and can be
+    /// asked for frames on any thread.
+    pub fn hearing(&self, ethertype: u16, groups: &[MacAddr]) -> Result<Hearing, EngineError> {
+        let groups = groups.to_vec();
+        self.worker.run(move |_| Hearing::open(ethertype, &groups))?.map_err(|e| e.doing("listen for neighbours"))
+    }
+
+    /// Listens on these links and on no others; says on which it cannot.
+    pub fn listen_on(
+        &self,
+        mut hearing: Hearing,
+        links: BTreeSet<IfName>,
+    ) -> Result<(Hearing, Vec<DeafError>), EngineError> {
+        let done = self.worker.run(move |_| hearing.listen_on(&links).map(|deaf| (hearing, deaf)))?;
+        done.map_err(|e| e.doing("listen for neighbours"))
     }
 
     /// Asks all probes at once, each within `limit`; answers are in the order of the probes. The

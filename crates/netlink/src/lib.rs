@@ -10,6 +10,7 @@
 //! steps    step -> messages, or work that runs alone
 //! execute  steps in batches -> one result for each step
 //! events   the kernel's notifications, debounced
+//! hearing  frames of neighbours, on links that are listened on
 //! files    resolver and host name; sysctl: settings of links
 //! probe    whether something is still reached
 //! ```
@@ -29,6 +30,7 @@ pub mod ethtool;
 pub mod events;
 mod execute;
 pub mod files;
+pub mod hearing;
 mod host;
 mod kernel;
 pub mod link;

@@ -11,6 +11,7 @@ mod events;
 mod foreign;
 mod hostname;
 mod needs;
+mod neighbours;
 mod power;
 mod probes;
 mod properties;
@@ -65,6 +66,7 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("probe/failed-before-does-not-count", probes::failed_before_does_not_count));
     tests.push(Test::new("events/overrun", events::overrun));
     tests.push(Test::new("events/settled", events::settled));
+    tests.push(Test::new("neighbours/are-heard", neighbours::are_heard));
     tests.push(Test::new("properties/of-every-kind", properties::of_every_kind));
     tests.push(Test::new("properties/of-ports-and-families", properties::of_ports_and_families));
     tests.push(Test::new("entries/forwarding", entries::of_forwarding));
