@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 /// The body of every answer. It cannot fail: a stream that goes wrong says so in its last frame.
 pub use netloom_https::Body;
 
-/// How many frames a stream holds for a client that does not read. Small, because each may be as
-/// large as an object; events beyond it wait in the watch's own queue.
-pub const STREAM_FRAMES: usize = 8;
+/// How many frames a stream holds for a client that does not read, beside the one that is being sent.
+/// One, because each may be as large as the largest object.
+pub const STREAM_FRAMES: usize = 1;
 
 /// A body that is there as a whole.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
@@ -59,10 +59,12 @@ mod tests {
     #[tokio::test]
     async fn a_stream_ends_with_its_sender() {
         let (sender, body) = stream();
-        sender.send(Bytes::from_static(b"a")).await.unwrap();
-        sender.send(Bytes::from_static(b"b")).await.unwrap();
-        drop(sender);
+        let written = tokio::spawn(async move {
+            sender.send(Bytes::from_static(b"a")).await.unwrap();
+            sender.send(Bytes::from_static(b"b")).await.unwrap();
+        });
         assert_eq!(body.collect().await.unwrap().to_bytes(), "ab");
+        written.await.unwrap();
     }
 
     #[tokio::test]

@@ -71,7 +71,7 @@ impl Api {
         let Some(resource) = catalogue.lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
             return Ok(());
         };
-        let mut objects = self.all_definitions(resource)?;
+        let mut objects = self.all_definitions(resource).await?;
         let gone = changed.is_some_and(|name| !objects.iter().any(|object| metadata::text(object, "name") == name));
         for at in 0..objects.len() {
             let own = changed.is_none_or(|name| metadata::text(&objects[at], "name") == name);
@@ -92,9 +92,9 @@ impl Api {
         Ok(())
     }
 
-    fn all_definitions(&self, resource: &Resource) -> Outcome<Vec<Value>> {
+    async fn all_definitions(&self, resource: &Resource) -> Outcome<Vec<Value>> {
         let mut objects = Vec::new();
-        self.each(&Range::resource(STORE_NAME), |_, object| objects.extend(stored::decode(resource, object)))?;
+        self.each(Range::resource(STORE_NAME), |_, object| objects.extend(stored::decode(resource, object))).await?;
         Ok(objects)
     }
 
@@ -187,7 +187,7 @@ impl Api {
     /// Deletes every object of a resource; says whether all are gone.
     async fn remove_all(&self, resource: &Resource) -> Outcome<bool> {
         let mut keys = Vec::new();
-        self.each(&Range::resource(&resource.store_name()), |key, _| keys.push(key.clone()))?;
+        self.each(Range::resource(&resource.store_name()), |key, _| keys.push(key.clone())).await?;
         let mut all = true;
         for key in keys {
             all &= self.remove(resource, &key, None, Some(Propagation::Background)).await?;

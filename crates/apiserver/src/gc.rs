@@ -256,8 +256,8 @@ impl Api {
     }
 
     /// Looks at every object once.
-    fn scan(&self) -> Outcome<()> {
-        self.each(&Range::everything(), |key, object| self.gc.put(key, &object.bytes))
+    async fn scan(&self) -> Outcome<()> {
+        self.each(Range::everything(), |key, object| self.gc.put(key, &object.bytes)).await
     }
 
     async fn collect_one(&self, work: &Work) -> Outcome<()> {
@@ -404,7 +404,7 @@ async fn collect(api: Weak<Api>, gc: Arc<Collector>) {
             again = None;
             gc.try_again();
             if gc.rescan.swap(false, Ordering::AcqRel)
-                && let Err(status) = current.scan()
+                && let Err(status) = current.scan().await
             {
                 tracing::error!(error = %status, "garbage cannot be looked for; it is tried again");
                 gc.rescan.store(true, Ordering::Release);

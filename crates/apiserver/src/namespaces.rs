@@ -64,17 +64,17 @@ impl Lifecycles {
 
 impl Api {
     /// Starts what runs for as long as the server does.
-    pub(crate) fn start_tasks(self: &Arc<Self>) {
+    pub(crate) async fn start_tasks(self: &Arc<Self>) {
         self.start_collector();
         tokio::spawn(sweep(Arc::downgrade(self)));
-        self.find_lifecycles();
+        self.find_lifecycles().await;
     }
 
     /// Looks for everything that is on its way out, as at the start or after events were missed.
-    pub(crate) fn find_lifecycles(self: &Arc<Self>) {
+    pub(crate) async fn find_lifecycles(self: &Arc<Self>) {
         for (store_name, plural) in [(STORE_NAME, "namespaces"), (crds::STORE_NAME, "customresourcedefinitions")] {
             let group = store_name.split('/').next().unwrap_or_default();
-            for object in self.list_all(group, plural) {
+            for object in self.list_all(group, plural).await {
                 self.lifecycle(store_name, &object);
             }
         }
@@ -119,7 +119,8 @@ impl Api {
         let mut empty = true;
         for resource in catalogue.once().into_iter().filter(|resource| resource.namespaced) {
             let mut keys = Vec::new();
-            self.each(&Range::resource(&resource.store_name()).in_namespace(name), |key, _| keys.push(key.clone()))?;
+            let range = Range::resource(&resource.store_name()).in_namespace(name);
+            self.each(range, |key, _| keys.push(key.clone())).await?;
             for key in keys {
                 empty &= self.remove(&resource, &key, None, Some(Propagation::Background)).await?;
             }
@@ -151,12 +152,13 @@ impl Api {
         let Some(resource) = catalogue.lookup("", "v1", "events") else { return Ok(()) };
         let now = self.source.now();
         let mut keys = Vec::new();
-        self.each(&Range::resource("/events"), |key, object| {
+        self.each(Range::resource("/events"), |key, object| {
             let over = stored::decode(resource, object).is_ok_and(|event| events::is_over(&event, now));
             if over {
                 keys.push(key.clone());
             }
-        })?;
+        })
+        .await?;
         for key in keys {
             self.remove(resource, &key, None, None).await?;
         }

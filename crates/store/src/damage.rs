@@ -33,7 +33,8 @@ fn contents(image: Vec<u8>) -> Result<(State, Contents), String> {
     let (database, format) = file::open_checked(&disk, CACHE).map_err(|trouble| trouble.to_string())?;
     let Format::Store(state) = format else { return Err(format!("{format:?}")) };
     let view = View::of(&database).map_err(|trouble| trouble.to_string())?;
-    let page = view.list(&Range::everything(), None, None, None).map_err(|error| error.to_string())?;
+    let page =
+        view.list(&Range::everything(), None, None, (usize::MAX, usize::MAX)).map_err(|error| error.to_string())?;
     Ok((state, page.items.into_iter().map(|(key, object)| (key.to_string(), object.bytes.to_vec())).collect()))
 }
 

@@ -71,13 +71,14 @@ impl View {
         }
     }
 
-    /// The objects of a range at a revision, from behind a key on.
+    /// The objects of a range at a revision, from behind a key on, until there are so many or their
+    /// values have so many bytes.
     pub(crate) fn list(
         &self,
         range: &Range,
         at: Option<Revision>,
         after: Option<&Key>,
-        limit: Option<usize>,
+        (objects, bytes): (usize, usize),
     ) -> Result<Page, ReadError> {
         let revision = self.revision_at(at)?;
         let (mut start, end) = range.bounds();
@@ -87,9 +88,9 @@ impl View {
         }
         let versions = self.transaction.open_table(VERSIONS).map_err(Trouble::from)?;
         let mut items = Vec::new();
-        let mut more = false;
+        let (mut more, mut held) = (false, 0);
         scan(&versions, (start, end), revision, |prefix, object_revision, record| {
-            if limit.is_some_and(|limit| items.len() >= limit) {
+            if items.len() >= objects || held >= bytes {
                 // Whether there is more is only known once one more of the range is seen.
                 more = !range.is_filtered() || range.contains(&key_of(prefix)?);
                 return Ok(!more);
@@ -98,6 +99,7 @@ impl View {
             if range.contains(&key)
                 && let Some(object) = decode_version(object_revision, record)?
             {
+                held += object.bytes.len();
                 items.push((key, object));
             }
             Ok(true)

@@ -127,7 +127,20 @@ impl Store {
         after: Option<&Key>,
         limit: Option<usize>,
     ) -> Result<Page, ReadError> {
-        self.owner.shared.read(|view| view.list(range, at, after, limit))
+        self.page(range, at, after, limit.unwrap_or(usize::MAX), usize::MAX)
+    }
+
+    /// The same with another bound beside the number: a page ends with the object that brings the bytes
+    /// of its values to `bytes`.
+    pub fn page(
+        &self,
+        range: &Range,
+        at: Option<Revision>,
+        after: Option<&Key>,
+        objects: usize,
+        bytes: usize,
+    ) -> Result<Page, ReadError> {
+        self.owner.shared.read(|view| view.list(range, at, after, (objects, bytes)))
     }
 
     /// How many objects there are of each resource, ordered by resource.

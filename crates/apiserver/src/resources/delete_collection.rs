@@ -2,9 +2,12 @@
 //!
 //! It is not atomic: what was deleted before an error stays deleted. The answer lists what was there.
 
+use netloom_store::ReadError;
 use serde_json::Value;
 
-use super::{Api, answer::Answer, asked::Asked, list, options::ListOptions, selection::Selection, stored};
+use super::{
+    Api, answer::Answer, asked::Asked, chunks::Chunks, list, options::ListOptions, selection::Selection, stored,
+};
 use crate::{
     catalogue::Resource,
     request::RequestInfo,
@@ -12,23 +15,16 @@ use crate::{
     tables::Shaper,
 };
 
-/// How many objects are read at once.
-const CHUNK: usize = 500;
-
 impl Api {
     pub(crate) async fn delete_collection(&self, asked: &Asked<'_>) -> Outcome<Answer> {
         let limit = ListOptions::parse(&asked.info.query, false)?.limit;
         let selection = Selection::parse(asked)?;
         let options = Self::delete_options(asked)?;
         let mut shaper = Shaper::list(asked, self.source.now())?;
-        let range = selection.range(asked);
-        let (mut text, mut count, mut at, mut after) = (Vec::new(), 0, None, None);
-        'pages: loop {
-            let page = self
-                .store
-                .list(&range, at, after.as_ref(), Some(CHUNK))
-                .map_err(|error| Status::internal(&error.to_string()))?;
-            at = Some(page.revision);
+        let mut chunks = Chunks::new(selection.range(asked));
+        let (mut text, mut count) = (Vec::new(), 0);
+        let internal = |error: ReadError| Status::internal(&error.to_string());
+        'pages: while let Some(page) = chunks.next(&self.store, usize::MAX).await.map_err(internal)? {
             for (key, found) in &page.items {
                 let object = stored::decode(&asked.resource, found)?;
                 if !selection.matches(&asked.resource, &object) {
@@ -49,12 +45,8 @@ impl Api {
                     break 'pages;
                 }
             }
-            after = page.items.last().map(|(key, _)| key.clone());
-            if !page.more {
-                break;
-            }
         }
-        let mut whole = shaper.head(&Value::Object(list::whole_metadata(asked, at.unwrap_or_default())));
+        let mut whole = shaper.head(&Value::Object(list::whole_metadata(asked, chunks.revision().unwrap_or_default())));
         whole.extend_from_slice(&text);
         whole.extend_from_slice(Shaper::TAIL);
         Ok(Answer::Text { code: 200, text: whole.into() })

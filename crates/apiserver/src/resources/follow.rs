@@ -21,7 +21,7 @@ use netloom_api::{
 use netloom_store::{Event, EventKind, Key, Object, Range, Revision, Watch, WatchError};
 use tokio::sync::watch;
 
-use super::{Api, stored};
+use super::{Api, chunks::Chunks, stored};
 use crate::{crds, status_error::Outcome};
 
 /// How long a write waits to be passed. It is passed in less than a millisecond; if the watch hangs,
@@ -30,9 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait after an error before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How many objects are read at once.
-const CHUNK: usize = 500;
 
 /// Where the followers stand and what they gathered.
 pub(crate) struct Follow {
@@ -111,13 +108,13 @@ impl Api {
         let internal = |error: netloom_store::ReadError| crate::status_error::Status::internal(&error.to_string());
         let watch = self.store.watch(Range::everything(), from).map_err(internal)?;
         self.definitions_changed(None).await?;
-        self.load_view()?;
+        self.load_view().await?;
         self.follow.pass(from);
         Ok(watch)
     }
 
     /// Reads all objects that rules look at.
-    fn load_view(&self) -> Outcome<()> {
+    async fn load_view(&self) -> Outcome<()> {
         let mut objects = Objects::default();
         let mut viewed = BTreeMap::new();
         if self.admission {
@@ -134,7 +131,7 @@ impl Api {
                 viewed.insert(name, GroupKind::new(group, kind));
             }
             for name in viewed.keys() {
-                self.each(&Range::resource(name), |key, object| self.show(&mut objects, key, object))?;
+                self.each(Range::resource(name), |key, object| self.show(&mut objects, key, object)).await?;
             }
         }
         *self.follow.viewed.write().unwrap_or_else(PoisonError::into_inner) = viewed;
@@ -151,23 +148,16 @@ impl Api {
         }
     }
 
-    /// Visits every object of a range.
-    pub(crate) fn each(&self, range: &Range, mut visit: impl FnMut(&Key, &Object)) -> Outcome<()> {
-        let (mut at, mut after) = (None, None);
-        loop {
-            let page = self
-                .store
-                .list(range, at, after.as_ref(), Some(CHUNK))
-                .map_err(|error| crate::status_error::Status::internal(&error.to_string()))?;
+    /// Visits every object of a range; others have their turn meanwhile.
+    pub(crate) async fn each(&self, range: Range, mut visit: impl FnMut(&Key, &Object) + Send) -> Outcome<()> {
+        let mut chunks = Chunks::new(range);
+        let internal = |error: netloom_store::ReadError| crate::status_error::Status::internal(&error.to_string());
+        while let Some(page) = chunks.next(&self.store, usize::MAX).await.map_err(internal)? {
             for (key, object) in &page.items {
                 visit(key, object);
             }
-            at = Some(page.revision);
-            after = page.items.last().map(|(key, _)| key.clone());
-            if !page.more {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     async fn passed(self: &Arc<Self>, event: &Event) {
@@ -185,7 +175,7 @@ impl Api {
             if let Err(status) = self.definitions_changed(Some(event.key.name())).await {
                 tracing::error!(error = %status, name = event.key.name(), "a definition cannot be served");
             }
-            if let Err(status) = self.viewed_changed() {
+            if let Err(status) = self.viewed_changed().await {
                 tracing::error!(error = %status, "the objects that rules look at cannot be read");
             }
         }
@@ -195,10 +185,10 @@ impl Api {
     }
 
     /// A definition may bring a kind that rules look at and that was not served before.
-    fn viewed_changed(&self) -> Outcome<()> {
+    async fn viewed_changed(&self) -> Outcome<()> {
         let known = self.follow.viewed.read().unwrap_or_else(PoisonError::into_inner).len();
         let wanted = registry::kinds().len() + foreign::VIEWED.len();
-        if self.admission && known < wanted { self.load_view() } else { Ok(()) }
+        if self.admission && known < wanted { self.load_view().await } else { Ok(()) }
     }
 }
 
@@ -226,7 +216,7 @@ pub(super) async fn resume(api: &Weak<Api>) -> Option<Watch> {
             Ok(watch) => {
                 current.follow.set_problem(None);
                 current.gc.rescan();
-                current.find_lifecycles();
+                current.find_lifecycles().await;
                 return Some(watch);
             }
             Err(status) => {

@@ -4,13 +4,14 @@
 //! objects; a long one is sent while it is read and costs only the part under way.
 
 use bytes::Bytes;
-use netloom_store::{Key, Object, Page, Range, ReadError, Revision};
+use netloom_store::{Key, Object, Page, ReadError, Revision};
 use serde_json::{Map, Value, json};
 
 use super::{
     Api,
     answer::Answer,
     asked::Asked,
+    chunks::Chunks,
     options::{self, ListOptions, Match},
     pages::Token,
     selection::Selection,
@@ -23,15 +24,13 @@ use crate::{
     tables::Shaper,
 };
 
-/// How many objects are read from the store at once.
-const CHUNK: usize = 500;
+/// A page that has so many bytes is sent with fewer objects than it may have; the client goes on behind
+/// it as behind any other.
+const LONGEST_PAGE: usize = 8 << 20;
 
-/// Where a list is on its way through the store.
-struct Walk {
-    range: Range,
-    at: Option<Revision>,
-    after: Option<Key>,
-}
+/// So many bytes of a list are gathered for a client that wants it in a form that cannot be sent while
+/// it is read.
+const LONGEST_TEXT: usize = 64 << 20;
 
 /// What was gathered for one answer.
 struct Gathered {
@@ -40,7 +39,8 @@ struct Gathered {
     count: usize,
     /// The last object that was looked at, when there may be more.
     last: Option<Key>,
-    remaining: Option<u64>,
+    /// How many objects there are from the first one of this answer on, where that is known.
+    total: Option<u64>,
 }
 
 impl Api {
@@ -55,18 +55,21 @@ impl Api {
             Key::new(&asked.resource.store_name(), namespace, &token.name)
         });
         let mut shaper = Shaper::list(asked, self.source.now())?;
-        let mut walk = Walk { range: selection.range(asked), at, after };
+        let mut chunks = Chunks::from(selection.range(asked), at, after);
         let expired = |error: ReadError| expired(error, token.as_ref());
         // What may be of any age comes from what is at hand, all of it.
         let limit = options.limit.filter(|_| options.revision != "0");
-        let gathered = self.gather(asked, &selection, limit, &mut walk, &mut shaper).map_err(expired)??;
+        let gathered = self.gather(asked, &selection, limit, &mut chunks, &mut shaper).await.map_err(expired)??;
         if limit.is_none() && gathered.last.is_some() && asked.output.media == Media::Json && !asked.output.pretty {
-            return Ok(self.stream(asked, selection, gathered, walk, shaper));
+            return Ok(self.stream(asked, selection, gathered, chunks, shaper));
         }
-        let gathered = self.rest(asked, &selection, limit, gathered, &mut walk, &mut shaper).map_err(expired)??;
-        let left =
-            token.as_ref().and_then(|token| token.left).or(gathered.remaining.map(|left| left + gathered.count as u64));
-        let gathered = Gathered { remaining: left.filter(|_| selection.is_everything()), ..gathered };
+        let gathered = if limit.is_some() {
+            gathered
+        } else {
+            self.rest(asked, &selection, gathered, &mut chunks, &mut shaper).await.map_err(expired)??
+        };
+        let total = token.as_ref().and_then(|token| token.left).or(gathered.total);
+        let gathered = Gathered { total: total.filter(|_| selection.is_everything()), ..gathered };
         let mut text = shaper.head(&list_metadata(asked, &gathered));
         text.extend_from_slice(&gathered.text);
         text.extend_from_slice(Shaper::TAIL);
@@ -101,26 +104,27 @@ impl Api {
     }
 
     /// The first part: up to the limit, or one chunk.
-    fn gather(
+    async fn gather(
         &self,
         asked: &Asked<'_>,
         selection: &Selection,
         limit: Option<usize>,
-        walk: &mut Walk,
+        chunks: &mut Chunks,
         shaper: &mut Shaper,
     ) -> Result<Outcome<Gathered>, ReadError> {
-        let mut gathered = Gathered { revision: Revision(0), text: Vec::new(), count: 0, last: None, remaining: None };
+        let mut gathered = Gathered { revision: Revision(0), text: Vec::new(), count: 0, last: None, total: None };
         loop {
-            let wanted = limit.map_or(CHUNK, |limit| (limit - gathered.count).min(CHUNK));
-            let page = self.store.list(&walk.range, walk.at, walk.after.as_ref(), Some(wanted))?;
-            // Every further page is of the same moment.
-            walk.at = Some(page.revision);
+            let most = limit.map_or(usize::MAX, |limit| limit - gathered.count);
+            let first = gathered.revision == Revision(0);
+            let Some(page) = chunks.next(&self.store, most).await? else { return Ok(Ok(gathered)) };
+            if first {
+                gathered.total = page.remaining.map(|left| left + page.items.len() as u64);
+            }
             gathered.revision = page.revision;
             if let Err(status) = Self::render(asked, selection, &page, &mut gathered, shaper) {
                 return Ok(Err(status));
             }
-            walk.after.clone_from(&gathered.last);
-            let full = limit.is_none_or(|limit| gathered.count >= limit);
+            let full = limit.is_none_or(|limit| gathered.count >= limit || gathered.text.len() >= LONGEST_PAGE);
             if gathered.last.is_none() || full {
                 return Ok(Ok(gathered));
             }
@@ -128,21 +132,23 @@ impl Api {
     }
 
     /// What follows the first part, into the same text.
-    fn rest(
+    async fn rest(
         &self,
         asked: &Asked<'_>,
         selection: &Selection,
-        limit: Option<usize>,
         mut gathered: Gathered,
-        walk: &mut Walk,
+        chunks: &mut Chunks,
         shaper: &mut Shaper,
     ) -> Result<Outcome<Gathered>, ReadError> {
-        while limit.is_none() && gathered.last.is_some() {
-            let page = self.store.list(&walk.range, walk.at, walk.after.as_ref(), Some(CHUNK))?;
+        while let Some(page) = chunks.next(&self.store, usize::MAX).await? {
             if let Err(status) = Self::render(asked, selection, &page, &mut gathered, shaper) {
                 return Ok(Err(status));
             }
-            walk.after.clone_from(&gathered.last);
+            if gathered.text.len() > LONGEST_TEXT {
+                let why = "the list is too long to be sent in this form at once: ask for pages with \"limit\", \
+                           or for plain JSON";
+                return Ok(Err(Status::too_large(why)));
+            }
         }
         Ok(Ok(gathered))
     }
@@ -160,7 +166,6 @@ impl Api {
             }
         }
         gathered.last = page.items.last().filter(|_| page.more).map(|(key, _)| key.clone());
-        gathered.remaining = page.remaining.filter(|_| selection.is_everything());
         Ok(())
     }
 
@@ -170,7 +175,7 @@ impl Api {
         asked: &Asked<'_>,
         selection: Selection,
         mut first: Gathered,
-        walk: Walk,
+        chunks: Chunks,
         shaper: Shaper,
     ) -> Answer {
         let (sender, body) = crate::body::stream();
@@ -181,24 +186,24 @@ impl Api {
         let resource = asked.resource.clone();
         let store = self.store.clone();
         tokio::spawn(async move {
-            let (mut walk, mut shaper, mut any) = (walk, shaper, whole.count > 0);
+            let (mut chunks, mut shaper, mut any) = (chunks, shaper, whole.count > 0);
             if sender.send(head.into()).await.is_err() {
                 return;
             }
             loop {
-                // A stream that cannot go on ends in the middle, which no reader takes for a whole.
-                let Ok(page) = store.list(&walk.range, walk.at, walk.after.as_ref(), Some(CHUNK)) else { return };
+                let page = match chunks.next(&store, usize::MAX).await {
+                    Ok(Some(page)) => page,
+                    Ok(None) => break,
+                    // A stream that cannot go on ends in the middle, which no reader takes for a whole.
+                    Err(error) => return tracing::warn!(%error, "a list breaks off"),
+                };
                 let mut text = Vec::new();
                 for (_, object) in &page.items {
                     let Ok(written) = item(&resource, &selection, object, any, &mut shaper, &mut text) else { return };
                     any |= written;
                 }
-                if sender.send(Bytes::from(text)).await.is_err() {
+                if !text.is_empty() && sender.send(Bytes::from(text)).await.is_err() {
                     return;
-                }
-                walk.after = page.items.last().map(|(key, _)| key.clone());
-                if !page.more {
-                    break;
                 }
             }
             // The client may be gone; there is nobody else to tell.
@@ -249,7 +254,7 @@ pub(crate) fn whole_metadata(asked: &Asked<'_>, revision: Revision) -> Map<Strin
 
 fn list_metadata(asked: &Asked<'_>, gathered: &Gathered) -> Value {
     let mut metadata = whole_metadata(asked, gathered.revision);
-    let left = gathered.remaining.map(|left| left.saturating_sub(gathered.count as u64));
+    let left = gathered.total.map(|total| total.saturating_sub(gathered.count as u64));
     if let Some(last) = &gathered.last {
         // Lists over all namespaces go on behind a namespace and a name, others behind a name.
         let across = asked.resource.namespaced && asked.namespace().is_none();

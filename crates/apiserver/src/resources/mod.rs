@@ -10,6 +10,7 @@
 mod answer;
 pub(crate) mod asked;
 mod check;
+mod chunks;
 pub mod clock;
 mod create;
 pub(crate) mod decode;
@@ -124,7 +125,7 @@ impl Api {
         });
         api.make_namespaces().await?;
         api.start_following().await?;
-        api.start_tasks();
+        api.start_tasks().await;
         Ok(api)
     }
 
@@ -156,14 +157,14 @@ impl Api {
     }
 
     /// Reads all objects of a resource, for parts of the server that have no client behind them.
-    pub fn list_all(&self, group: &str, plural: &str) -> Vec<Value> {
+    pub async fn list_all(&self, group: &str, plural: &str) -> Vec<Value> {
         let catalogue = self.catalogue();
         let Some(resource) = catalogue.any_version(group, plural) else { return Vec::new() };
         let mut objects = Vec::new();
-        let visited = self.each(&Range::resource(&resource.store_name()), |_, object| {
+        let visited = self.each(Range::resource(&resource.store_name()), |_, object| {
             objects.extend(stored::decode(resource, object));
         });
-        if let Err(status) = visited {
+        if let Err(status) = visited.await {
             tracing::error!(error = %status, plural, "objects cannot be read");
         }
         objects

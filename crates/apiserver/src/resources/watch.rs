@@ -23,7 +23,7 @@ use super::{
     Api,
     answer::Answer,
     asked::Asked,
-    clock,
+    chunks, clock,
     options::{self, ListOptions},
     selection::Selection,
     stored,
@@ -174,12 +174,14 @@ impl Stream {
             if !text.is_empty() {
                 return Some(text.into());
             }
+            // Whoever wants little of much must not keep others from their turn.
+            tokio::task::yield_now().await;
         }
     }
 
     /// Some of the objects that are there; behind the last one the watch goes on with changes.
     fn initial(&mut self, at: Option<Revision>, after: Option<&Key>) -> Vec<u8> {
-        let page = match self.store.list(&self.range, at, after, Some(CHUNK)) {
+        let page = match self.store.page(&self.range, at, after, CHUNK, chunks::BYTES) {
             Ok(page) => page,
             Err(error) => {
                 self.place = Place::Failed(ended(&error, at.unwrap_or_default()));

@@ -131,3 +131,30 @@ async fn tables_have_rows_for_people() {
     let maps = bench.raw("GET", "/api/v1/namespaces", &accept, "").await.expect(200);
     assert_eq!(maps["rows"].as_array().unwrap().len(), 4);
 }
+
+#[tokio::test]
+async fn a_list_that_finds_little_in_much_lets_others_have_their_turn() {
+    let bench = Bench::new().await;
+    let changes = (0..3_000).map(|number| {
+        let key = netloom_store::Key::new("/configmaps", "default", &format!("n{number}"));
+        netloom_store::Change::create(key, format!(r#"{{"metadata":{{"name":"n{number}"}}}}"#))
+    });
+    bench.api.store().write(changes.collect()).await.unwrap();
+    let turns = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = turns.clone();
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    tokio::task::yield_now().await;
+    for query in ["labelSelector=x%3Dy&limit=1", "labelSelector=x%3Dy", "labelSelector=x%3Dy&pretty=true"] {
+        let before = turns.load(std::sync::atomic::Ordering::Relaxed);
+        let found = bench.get(&format!("{MAPS}?{query}")).await.expect(200);
+        assert_eq!(names(&found), [""; 0]);
+        let had = turns.load(std::sync::atomic::Ordering::Relaxed) - before;
+        assert!(had >= 4, "{query}: another task had {had} turns during six chunks");
+    }
+    other.abort();
+}
