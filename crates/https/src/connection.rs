@@ -4,7 +4,7 @@ use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::service::service_fn;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
 use socket2::{SockRef, TcpKeepalive};
@@ -15,7 +15,10 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::{Handler, Limits, Peer};
+use crate::{
+    Handler, Limits, Peer,
+    paced::{PIECE, Paced, Streams},
+};
 
 /// How often a silent end is asked for a sign of life before it is cut off.
 const PROBES: u32 = 3;
@@ -60,7 +63,7 @@ async fn answer<H: Handler>(
         let (peer, handler) = (Arc::clone(&peer), Arc::clone(&handler));
         // On its own in memory, so that it goes when it has answered: the place of a request that is
         // still being sent, such as a watch, then holds no more than what is being sent.
-        Box::pin(async move { Ok::<_, Infallible>(handler.answer(&peer, request).await) })
+        Box::pin(async move { Ok::<_, Infallible>(handler.answer(&peer, request).await.map(Paced::new)) })
     });
     let builder = builder(limits);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -95,8 +98,8 @@ fn peer(address: SocketAddr, stream: &TlsStream<TcpStream>) -> Peer {
     Peer { address, certificates: certificates.iter().map(|certificate| certificate.clone().into_owned()).collect() }
 }
 
-fn builder(limits: Limits) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder(limits: Limits) -> Builder<Streams> {
+    let mut builder = Builder::new(Streams { patience: limits.progress });
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -107,6 +110,8 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
+        // Of what a client does not take, no more than one piece is buffered beside the one that waits.
+        .max_send_buf_size(PIECE)
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.sign_of_life)
         .keep_alive_timeout(limits.sign_of_life);

@@ -6,10 +6,12 @@
 //! process is well.
 //!
 //! Bounded in everything that a client can hold: connections, the time of a handshake and of a
-//! request's head, streams of one connection, and how long a peer that went away is believed in.
+//! request's head, streams of one connection and what each of them buffers, how long a piece of an
+//! answer waits to be taken, and how long a peer that went away is believed in.
 
 mod connection;
 mod limits;
+mod paced;
 
 use std::{net::SocketAddr, sync::Arc};
 

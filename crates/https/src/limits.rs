@@ -17,6 +17,8 @@ pub struct Limits {
     pub head: Duration,
     /// Between two questions whether the other end still lives, and for their answers.
     pub sign_of_life: Duration,
+    /// For a piece of an answer to be taken over HTTP/2. A stream that makes no progress is reset.
+    pub progress: Duration,
     /// For requests that are being answered when the listener stops.
     pub ending: Duration,
     /// After a failure to accept.
@@ -32,6 +34,7 @@ impl Default for Limits {
             head_bytes: 64 << 10,
             head: Duration::from_mins(2),
             sign_of_life: Duration::from_secs(30),
+            progress: Duration::from_mins(1),
             ending: Duration::from_secs(5),
             breath: Duration::from_millis(100),
         }

@@ -160,3 +160,27 @@ async fn rows_are_announced_once() {
     assert_eq!(second["object"]["rows"][0]["cells"], json!(["b", 2]));
     assert_eq!(second["object"]["columnDefinitions"], json!(null));
 }
+
+#[tokio::test]
+async fn a_watch_that_fell_out_of_the_history_is_told_so_and_closed() {
+    let bench = Bench::new().await;
+    let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
+    assert_eq!(events.told().await, "ADDED a");
+    // More than are kept for one watch, and none of them is read.
+    for number in 0..200 {
+        let key = netloom_store::Key::new("/configmaps", "default", &format!("n{number}"));
+        let change = netloom_store::Change::create(key, r#"{"metadata":{"name":"n"}}"#);
+        bench.api.store().write(vec![change]).await.unwrap();
+    }
+    bench.api.store().compact(bench.api.store().revision()).await.unwrap();
+    let last = loop {
+        let event = events.next().await.unwrap();
+        if event["type"] != "ADDED" {
+            break event;
+        }
+    };
+    assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(last["object"]["reason"], "Expired");
+    assert_eq!(events.next().await, None);
+}
