@@ -314,6 +314,112 @@ async fn bodies_that_wait_for_their_end_take_bounded_memory() {
     scene.close().await;
 }
 
+/// A request that goes on for as long as its connection.
+async fn ask_and_stay(scene: &Scene, credentials: Credentials, request: &str) -> (TlsStream<TcpStream>, String) {
+    let mut stream = scene.connect(Some(credentials)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut beginning = vec![0; 12];
+    timeout(PATIENCE, stream.read_exact(&mut beginning)).await.expect("the server answers").unwrap();
+    (stream, String::from_utf8(beginning).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_who_watches_too_much_leaves_places_for_others() {
+    let scene = Scene::open("watches", Limits { watches: 4, ..Limits::default() }).await;
+    let other = || scene.server.authority().client("other", &[MASTERS], Timestamp::now()).unwrap();
+    let watch = format!("GET {MAPS}?watch=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let (stream, said) = ask_and_stay(&scene, scene.administrator(), &watch).await;
+        assert_eq!(said, "HTTP/1.1 200");
+        open.push(stream);
+    }
+    let (code, status) = scene.ask(&format!("GET {MAPS}?watch=1"), "", b"").await;
+    assert_eq!((code, &status["reason"]), (429, &Value::from("TooManyRequests")));
+    assert_eq!(status["details"]["retryAfterSeconds"], 1);
+    assert_eq!(ask_and_stay(&scene, other(), &watch).await.1, "HTTP/1.1 200", "another one has places left");
+    assert_eq!(scene.ask(&format!("GET {MAPS}"), "", b"").await.0, 200, "what is no watch goes on");
+    open.pop();
+    let again = async {
+        while ask_and_stay(&scene, scene.administrator(), &watch).await.1 != "HTTP/1.1 200" {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, again).await.expect("a place that was left can be taken");
+    scene.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_who_asks_too_much_leaves_places_for_others() {
+    let scene = Scene::open("share", Limits { requests: 4, ..Limits::default() }).await;
+    let head = format!("POST {MAPS} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n");
+    let slow = |length: &str| format!("{head}{length}\r\n\r\n");
+    let bob = scene.server.authority().client("bob", &[MASTERS], Timestamp::now()).unwrap();
+    let mut stream = scene.connect(Some(bob.clone())).await.unwrap();
+    stream.write_all(slow("Content-Length: 90").as_bytes()).await.unwrap();
+    let get = format!("GET {MAPS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let turned_away = async {
+        while ask_and_stay(&scene, bob.clone(), &get).await.1 != "HTTP/1.1 429" {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, turned_away).await.expect("a quarter of four places is one");
+    assert_eq!(scene.ask(&format!("GET {MAPS}"), "", b"").await.0, 200, "another one is answered");
+    scene.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_without_a_length_take_room_as_they_come() {
+    // Room for four of the longest, a quarter of it for each user.
+    let scene = Scene::open("chunked", Limits { bodies: 12 << 20, ..Limits::default() }).await;
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        let mut stream = scene.connect(Some(scene.administrator())).await.unwrap();
+        stream.write_all(format!("{head}1\r\n{{\r\n").as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let whole = br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
+    let post = format!("POST {MAPS}");
+    let asked = scene.ask(&post, "Content-Type: application/json\r\n", whole);
+    let (code, status) = timeout(Duration::from_secs(20), asked).await.expect("others have room");
+    assert_eq!(code, 201, "{status}");
+    scene.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_stop_in_a_list_take_bounded_memory() {
+    const OBJECTS: usize = 48;
+    const READERS: usize = 12;
+    let scene = Scene::open("readers", Limits::default()).await;
+    for number in 0..OBJECTS {
+        let data = "x".repeat(1 << 20);
+        let map = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"m{number}"}},"data":{{"k":"{data}"}}}}"#
+        );
+        let made = scene.ask(&format!("POST {MAPS}"), "Content-Type: application/json\r\n", map.as_bytes()).await;
+        assert_eq!(made.0, 201);
+    }
+    let before = resident();
+    let mut readers = Vec::new();
+    for _ in 0..READERS {
+        let list = format!("GET {MAPS} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let (stream, said) = ask_and_stay(&scene, scene.administrator(), &list).await;
+        assert_eq!(said, "HTTP/1.1 200");
+        readers.push(stream);
+    }
+    for _ in 0..20 {
+        scene.is_ready().await;
+    }
+    let more = resident().saturating_sub(before);
+    // Each has the object that is sent, the one behind it and the one being read, as stored and as text.
+    assert!(more < READERS * (8 << 20), "{} MiB for {READERS} readers of {OBJECTS} MiB", more >> 20);
+    drop(readers);
+    scene.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_credentials_are_none() {
     let scene = Scene::open("credentials", Limits::default()).await;

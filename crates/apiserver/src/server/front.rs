@@ -10,11 +10,18 @@ use netloom_api::admission::User;
 use netloom_https::{Handler, Peer};
 use serde_json::Value;
 use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
+    sync::watch,
     time::{Instant, timeout},
 };
 
-use super::{Limits, about::about, answer, compress, documents::Documents, open};
+use super::{
+    Limits,
+    about::about,
+    answer, compress,
+    documents::Documents,
+    open,
+    places::{Place, Places},
+};
 use crate::{
     authn::{Authenticator, AuthnError, anonymous, forbidden, impersonated},
     body::Body,
@@ -37,6 +44,8 @@ use crate::{
 const READ_ON: usize = 4;
 /// Permits of the budget for bodies stand for so many bytes.
 const PERMIT_BYTES: usize = 1 << 10;
+/// A body of unknown length gets so much room at a time.
+const STEP: usize = 256 << 10;
 
 /// Everything that a request can need.
 pub(super) struct Front {
@@ -50,8 +59,9 @@ pub(super) struct Front {
     pub(super) metrics: Metrics,
     stopped: watch::Receiver<bool>,
     limits: Limits,
-    requests: Semaphore,
-    bodies: Semaphore,
+    requests: Places,
+    watches: Places,
+    bodies: Places,
 }
 
 /// What a front stands before.
@@ -82,7 +92,10 @@ impl Handler for Front {
 impl Front {
     pub(super) fn new(parts: Parts, address: SocketAddr, limits: Limits) -> Self {
         let Parts { api, access, authenticator, authority, source, stopped } = parts;
-        let (requests, bodies) = (Semaphore::new(limits.requests), Semaphore::new(limits.bodies / PERMIT_BYTES));
+        let requests = Places::new(limits.requests, limits.requests / 4);
+        let watches = Places::new(limits.watches, limits.watches / 4 * 3);
+        // Every body has room in the share of its sender.
+        let bodies = Places::new(limits.bodies / PERMIT_BYTES, limits.bodies.max(limits.body * 4) / 4 / PERMIT_BYTES);
         let documents = Documents::default();
         let metrics = Metrics::new(api.store().clone(), &api.refusals);
         Self {
@@ -97,6 +110,7 @@ impl Front {
             stopped,
             limits,
             requests,
+            watches,
             bodies,
         }
     }
@@ -108,21 +122,27 @@ impl Front {
         let head = *request.method() == Method::HEAD;
         let gzip = compress::accepts(request.headers());
         let output = output(request.headers(), request.uri().query());
-        let answered = match timeout(self.limits.request_time, self.consider(peer, output, request, &mut what)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(status)) => status_response(&status, output),
+        let considered = timeout(self.limits.request_time, self.consider(peer, output, request, &mut what)).await;
+        let (answered, place) = match considered {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(status)) => (status_response(&status, output), None),
             Err(_) => {
                 let late =
                     Status::plain(504, "Timeout", "Timeout: request did not complete within the allotted timeout");
-                status_response(&late, output)
+                (status_response(&late, output), None)
             }
         };
         let watch = what.verb == "WATCH" && answered.status().is_success();
         self.metrics.answered(what, answered.status().as_u16(), (!watch).then(|| begun.elapsed()));
         if watch {
-            return open::keep(answer::finish(answered, head, false).await, self.metrics.watch(), self.stopped.clone());
+            let answer = answer::finish(answered, head, false).await;
+            return open::keep(answer, self.metrics.watch(), place, self.stopped.clone());
         }
-        answer::finish(answered, head, gzip).await
+        let answer = answer::finish(answered, head, gzip).await;
+        match place {
+            Some(place) => open::hold(answer, place),
+            None => answer,
+        }
     }
 
     async fn consider(
@@ -131,7 +151,7 @@ impl Front {
         output: Output,
         request: Request<Incoming>,
         what: &mut About,
-    ) -> Result<Response<Body>, Status> {
+    ) -> Result<(Response<Body>, Option<Place>), Status> {
         let (parts, body) = request.into_parts();
         let route = match route(&parts.method, &parts.uri) {
             Ok(route) => {
@@ -141,7 +161,7 @@ impl Front {
             Err(error) => {
                 // Strangers learn nothing, not even that a path leads nowhere.
                 self.known(peer, &parts.headers, false)?;
-                return Ok(answer::unroutable(error, output));
+                return Ok((answer::unroutable(error, output), None));
             }
         };
         let public = matches!(&route, Route::NonResource { path, .. } if PUBLIC_PATHS.contains(&path.as_str()));
@@ -167,8 +187,11 @@ impl Front {
         let caller = Caller::new(user, agent);
         let admitted = Admitted { caller, method: parts.method, headers: parts.headers, output };
         match route {
-            Route::Resource(info) => self.resource(&admitted, info, body).await,
-            Route::NonResource { path, query } => Ok(self.path(&admitted, &path, &query).await),
+            Route::Resource(info) => {
+                let place = self.place(&admitted, &info)?;
+                Ok((self.resource(&admitted, info, body).await?, Some(place)))
+            }
+            Route::NonResource { path, query } => Ok((self.path(&admitted, &path, &query).await, None)),
         }
     }
 
@@ -195,10 +218,23 @@ impl Front {
         }
     }
 
+    /// The place of a request until it was answered, and of a watch until it ends.
+    fn place(&self, admitted: &Admitted, info: &RequestInfo) -> Result<Place, Status> {
+        let places = if info.verb == Verb::Watch { &self.watches } else { &self.requests };
+        let user = &admitted.caller.user.name;
+        places.try_take(user, 1).ok_or_else(|| {
+            tracing::warn!(
+                user,
+                verb = info.verb.word(),
+                share = places.share(),
+                "too many at once: one is turned away"
+            );
+            busy()
+        })
+    }
+
     async fn resource(&self, admitted: &Admitted, info: RequestInfo, body: Incoming) -> Result<Response<Body>, Status> {
-        let busy = || Status::too_many_requests("Too many requests, please try again later.", 1);
-        let _turn = self.requests.try_acquire().map_err(|_| busy())?;
-        let (bytes, _room) = self.body(body).await?;
+        let (bytes, _room) = self.body(&admitted.caller.user.name, body).await?;
         let token =
             info.group.is_empty() && info.resource == "serviceaccounts" && info.subresource.as_deref() == Some("token");
         if let Some(review) = Review::of(&info) {
@@ -237,37 +273,63 @@ impl Front {
     }
 
     /// Reads a body, and keeps room for it until it has been dealt with.
-    async fn body(&self, body: Incoming) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Status> {
-        let hint = body.size_hint();
-        if hint.exact() == Some(0) {
-            return Ok((Bytes::new(), None));
+    async fn body(&self, user: &str, body: Incoming) -> Result<(Bytes, Vec<Place>), Status> {
+        match body.size_hint().exact() {
+            Some(0) => Ok((Bytes::new(), Vec::new())),
+            Some(length) => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.limits.body);
+                let room = self.bodies.take(user, permits(length)).await;
+                Ok((self.read(body, &mut |_| Ok(())).await?, vec![room]))
+            }
+            // One that does not say how long it is gets room as it comes. It does not wait for more while
+            // it holds some: those who do could wait for each other.
+            None => {
+                let mut room = vec![self.bodies.take(user, permits(STEP)).await];
+                let mut grow = |length| {
+                    while room.len() * STEP < length {
+                        room.push(self.bodies.try_take(user, permits(STEP)).ok_or_else(busy)?);
+                    }
+                    Ok(())
+                };
+                let whole = self.read(body, &mut grow).await?;
+                Ok((whole, room))
+            }
         }
-        let limit = u64::try_from(self.limits.body).unwrap_or(u64::MAX);
-        // One that does not say how long it is gets room for the longest.
-        let most = usize::try_from(hint.upper().unwrap_or(limit).min(limit)).unwrap_or(self.limits.body);
-        let permits = u32::try_from(most.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
-        let room = self.bodies.acquire_many(permits).await.map_err(|error| Status::internal(&error.to_string()))?;
-        let whole = read(body, self.limits.body).await?;
-        Ok((whole, Some(room)))
+    }
+
+    /// Reads a body up to the limit; `make_room` is told how long it is so far. One that is longer is read
+    /// on for a while and thrown away: a client that is still writing would not see the refusal if the
+    /// connection were closed at once.
+    async fn read(
+        &self,
+        mut body: Incoming,
+        make_room: &mut (dyn FnMut(usize) -> Result<(), Status> + Send),
+    ) -> Result<Bytes, Status> {
+        let limit = self.limits.body;
+        let mut whole = BytesMut::new();
+        let mut length = 0;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| Status::bad_request(format!("the body could not be read: {error}")))?;
+            let Some(piece) = frame.data_ref() else { continue };
+            length += piece.len();
+            if length <= limit {
+                make_room(length)?;
+                whole.extend_from_slice(piece);
+            } else if length > limit.saturating_mul(READ_ON) {
+                break;
+            }
+        }
+        if length > limit { Err(Status::too_large(&format!("limit is {limit}"))) } else { Ok(whole.freeze()) }
     }
 }
 
-/// Reads a body up to a limit. One that is longer is read on for a while and thrown away: a client
-/// that is still writing would not see the refusal if the connection were closed at once.
-async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Status> {
-    let mut whole = BytesMut::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Status::bad_request(format!("the body could not be read: {error}")))?;
-        let Some(piece) = frame.data_ref() else { continue };
-        length += piece.len();
-        if length <= limit {
-            whole.extend_from_slice(piece);
-        } else if length > limit.saturating_mul(READ_ON) {
-            break;
-        }
-    }
-    if length > limit { Err(Status::too_large(&format!("limit is {limit}"))) } else { Ok(whole.freeze()) }
+fn busy() -> Status {
+    Status::too_many_requests("Too many requests, please try again later.", 1)
+}
+
+/// How many permits so many bytes need.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 /// How to answer; those who ask for what cannot be had are told so in plain JSON.

@@ -11,6 +11,7 @@ mod front;
 mod gather;
 mod open;
 mod paths;
+mod places;
 
 use std::{
     fs, io,
@@ -59,12 +60,15 @@ pub const ADMINISTRATOR: &str = "netloom:administrator";
 pub struct Limits {
     /// What connections may take.
     pub listener: netloom_https::Limits,
-    /// Requests that are being answered at once, watches that have begun not counted. More are told
-    /// to come again in a second.
+    /// Requests that are being answered at once, watches not counted; each user has a quarter of them.
+    /// More are told to come again in a second.
     pub requests: usize,
+    /// Watches at once; each user has three quarters of them. More are told to come again in a second.
+    pub watches: usize,
     /// Bytes of one body.
     pub body: usize,
-    /// Bytes of all bodies that are being read or worked on. More wait for their turn.
+    /// Bytes of all bodies that are being read or worked on; each user has a quarter of them. More wait
+    /// for their turn.
     pub bodies: usize,
     /// Time for a request, from its headers to the beginning of its answer.
     pub request_time: Duration,
@@ -78,7 +82,14 @@ impl Default for Limits {
             ending: Duration::from_secs(2),
             ..netloom_https::Limits::default()
         };
-        Self { listener, requests: 1_024, body: 3 << 20, bodies: 96 << 20, request_time: Duration::from_mins(1) }
+        Self {
+            listener,
+            requests: 1_024,
+            watches: 16_384,
+            body: 3 << 20,
+            bodies: 96 << 20,
+            request_time: Duration::from_mins(1),
+        }
     }
 }
 
