@@ -353,7 +353,11 @@ async fn a_backup_is_taken_while_the_server_runs() {
     let admin = administrator(&server).await;
     assert_eq!(send(&admin, "POST", "/api/v1/namespaces", Some(json!({"metadata": {"name": "kept"}}))).await.0, 201);
     let answer = admin.send(http::Request::get(BACKUP_PATH).body(Body::empty()).unwrap()).await.unwrap();
+    let length: usize = answer.headers()["content-length"].to_str().unwrap().parse().unwrap();
     let bytes = answer.into_body().collect_bytes().await.unwrap();
+    assert_eq!(bytes.len(), length, "whoever gets less knows it");
+    let left: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("backup")), "{left:?}");
     let ann = somebody(&server, "ann", &[]).await;
     assert_eq!(send(&ann, "GET", BACKUP_PATH, None).await.0, 403);
     server.stop().await;
@@ -469,5 +473,29 @@ async fn of_writes_that_exclude_each_other_one_is_taken() {
     let codes: Vec<u16> = answers.iter().map(|(code, _)| *code).collect();
     assert_eq!(codes.iter().filter(|code| **code == 201).count(), 1, "{codes:?}");
     assert_eq!(codes.iter().filter(|code| **code == 422).count(), WRITERS - 1, "{answers:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_large_objects_is_short_and_leads_to_the_next() {
+    let folder = Folder::new("large-pages");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for number in 0..10 {
+        let map = json!({"metadata": {"name": format!("m{number}")}, "data": {"k": "x".repeat(1 << 20)}});
+        assert_eq!(send(&admin, "POST", maps, Some(map)).await.0, 201);
+    }
+    let (_, first) = send(&admin, "GET", &format!("{maps}?limit=500"), None).await;
+    let count = first["items"].as_array().unwrap().len();
+    assert!((1..10).contains(&count), "{count} objects of a MiB on one page");
+    let left = u64::try_from(10 - count).unwrap();
+    assert_eq!(first["metadata"]["remainingItemCount"], left);
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let (_, second) = send(&admin, "GET", &format!("{maps}?limit=500&continue={token}"), None).await;
+    assert_eq!(second["items"].as_array().unwrap().len(), 10 - count);
+    assert_eq!(second["metadata"].get("continue"), None);
+    let (_, whole) = send(&admin, "GET", maps, None).await;
+    assert_eq!(whole["items"].as_array().unwrap().len(), 10);
     server.stop().await;
 }

@@ -1,6 +1,6 @@
 //! From a request to its answer: who asks, whether they may, and who knows the answer.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Request, Response, header};
@@ -10,7 +10,7 @@ use netloom_api::admission::User;
 use netloom_https::{Handler, Peer};
 use serde_json::Value;
 use tokio::{
-    sync::watch,
+    sync::{Semaphore, watch},
     time::{Instant, timeout},
 };
 
@@ -20,6 +20,7 @@ use super::{
     answer, compress,
     documents::Documents,
     open,
+    paths::BACKUP_PATH,
     places::{Place, Places},
 };
 use crate::{
@@ -44,6 +45,8 @@ use crate::{
 const READ_ON: usize = 4;
 /// Permits of the budget for bodies stand for so many bytes.
 const PERMIT_BYTES: usize = 1 << 10;
+/// For a copy of everything to be made.
+const BACKUP_TIME: Duration = Duration::from_hours(1);
 /// A body of unknown length gets so much room at a time.
 const STEP: usize = 256 << 10;
 
@@ -56,6 +59,10 @@ pub(super) struct Front {
     pub(super) documents: Documents,
     pub(super) authority: Arc<Authority>,
     pub(super) address: SocketAddr,
+    /// Where everything is kept.
+    pub(super) folder: PathBuf,
+    /// Taken while a backup is made and sent.
+    pub(super) backups: Arc<Semaphore>,
     pub(super) metrics: Metrics,
     stopped: watch::Receiver<bool>,
     limits: Limits,
@@ -71,6 +78,8 @@ pub(super) struct Parts {
     pub(super) authenticator: Authenticator,
     pub(super) authority: Arc<Authority>,
     pub(super) source: Arc<dyn Source>,
+    /// Where everything is kept.
+    pub(super) folder: PathBuf,
     /// Says when the server stops.
     pub(super) stopped: watch::Receiver<bool>,
 }
@@ -91,7 +100,7 @@ impl Handler for Front {
 
 impl Front {
     pub(super) fn new(parts: Parts, address: SocketAddr, limits: Limits) -> Self {
-        let Parts { api, access, authenticator, authority, source, stopped } = parts;
+        let Parts { api, access, authenticator, authority, source, folder, stopped } = parts;
         let requests = Places::new(limits.requests, limits.requests / 4);
         let watches = Places::new(limits.watches, limits.watches / 4 * 3);
         // Every body has room in the share of its sender.
@@ -106,6 +115,8 @@ impl Front {
             documents,
             authority,
             address,
+            folder,
+            backups: Arc::new(Semaphore::new(1)),
             metrics,
             stopped,
             limits,
@@ -122,7 +133,9 @@ impl Front {
         let head = *request.method() == Method::HEAD;
         let gzip = compress::accepts(request.headers());
         let output = output(request.headers(), request.uri().query());
-        let considered = timeout(self.limits.request_time, self.consider(peer, output, request, &mut what)).await;
+        // How long a copy of everything takes is a matter of how much there is.
+        let time = if request.uri().path() == BACKUP_PATH { BACKUP_TIME } else { self.limits.request_time };
+        let considered = timeout(time, self.consider(peer, output, request, &mut what)).await;
         let (answered, place) = match considered {
             Ok(Ok(answered)) => answered,
             Ok(Err(status)) => (status_response(&status, output), None),

@@ -215,7 +215,15 @@ impl Server {
         let authority = Arc::new(authority);
         let (stop, mut stopped) = watch::channel(false);
         let stopping = stopped.clone();
-        let parts = Parts { api, access, authenticator, authority: Arc::clone(&authority), source, stopped: stopping };
+        let parts = Parts {
+            api,
+            access,
+            authenticator,
+            authority: Arc::clone(&authority),
+            source,
+            folder: folder.clone(),
+            stopped: stopping,
+        };
         let front = Arc::new(Front::new(parts, address, limits));
         let path = folder.join(ADDRESS_FILE);
         let written = write_passing(&path, url(address).as_bytes());

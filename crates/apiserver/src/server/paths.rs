@@ -1,11 +1,12 @@
 //! Paths that are not about objects: discovery, documents, health, version, backup.
 
-use std::io::Read;
+use std::{fs::File, io::Read, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use netloom_api::admission::{CONTROLLER_GROUP, agent};
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     answer,
@@ -210,36 +211,62 @@ impl Front {
         Ok(object_response(201, &answer, admitted.output))
     }
 
-    /// Everything that is stored, as one file.
+    /// Everything that is stored, as one file. One at a time: each takes the room of the whole on the disk.
     async fn backup(&self, admitted: &Admitted) -> Response<Body> {
+        let Ok(turn) = Arc::clone(&self.backups).try_acquire_owned() else {
+            let busy = "another backup is being sent; try again when it has ended";
+            return status_response(&Status::too_many_requests(busy, 5), admitted.output);
+        };
         let store = self.api.store().clone();
-        let path = std::env::temp_dir().join(format!("netloom-backup-{}", uid(&*self.source)));
+        // Beside the store there is a disk; where temporary files are there may be only memory.
+        let path = self.folder.join(format!("backup-{}", uid(&*self.source)));
         let made = tokio::task::spawn_blocking(move || {
-            let revision = store.backup(&path).map_err(|error| error.to_string())?;
-            let file = std::fs::File::open(&path).map_err(|error| error.to_string());
+            let copied = store.backup(&path).map_err(|error| error.to_string());
+            let opened = File::open(&path).map_err(|error| error.to_string());
             // Once open, it needs no name any more, and goes when it was sent or given up.
             drop(std::fs::remove_file(&path));
-            Ok::<_, String>((revision, file?))
+            let (revision, file) = (copied?, opened?);
+            let length = file.metadata().map_err(|error| error.to_string())?.len();
+            Ok::<_, String>((revision, file, length))
         });
-        let (revision, mut file) = match made.await {
+        let (revision, file, length) = match made.await {
             Ok(Ok(made)) => made,
             Ok(Err(why)) => return status_response(&Status::internal(&why), admitted.output),
             Err(error) => return status_response(&Status::internal(&error.to_string()), admitted.output),
         };
-        tracing::info!(by = admitted.caller.user.name, %revision, "a backup is sent");
-        let (sender, stream) = body::stream();
-        tokio::task::spawn_blocking(move || {
-            let mut piece = vec![0; PIECE];
-            while let Ok(length @ 1..) = file.read(&mut piece) {
-                if sender.blocking_send(Bytes::copy_from_slice(&piece[..length])).is_err() {
+        tracing::info!(by = admitted.caller.user.name, %revision, length, "a backup is sent");
+        let mut response = Response::new(file_body(file, turn));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        // Whoever gets less than this knows that it is not the whole.
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        response
+    }
+}
+
+/// What is read from a file while it is sent. One that cannot be read to its end breaks off.
+fn file_body(mut file: impl Read + Send + 'static, turn: OwnedSemaphorePermit) -> Body {
+    let (sender, stream) = body::stream();
+    tokio::task::spawn_blocking(move || {
+        let mut piece = vec![0; PIECE];
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => break,
+                Ok(length) => {
+                    if sender.blocking_send(Bytes::copy_from_slice(&piece[..length])).is_err() {
+                        tracing::warn!("a backup was given up by the one who asked for it");
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a backup breaks off: its copy cannot be read");
                     break;
                 }
             }
-        });
-        let mut response = Response::new(stream);
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-        response
-    }
+        }
+        drop(turn);
+    });
+    stream
 }
 
 fn found(admitted: &Admitted, document: Option<serde_json::Value>) -> Response<Body> {
@@ -253,4 +280,34 @@ fn moved(to: &str) -> Response<Body> {
         response.headers_mut().insert(header::LOCATION, to);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use http_body_util::BodyExt as _;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// A file whose disk fails after a while.
+    struct Torn(usize);
+
+    impl Read for Torn {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let length = self.0.min(out.len());
+            self.0 -= length;
+            if length == 0 { Err(io::Error::other("the disk does not answer")) } else { Ok(length) }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_read_breaks_off_and_its_turn_ends() {
+        let turns = Arc::new(Semaphore::new(1));
+        let turn = Arc::clone(&turns).try_acquire_owned().unwrap();
+        let sent = file_body(Torn(PIECE + 5), turn).collect().await.unwrap().to_bytes();
+        assert_eq!(sent.len(), PIECE + 5);
+        assert!(turns.acquire().await.is_ok());
+    }
 }
