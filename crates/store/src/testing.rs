@@ -86,6 +86,14 @@ impl Deed {
         }
     }
 
+    /// Whether its byte at that place makes an image another one.
+    pub(crate) fn changes(&self, image: &[u8], place: usize) -> bool {
+        match self {
+            Self::Write(offset, data) => image[usize::try_from(*offset).unwrap() + place] != data[place],
+            Self::Length(_) | Self::Sync => false,
+        }
+    }
+
     /// Does it to an image, but writes no more than the first `bytes`.
     pub(crate) fn redo(&self, image: &mut Vec<u8>, bytes: usize) {
         match self {
