@@ -17,7 +17,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// There is no file and none was to be made.
-    #[error("{path} does not exist", path = path.display())]
+    #[error("{path} does not exist: check the data folder, which has a store once a server ran on it", path = path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -129,7 +129,7 @@ pub enum ReadError {
     #[error("the store is closed")]
     Closed,
     /// The file cannot be read at the moment.
-    #[error("the store cannot be read: {why}")]
+    #[error("the store cannot be read: {why}; it is opened anew as soon as the disk answers, so check the disk")]
     Unavailable {
         /// What went wrong.
         why: String,
@@ -191,7 +191,7 @@ pub enum WriteError {
         why: String,
     },
     /// The file could not be written.
-    #[error("the store cannot be written: {why}")]
+    #[error("the store cannot be written: {why}; nothing was written, so check the disk and try again")]
     Unavailable {
         /// What went wrong.
         why: String,
@@ -280,7 +280,10 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// The file to restore is no backup.
-    #[error("{path} is not a backup ({found})", path = path.display())]
+    #[error(
+        "{path} is not a backup ({found}): it was left as it is; name a file that a backup was written to",
+        path = path.display()
+    )]
     NotABackup {
         /// The file.
         path: PathBuf,

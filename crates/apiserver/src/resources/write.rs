@@ -220,11 +220,24 @@ pub(crate) fn at(mut object: Value, revision: Revision) -> Value {
 pub(crate) fn refused(error: &WriteError) -> Status {
     match error {
         WriteError::TooLarge { .. } => Status::too_large(&error.to_string()),
-        WriteError::Full { .. } => Status::plain(507, "InternalError", error.to_string()),
+        WriteError::Full { .. } => Status::plain(507, "InsufficientStorage", error.to_string()),
         WriteError::Conflict { .. }
         | WriteError::Duplicate { .. }
         | WriteError::Unknown { .. }
         | WriteError::Unavailable { .. }
         | WriteError::Closed => Status::internal(&error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_a_reason_of_its_own() {
+        let full = refused(&WriteError::Full { why: "no space left".into() });
+        assert_eq!((full.code(), full.reason()), (507, "InsufficientStorage"));
+        assert!(full.message().contains("free some space and try again"), "{full}");
+        assert_eq!(refused(&WriteError::Closed).code(), 500);
     }
 }

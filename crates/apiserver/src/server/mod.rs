@@ -113,7 +113,7 @@ pub enum StartError {
     #[error("{0} can be reached from other machines; this server listens on loopback unless told to allow others")]
     Remote(SocketAddr),
     /// The folder cannot be used.
-    #[error("cannot use the folder {}: {source}", path.display())]
+    #[error("cannot use the folder {}: {source}; name another data folder, or let this user write there", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -140,7 +140,7 @@ pub enum StartError {
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The address is taken, or not ours.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}; stop what listens there, or name another address")]
     Listen {
         /// The address.
         address: SocketAddr,
