@@ -5,12 +5,10 @@ use http::{
     HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
+use netloom_api::yaml;
 use serde_json::Value;
 
-use super::{
-    asked::{self, Warnings},
-    yaml,
-};
+use super::asked::{self, Warnings};
 use crate::{
     body::{self, Body},
     negotiate::{Media, Output},

@@ -36,7 +36,6 @@ mod typed;
 mod update;
 mod watch;
 mod write;
-mod yaml;
 
 #[cfg(test)]
 mod tests;
