@@ -12,7 +12,7 @@ use netloom_model::{Observed, Plan, PlannedStep, Step, StepError, Target};
 use netloom_sim::{Memory, SimHost};
 use netloom_types::IfName;
 
-use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, routes};
+use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, routes, sink};
 
 /// Rounds after which a plan must have come to rest: one does the work, one more finds nothing left;
 /// the others are for what only shows when the first is through.
@@ -115,8 +115,24 @@ impl Builder {
         self.attempt(step).map_err(|refused| {
             let (step, error) = *refused;
             let origin = self.origin(&step);
-            PlanError::Refused { step: step.to_string(), error, origin }
+            match self.base_down(&step, &error) {
+                Some((name, base)) => {
+                    let lowered =
+                        self.before.links.get(&base).is_some_and(|was| was.as_ref().is_some_and(|was| was.up));
+                    PlanError::BaseDown { name, base, lowered, origin }
+                }
+                None => PlanError::Refused { step: step.to_string(), error, origin },
+            }
         })
+    }
+
+    /// The link that a step would set up and the base that keeps it down, where that is why it is refused.
+    fn base_down(&self, step: &Step, error: &StepError) -> Option<(IfName, IfName)> {
+        let (Step::SetUp { name, up: true } | Step::CreateLink { name, up: true, .. }) = step else { return None };
+        let link = &self.goal.link(*name)?.link;
+        let base = link.base().filter(|_| error.errno == StepError::ENETDOWN && sink::follows(link))?;
+        let base_is_down = self.sim.observed().links.get(&base).is_some_and(|base| !base.up);
+        base_is_down.then_some((*name, base))
     }
 
     /// Like [`Self::emit`] for a step that nobody wished for: what cannot be put back is said.

@@ -80,6 +80,22 @@ pub enum PlanError {
         /// The links.
         names: Vec<IfName>,
     },
+    /// A link shall be up on a base that is or shall be down.
+    #[error(
+        "{}link {name} cannot be up: it stands on {base}, which {}; set {base} up too, or give {name} `state: down`",
+        origin.as_ref().map(|o| format!("{o}: ")).unwrap_or_default(),
+        if *lowered { "this change takes down" } else { "is down" }
+    )]
+    BaseDown {
+        /// The link.
+        name: IfName,
+        /// What it stands on.
+        base: IfName,
+        /// Whether it is this change that takes the base down.
+        lowered: bool,
+        /// Who asked, when it was not a consequence.
+        origin: Option<Origin>,
+    },
     /// The kernel would refuse a step.
     #[error("{step}: the kernel would refuse this: {error}{}", origin.as_ref().map(|o| format!("; asked for by {o}")).unwrap_or_default())]
     Refused {
@@ -126,6 +142,7 @@ impl PlanError {
             Self::MissingProperty { .. } => "MissingProperty",
             Self::NeedsAgent { .. } => "NeedsAgent",
             Self::Cycle { .. } => "Cycle",
+            Self::BaseDown { .. } => "BaseDown",
             Self::Refused { .. } => "KernelWouldRefuse",
             Self::CutsProtected { .. } => "CutsProtectedAddress",
             Self::Unsettled { .. } => "PlanUnsettled",

@@ -15,7 +15,7 @@ use crate::{
     PlanError, aspects, claims,
     goal::{self, Goal, GoalLink, GoalRoute, GoalRule, Lists},
     order::Dependents,
-    release,
+    release, sink,
 };
 
 /// What a wish is laid on.
@@ -48,6 +48,7 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     }
     let goal = &mut laid.goal;
     raise_bond_ports(wish, observed, goal);
+    sink::lay(wish, observed, goal);
     lay_routes(wish, observed, goal)?;
     lay_rules(wish, observed, goal);
     if let Some((resolver, _)) = &wish.resolver {

@@ -25,6 +25,7 @@ mod release;
 mod restore;
 mod routes;
 mod safety;
+mod sink;
 pub mod text;
 
 use std::net::IpAddr;
