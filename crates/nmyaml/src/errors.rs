@@ -47,6 +47,10 @@ pub mod reason {
     pub const NEEDS_AGENT: &str = "NeedsAgent";
 }
 
+/// What somebody is told who gives an object of a cluster where a document was expected.
+pub(crate) const OBJECT: &str = "this is a Kubernetes object, not a document for one host; `netloom validate -f FILE` \
+                                 checks it, `netloom apply -f FILE` writes it to a cluster";
+
 /// One rule that a document breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {

@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::{
-    errors::{Refusal, reason},
+    errors::{OBJECT, Refusal, reason},
     quick,
 };
 
@@ -198,7 +198,11 @@ impl Builder {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let message = "a second document starts here; one file holds one document: split the file";
+                    let message = if self.root.as_ref().is_some_and(is_object) {
+                        OBJECT
+                    } else {
+                        "a second document starts here; one file holds one document: split the file"
+                    };
                     return Err(refusal(line, reason::SEVERAL_DOCUMENTS, message));
                 }
             }
@@ -305,6 +309,12 @@ pub(crate) fn scalar(text: &str, plain: bool, line: u32) -> Node {
     let null = plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
     let data = if null { Data::Null } else { Data::Scalar { text: text.into(), plain } };
     Node { line, data }
+}
+
+/// Whether the text is an object of a cluster.
+fn is_object(node: &Node) -> bool {
+    let Data::Map(entries) = &node.data else { return false };
+    ["apiVersion", "kind"].iter().all(|wanted| entries.iter().any(|(key, _)| **key == **wanted))
 }
 
 pub(crate) fn no_duplicates(entries: &[(Box<str>, Node)]) -> Result<(), Refusal> {

@@ -137,3 +137,46 @@ fn a_refusal_reads_like_a_sentence_with_a_place() {
     );
     assert_eq!(error.reason(), reason::UNKNOWN_KEY);
 }
+
+/// The message of a document that is refused for one thing.
+fn sentence(text: &str) -> String {
+    netloom_nmyaml::parse("a.yaml", text.as_bytes()).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn an_unknown_type_is_judged_before_what_stands_beside_it() {
+    let bridge = "interfaces:\n- name: br0\n  type: TYPE\n  bridge:\n    port: []\n";
+    for (text, word, meant) in [
+        (bridge, "linux-brige", "linux-bridge"),
+        (bridge, "bridge", "linux-bridge"),
+        (bridge, "switch", "linux-bridge"),
+        ("interfaces:\n- name: d0\n  type: TYPE\n", "dumy", "dummy"),
+        ("interfaces:\n- name: d0\n  type: TYPE\n", "bnod", "bond"),
+    ] {
+        let said = sentence(&text.replace("TYPE", word));
+        assert_eq!(said, format!("a.yaml:3: interfaces[0].type: unknown type {word}; did you mean {meant}?"));
+    }
+    // Kinds of the kernel that are shown and kept are no slips of the pen.
+    for word in ["vcan", "vxcan", "tun", "wireguard"] {
+        let text = format!("interfaces: [{{name: a, type: {word}}}]");
+        assert!(netloom_nmyaml::parse("a.yaml", text.as_bytes()).is_ok(), "{word}");
+    }
+}
+
+#[test]
+fn a_key_that_nothing_is_near_to_leads_to_the_documentation() {
+    let said = sentence("interfaces:\n- name: a\n  zzzzz: 1\n");
+    assert_eq!(said, "a.yaml:3: interfaces[0].zzzzz: unknown key; docs/node-state.md has all keys");
+    let said = sentence("interfaces: [{name: a, ipv4: {address: [{ip: 192.0.2.1, prefix-lenght: 24}]}}]");
+    assert!(said.contains("prefix-lenght: unknown key; did you mean prefix-length?"), "{said}");
+}
+
+#[test]
+fn an_object_of_a_cluster_is_known_as_one() {
+    let object = "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata: {name: a}\nspec: {}\n";
+    for text in [object.to_owned(), format!("{object}---\n{object}")] {
+        let said = sentence(&text);
+        assert!(said.contains("Kubernetes object") && said.contains("netloom validate -f"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

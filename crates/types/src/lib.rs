@@ -6,6 +6,7 @@
 mod id;
 mod mac;
 mod name;
+pub mod spelling;
 mod vlan_set;
 
 pub use id::{Lifetime, Protocol, RouteTable, VlanId, Vni};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use netloom_model::{Attr, ControllerWish, LinkKind, Presence, Section, Value};
-use netloom_types::{AltName, IfName};
+use netloom_types::{AltName, IfName, spelling::nearest};
 
 use super::{
     ip, layer2, ports,
@@ -46,7 +46,7 @@ fn is_replacement(a: &Interface, b: &Interface) -> bool {
 fn interface(spot: &Spot<'_>) -> Option<Interface> {
     let fields = spot.fields()?;
     let name = fields.required(&["name"]).and_then(|s| s.parse("link name"));
-    let kind = fields.take(&["type"]).and_then(|s| kind(&s));
+    let kind = fields.take(&["type"]).and_then(|s| kind(&s, &fields));
     let state = fields.take(&["state"]).and_then(|s| state(&s));
     let identifier = fields.take(&["identifier"]).and_then(|s| {
         s.word(&[
@@ -115,7 +115,9 @@ fn keep(fields: &Fields<'_>, key: &str, name: &'static str, interface: &mut Inte
     }
 }
 
-fn kind(spot: &Spot<'_>) -> Option<LinkKind> {
+/// The type of a link. One that the kernel may have and netloom only shows is taken; a slip of the pen is
+/// not, and neither is one beside a block that says what the link really is.
+fn kind(spot: &Spot<'_>, fields: &Fields<'_>) -> Option<LinkKind> {
     let text = spot.text()?;
     if let Some(kind) = LinkKind::KNOWN.iter().find(|kind| kind.name() == text) {
         return Some(kind.clone());
@@ -127,8 +129,34 @@ fn kind(spot: &Spot<'_>) -> Option<LinkKind> {
             spot.refuse(reason::NOT_SUPPORTED, message);
             None
         }
-        other => Some(LinkKind::Other(other.into())),
+        other => {
+            let meant = meant_kind(other, fields);
+            if let Some(meant) = meant {
+                spot.refuse(reason::INVALID_VALUE, format!("unknown type {other}; did you mean {meant}?"));
+                return None;
+            }
+            Some(LinkKind::Other(other.into()))
+        }
     }
+}
+
+/// The type that somebody most likely meant by an unknown one: by its letters, by the kernel's own word for it,
+/// or by the block that stands beside it.
+fn meant_kind(text: &str, fields: &Fields<'_>) -> Option<&'static str> {
+    /// Kinds of the kernel that look like a slip of the pen and are none.
+    const REAL: &[&str] = &["vcan", "vxcan"];
+    let known = || LinkKind::KNOWN.iter().map(LinkKind::name);
+    let kernel_word = match text {
+        "bridge" => Some(LinkKind::Bridge.name()),
+        "ipip" | "sit" | "ip6tnl" => Some(LinkKind::IpTunnel.name()),
+        _ => None,
+    };
+    let by_letters = || Some(text).filter(|text| !REAL.contains(text)).and_then(|text| nearest(text, known()));
+    let by_block = || {
+        let block = table::BLOCKS.iter().find(|block| fields.has(spellings(block)))?;
+        table::kinds_of(block).next().map(LinkKind::name)
+    };
+    kernel_word.or_else(by_letters).or_else(by_block)
 }
 
 fn state(spot: &Spot<'_>) -> Option<State> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::{
     document::{Dns, Document, Hostname, Places},
-    errors::{DocumentError, reason},
+    errors::{DocumentError, OBJECT, reason},
     read::spot::{Fields, Keys, Notes, Spot},
     tree,
 };
@@ -42,6 +42,10 @@ pub fn parse(source: &str, bytes: &[u8]) -> Result<Document, DocumentError> {
 
 fn top(spot: &Spot<'_>) -> Option<Document> {
     let fields = spot.fields()?;
+    if fields.has(&["apiVersion"]) && fields.has(&["kind"]) {
+        spot.refuse(reason::WRONG_TYPE, OBJECT);
+        return None;
+    }
     let mut document = Document { description: fields.text(&["description"]), ..Document::default() };
     if let Some(spot) = fields.take(&["hostname"]) {
         document.hostname = hostname(&spot)?;

@@ -5,6 +5,8 @@
 
 use std::{cell::RefCell, fmt, str::FromStr};
 
+use netloom_types::spelling::nearest;
+
 use crate::{
     errors::{DocumentError, Refusal, reason},
     tree::{Data, Node},
@@ -228,6 +230,11 @@ impl<'a> Fields<'a> {
         Some(self.at(key, node)).filter(|spot| spot.node.data != Data::Null)
     }
 
+    /// Whether the block has any of these keys.
+    pub(crate) fn has(&self, keys: Keys) -> bool {
+        self.entries.iter().any(|(key, _)| keys.contains(&&**key))
+    }
+
     /// Every key that nobody took yet, as a block with free keys has them.
     pub(crate) fn rest(&self) -> Vec<(&'a str, Spot<'a>)> {
         let free = |i: &usize| !self.taken.borrow()[*i];
@@ -273,10 +280,10 @@ impl<'a> Fields<'a> {
         let known: Vec<&str> = self.asked.borrow().iter().flat_map(|keys| keys.iter().copied()).collect();
         let taken = self.taken.borrow();
         for ((key, node), _) in self.entries.iter().zip(taken.iter()).filter(|(_, taken)| !**taken) {
-            let hint = match nearest(key, &known) {
+            let hint = match nearest(key, known.iter().copied()) {
                 Some(near) => format!("; did you mean {near}?"),
                 None if &**key == "<<" => "; merge keys are not supported: write the values out".to_owned(),
-                None => "; remove it".to_owned(),
+                None => "; docs/node-state.md has all keys".to_owned(),
             };
             self.at(key, node).refuse(reason::UNKNOWN_KEY, format!("unknown key{hint}"));
         }
@@ -306,28 +313,6 @@ pub(crate) fn number(text: &str) -> Option<i128> {
     text.parse().ok()
 }
 
-/// The known key that somebody most likely meant.
-fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
-    let fold = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
-    let wanted = fold(key);
-    let close = |word: &&&str| {
-        let word = fold(word);
-        word == wanted || (wanted.len() > 3 && distance_at_most_one(&word, &wanted))
-    };
-    known.iter().find(close).copied()
-}
-
-/// Whether one insertion, deletion or change turns one text into the other.
-fn distance_at_most_one(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 1 {
-        return false;
-    }
-    let head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
-    head + tail + 1 >= a.len().max(b.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,12 +324,5 @@ mod tests {
         assert_eq!(number("0o17"), Some(15));
         assert_eq!(number("0x-1"), None);
         assert_eq!(number("ten"), None);
-    }
-
-    #[test]
-    fn a_slip_of_one_letter_is_guessed() {
-        assert_eq!(nearest("base-ifce", &["id", "base-iface"]), Some("base-iface"));
-        assert_eq!(nearest("baseIface", &["base-iface"]), Some("base-iface"));
-        assert_eq!(nearest("zzz", &["id", "base-iface"]), None);
     }
 }

@@ -47,8 +47,13 @@ impl Merge<'_> {
             }
             (Some(said), None) if said.is_virtual() => Some(said),
             (Some(LinkKind::Other(kind)), None) => {
-                let message = format!("{name} does not exist, and netloom does not make links of type {kind}");
-                self.refuse(path, reason::NOT_SUPPORTED, message);
+                let made: Vec<&str> =
+                    LinkKind::KNOWN.iter().filter(|kind| kind.is_virtual()).map(LinkKind::name).collect();
+                let message = format!(
+                    "{name} does not exist, and netloom does not make links of type {kind}; it makes {}",
+                    made.join(", ")
+                );
+                self.refuse(format!("{path}.type"), reason::NOT_SUPPORTED, message);
                 None
             }
             (Some(said), None) => {
