@@ -139,6 +139,23 @@ impl Unit {
             .find_map(|path| self.leaf(path)?.as_str())
     }
 
+    /// The link that the unit makes its link a port of, from the port's side.
+    pub(super) fn controller(&self) -> Option<&str> {
+        self.leaf("controller")?.as_str().filter(|name| !name.is_empty())
+    }
+
+    /// The list of all ports that the unit gives to its link; none when it leaves room for others.
+    pub(super) fn port_list(&self) -> Option<&Value> {
+        let open = self.leaf("bridge/allow-extra-ports").or_else(|| self.leaf("link-aggregation/allow-extra-ports"));
+        let lists = ["bridge/port", "link-aggregation/port", "vrf/port"];
+        lists.iter().find_map(|path| self.leaf(path)).filter(|_| open != Some(&Value::Bool(true)))
+    }
+
+    /// Whether the unit wants addresses on its link.
+    pub(super) fn has_addresses(&self) -> bool {
+        self.claims.iter().any(|claim| claim.path == ADDRESSES && Some(claim.subject.as_str()) == self.link())
+    }
+
     fn leaf(&self, path: &str) -> Option<&Value> {
         self.link()?;
         self.leaves.iter().find(|(known, _)| known == path).map(|(_, value)| value)
@@ -198,8 +215,16 @@ fn mentions(entry: &Map<String, Value>) -> Vec<String> {
 fn ports(entry: &Map<String, Value>) -> Vec<String> {
     let lists =
         ["bridge", "link-aggregation", "vrf"].iter().filter_map(|block| entry.get(*block)?.get("port")?.as_array());
-    let name = |port: &Value| port.as_str().or_else(|| port.get("name")?.as_str()).map(str::to_owned);
-    lists.flatten().filter_map(name).collect()
+    lists.flatten().filter_map(port_name).map(str::to_owned).collect()
+}
+
+fn port_name(port: &Value) -> Option<&str> {
+    port.as_str().or_else(|| port.get("name")?.as_str())
+}
+
+/// Whether a list of ports has this one.
+pub(super) fn lists(list: &Value, port: &str) -> bool {
+    list.as_array().into_iter().flatten().filter_map(port_name).any(|name| name == port)
 }
 
 /// The links that a route needs.

@@ -23,6 +23,8 @@ pub struct Link {
     pub kind: String,
     /// Whether it is up.
     pub up: bool,
+    /// The largest packet that it sends.
+    pub mtu: Option<u64>,
     /// The id of a VLAN.
     pub vlan: Option<u16>,
     /// The link that it stands on.
@@ -75,6 +77,15 @@ impl Inventory {
                 link.controller.get_or_insert(controller);
             }
         }
+        // What a VLAN has like its base is not always said.
+        let of_bases: Vec<(String, u64)> = links
+            .iter()
+            .filter(|(_, link)| link.kind == "vlan" && link.mtu.is_none())
+            .filter_map(|(name, link)| Some((name.clone(), links.get(link.base.as_ref()?)?.mtu?)))
+            .collect();
+        for (name, mtu) in of_bases {
+            links.entry(name).and_modify(|link| link.mtu = Some(mtu));
+        }
         Self { links }
     }
 
@@ -116,6 +127,7 @@ fn link(interface: &Value) -> Link {
     Link {
         kind: text(interface, "type").unwrap_or("unknown").to_owned(),
         up: text(interface, "state") == Some("up"),
+        mtu: interface.get("mtu").and_then(Value::as_u64),
         vlan: vlan.and_then(number),
         base: base.filter(|base| !base.is_empty()).map(str::to_owned),
         controller: text(interface, "controller").filter(|name| !name.is_empty()).map(str::to_owned),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Map, Value, json};
 
 use super::{
-    claim::{Part, Unit},
+    claim::{Part, Unit, lists},
     contribution::Contribution,
     document::{canonical, tells_kind},
     hand::Hand,
@@ -98,13 +98,13 @@ pub(super) struct Merge<'a> {
     pub(super) contributions: &'a [&'a Contribution],
     pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
-    claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
+    pub(super) claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
     /// Units that are no wishes for links.
     pub(super) taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
     pub(super) links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
     /// The VLANs and MAC VLANs with an MTU of their own, by the link that carries them.
-    carried: HashMap<&'a str, Vec<(&'a str, Who)>>,
+    pub(super) carried: HashMap<&'a str, Vec<(&'a str, Who)>>,
 }
 
 impl<'a> Merge<'a> {
@@ -118,7 +118,7 @@ impl<'a> Merge<'a> {
         let mut lost: BTreeSet<usize> = BTreeSet::new();
         for (index, unit) in units.iter().enumerate() {
             let conflict = self.conflict(unit, &contribution.policy);
-            if let Some(conflict) = conflict.or_else(|| self.outgrown(unit, &contribution.policy)) {
+            if let Some(conflict) = conflict.or_else(|| self.conflict_between(unit, &contribution.policy)) {
                 desired.conflicts.push(conflict);
                 lost.insert(index);
             } else if let Some(finding) = self.unfit(unit) {
@@ -162,32 +162,7 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// A link that would send larger frames than the one that carries it.
-    fn outgrown(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
-        let (link, mtu) = (unit.link()?, unit.mtu()?);
-        let below = unit.carrier().and_then(|base| {
-            let (kept, who) = self.claims.get(&(base, "mtu"))?;
-            kept.as_u64().is_some_and(|kept| kept < mtu).then_some((base, *kept, *who))
-        });
-        let above = || {
-            self.carried.get(link)?.iter().find_map(|(child, who)| {
-                let (kept, _) = self.claims.get(&(*child, "mtu"))?;
-                kept.as_u64().is_some_and(|kept| kept > mtu).then_some((*child, *kept, *who))
-            })
-        };
-        let (subject, kept, who) = below.or_else(above)?;
-        Some(Conflict {
-            winner: self.asker(who),
-            loser: policy.clone(),
-            place: unit.place.clone(),
-            subject: format!("{subject} and {link}"),
-            path: "mtu".to_owned(),
-            kept: kept.clone(),
-            refused: json!(mtu),
-        })
-    }
-
-    fn asker(&self, who: Who) -> Asker {
+    pub(super) fn asker(&self, who: Who) -> Asker {
         who.map_or(Asker::Hand, |who| Asker::Policy(self.contributions[who].policy.clone()))
     }
 
@@ -356,7 +331,14 @@ fn contradiction(units: &[Unit]) -> Option<Finding> {
             }
         }
     }
-    None
+    let listed: HashMap<&str, &Value> =
+        units.iter().filter_map(|unit| Some((unit.link()?, unit.port_list()?))).collect();
+    units.iter().find_map(|unit| {
+        let (link, controller) = (unit.link()?, unit.controller()?);
+        let message = format!("{controller} has a port list without {link}, so nothing of the policy is done here");
+        let left_out = listed.get(controller).is_some_and(|list| !lists(list, link));
+        left_out.then(|| Finding::new(reason::CONTRADICTION, &unit.place, message))
+    })
 }
 
 /// The entry that units of one link make together.

@@ -15,6 +15,7 @@
 //! them, and the node puts back what it found before.
 
 mod autoconfig;
+mod between;
 mod claim;
 mod contribution;
 mod document;

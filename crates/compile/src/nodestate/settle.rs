@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     claim::{Unit, is_absent},
     document::kind_of,
+    inventory::Link,
     merge::{Desired, Merge, Who, entry_of},
 };
 use crate::finding::{Finding, reason};
@@ -24,15 +25,60 @@ impl Merge<'_> {
                 Some((*link, format!("{link} is new and {missing} is not said by anybody: it is left out")))
             });
             if let Some((link, message)) = incomplete {
-                self.drop_units(desired, &message, |unit| unit.link() == Some(link));
+                self.drop_units(desired, reason::MISSING_BASE, &message, |unit| unit.link() == Some(link));
+                continue;
+            }
+            if let Some((link, message)) = self.too_large() {
+                let wrong = |unit: &Unit| unit.link() == Some(&link) && unit.mtu().is_some();
+                self.drop_units(desired, reason::CONTRADICTION, &message, wrong);
+                continue;
+            }
+            if let Some((link, message)) = self.misplaced() {
+                let wrong = |unit: &Unit| unit.link() == Some(&link) && unit.controller().is_some();
+                self.drop_units(desired, reason::CONTRADICTION, &message, wrong);
                 continue;
             }
             let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.is_some());
             let lost = all.flat_map(|(unit, _)| &unit.needs).find(|need| !self.is_there(need)).cloned();
             let Some(need) = lost else { return };
             let message = format!("stands on {need}, which is not there or is left out: it is left out too");
-            self.drop_units(desired, &message, |unit| unit.needs.contains(&need));
+            self.drop_units(desired, reason::MISSING_BASE, &message, |unit| unit.needs.contains(&need));
         }
+    }
+
+    /// A link that policies make larger than the one that carries it is, or shall be.
+    fn too_large(&self) -> Option<(String, String)> {
+        let mtu = |link: &str| {
+            let wanted = self.links.get(link).and_then(|units| entry_of(units).get("mtu")?.as_u64());
+            wanted.or_else(|| self.inventory.get(link)?.mtu)
+        };
+        self.links.iter().find_map(|(link, units)| {
+            let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, (*who)?)))?;
+            let said = units.iter().find_map(|(unit, _)| unit.carrier());
+            let carried = |link: &&Link| matches!(link.kind.as_str(), "vlan" | "mac-vlan" | "mac-vtap");
+            let base = said.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
+            let most = mtu(base)?;
+            let message = format!("{link} cannot have an MTU of {wanted}: {base} has {most}; it is left out");
+            (wanted > most).then(|| ((*link).to_owned(), message))
+        })
+    }
+
+    /// A link that policies make a port of what has no ports, or that has addresses as a port.
+    fn misplaced(&self) -> Option<(String, String)> {
+        self.links.iter().find_map(|(link, units)| {
+            let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, (*who)?)))?;
+            let said = self.links.get(controller).map(|units| entry_of(units));
+            let said = said.as_ref().and_then(kind_of);
+            let kind = said.or_else(|| self.inventory.get(controller).map(|link| link.kind.as_str()))?;
+            let message = match kind {
+                "bond" | "linux-bridge" if units.iter().any(|(unit, _)| unit.has_addresses()) => {
+                    format!("{link} has addresses of its own and cannot be a port of {controller}: it is left out")
+                }
+                "bond" | "linux-bridge" | "vrf" => return None,
+                _ => format!("{controller} is of type {kind} and has no ports: it is left out"),
+            };
+            Some(((*link).to_owned(), message))
+        })
     }
 
     fn is_there(&self, link: &str) -> bool {
@@ -40,11 +86,11 @@ impl Merge<'_> {
     }
 
     /// Takes back the units of policies that fit, and tells the policies.
-    fn drop_units(&mut self, desired: &mut Desired, message: &str, fits: impl Fn(&Unit) -> bool) {
+    fn drop_units(&mut self, desired: &mut Desired, reason: &'static str, message: &str, fits: impl Fn(&Unit) -> bool) {
         let contributions = self.contributions;
         let mut keep = |unit: &Unit, who: Who| match who {
             Some(who) if fits(unit) => {
-                let finding = Finding::new(reason::MISSING_BASE, &unit.place, message);
+                let finding = Finding::new(reason, &unit.place, message);
                 desired.findings.entry(contributions[who].policy.clone()).or_default().push(finding);
                 false
             }

@@ -40,7 +40,7 @@ fn state(number: usize, machines: usize) -> Value {
     let ethernet = |port: usize| {
         let neighbour = json!([{"type": 1, "chassis-id": format!("leaf-{}", port % 2)}, {"type": 127, "ieee-802-1-vlans": [{"vid": 10}]}]);
         json!({
-            "name": format!("eth{port}"), "type": "ethernet", "state": "up", "mtu": 1500,
+            "name": format!("eth{port}"), "type": "ethernet", "state": "up", "mtu": 9216,
             "mac-address": format!("02:00:00:{:02x}:{:02x}:{port:02x}", number / 256, number % 256),
             "ipv4": {"enabled": false}, "ipv6": {"enabled": true, "address": [{"ip": format!("fe80::{number:x}:{port:x}"), "prefix-length": 64}]},
             "lldp": {"enabled": true, "neighbors": [neighbour]},
