@@ -4,6 +4,9 @@
 //! holds it may change what that node is told and reports, and nothing of any other node. An object
 //! is of a node by its name, or by `spec.nodeName` for kinds that are selected by it; both the
 //! stored and the new content count, so that no object is taken over or given away.
+//!
+//! An Event is of the node that reports it, and that is its agent: nobody else's words can be put into
+//! its mouth or taken out of it.
 
 use serde_json::Value;
 
@@ -55,14 +58,15 @@ fn named(node: Option<&str>) -> Identity<'_> {
 
 /// Why this user may not do this; none when the user is no agent or the object is its node's.
 pub fn refusal(review: &Review<'_>) -> Option<String> {
+    if foreign::EVENTS.contains(&review.kind) {
+        return event_refusal(review);
+    }
     let owner = registry::find(review.kind.group, review.kind.kind)
         .map(|kind| kind.owner)
         .or_else(|| foreign::owner(review.kind))?;
     let node = match identify(review.user) {
         Identity::Other => return None,
-        Identity::Nameless => {
-            return Some(format!("user {:?} is an agent of no node and may write nothing", review.user.name));
-        }
+        Identity::Nameless => return Some(of_no_node(review.user)),
         Identity::Node(node) => node,
     };
     match owner {
@@ -72,6 +76,28 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
         Owner::NodeOfName => foreign_name(review, node),
         Owner::NodeOfSpec => foreign_name_on_create(review, node).or_else(|| foreign_node_name(review, node)),
     }
+}
+
+fn of_no_node(user: &User) -> String {
+    format!("user {:?} is an agent of no node and may write nothing", user.name)
+}
+
+/// Why this user may not write this Event. A node's own user is left alone: it tells of pods too, in
+/// ways that are not ours to say.
+fn event_refusal(review: &Review<'_>) -> Option<String> {
+    let node = match identify(review.user) {
+        Identity::Other => return None,
+        Identity::Node(_) if review.user.name.starts_with(NODE_USER_PREFIX) => return None,
+        Identity::Nameless => return Some(of_no_node(review.user)),
+        Identity::Node(node) => node,
+    };
+    let own = |event: Option<&Value>| event.is_none_or(|event| dig::text(event, "reportingInstance") == Some(node));
+    (!own(review.object) || !own(review.old)).then(|| {
+        format!(
+            "the agent of node {node:?} may write only Events whose reportingInstance is {node:?}, before and after \
+             the write"
+        )
+    })
 }
 
 fn foreign_name(review: &Review<'_>, node: &str) -> Option<String> {

@@ -14,6 +14,7 @@ use crate::{
 };
 
 const NAME: &str = "netloom-node-restriction";
+const EVENTS: &str = "netloom-agent-events";
 
 /// The policy and its binding as a manifest.
 pub fn node_restriction() -> String {
@@ -35,30 +36,72 @@ pub fn node_restriction() -> String {
             "validations": validations(),
         },
     });
-    let binding = json!({
+    format!("{HEADER}{}", yaml::stream([&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS)]))
+}
+
+/// What agents tell is theirs alone; nodes' own users tell of pods too and are left alone.
+fn events_policy() -> Value {
+    let own = |event: &str| {
+        format!("({event} == null || (has({event}.reportingInstance) && {event}.reportingInstance == variables.node))")
+    };
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": EVENTS},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["", "events.k8s.io"],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE", "DELETE"],
+                "resources": ["events"],
+            }]},
+            "matchConditions": [{"name": "agents", "expression": is_own_agent()}],
+            "variables": [{"name": "node", "expression": node()}],
+            "validations": [
+                {
+                    "expression": "variables.node != ''",
+                    "message": "an agent of no node may write nothing",
+                    "reason": "Forbidden",
+                },
+                {
+                    "expression": format!("{} && {}", own("object"), own("oldObject")),
+                    "messageExpression": "'the agent of node ' + variables.node + ' may write only Events whose reportingInstance is that node'",
+                    "reason": "Forbidden",
+                },
+            ],
+        },
+    })
+}
+
+fn binding_of(policy: &str) -> Value {
+    json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": NAME},
-        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
-    });
-    format!("{HEADER}{}", yaml::stream([&policy, &binding]))
+        "metadata": {"name": policy},
+        "spec": {"policyName": policy, "validationActions": ["Deny"]},
+    })
 }
 
 fn is_agent() -> String {
+    format!("request.userInfo.username.startsWith('{}') || {}", agent::NODE_USER_PREFIX, is_own_agent())
+}
+
+fn is_own_agent() -> String {
     format!(
-        "request.userInfo.username.startsWith('{}') || request.userInfo.username.startsWith('{}') || \
+        "request.userInfo.username.startsWith('{}') || \
          request.userInfo.username == '{}' || (has(request.userInfo.groups) && '{}' in request.userInfo.groups)",
-        agent::NODE_USER_PREFIX,
         agent::USER_PREFIX,
         agent::SERVICE_ACCOUNT,
         agent::GROUP,
     )
 }
 
-fn variables() -> Value {
+/// The node that an agent is of; empty where nothing says so.
+fn node() -> String {
     let after = |prefix: &str| format!("request.userInfo.username.substring({})", prefix.len());
     let claim = agent::NODE_CLAIM;
-    let node = format!(
+    format!(
         "request.userInfo.username.startsWith('{}') ? {} : request.userInfo.username.startsWith('{}') ? {} : \
          (has(request.userInfo.extra) && '{claim}' in request.userInfo.extra && \
          size(request.userInfo.extra['{claim}']) > 0 ? request.userInfo.extra['{claim}'][0] : '')",
@@ -66,10 +109,13 @@ fn variables() -> Value {
         after(agent::NODE_USER_PREFIX),
         agent::USER_PREFIX,
         after(agent::USER_PREFIX),
-    );
+    )
+}
+
+fn variables() -> Value {
     let named = "object == null ? oldObject.metadata.name : (has(object.metadata.name) ? object.metadata.name : '')";
     json!([
-        {"name": "node", "expression": node},
+        {"name": "node", "expression": node()},
         {"name": "resource", "expression": "request.resource.resource + '.' + request.resource.group"},
         {"name": "name", "expression": named},
         {"name": "byName", "expression": format!("variables.resource in {}", list(Owner::NodeOfName))},
