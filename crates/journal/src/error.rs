@@ -68,11 +68,30 @@ impl Cause {
     }
 }
 
+/// What to do where the kernel does not know a kind of link at all.
+fn missing_kind(step: &str, error: &StepError) -> String {
+    const UNKNOWN: &str = "Unknown device type";
+    if error.text.as_deref() != Some(UNKNOWN) {
+        return String::new();
+    }
+    let kind = step.split_once('(').and_then(|(_, rest)| rest.split([' ', ')']).next()).unwrap_or_default();
+    let module = match kind {
+        "vlan" => "8021q",
+        "linux-bridge" => "bridge",
+        "bond" => "bonding",
+        "ip-tunnel" => "ipip",
+        "gre" | "gretap" => "ip_gre",
+        "ip6gre" | "ip6gretap" => "ip6_gre",
+        other => other,
+    };
+    format!("; this kernel has no links of type {kind}: `modprobe {module}` loads them, where they are built at all")
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Step { number, of, step, error } => {
-                write!(f, "step {number} of {of} was refused: {step}: {error}")
+                write!(f, "step {number} of {of} was refused: {step}: {error}{}", missing_kind(step, error))
             }
             Self::Unmet(differences) => {
                 write!(f, "the host is not as wished: {}", Listed(differences))
@@ -261,6 +280,22 @@ impl fmt::Display for Holder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_that_the_kernel_does_not_have_is_named_with_its_module() {
+        let refused = |step: &str, text: &str| {
+            let error = StepError::with(StepError::EOPNOTSUPP, text);
+            Cause::Step { number: 3, of: 7, step: step.to_owned(), error }.to_string()
+        };
+        let said = refused("link left (dummy) port of br0 up", "Unknown device type");
+        assert!(
+            said.ends_with("no links of type dummy: `modprobe dummy` loads them, where they are built at all"),
+            "{said}"
+        );
+        let said = refused("link v (vlan base-iface eth0 id 5) up", "Unknown device type");
+        assert!(said.contains("`modprobe 8021q`"), "{said}");
+        assert!(!refused("link v (vlan id 5) up", "Something else").contains("modprobe"));
+    }
 
     #[test]
     fn a_refusal_names_the_holder_of_the_lock() {
