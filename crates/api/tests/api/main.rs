@@ -10,4 +10,5 @@ mod host_network_rules;
 mod node_state_rules;
 mod rollout_rules;
 mod schemas;
+mod told;
 mod uplink_rules;

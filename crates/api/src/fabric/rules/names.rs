@@ -81,4 +81,15 @@ mod tests {
             assert_eq!((errors(vrf, name), errors(loopback, name)), (as_vrf, as_loopback), "{name}");
         }
     }
+
+    #[test]
+    fn the_names_of_folders_are_refused() {
+        for name in [".", "..", "..."] {
+            let mut findings = Findings::default();
+            not_taken(&mut findings, "spec.name", name);
+            let found: Vec<String> = Verdict::from(findings).errors.iter().map(ToString::to_string).collect();
+            let refused = format!("spec.name: Invalid value: {name:?}: cannot be the name of an interface");
+            assert_eq!(found, if name == "..." { Vec::new() } else { vec![refused] });
+        }
+    }
 }
