@@ -66,7 +66,6 @@ impl Api {
             store: self.store.clone(),
             resource: asked.resource.clone(),
             place: Place::Live,
-            range,
             selection,
             shaper,
             live: None,
@@ -78,13 +77,13 @@ impl Api {
         };
         if initial {
             stream.place = match self.wait_for(wanted).await {
-                Ok(()) => Place::Initial { at: None, after: None },
+                Ok(()) => Place::Initial(Box::new(Initial { range, at: None, after: None })),
                 // A client that waits for a revision that does not come is told inside the stream.
-                Err(status) => Place::Failed(status),
+                Err(status) => Place::Failed(Box::new(status)),
             };
         } else {
             let from = if wanted == 0 { self.store.revision() } else { Revision(wanted) };
-            stream.follow(from);
+            stream.follow(range, from);
         }
         Ok(Answer::Stream { body: Driven { next: Some(step(Box::new(stream))) }.boxed_unsync() })
     }
@@ -116,13 +115,21 @@ impl Api {
 /// Where a watch is.
 enum Place {
     /// Among the objects that were there when it began.
-    Initial { at: Option<Revision>, after: Option<Key> },
+    Initial(Box<Initial>),
     /// Among the changes.
     Live,
     /// About to tell why it ends.
-    Failed(Status),
+    Failed(Box<Status>),
     /// At its end.
     Over,
+}
+
+/// How far a watch is among the objects that were there.
+struct Initial {
+    range: Range,
+    /// As of when they are read; none before the first was.
+    at: Option<Revision>,
+    after: Option<Key>,
 }
 
 /// Everything that a watch remembers. There are thousands of them, so no more than is needed.
@@ -130,10 +137,7 @@ struct Stream {
     store: Store,
     resource: Arc<Resource>,
     place: Place,
-    /// Where the objects are that were there when it began; once it follows changes, the store
-    /// remembers that.
-    range: Range,
-    /// What is meant of the range; none where that is everything.
+    /// What is meant of its range; none where that is everything.
     selection: Option<Selection>,
     shaper: Shaper,
     live: Option<Watch>,
@@ -148,14 +152,14 @@ struct Stream {
 
 impl Stream {
     /// Follows what happens after a revision.
-    fn follow(&mut self, from: Revision) {
+    fn follow(&mut self, range: Range, from: Revision) {
         self.told = from;
-        match self.store.watch(std::mem::take(&mut self.range), from) {
+        match self.store.watch(range, from) {
             Ok(watch) => {
                 self.live = Some(watch);
                 self.place = Place::Live;
             }
-            Err(error) => self.place = Place::Failed(ended(&error, from)),
+            Err(error) => self.place = Place::Failed(Box::new(ended(&error, from))),
         }
     }
 
@@ -163,7 +167,7 @@ impl Stream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let text = match std::mem::replace(&mut self.place, Place::Over) {
-                Place::Initial { at, after } => self.initial(at, after.as_ref()),
+                Place::Initial(initial) => self.initial(*initial),
                 Place::Live => {
                     self.place = Place::Live;
                     self.live().await
@@ -180,11 +184,11 @@ impl Stream {
     }
 
     /// Some of the objects that are there; behind the last one the watch goes on with changes.
-    fn initial(&mut self, at: Option<Revision>, after: Option<&Key>) -> Vec<u8> {
-        let page = match self.store.page(&self.range, at, after, CHUNK, chunks::BYTES) {
+    fn initial(&mut self, Initial { range, at, after }: Initial) -> Vec<u8> {
+        let page = match self.store.page(&range, at, after.as_ref(), CHUNK, chunks::BYTES) {
             Ok(page) => page,
             Err(error) => {
-                self.place = Place::Failed(ended(&error, at.unwrap_or_default()));
+                self.place = Place::Failed(Box::new(ended(&error, at.unwrap_or_default())));
                 return Vec::new();
             }
         };
@@ -196,10 +200,11 @@ impl Stream {
         }
         match page.items.last() {
             Some((last, _)) if page.more => {
-                self.place = Place::Initial { at: Some(page.revision), after: Some(last.clone()) };
+                let next = Initial { range, at: Some(page.revision), after: Some(last.clone()) };
+                self.place = Place::Initial(Box::new(next));
             }
             _ => {
-                self.follow(page.revision);
+                self.follow(range, page.revision);
                 if self.marks_end && matches!(self.place, Place::Live) {
                     text.extend(self.bookmark(page.revision, true));
                 }
@@ -223,7 +228,7 @@ impl Stream {
         match timeout_at(pause, watch.next()).await {
             Ok(Ok(event)) => self.change(&event),
             Ok(Err(error)) => {
-                self.place = Place::Failed(closed(&error, self.told));
+                self.place = Place::Failed(Box::new(closed(&error, self.told)));
                 Vec::new()
             }
             Err(_) if Instant::now() >= self.end => {

@@ -10,7 +10,7 @@ use netloom_api::admission::User;
 use netloom_https::{Handler, Peer};
 use serde_json::Value;
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::Semaphore,
     time::{Instant, timeout},
 };
 
@@ -19,7 +19,7 @@ use super::{
     about::about,
     answer, compress,
     documents::Documents,
-    open,
+    open::{self, Ending},
     paths::BACKUP_PATH,
     places::{Place, Places},
 };
@@ -64,7 +64,7 @@ pub(super) struct Front {
     /// Taken while a backup is made and sent.
     pub(super) backups: Arc<Semaphore>,
     pub(super) metrics: Metrics,
-    stopped: watch::Receiver<bool>,
+    ending: Ending,
     limits: Limits,
     requests: Places,
     watches: Places,
@@ -81,7 +81,7 @@ pub(super) struct Parts {
     /// Where everything is kept.
     pub(super) folder: PathBuf,
     /// Says when the server stops.
-    pub(super) stopped: watch::Receiver<bool>,
+    pub(super) ending: Ending,
 }
 
 /// A request whose sender is known and may.
@@ -100,7 +100,7 @@ impl Handler for Front {
 
 impl Front {
     pub(super) fn new(parts: Parts, address: SocketAddr, limits: Limits) -> Self {
-        let Parts { api, access, authenticator, authority, source, folder, stopped } = parts;
+        let Parts { api, access, authenticator, authority, source, folder, ending } = parts;
         let requests = Places::new(limits.requests, limits.requests / 4);
         let watches = Places::new(limits.watches, limits.watches / 4 * 3);
         // Every body has room in the share of its sender.
@@ -118,7 +118,7 @@ impl Front {
             folder,
             backups: Arc::new(Semaphore::new(1)),
             metrics,
-            stopped,
+            ending,
             limits,
             requests,
             watches,
@@ -149,7 +149,7 @@ impl Front {
         self.metrics.answered(what, answered.status().as_u16(), (!watch).then(|| begun.elapsed()));
         if watch {
             let answer = answer::finish(answered, head, false).await;
-            return open::keep(answer, self.metrics.watch(), place, self.stopped.clone());
+            return open::keep(answer, self.metrics.watch(), place, &self.ending);
         }
         let answer = answer::finish(answered, head, gzip).await;
         match place {

@@ -26,7 +26,6 @@ use jiff::Timestamp;
 use netloom_store::Store;
 use tokio::{
     net::TcpListener,
-    sync::watch,
     task::{JoinHandle, JoinSet},
 };
 use tokio_rustls::rustls;
@@ -173,7 +172,7 @@ pub struct Server {
     address: SocketAddr,
     authority: Arc<Authority>,
     folder: PathBuf,
-    stop: watch::Sender<bool>,
+    stop: open::Stop,
     accepting: JoinHandle<()>,
     /// Ends with the server.
     background: JoinSet<()>,
@@ -213,8 +212,7 @@ impl Server {
         let tls = tls(&authority, &certificates, address.ip(), now)?;
         let authenticator = Authenticator::new(certificates, tokens, store);
         let authority = Arc::new(authority);
-        let (stop, mut stopped) = watch::channel(false);
-        let stopping = stopped.clone();
+        let (stop, ending) = open::end();
         let parts = Parts {
             api,
             access,
@@ -222,15 +220,13 @@ impl Server {
             authority: Arc::clone(&authority),
             source,
             folder: folder.clone(),
-            stopped: stopping,
+            ending: ending.clone(),
         };
         let front = Arc::new(Front::new(parts, address, limits));
         let path = folder.join(ADDRESS_FILE);
         let written = write_passing(&path, url(address).as_bytes());
         written.map_err(|source| StartError::Folder { path: folder.clone(), source })?;
-        // When the server is gone without having been stopped, nobody is left to stop this either.
-        let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-        let accepting = tokio::spawn(netloom_https::serve(listener, tls, limits.listener, front, until));
+        let accepting = tokio::spawn(netloom_https::serve(listener, tls, limits.listener, front, ending.come()));
         Ok(Self { address, authority, folder, stop, accepting, background })
     }
 
@@ -259,7 +255,7 @@ impl Server {
     /// Lets nobody in any more, ends watches, gives requests in progress a moment, and ends.
     pub async fn stop(mut self) {
         drop(fs::remove_file(self.folder.join(ADDRESS_FILE)));
-        self.stop.send_replace(true);
+        self.stop.now();
         if let Err(error) = self.accepting.await {
             tracing::error!(%error, "the server did not end well");
         }
