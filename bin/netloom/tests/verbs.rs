@@ -110,13 +110,14 @@ fn a_controller_without_a_cluster_stops_when_asked_to() {
         .arg("--webhook-client-ca")
         .arg(keys.join("ca.crt"))
         .env("KUBECONFIG", server.folder.join("kubeconfig"))
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    let mut said = BufReader::new(controller.stderr.take().unwrap());
+    let mut said = BufReader::new(controller.stdout.take().unwrap());
     said.read_line(&mut line).unwrap();
-    assert!(line.starts_with("The webhook listens on https://127.0.0.1:"), "{line}");
+    assert!(line.starts_with("webhook https://127.0.0.1:"), "{line}");
     let process = nix::unistd::Pid::from_raw(controller.id().try_into().unwrap());
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
     assert!(controller.wait().unwrap().success());
