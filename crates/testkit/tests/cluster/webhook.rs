@@ -96,8 +96,23 @@ fn judged(steps: &[Step], asked: &mut [Value], own: &[Value]) -> Vec<String> {
         if let Some(rest) = rest {
             asked["body"]["message"] = Value::String(rest);
         }
+        if let Some(object) = asked.get_mut("body") {
+            without_controller(object);
+        }
     }
     wrong
+}
+
+/// Takes off an object what the controller beside the real server says of it: the embedded one has none here.
+fn without_controller(object: &mut Value) {
+    let Some(managers) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) else { return };
+    let before = managers.len();
+    managers.retain(|entry| entry["manager"] != "netloom-controller");
+    if managers.len() < before
+        && let Some(object) = object.as_object_mut()
+    {
+        object.remove("status");
+    }
 }
 
 /// Without a controller nothing of ours is written: an object that breaks a rule would stay.
