@@ -5,7 +5,12 @@
 //! falls behind there, it does the same again. It ends when what it would have to read next is no
 //! longer in the history.
 
-use std::{collections::VecDeque, future::poll_fn, sync::Arc};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
 use crate::{Event, Range, Revision, WatchError, hub::Next, read::Portion, routes::WatchId, store::Shared};
 
@@ -23,7 +28,7 @@ pub struct Watch {
     /// Up to here the file is to be read.
     until: u64,
     ready: VecDeque<Event>,
-    ended: Option<WatchError>,
+    ended: Option<Box<WatchError>>,
 }
 
 impl Watch {
@@ -37,14 +42,20 @@ impl Watch {
     /// May be dropped and called anew without losing an event. An error is final: the same is
     /// answered from then on.
     pub async fn next(&mut self) -> Result<Arc<Event>, WatchError> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The same for callers that have no room for a future of their own: where there are thousands of
+    /// watches, what each of them waits with counts.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Arc<Event>, WatchError>> {
         if let Some(error) = &self.ended {
-            return Err(error.clone());
+            return Poll::Ready(Err(WatchError::clone(error)));
         }
-        let event = self.advance().await;
+        let event = ready!(self.poll_event(context));
         if let Err(error) = &event {
-            self.ended = Some(error.clone());
+            self.ended = Some(Box::new(error.clone()));
         }
-        event
+        Poll::Ready(event)
     }
 
     /// Up to which revision the events handed out so far are complete.
@@ -59,31 +70,31 @@ impl Watch {
         complete.unwrap_or_default().max(Revision(self.seen))
     }
 
-    async fn advance(&mut self) -> Result<Arc<Event>, WatchError> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Arc<Event>, WatchError>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Ok(Arc::new(event));
+                return Poll::Ready(Ok(Arc::new(event)));
             }
             if self.seen < self.until {
                 self.read_history()?;
                 // Others have their turn before the next portion.
-                tokio::task::yield_now().await;
-                continue;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
             }
-            match poll_fn(|context| self.shared.hub.poll(self.id, context)).await {
+            match ready!(self.shared.hub.poll(self.id, context)) {
                 Next::Event(event) if event.revision.0 > self.seen => {
                     self.seen = event.revision.0;
-                    return Ok(event);
+                    return Poll::Ready(Ok(event));
                 }
                 Next::Older(revision) if revision > self.seen => {
                     let event = self.shared.read(|view| view.event(revision))?;
                     self.seen = revision;
-                    return Ok(Arc::new(event));
+                    return Poll::Ready(Ok(Arc::new(event)));
                 }
                 // A watch may start at a revision that it was told of before the hub was.
                 Next::Event(_) | Next::Older(_) => {}
                 Next::Behind(until) => self.until = until,
-                Next::Closed => return Err(WatchError::Closed),
+                Next::Closed => return Poll::Ready(Err(WatchError::Closed)),
             }
         }
     }

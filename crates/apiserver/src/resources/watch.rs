@@ -1,7 +1,8 @@
 //! GET with `watch`: what is there, where asked for, and then every change as it happens.
 //!
 //! A watch has no task and no queue of its own: the connection that reads it drives it, and what it
-//! has not read waits in the store's history. A client that reads too slowly finds its place gone
+//! has not read waits in the store's history. It is polled by hand rather than written as a future,
+//! which would hold everything twice: there are thousands of watches, and nearly all of them wait. A client that reads too slowly finds its place gone
 //! and is told so with an `ERROR` event, after which it starts anew.
 
 use std::{
@@ -17,7 +18,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Frame;
 use netloom_store::{Event, EventKind, Key, Range, ReadError, Revision, Store, Watch, WatchError};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{
     Api,
@@ -74,6 +75,7 @@ impl Api {
             marks_end: initial && options.bookmarks,
             next_bookmark: Instant::now() + BOOKMARK,
             end: Instant::now() + self.lifetime(&options),
+            pause: Box::pin(sleep_until(Instant::now())),
         };
         if initial {
             stream.place = match self.wait_for(wanted).await {
@@ -85,7 +87,8 @@ impl Api {
             let from = if wanted == 0 { self.store.revision() } else { Revision(wanted) };
             stream.follow(range, from);
         }
-        Ok(Answer::Stream { body: Driven { next: Some(step(Box::new(stream))) }.boxed_unsync() })
+        stream.rest();
+        Ok(Answer::Stream { body: stream.boxed_unsync() })
     }
 
     fn lifetime(&self, options: &ListOptions) -> Duration {
@@ -148,6 +151,8 @@ struct Stream {
     marks_end: bool,
     next_bookmark: Instant,
     end: Instant,
+    /// Until there is something to say even if nothing happens.
+    pause: Pin<Box<Sleep>>,
 }
 
 impl Stream {
@@ -164,23 +169,22 @@ impl Stream {
     }
 
     /// The next bytes; none at the end.
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let text = match std::mem::replace(&mut self.place, Place::Over) {
-                Place::Initial(initial) => self.initial(*initial),
-                Place::Live => {
-                    self.place = Place::Live;
-                    self.live().await
-                }
-                Place::Failed(status) => event("ERROR", &status.to_json()),
-                Place::Over => return None,
-            };
-            if !text.is_empty() {
-                return Some(text.into());
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let text = match std::mem::replace(&mut self.place, Place::Over) {
+            Place::Initial(initial) => self.initial(*initial),
+            Place::Live => {
+                self.place = Place::Live;
+                ready!(self.poll_live(context))
             }
-            // Whoever wants little of much must not keep others from their turn.
-            tokio::task::yield_now().await;
+            Place::Failed(status) => event("ERROR", &status.to_json()),
+            Place::Over => return Poll::Ready(None),
+        };
+        if !text.is_empty() {
+            return Poll::Ready(Some(text.into()));
         }
+        // Whoever wants little of much must not keep others from their turn.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Some of the objects that are there; behind the last one the watch goes on with changes.
@@ -214,35 +218,43 @@ impl Stream {
     }
 
     /// One change, or a bookmark, or the end.
-    async fn live(&mut self) -> Vec<u8> {
-        let last = self.end.checked_sub(LAST_BOOKMARK).filter(|last| *last > Instant::now());
-        let pause = match (self.bookmarks, last) {
+    fn poll_live(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+        let Some(watch) = &mut self.live else {
+            self.place = Place::Over;
+            return Poll::Ready(Vec::new());
+        };
+        match watch.poll_next(context) {
+            Poll::Ready(Ok(event)) => return Poll::Ready(self.change(&event)),
+            Poll::Ready(Err(error)) => {
+                self.place = Place::Failed(Box::new(closed(&error, self.told)));
+                return Poll::Ready(Vec::new());
+            }
+            Poll::Pending => ready!(self.pause.as_mut().poll(context)),
+        }
+        if Instant::now() >= self.end {
+            self.place = Place::Over;
+            return Poll::Ready(Vec::new());
+        }
+        let reached = watch.progress();
+        // The one before the end is the last.
+        self.next_bookmark = if self.last_bookmark().is_none() { self.end } else { Instant::now() + BOOKMARK };
+        self.rest();
+        Poll::Ready(self.bookmark(reached, false))
+    }
+
+    /// When the bookmark before the end is due; none when that is past.
+    fn last_bookmark(&self) -> Option<Instant> {
+        self.end.checked_sub(LAST_BOOKMARK).filter(|last| *last > Instant::now())
+    }
+
+    /// Sets how long to wait for a change before something else is to be said.
+    fn rest(&mut self) {
+        let until = match (self.bookmarks, self.last_bookmark()) {
             (true, Some(last)) => self.next_bookmark.min(last),
             (true, None) if self.next_bookmark < self.end => self.next_bookmark,
             (true, None) | (false, _) => self.end,
         };
-        let Some(watch) = &mut self.live else {
-            self.place = Place::Over;
-            return Vec::new();
-        };
-        match timeout_at(pause, watch.next()).await {
-            Ok(Ok(event)) => self.change(&event),
-            Ok(Err(error)) => {
-                self.place = Place::Failed(Box::new(closed(&error, self.told)));
-                Vec::new()
-            }
-            Err(_) if Instant::now() >= self.end => {
-                self.place = Place::Over;
-                Vec::new()
-            }
-            Err(_) => {
-                let reached = watch.progress();
-                // The one before the end is the last.
-                self.next_bookmark =
-                    if last.is_some_and(|last| last <= Instant::now()) { self.end } else { Instant::now() + BOOKMARK };
-                self.bookmark(reached, false)
-            }
-        }
+        self.pause.as_mut().reset(until);
     }
 
     /// One change, as this watch sees it: an object that stops being meant is gone for it, one that
@@ -335,31 +347,12 @@ fn closed(error: &WatchError, from: Revision) -> Status {
     }
 }
 
-type Step = Pin<Box<dyn Future<Output = (Box<Stream>, Option<Bytes>)> + Send + Sync>>;
-
-fn step(stream: Box<Stream>) -> Step {
-    Box::pin(advance(stream))
-}
-
-async fn advance(mut stream: Box<Stream>) -> (Box<Stream>, Option<Bytes>) {
-    let bytes = stream.next().await;
-    (stream, bytes)
-}
-
-/// A watch as the body of an answer.
-struct Driven {
-    next: Option<Step>,
-}
-
-impl hyper::body::Body for Driven {
+impl hyper::body::Body for Stream {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let (stream, bytes) = ready!(next.as_mut().poll(cx));
-        self.next = bytes.is_some().then(|| step(stream));
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+        self.poll_next(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 
@@ -367,13 +360,8 @@ impl hyper::body::Body for Driven {
 mod tests {
     use super::*;
 
-    fn size_of_future<A, F: Future>(_: fn(A) -> F) -> usize {
-        size_of::<F>()
-    }
-
     #[test]
     fn a_watch_that_waits_is_small() {
-        let sizes = (size_of::<Stream>(), size_of_future(advance));
-        assert!(sizes.0 + sizes.1 <= 1280, "{sizes:?}");
+        assert!(size_of::<Stream>() <= 384, "{} bytes", size_of::<Stream>());
     }
 }
