@@ -23,6 +23,8 @@ const SHOWN: usize = 700;
 struct Entry {
     requests: Vec<String>,
     fields: Vec<String>,
+    /// The code that ours must answer, for the entry to count.
+    ours: Option<u64>,
     reason: String,
 }
 
@@ -55,15 +57,25 @@ impl Allowed {
             if requests.is_empty() || fields.is_empty() {
                 return Err(format!("requests or fields are missing in {entry}"));
             }
-            Ok(Entry { requests, fields, reason: text("reason")? })
+            if fields.iter().any(|field| matches!(field.as_str(), "*" | "/*")) {
+                return Err(format!("an entry names the fields in which it allows something, not all: {entry}"));
+            }
+            let ours = entry["ours"].as_u64();
+            if ours.is_none() && fields.iter().any(|field| field == "/body*") {
+                return Err(format!("where the whole body may differ, the code of ours must be said: {entry}"));
+            }
+            Ok(Entry { requests, fields, ours, reason: text("reason")? })
         });
         let entries = entries.collect::<Result<_, String>>()?;
         Ok(Self { entries, used: RefCell::default() })
     }
 
-    fn allows(&self, request: &str, field: &str) -> bool {
+    fn allows(&self, request: &str, field: &str, ours: &Value) -> bool {
         let mut found = false;
         for (number, entry) in self.entries.iter().enumerate() {
+            if entry.ours.is_some_and(|code| ours["code"] != code) {
+                continue;
+            }
             if !entry.fields.iter().any(|known| glob(known, field)) {
                 continue;
             }
@@ -110,7 +122,7 @@ pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value
         let request = format!("{script}: {}", step.title);
         let mut found = BTreeMap::new();
         walk("", real, ours, &mut found);
-        found.retain(|field, _| !allowed.allows(&request, field));
+        found.retain(|field, _| !allowed.allows(&request, field, ours));
         if let Some(why) = real.get("failed") {
             // The script itself is wrong, whatever the other server said.
             found.insert("/failed".to_owned(), (why.to_string(), ours["failed"].to_string()));
