@@ -35,6 +35,11 @@ impl<'a> Performer<'a> {
         Self { wire, names: Names::new(wire.authority()), saved, watches: BTreeMap::new() }
     }
 
+    /// What the script has saved under a name.
+    pub(crate) fn saved(&self, name: &str) -> Option<&str> {
+        self.saved.get(name).map(String::as_str)
+    }
+
     /// Sends all requests in order. What a server does not answer at all is an answer too.
     pub(crate) async fn run(&mut self, steps: &[Step]) -> Vec<Value> {
         let mut answers = Vec::new();
