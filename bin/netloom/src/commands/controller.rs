@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: ControllerArgs) -> Result<Exit, Failure> {
-    logging::start();
+    logging::start()?;
     // Several threads: a decision that takes long must not hold the lease up.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -43,7 +43,7 @@ pub(crate) fn run(args: ServerArgs) -> Result<Exit, Failure> {
 }
 
 fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
-    logging::start();
+    logging::start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
