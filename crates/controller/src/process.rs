@@ -22,7 +22,7 @@ use crate::{
     health::Health,
     metrics::Metrics,
     view::Current,
-    webhook::{Keeper, Own, Webhook},
+    webhook::{Callers, Keeper, Own, Webhook},
 };
 
 /// Those who watch over a process are few.
@@ -49,8 +49,10 @@ pub struct Options {
 pub struct WebhookOptions {
     /// Where.
     pub listener: TcpListener,
-    /// Its certificate, and whom it answers.
+    /// Its certificate, and the authority of those whom it answers.
     pub tls: Arc<ServerConfig>,
+    /// Whom of these it answers.
+    pub callers: Callers,
     /// How the certificate is kept, where it is the controller's own.
     pub own: Option<Own>,
 }
@@ -80,8 +82,8 @@ pub async fn run(
         let limits = Limits { connections: WATCHERS, ..Limits::default() };
         tasks.spawn(serve_plain(listener, limits, Arc::new(health), std::future::pending()));
     }
-    if let (Some(WebhookOptions { listener, tls, own }), Some(view)) = (webhook, view.clone()) {
-        let webhook = Arc::new(Webhook::new(view, metrics));
+    if let (Some(WebhookOptions { listener, tls, callers, own }), Some(view)) = (webhook, view.clone()) {
+        let webhook = Arc::new(Webhook::new(view, metrics, callers));
         tasks.spawn(serve(listener, tls, Limits::default(), webhook, std::future::pending()));
         if let Some(own) = own {
             tasks.spawn(Keeper::new(own, writer.clone(), clock, leadership.clone()).run());

@@ -2,15 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use netloom_api::admission::Objects;
 use netloom_controller::{
     view::Current,
-    webhook::{TlsError, TlsFiles, Webhook},
+    webhook::{Callers, TlsError, TlsFiles, Webhook},
 };
 use netloom_https::{Limits, serve};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -35,7 +35,13 @@ fn authority() -> Authority {
 
 fn certificate(authority: &Authority, name: &str) -> (String, String) {
     let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    // Names of users have colons and are no host names.
+    let mut params =
+        CertificateParams::new(if name.contains(':') { Vec::new() } else { vec![name.to_owned()] }).unwrap();
+    params.distinguished_name = DistinguishedName::new();
+    if name.contains(':') {
+        params.distinguished_name.push(DnType::CommonName, name);
+    }
     let certificate = params.signed_by(&key, authority).unwrap();
     (certificate.pem(), key.serialize_pem())
 }
@@ -49,6 +55,15 @@ struct Running {
 
 impl Running {
     async fn start(name: &str) -> Self {
+        Self::start_for(name, Callers::default()).await
+    }
+
+    async fn start_for(name: &str, callers: Callers) -> Self {
+        let webhook = Webhook::new(Current::of(Objects::default()), Arc::default(), callers);
+        Self::run(name, webhook).await
+    }
+
+    async fn run(name: &str, webhook: Webhook) -> Self {
         let authority = authority();
         let (certificate, key) = certificate(&authority, "localhost");
         let files = files(name, [&certificate, &key, &authority.pem()]);
@@ -56,8 +71,7 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let webhook = Arc::new(Webhook::new(Current::of(Objects::default()), Arc::default()));
-        tokio::spawn(serve(listener, tls, Limits::default(), webhook, async { drop(stopped.await) }));
+        tokio::spawn(serve(listener, tls, Limits::default(), Arc::new(webhook), async { drop(stopped.await) }));
         Self { address, authority, _stop: stop }
     }
 
@@ -148,6 +162,29 @@ async fn nobody_else_is_answered() {
     assert!(webhook.ask(None, &request).await.is_err(), "a caller without a certificate was answered");
     let stranger = certificate(&authority(), "kube-apiserver");
     assert!(webhook.ask(Some(stranger), &request).await.is_err(), "a caller of another authority was answered");
+}
+
+#[tokio::test]
+async fn of_one_authority_only_those_with_the_name_are_answered() {
+    let callers = Callers::named(vec!["front-proxy".to_owned(), "kube-apiserver".to_owned()]);
+    let webhook = Running::start_for("names", callers).await;
+    let request = post("/validate", &question("system:node:a"));
+    let ask = |name| webhook.ask(Some(certificate(&webhook.authority, name)), &request);
+    assert!(ask("kube-apiserver").await.unwrap().starts_with("HTTP/1.1 200"));
+    let kubelet = ask("system:node:a").await.unwrap();
+    assert!(kubelet.starts_with("HTTP/1.1 403"), "{kubelet}");
+    let said = "only front-proxy, kube-apiserver may ask here, and the certificate says [\"system:node:a\"]";
+    assert!(kubelet.trim_end().ends_with(said), "{kubelet}");
+}
+
+#[tokio::test]
+async fn a_question_that_never_comes_whole_is_ended() {
+    let webhook = Webhook::new(Current::of(Objects::default()), Arc::default(), Callers::default());
+    let webhook = Running::run("half", webhook.patient_for(Duration::from_millis(50))).await;
+    let identity = Some(certificate(&webhook.authority, "kube-apiserver"));
+    let head = "POST /validate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 100\r\n\r\n{";
+    let answer = webhook.ask(identity, head).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
 #[tokio::test]

@@ -211,6 +211,10 @@ pub(crate) struct ControllerArgs {
     /// Authority of the certificate that the API server shows; callers without one are refused
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "webhook_listen", help_heading = "Webhook")]
     pub(crate) webhook_client_ca: Option<PathBuf>,
+    /// Name in the certificate of API servers, repeatable; without it, everybody is answered whom the authority vouches
+    /// for, with a cluster's own authority every kubelet too
+    #[arg(long, value_name = "NAME", requires = "webhook_listen", help_heading = "Webhook")]
+    pub(crate) webhook_client_name: Vec<String>,
 }
 
 /// `netloom server`

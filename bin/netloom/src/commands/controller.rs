@@ -8,7 +8,7 @@ use netloom_api::generate::SERVICE;
 use netloom_control::{MANAGER, lease::Terms};
 use netloom_controller::{
     process::{Options, WebhookOptions, run as run_controller},
-    webhook::{Own, Slot, TlsFiles, changing},
+    webhook::{Callers, Own, Slot, TlsFiles, changing},
 };
 use tokio::{
     net::TcpListener,
@@ -45,6 +45,7 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
         webhook_key,
         webhook_name,
         webhook_client_ca,
+        webhook_client_name,
     } = args;
     // Before anything is open: a signal that comes early must not be lost.
     let stop = ended()?;
@@ -59,7 +60,8 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
                 Some((certificate, key)) => Certificate::Files { certificate, key },
                 None => Certificate::Own { namespace: namespace.clone(), names: webhook_name },
             };
-            Some(webhook(address, client_authority, certificate).await?)
+            let callers = Callers::named(webhook_client_name);
+            Some(webhook(address, client_authority, callers, certificate).await?)
         }
         // One needs the other, so there is neither.
         _ => None,
@@ -91,6 +93,7 @@ enum Certificate {
 async fn webhook(
     address: SocketAddr,
     client_authority: PathBuf,
+    callers: Callers,
     certificate: Certificate,
 ) -> Result<WebhookOptions, Failure> {
     let (tls, own) = match certificate {
@@ -106,7 +109,7 @@ async fn webhook(
             (tls, Some(Own { slot, namespace, names }))
         }
     };
-    Ok(WebhookOptions { listener: listen("webhook", "https", address).await?, tls, own })
+    Ok(WebhookOptions { listener: listen("webhook", "https", address).await?, tls, callers, own })
 }
 
 /// Listens, and says where.

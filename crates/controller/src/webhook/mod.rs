@@ -4,15 +4,17 @@
 //! in, and after it whether the write is taken.
 //!
 //! It answers the API server and nobody else: the listener asks for a certificate of the authority
-//! that it was given, and without one there is no connection. A view that is not complete yet answers
+//! that it was given, and without one there is no connection; where names were given too, it must
+//! bear one of them. How many questions are read at once and how long each may take is bounded. A view that is not complete yet answers
 //! nothing either; the API server then does what its configuration says for a webhook that is not there.
 
 mod authority;
+mod callers;
 mod keeper;
 pub mod review;
 mod tls;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
@@ -20,10 +22,12 @@ use hyper::body::Incoming;
 use netloom_api::generate::{COMPLETE_PATH, VALIDATE_PATH};
 use netloom_https::{Body, Handler, Peer};
 use serde_json::Value;
+use tokio::{sync::Semaphore, time::timeout};
 
 pub(crate) use self::keeper::Keeper;
 use self::review::Part;
 pub use self::{
+    callers::Callers,
     keeper::{Own, Slot},
     tls::{TlsError, TlsFiles, changing},
 };
@@ -36,17 +40,46 @@ use crate::{
 /// The largest question: two objects of the size that a server takes, and their frame.
 const LARGEST: usize = 8 << 20;
 
+/// How many questions are read and answered at once; with the largest, a quarter of a gigabyte.
+const AT_ONCE: usize = 32;
+
+/// How long a question may take to arrive and to be answered: API servers wait no longer by default.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Answers questions from a view.
 #[derive(Debug)]
 pub struct Webhook {
     view: Current,
     metrics: Arc<Metrics>,
+    callers: Callers,
+    places: Semaphore,
+    patience: Duration,
 }
 
 impl Webhook {
     /// The webhook over that view.
-    pub fn new(view: Current, metrics: Arc<Metrics>) -> Self {
-        Self { view, metrics }
+    pub fn new(view: Current, metrics: Arc<Metrics>, callers: Callers) -> Self {
+        Self { view, metrics, callers, places: Semaphore::new(AT_ONCE), patience: PATIENCE }
+    }
+
+    /// The same, which ends questions that take longer than this.
+    #[must_use]
+    pub fn patient_for(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    async fn in_time(&self, part: Part, peer: &Peer, body: Incoming) -> Response<Body> {
+        if let Some(why) = self.callers.refusal(peer) {
+            tracing::warn!(from = %peer.address, %why, "a question is refused");
+            return text(StatusCode::FORBIDDEN, &why);
+        }
+        let answered = timeout(self.patience, async {
+            // The semaphore is never closed, so nobody goes without a place.
+            let _place = self.places.acquire().await;
+            self.review(part, body).await
+        });
+        let late = format!("the question did not arrive and find an answer within {:?}", self.patience);
+        answered.await.unwrap_or_else(|_| text(StatusCode::REQUEST_TIMEOUT, &late))
     }
 
     async fn review(&self, part: Part, body: Incoming) -> Response<Body> {
@@ -71,8 +104,8 @@ impl Handler for Webhook {
     async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let answer = match (&head.method, head.uri.path()) {
-            (&Method::POST, COMPLETE_PATH) => self.review(Part::Complete, body).await,
-            (&Method::POST, VALIDATE_PATH) => self.review(Part::Validate, body).await,
+            (&Method::POST, COMPLETE_PATH) => self.in_time(Part::Complete, peer, body).await,
+            (&Method::POST, VALIDATE_PATH) => self.in_time(Part::Validate, peer, body).await,
             (&Method::GET, "/readyz") if self.view.is_complete() => text(StatusCode::OK, "ok"),
             (&Method::GET, "/readyz") => text(StatusCode::SERVICE_UNAVAILABLE, "not every kind has been listed yet"),
             (_, COMPLETE_PATH | VALIDATE_PATH) => text(StatusCode::METHOD_NOT_ALLOWED, "questions are posted"),
