@@ -1,25 +1,8 @@
-//! Probes of the kernel's network, as the transaction wants them: by name, side by side, in time.
+//! The probes that the command line names.
 
-use std::time::Duration;
-
-use netloom_journal::{Probes, Verdict};
-use netloom_model::{Engine, EngineError, Observed, Scope};
-use netloom_netlink::{
-    KernelHost, Namespace,
-    probe::{Answer, Probe},
-};
+use netloom_netlink::probe::Probe;
 
 use crate::failure::Failure;
-
-/// Probes in one namespace.
-#[derive(Debug)]
-pub(crate) struct KernelProbes<'a> {
-    namespace: Namespace,
-    probes: &'a [Probe],
-    /// What the first round finds the gateway in; later rounds look again, because the change may
-    /// have moved it.
-    before: Option<&'a Observed>,
-}
 
 /// The probes that the command line names, or the usual one.
 pub(crate) fn parse(names: &[String]) -> Result<Vec<Probe>, Failure> {
@@ -27,47 +10,4 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Probe>, Failure> {
         return Ok(vec![Probe::Gateway]);
     }
     names.iter().map(|name| name.parse().map_err(Failure::usage)).collect()
-}
-
-impl<'a> KernelProbes<'a> {
-    /// Probes on a host as it was just observed.
-    pub(crate) fn new(namespace: Namespace, probes: &'a [Probe], observed: &'a Observed) -> Self {
-        Self { namespace, probes, before: Some(observed) }
-    }
-
-    /// Asks through a connection of its own: that of the transaction is busy with the transaction.
-    fn ask(&mut self, asked: &[Probe], limit: Duration) -> Result<Vec<Answer>, EngineError> {
-        let mut host = KernelHost::open(self.namespace.clone())?;
-        match self.before.take() {
-            Some(observed) => host.probe(asked, observed, limit),
-            None if asked.contains(&Probe::Gateway) => {
-                let observed = host.observe(Scope::default())?;
-                host.probe(asked, &observed, limit)
-            }
-            None => host.probe(asked, &Observed::default(), limit),
-        }
-    }
-}
-
-impl Probes for KernelProbes<'_> {
-    fn names(&self) -> Vec<String> {
-        self.probes.iter().map(ToString::to_string).collect()
-    }
-
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
-        let asked: Vec<Probe> =
-            self.probes.iter().filter(|probe| names.contains(&probe.to_string())).cloned().collect();
-        match self.ask(&asked, limit) {
-            Ok(answers) => answers.into_iter().map(verdict).collect(),
-            Err(error) => asked.iter().map(|_| Verdict::Failed(error.to_string())).collect(),
-        }
-    }
-}
-
-fn verdict(answer: Answer) -> Verdict {
-    match answer {
-        Answer::Reached => Verdict::Passed,
-        Answer::Failed(why) => Verdict::Failed(why),
-        Answer::NotApplicable => Verdict::NotApplicable,
-    }
 }

@@ -1,15 +1,12 @@
 //! Where a verb works: the namespace, its state folder and its host, and what an earlier change
 //! left there.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
-use netloom_journal::{Clock, Error, Incarnation, NetnsId, Recovery, Store, SystemClock, Turn};
+use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
-use netloom_netlink::{KernelHost, Namespace, Options};
+use netloom_netlink::KernelHost;
+use netloom_place::{Place, PlaceError};
 
 use crate::{
     args::{PlaceArgs, STATE_DIR, STATE_DIR_VARIABLE},
@@ -23,14 +20,10 @@ pub(crate) const CLOCK: &dyn Clock = &SystemClock;
 /// One namespace and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The namespace.
-    pub(crate) namespace: Namespace,
-    /// The folder of all state.
-    pub(crate) state_dir: PathBuf,
+    /// The namespace, and what belongs to it.
+    pub(crate) place: Place,
     /// How much is told.
     pub(crate) output: Output,
-    /// The own namespace, when it is neither named nor that of the first process.
-    unnamed: Option<NetnsId>,
     /// The options that lead a later command to the same place.
     options: String,
 }
@@ -39,14 +32,12 @@ impl Session {
     /// The place that the command line names.
     pub(crate) fn new(place: PlaceArgs) -> Self {
         let PlaceArgs { netns, state_dir, quiet } = place;
-        // A guard process works from another folder.
-        let state_dir = std::path::absolute(&state_dir).unwrap_or(state_dir);
+        let place = Place::new(netns.as_deref(), &state_dir);
         let mut options = netns.as_deref().map_or_else(String::new, |name| format!(" --netns {name}"));
-        if state_dir != Path::new(STATE_DIR) && std::env::var_os(STATE_DIR_VARIABLE).is_none() {
-            options = format!("{options} --state-dir {}", state_dir.display());
+        if place.state_dir != Path::new(STATE_DIR) && std::env::var_os(STATE_DIR_VARIABLE).is_none() {
+            options = format!("{options} --state-dir {}", place.state_dir.display());
         }
-        let (namespace, unnamed) = netns.map_or_else(own, |text| (Namespace::from_text(&text), None));
-        Self { namespace, state_dir, output: Output::new(quiet), unnamed, options }
+        Self { place, output: Output::new(quiet), options }
     }
 
     /// A command that a person can type to go on in the same place.
@@ -56,31 +47,21 @@ impl Session {
 
     /// Connects to the kernel.
     pub(crate) fn host(&self) -> Result<KernelHost, Failure> {
-        // No thread of this program ever changes its namespace.
-        let options = Options { here: true, ..Options::of(self.namespace.clone()) };
-        KernelHost::open_with(options).map_err(|error| Self::unreadable(&error))
+        // No thread of a verb ever changes its namespace.
+        self.place.host(true).map_err(|error| Self::unreadable(&error))
     }
 
     /// The state folder; made when it is not there.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
-        let store = match (&self.namespace, self.namespace.name(), self.unnamed) {
-            (Namespace::Host, _, None) => Store::of_host(&self.state_dir),
-            (Namespace::Host, _, Some(id)) => Store::of_unnamed(&self.state_dir, id),
-            (Namespace::Named(_) | Namespace::Path(_), Some(name), _) => Store::of_netns(&self.state_dir, name),
-            (Namespace::Named(_) | Namespace::Path(_), None, _) => {
-                return Err(Failure::usage(format_args!(
-                    "{} has no name, and without one nothing can be kept about it; name it with `ip netns attach`",
-                    self.namespace
-                )));
-            }
-        };
-        store.map_err(|error| failure(&error))
+        self.place.store().map_err(|error| match error {
+            PlaceError::Nameless(_) => Failure::usage(error),
+            PlaceError::Folder(error) => failure(&error),
+        })
     }
 
     /// Which life of the namespace this is.
     pub(crate) fn incarnation(&self) -> Result<Incarnation, Failure> {
-        let incarnation = self.namespace.file().map_or_else(Incarnation::of_host, |file| Incarnation::of_netns(&file));
-        incarnation.map_err(|error| failure(&error))
+        self.place.incarnation().map_err(|error| failure(&error))
     }
 
     /// Takes the turn at the host.
@@ -116,7 +97,7 @@ impl Session {
 
     /// Who asked for what, without making a state folder where there is none: looking changes nothing.
     pub(crate) fn ownership(&self) -> Result<Ownership, Failure> {
-        if !self.folder().is_dir() {
+        if !self.place.folder().is_dir() {
             return Ok(Ownership::default());
         }
         self.store()?.ownership().map_err(|error| failure(&error))
@@ -125,7 +106,7 @@ impl Session {
     /// Says that a change waits for a person, where one does. Only a courtesy: a state folder that
     /// cannot be read is no reason to fail.
     pub(crate) fn mention_open(&self) {
-        if !self.folder().is_dir() {
+        if !self.place.folder().is_dir() {
             return;
         }
         let Ok(store) = self.store() else { return };
@@ -146,36 +127,11 @@ impl Session {
         }
     }
 
-    fn folder(&self) -> PathBuf {
-        match (self.namespace.name(), self.unnamed) {
-            (Some(name), _) => self.state_dir.join("netns").join(name),
-            (None, Some(id)) => self.state_dir.join(format!("ns-{}", id.inode)),
-            (None, None) => self.state_dir.join("host"),
-        }
-    }
-
     /// A host that could not be read, with the usual remedy.
     pub(crate) fn unreadable(error: &EngineError) -> Failure {
         let root = nix::unistd::geteuid().is_root();
         let hint = if root { "" } else { "; changes and other namespaces need root" };
         Failure::usage(format_args!("{error}{hint}"))
-    }
-}
-
-/// The namespace that this process is in. Reached through `ip netns exec` or the like it is the same as
-/// by its name, with the same records; one without a name is known by its number.
-fn own() -> (Namespace, Option<NetnsId>) {
-    let Ok(own) = NetnsId::of(Path::new(NetnsId::OWN)) else { return (Namespace::Host, None) };
-    if NetnsId::of(Path::new(NetnsId::FIRST)).is_ok_and(|first| first == own) {
-        return (Namespace::Host, None);
-    }
-    let named = fs::read_dir(Namespace::NAMED).into_iter().flatten().flatten().filter(|entry| {
-        // One that nothing is bound to any more, or that may not be looked at, is not this one.
-        NetnsId::of(&entry.path()).is_ok_and(|id| id == own)
-    });
-    match named.filter_map(|entry| entry.file_name().into_string().ok()).min() {
-        Some(name) => (Namespace::Named(name), None),
-        None => (Namespace::Host, Some(own)),
     }
 }
 
@@ -197,6 +153,8 @@ pub(crate) fn failure(error: &Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

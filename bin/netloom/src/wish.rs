@@ -3,10 +3,11 @@
 use std::{net::IpAddr, sync::Arc};
 
 use netloom_journal::Turn;
-use netloom_model::{Adoption, Claim, HostState, ObjectKey, Observed, Ownership, Presence, Scope};
+use netloom_model::{Adoption, HostState, Observed, Ownership, Scope};
 use netloom_netlink::Namespace;
 use netloom_nmyaml::{Document, ResolveOptions};
-use netloom_plan::Options;
+use netloom_place::possible_in;
+use netloom_plan::{Options, needs_drivers};
 use netloom_types::Protocol;
 
 use crate::{
@@ -34,7 +35,7 @@ impl Wish {
     pub(crate) fn load(args: WishArgs, session: &Session) -> Result<Self, Failure> {
         let WishArgs { file, whole_of, mut protect, allow_cut } = args;
         let (source, document) = document(&file)?;
-        if session.namespace == Namespace::Host {
+        if session.place.namespace == Namespace::Host {
             protect.extend(far_end(std::env::var("SSH_CONNECTION").ok().as_deref()));
         }
         let resolve = ResolveOptions {
@@ -59,7 +60,8 @@ impl Wish {
                 scope.ethtool = true;
                 continue;
             }
-            possible_in(&session.namespace, &state, &self.source)?;
+            possible_in(&session.place.namespace, &state)
+                .map_err(|error| Failure::refused(format_args!("{}: {error}", self.source)))?;
             for warning in &warnings {
                 session.output.warn(&warning.to_string());
             }
@@ -98,63 +100,6 @@ pub(crate) struct Resolved {
     pub(crate) state: HostState,
     /// How much of the host was read.
     pub(crate) scope: Scope,
-}
-
-/// Whether some of what is wanted, or may be given back, is the drivers'.
-fn needs_drivers(state: &HostState, owned: &Ownership) -> bool {
-    let wanted = state
-        .links
-        .values()
-        .any(|link| !link.features.is_empty() || link.attrs.iter().any(|(attr, _)| attr.section().is_driver()));
-    let may_go = |key: &ObjectKey, claim: &Claim| {
-        let absent = |name| state.links.get(&name).is_some_and(|link| link.presence == Presence::Absent);
-        let dropped = state.whole_of.as_ref().is_some_and(|owner| claim.origins.contains_key(owner));
-        dropped || key.link().is_some_and(absent)
-    };
-    wanted || owned.claims.iter().any(|(key, claim)| by_driver(key) && may_go(key, claim))
-}
-
-fn by_driver(key: &ObjectKey) -> bool {
-    match key {
-        ObjectKey::Feature(..) => true,
-        ObjectKey::Attr(_, attr) => attr.section().is_driver(),
-        ObjectKey::Link(_)
-        | ObjectKey::Up(_)
-        | ObjectKey::Controller(_)
-        | ObjectKey::Alias(_)
-        | ObjectKey::AltName(..)
-        | ObjectKey::Addresses(..)
-        | ObjectKey::Address(..)
-        | ObjectKey::Vlans(_)
-        | ObjectKey::Fdb(..)
-        | ObjectKey::Neighbours(..)
-        | ObjectKey::Mirror(..)
-        | ObjectKey::Route(_)
-        | ObjectKey::Rule(_)
-        | ObjectKey::Resolver
-        | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig => false,
-    }
-}
-
-/// Refuses what a namespace does not have of its own, before anything is touched.
-fn possible_in(namespace: &Namespace, state: &HostState, source: &str) -> Result<(), Failure> {
-    let names = [("running", &state.hostname.running), ("config", &state.hostname.config)];
-    if *namespace != Namespace::Host
-        && let Some((part, _)) = names.into_iter().find(|(_, name)| name.is_some())
-    {
-        return Err(Failure::refused(format_args!(
-            "{source}: hostname.{part}: the host name is the whole machine's, and {namespace} has none of its own; \
-             set it without --netns"
-        )));
-    }
-    if *namespace != Namespace::Host && namespace.name().is_none() && state.resolver.is_some() {
-        return Err(Failure::refused(format_args!(
-            "{source}: dns-resolver.config: {namespace} has no name, so there is no file for its resolver; \
-             name it with `ip netns attach`"
-        )));
-    }
-    Ok(())
 }
 
 /// Reads a document and its name.

@@ -14,6 +14,7 @@ mod aspects;
 mod claims;
 mod converge;
 mod differences;
+mod drivers;
 mod error;
 mod follow;
 mod fragile;
@@ -32,6 +33,7 @@ use std::net::IpAddr;
 
 use netloom_model::{HostState, Observed, Ownership, Plan, Target};
 
+pub use drivers::needs_drivers;
 pub use error::PlanError;
 
 use crate::{

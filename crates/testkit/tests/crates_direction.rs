@@ -51,6 +51,7 @@ const INPUT_OUTPUT: &[&str] = &[
     "netloom-https",
     "netloom-journal",
     "netloom-netlink",
+    "netloom-place",
     "netloom-store",
     "netloom-testkit",
 ];

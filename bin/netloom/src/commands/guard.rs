@@ -51,8 +51,8 @@ fn left_behind(store: &Store) -> Result<bool, Error> {
 /// Starts a guard for this namespace.
 pub(crate) fn start(session: &Session) -> Result<(), String> {
     let mut command = Command::new(env::current_exe().map_err(|error| error.to_string())?);
-    command.args(["state", "guard", "--quiet", "--state-dir"]).arg(&session.state_dir);
-    if let Some(file) = session.namespace.file() {
+    command.args(["state", "guard", "--quiet", "--state-dir"]).arg(&session.place.state_dir);
+    if let Some(file) = session.place.namespace.file() {
         command.arg("--netns").arg(file);
     }
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

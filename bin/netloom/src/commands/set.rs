@@ -12,6 +12,7 @@ use netloom_journal::{
     Error, Fate, Outcome, Prepared, Recovery, Request, Store, Summary, Turn, Witness, wait_for_deadline,
 };
 use netloom_netlink::{KernelHost, probe::Probe};
+use netloom_place::KernelProbes;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
     failure::{Exit, Failure},
     output::{self, Output},
     preview::Preview,
-    probes::{self, KernelProbes},
+    probes,
     progress::{Told, ToldProbes},
     resident,
     session::{self, CLOCK, Session},
@@ -133,7 +134,7 @@ impl Change<'_> {
             let prepared = turn.prepare_on(&request, &observed, owned).map_err(|error| session::failure(&error))?;
             steps.set(prepared.planned.plan.steps.len());
             show(&prepared, &Preview::of(&prepared.planned.plan, &observed), output, format);
-            let mut probes = KernelProbes::new(session.namespace.clone(), &how.probes, &observed);
+            let mut probes = KernelProbes::new(session.place.namespace.clone(), &how.probes, &observed);
             let outcome = turn
                 .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
                 .map_err(|error| session::failure(&error))?;

@@ -1,0 +1,40 @@
+//! Whether a plan needs to know what drivers keep: asking each of them is slow.
+
+use netloom_model::{Claim, HostState, ObjectKey, Ownership, Presence};
+
+/// Whether some of what is wanted, or may be given back, is the drivers'.
+pub fn needs_drivers(state: &HostState, owned: &Ownership) -> bool {
+    let wanted = state
+        .links
+        .values()
+        .any(|link| !link.features.is_empty() || link.attrs.iter().any(|(attr, _)| attr.section().is_driver()));
+    let may_go = |key: &ObjectKey, claim: &Claim| {
+        let absent = |name| state.links.get(&name).is_some_and(|link| link.presence == Presence::Absent);
+        let dropped = state.whole_of.as_ref().is_some_and(|owner| claim.origins.contains_key(owner));
+        dropped || key.link().is_some_and(absent)
+    };
+    wanted || owned.claims.iter().any(|(key, claim)| by_driver(key) && may_go(key, claim))
+}
+
+fn by_driver(key: &ObjectKey) -> bool {
+    match key {
+        ObjectKey::Feature(..) => true,
+        ObjectKey::Attr(_, attr) => attr.section().is_driver(),
+        ObjectKey::Link(_)
+        | ObjectKey::Up(_)
+        | ObjectKey::Controller(_)
+        | ObjectKey::Alias(_)
+        | ObjectKey::AltName(..)
+        | ObjectKey::Addresses(..)
+        | ObjectKey::Address(..)
+        | ObjectKey::Vlans(_)
+        | ObjectKey::Fdb(..)
+        | ObjectKey::Neighbours(..)
+        | ObjectKey::Mirror(..)
+        | ObjectKey::Route(_)
+        | ObjectKey::Rule(_)
+        | ObjectKey::Resolver
+        | ObjectKey::HostnameRunning
+        | ObjectKey::HostnameConfig => false,
+    }
+}
