@@ -180,6 +180,16 @@ impl<'a> Turn<'a> {
         self.store.ownership()
     }
 
+    /// Forgets that `owner` ever asked for anything; the host stays as it is. What an earlier transaction
+    /// left behind is finished first: its end writes the record too.
+    pub fn forget(&mut self, owner: &str) -> Result<(), Error> {
+        self.make_way()?;
+        let before = self.ownership()?;
+        let mut after = before.clone();
+        after.forget(owner);
+        if after == before { Ok(()) } else { self.store.write_ownership(&after) }
+    }
+
     /// Finishes what an earlier transaction left behind, unless that waits for a person.
     pub fn recover(&mut self) -> Result<Recovery, Error> {
         let log = match self.store.read_journal()? {

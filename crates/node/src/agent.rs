@@ -8,7 +8,7 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 
 use crate::{
-    CONFIG, Effect, Event, Failure, Kept, Mode, NODE, STATE, Settings, Standing, Turn,
+    CONFIG, Effect, Event, Failure, Kept, Mode, NODE, STATE, Settings, Standing, Turn, Wish,
     asking::Asking,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
@@ -287,7 +287,8 @@ impl Agent {
         if let Ok(observed) = result {
             self.compare(now, observed);
         }
-        self.looking.ended(now, result, &self.settings);
+        let named = self.target.wish().map(Wish::links).unwrap_or_default();
+        self.looking.ended(now, result, named, &self.settings);
     }
 
     /// Holds the host against the wish that was verified.

@@ -1,9 +1,10 @@
 //! When the host is looked at, and what was seen last.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use netloom_model::Observed;
+use netloom_types::IfName;
 use serde_json::Value;
 
 use crate::{
@@ -61,14 +62,20 @@ impl Looking {
     }
 
     /// The host was read.
-    pub(crate) fn ended(&mut self, now: Timestamp, result: Result<&Observed, &str>, settings: &Settings) {
+    pub(crate) fn ended(
+        &mut self,
+        now: Timestamp,
+        result: Result<&Observed, &str>,
+        named: BTreeSet<IfName>,
+        settings: &Settings,
+    ) {
         self.polls += 1;
         self.poll_at = Some(later(now, spread(settings.poll, settings.seed, self.polls)));
         match result {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {
                 self.blind = None;
-                self.current = Some(Arc::new(report::current_state(observed, &self.heard)));
+                self.current = Some(Arc::new(report::current_state(observed, &self.heard, named)));
             }
         }
     }

@@ -1,11 +1,14 @@
 //! What the node's objects want of it, before it is held against the host.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use netloom_api::{
     fabric::{NodeNetworkConfig, node_network_config::host::HostConfig},
     rollout::annotation,
 };
 use netloom_compile::NodeState;
+use netloom_types::IfName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -65,6 +68,15 @@ impl Wish {
             document: state.desired.clone().filter(|document| !is_empty(document)),
             config,
         }
+    }
+
+    /// The links that it names.
+    pub fn links(&self) -> BTreeSet<IfName> {
+        let entries = self.document.as_ref().and_then(|document| document.get("interfaces")?.as_array());
+        let named = entries.into_iter().flatten().filter_map(|entry| entry.get("name")?.as_str());
+        let host = self.config.as_ref().and_then(|config| config.host.as_ref());
+        let made = host.into_iter().flat_map(|host| &host.links).map(|link| link.name.0.as_str());
+        named.chain(made).filter_map(|name| name.parse().ok()).collect()
     }
 
     /// Whether anything is wanted at all.
