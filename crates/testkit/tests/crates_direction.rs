@@ -46,6 +46,7 @@ const INPUT_OUTPUT: &[&str] = &[
     "smol",
     "socket2",
     "tokio",
+    "netloom-agent",
     "netloom-apiserver",
     "netloom-controller",
     "netloom-https",

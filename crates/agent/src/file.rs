@@ -1,0 +1,106 @@
+//! The last good wish on disk: `wish.json` beside the journal.
+//!
+//! It is replaced as a whole, so that at every moment the old or the new one is there. One that cannot be read
+//! is put aside and said: the node then waits for the API instead of starting from it.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use netloom_node::Kept;
+use serde::{Deserialize, Serialize};
+
+/// The word and version by which the file is known.
+const FORMAT: &str = "netloom-wish 1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    format: String,
+    kept: Kept,
+}
+
+/// The file.
+#[derive(Debug, Clone)]
+pub(crate) struct WishFile(PathBuf);
+
+impl WishFile {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self(folder.join("wish.json"))
+    }
+
+    /// What is kept; nothing when there is no file.
+    pub(crate) fn load(&self) -> io::Result<Option<Kept>> {
+        let bytes = match fs::read(&self.0) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match serde_json::from_slice::<Content>(&bytes) {
+            Ok(content) if content.format == FORMAT => Ok(Some(content.kept)),
+            read => {
+                let why = read.err().map_or_else(|| "it has another format".to_owned(), |error| error.to_string());
+                let aside = self.0.with_extension("json.damaged");
+                tracing::warn!(file = %self.0.display(), aside = %aside.display(), why, "the last good wish cannot be read");
+                fs::rename(&self.0, aside)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Puts `kept` in the place of what is there.
+    pub(crate) fn write(&self, kept: &Kept) -> io::Result<()> {
+        let new = self.0.with_extension("json.new");
+        let mut text = serde_json::to_vec(&Content { format: FORMAT.to_owned(), kept: kept.clone() })?;
+        text.push(b'\n');
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&new, &self.0)?;
+        self.sync_folder()
+    }
+
+    /// Removes it; one that is not there is as good.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Ok(()) => self.sync_folder(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        self.0.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_wish_comes_back_and_a_damaged_one_is_put_aside() {
+        let folder = std::env::temp_dir().join(format!("netloom-agent-wish-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = WishFile::in_folder(&folder);
+        assert_eq!(file.load().unwrap(), None);
+        let kept = Kept { uid: "u".to_owned(), wish: None };
+        file.write(&kept).unwrap();
+        assert_eq!(file.load().unwrap(), Some(kept));
+        assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
+        file.remove().unwrap();
+        file.remove().unwrap();
+        for bad in ["", "{}", r#"{"format":"netloom-wish 9","kept":{"uid":"u","wish":null}}"#] {
+            fs::write(&file.0, bad).unwrap();
+            assert_eq!(file.load().unwrap(), None, "{bad:?}");
+            assert_eq!(fs::read_to_string(folder.join("wish.json.damaged")).unwrap(), bad);
+            assert!(!file.0.exists());
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,208 @@
+//! Kernel, journal and files, on a thread of their own: one effect at a time, each answered by its event.
+
+use std::{
+    io,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::AtomicBool,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use jiff::SignedDuration;
+use netloom_journal::{Outcome, Request, Store, SystemClock, Turn};
+use netloom_model::{Engine as _, EngineError, Scope};
+use netloom_netlink::{
+    KernelHost,
+    events::{EVENT_BUFFER, Watch},
+    probe::Probe,
+};
+use netloom_node::{Done, Effect, Event, Failure, OWNER, Prepared, Reason};
+use netloom_place::{KernelProbes, Place, possible_in};
+use netloom_plan::needs_drivers;
+use tokio::sync::{Notify, mpsc::UnboundedSender};
+
+use crate::{file::WishFile, outcome};
+
+/// How long a change of somebody else is waited for.
+const WAIT: Duration = Duration::from_secs(10);
+/// Until when a change must have confirmed itself; the largest ones take a minute on slow machines.
+const UNATTENDED: Duration = Duration::from_mins(10);
+/// How long the kernel may be silent before it is listened to anew. Events end the wait, and what is lost is
+/// found by the poll, so it only bounds the call.
+const SILENCE: Duration = Duration::from_hours(24);
+
+/// The hands of an agent.
+#[derive(Debug)]
+pub(crate) struct Hands {
+    jobs: Option<Sender<Effect>>,
+    thread: Option<JoinHandle<()>>,
+    /// Raised to have a change under way taken back.
+    stop: Arc<AtomicBool>,
+}
+
+/// What the hands need.
+pub(crate) struct Tools {
+    pub(crate) place: Place,
+    pub(crate) store: Store,
+    pub(crate) host: KernelHost,
+    pub(crate) probes: Vec<Probe>,
+}
+
+impl Hands {
+    /// Starts them. Answers go to `events`; `changed` is told of every change of the host.
+    pub(crate) fn start(
+        tools: Tools,
+        events: UnboundedSender<Event>,
+        changed: &Arc<Notify>,
+    ) -> Result<Self, StartError> {
+        let watch = tools.host.watch(EVENT_BUFFER)?;
+        let to = Arc::clone(changed);
+        thread::Builder::new().name("netlink-events".to_owned()).spawn(move || listen(watch, &to))?;
+        let (jobs, work) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker { file: WishFile::in_folder(tools.store.dir()), tools, stop: Arc::clone(&stop) };
+        let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work, &events))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), stop })
+    }
+
+    /// Hands over an effect on host or disk.
+    pub(crate) fn take(&self, effect: Effect) {
+        // The thread ends only after this end is dropped.
+        self.jobs.as_ref().map(|jobs| jobs.send(effect).ok());
+    }
+
+    /// Lets what is under way end; after `patience` it is taken back. Blocks.
+    pub(crate) fn end(mut self, patience: Duration) {
+        drop(self.jobs.take());
+        let Some(thread) = self.thread.take() else { return };
+        let stop = Arc::clone(&self.stop);
+        let (ended, waits) = channel();
+        thread::spawn(move || {
+            thread.join().ok();
+            ended.send(()).ok();
+        });
+        if waits.recv_timeout(patience).is_err() {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            waits.recv().ok();
+        }
+    }
+}
+
+/// Why the hands cannot work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Host(#[from] EngineError),
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// Tells of every change of the host.
+fn listen(mut watch: Watch, changed: &Notify) {
+    loop {
+        match watch.next(SILENCE) {
+            Ok(Some(_)) => changed.notify_one(),
+            Ok(None) => {}
+            Err(error) => {
+                // The poll goes on, so drift is found all the same, only later.
+                tracing::error!(%error, "the kernel's notifications cannot be read any more");
+                changed.notify_one();
+                return;
+            }
+        }
+    }
+}
+
+struct Worker {
+    tools: Tools,
+    file: WishFile,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    fn run(mut self, jobs: &Receiver<Effect>, events: &UnboundedSender<Event>) {
+        while let Ok(effect) = jobs.recv() {
+            let event = match effect {
+                Effect::Recover => Event::Recovered(self.recover()),
+                Effect::Observe => {
+                    let seen = self.tools.host.observe(Scope::default());
+                    Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
+                }
+                Effect::Transact { wish, protected } => Event::Transacted(self.transact(&wish, protected)),
+                Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
+                Effect::Abandon => Event::Abandoned(self.abandon()),
+                Effect::Listen(_) | Effect::Ask(_) => continue,
+            };
+            if events.send(event).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn turn(&mut self) -> Result<Turn<'_>, Failure> {
+        let incarnation = self.tools.place.incarnation().map_err(|error| outcome::failed(&error))?;
+        Turn::take(&self.tools.store, &mut self.tools.host, &SystemClock, incarnation, WAIT)
+            .map_err(|error| outcome::failed(&error))
+    }
+
+    fn recover(&mut self) -> Result<Option<String>, Failure> {
+        let recovery = self.turn()?.recover().map_err(|error| outcome::failed(&error))?;
+        Ok(outcome::recovered(&recovery))
+    }
+
+    fn abandon(&mut self) -> Result<(), String> {
+        let mut turn = self.turn().map_err(|failure| failure.message)?;
+        turn.forget(OWNER).map_err(|error| error.to_string())?;
+        drop(turn);
+        self.file.remove().map_err(|error| error.to_string())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
+    fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<Done, Failure> {
+        let began = Instant::now();
+        let changed = self.change(wish, protected)?;
+        let took = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
+        Ok(Done { changed, took })
+    }
+
+    /// The transaction; says whether anything had to be changed.
+    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<bool, Failure> {
+        let (namespace, probes, stop) =
+            (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
+        let failed = |error| outcome::failed(&error);
+        // One turn for reading, planning and carrying out: nobody else may change the host in between.
+        let mut turn = self.turn()?;
+        turn.make_way().map_err(failed)?;
+        let owned = turn.ownership().map_err(failed)?;
+        let mut scope = Scope::default();
+        let (observed, state) = loop {
+            let observed = turn.observe(scope).map_err(failed)?;
+            let state = wish.resolve(&observed)?;
+            if scope.ethtool || !needs_drivers(&state, &owned) {
+                break (observed, state);
+            }
+            scope.ethtool = true;
+        };
+        possible_in(&namespace, &state).map_err(|error| Failure::new(Reason::InvalidDesiredState, error))?;
+        let request = Request {
+            options: netloom_plan::Options { protected, allow_cut: false },
+            scope,
+            timeout: UNATTENDED,
+            stop: Some(&stop),
+            ..Request::new(&state, wish.source())
+        };
+        let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
+        let mut probes = KernelProbes::new(namespace, &probes, &observed);
+        match turn.run(&prepared, &request, &mut probes).map_err(failed)? {
+            Outcome::Nothing => Ok(false),
+            Outcome::Confirmed => Ok(true),
+            Outcome::RolledBack { why, report: _ } => Err(outcome::undone(&why)),
+            // Such a request confirms itself.
+            Outcome::Open(summary) => Err(Failure::new(Reason::ApplyFailed, summary)),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What an agent is told when it is started.
+
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
+
+use netloom_netlink::probe::Probe;
+use netloom_node::{Drift, Mode};
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Keep to the wish until told to stop.
+    Daemon,
+    /// Enforce and report once.
+    StateOnce,
+    /// Merge policies into the node's desired state once.
+    PolicyOnce,
+}
+
+/// What an agent is told when it is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What to do.
+    pub task: Task,
+    /// The node.
+    pub node: String,
+    /// Where the node's network state is made when there is none.
+    pub namespace: String,
+    /// The network namespace that is the node; none for that of this process.
+    pub netns: Option<String>,
+    /// The folder of all state.
+    pub state_dir: PathBuf,
+    /// Who merges policies.
+    pub mode: Mode,
+    /// What follows drift.
+    pub drift: Drift,
+    /// Keys of taints that go once the network is in place.
+    pub taints: BTreeSet<String>,
+    /// What must be reached after a change when it was before; the API is always one of them.
+    pub probes: Vec<Probe>,
+    /// Where metrics and health are served.
+    pub listen: Option<SocketAddr>,
+    /// How long a task that is done once may take.
+    pub timeout: Duration,
+}

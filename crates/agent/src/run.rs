@@ -1,0 +1,302 @@
+//! The loop: events in, decisions, effects out.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use kube::{Client, Config};
+use netloom_model::EngineError;
+use netloom_netlink::probe::Probe;
+use netloom_node::{Agent, Effect, Event, Failure, Kept, Settings, Standing};
+use netloom_place::{Place, PlaceError};
+use tokio::{
+    net::{TcpListener, lookup_host},
+    sync::{
+        Notify,
+        mpsc::{self, UnboundedReceiver},
+    },
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    api::Api,
+    clock::Clock,
+    file::WishFile,
+    hands::{Hands, StartError, Tools},
+    metrics::Metrics,
+    options::{Options, Task},
+    serve::serve,
+    watches,
+};
+
+/// How long a change that is under way may take to end when the agent is told to stop.
+const ENDING: Duration = Duration::from_secs(15);
+/// How long the name of the API server may take to be looked up: without the network there is no answer, and
+/// the last good wish must not wait for one.
+const LOOKUP: Duration = Duration::from_secs(2);
+
+/// How an agent ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// What was to be done once is done.
+    Settled,
+    /// The wish was not fulfilled; that is said in the status.
+    Failed(Failure),
+    /// The API did not do its part in time.
+    Unanswered(String),
+}
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no state folder.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The kernel cannot be talked to.
+    #[error(transparent)]
+    Host(#[from] EngineError),
+    /// The kept wish cannot be read or put aside.
+    #[error("cannot read the last good wish in {folder}: {source}")]
+    Wish {
+        /// The state folder.
+        folder: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The API cannot be talked to at all.
+    #[error("cannot reach the API: {0}")]
+    Api(#[source] kube::Error),
+    /// The address for metrics cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+impl Error {
+    /// The stable name of this failure.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Place(error) => error.reason(),
+            Self::Host(error) => error.reason(),
+            Self::Wish { .. } => "StateUnreadable",
+            Self::Api(_) => "ApiUnavailable",
+            Self::Listen { .. } => "AddressUnavailable",
+            Self::Thread(_) => "NoThread",
+        }
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Host(error) => Self::Host(error),
+            StartError::Thread(error) => Self::Thread(error),
+        }
+    }
+}
+
+/// Runs an agent until it is told to stop, or its task is done.
+pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()>) -> Result<Ended, Error> {
+    let metrics = Arc::new(Metrics::new());
+    let mut tasks = JoinSet::new();
+    if let Some(address) = options.listen {
+        let listen = |source| Error::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        tracing::info!(address = %listener.local_addr().map_err(listen)?, "metrics and health are served");
+        tasks.spawn(serve(listener, Arc::clone(&metrics)));
+    }
+    let protected = addresses(&config).await;
+    let client = Client::try_from(config).map_err(Error::Api)?;
+    let (events, queue) = mpsc::unbounded_channel();
+    let changed = Arc::new(Notify::new());
+    let (hands, kept) = match options.task {
+        Task::PolicyOnce => (None, None),
+        Task::Daemon | Task::StateOnce => {
+            let (tools, kept) = tools(&options, &protected)?;
+            (Some(Hands::start(tools, events.clone(), &changed)?), kept)
+        }
+    };
+    if options.task != Task::Daemon {
+        client.apiserver_version().await.map_err(Error::Api)?;
+    }
+    watches::follow(&client, &options.node, options.mode, &events, &mut tasks);
+    let api = Api { client, events, metrics: Arc::clone(&metrics) };
+    let agent = Agent::new(settings(&options, protected.iter().map(std::net::SocketAddr::ip).collect()), kept);
+    let mut shell = Shell { agent, api, hands, clock: Clock::start(), metrics, options, queue, changed };
+    let ended = tokio::select! {
+        ended = shell.work(&mut tasks) => ended,
+        () = stop => Ended::Stopped,
+    };
+    if let Some(hands) = shell.hands.take() {
+        // The change under way ends by itself or is taken back; either needs no network.
+        tokio::task::spawn_blocking(move || hands.end(ENDING)).await.ok();
+    }
+    Ok(ended)
+}
+
+/// What the hands work with, and what an earlier life kept.
+fn tools(options: &Options, api: &[std::net::SocketAddr]) -> Result<(Tools, Option<Kept>), Error> {
+    let place = Place::new(options.netns.as_deref(), &options.state_dir);
+    let store = place.store()?;
+    let host = place.host(false)?;
+    let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
+    let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
+    let mut probes = options.probes.clone();
+    probes.extend(api.iter().map(|address| Probe::Tcp(*address)));
+    Ok((Tools { place, store, host, probes }, kept))
+}
+
+/// Where the API is. A name that cannot be looked up now protects nothing: there is no way to it to be lost.
+async fn addresses(config: &Config) -> Vec<std::net::SocketAddr> {
+    let url = &config.cluster_url;
+    let Some(host) = url.host() else { return Vec::new() };
+    let port = url.port_u16().unwrap_or(443);
+    let host = host.trim_matches(['[', ']']);
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return vec![std::net::SocketAddr::new(ip, port)];
+    }
+    match timeout(LOOKUP, lookup_host((host, port))).await {
+        Ok(Ok(found)) => found.collect(),
+        Ok(Err(_)) | Err(_) => Vec::new(),
+    }
+}
+
+fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
+    let seed = options
+        .node
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    Settings {
+        namespace: options.namespace.clone(),
+        mode: options.mode,
+        enforce: options.task != Task::PolicyOnce,
+        drift: options.drift,
+        protected,
+        taints: options.taints.clone(),
+        seed,
+        ..Settings::of(options.node.as_str())
+    }
+}
+
+struct Shell {
+    agent: Agent,
+    api: Api,
+    hands: Option<Hands>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    options: Options,
+    queue: UnboundedReceiver<Event>,
+    changed: Arc<Notify>,
+}
+
+impl Shell {
+    async fn work(&mut self, tasks: &mut JoinSet<()>) -> Ended {
+        if self.options.task == Task::Daemon {
+            return self.turns(tasks).await;
+        }
+        let limit = self.options.timeout;
+        let once = async {
+            // Without the objects the agent would begin with what it kept, as one that is cut off does.
+            self.objects().await;
+            self.turns(tasks).await
+        };
+        if let Ok(ended) = timeout(limit, once).await {
+            return ended;
+        }
+        let why = self.metrics.refusal().unwrap_or_else(|| "the API did not answer".to_owned());
+        Ended::Unanswered(format!("not done within {} seconds: {why}", limit.as_secs()))
+    }
+
+    /// Waits until every kind was listed.
+    async fn objects(&mut self) {
+        let kinds = Agent::kinds(self.options.mode);
+        let mut listed = std::collections::BTreeSet::new();
+        while listed.len() < kinds.len() {
+            let Some(event) = self.queue.recv().await else { return };
+            if let Event::Objects(netloom_node::Change::Listed { kind, .. }) = &event {
+                listed.insert(*kind);
+            }
+            self.take(event);
+        }
+    }
+
+    async fn turns(&mut self, tasks: &mut JoinSet<()>) -> Ended {
+        loop {
+            let turn = self.agent.decide(self.clock.now());
+            let idle = turn.effects.is_empty();
+            for effect in turn.effects {
+                self.carry_out(effect, tasks);
+            }
+            self.metrics.drifted(self.agent.drift().len());
+            if idle && self.options.task != Task::Daemon {
+                match self.agent.standing() {
+                    Standing::AtWork => {}
+                    Standing::Settled => return Ended::Settled,
+                    Standing::Failed(failure) => return Ended::Failed(failure),
+                }
+            }
+            // What has happened meanwhile is taken together: one decision for all of it.
+            let wake = turn.wake_at.map(|at| self.clock.until(at));
+            tokio::select! {
+                event = self.queue.recv() => match event {
+                    Some(event) => self.take(event),
+                    None => return Ended::Stopped,
+                },
+                () = self.changed.notified() => self.take(Event::HostChanged),
+                () = async { sleep(wake.unwrap_or_default()).await }, if wake.is_some() => {}
+            }
+            while let Ok(event) = self.queue.try_recv() {
+                self.take(event);
+            }
+            while tasks.try_join_next().is_some() {}
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match &event {
+            Event::Transacted(outcome) => {
+                self.metrics.transaction(outcome);
+                match outcome {
+                    Ok(done) if done.changed => tracing::info!(took = %done.took, "the wish is in place"),
+                    Ok(_) => tracing::debug!("the wish was in place"),
+                    Err(failure) => tracing::warn!(reason = failure.reason(), %failure, "the wish is not fulfilled"),
+                }
+            }
+            Event::Observed(_) => self.metrics.observation(),
+            Event::Objects(netloom_node::Change::Listed { .. }) => self.metrics.listed(),
+            Event::Objects(_)
+            | Event::HostChanged
+            | Event::Recovered(_)
+            | Event::Kept(_)
+            | Event::Abandoned(_)
+            | Event::Heard(_)
+            | Event::Answered { .. } => {}
+        }
+        self.agent.take(self.clock.now(), event);
+    }
+
+    fn carry_out(&self, effect: Effect, tasks: &mut JoinSet<()>) {
+        match effect {
+            Effect::Ask(chain) => {
+                tasks.spawn(self.api.clone().ask(chain));
+            }
+            Effect::Listen(links) => {
+                let links: Vec<String> = links.iter().map(ToString::to_string).collect();
+                tracing::info!(?links, "links to listen on for neighbours");
+            }
+            Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {
+                if let Some(hands) = &self.hands {
+                    hands.take(effect);
+                }
+            }
+        }
+    }
+}
