@@ -66,6 +66,8 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),
         Verb::Controller(args) => commands::controller::run(args),
+        Verb::Agent(args) => commands::agent::run(args),
+        Verb::Client(args) => commands::agent::client(args),
         Verb::Server(args) => commands::server::run(args),
     }
 }

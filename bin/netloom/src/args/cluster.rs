@@ -4,7 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
 
-use super::FormatArg;
+use super::{
+    FormatArg,
+    node::{AgentArgs, ClientArgs},
+};
 
 /// Where the embedded API server keeps everything, unless somebody says otherwise.
 pub(crate) const DATA_DIR: &str = "/var/lib/netloom/server";
@@ -59,6 +62,10 @@ pub(crate) enum Verb {
     Delete(DeleteArgs),
     /// Bring what objects ask for to the nodes of a cluster, and serve the admission rules to it
     Controller(ControllerArgs),
+    /// Keep one node to its wish, and report
+    Agent(AgentArgs),
+    /// Do once what the agent of a node does all the time
+    Client(ClientArgs),
     /// Serve the Kubernetes API from one file, without a cluster
     Server(ServerArgs),
 }

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
+#[cfg(feature = "cluster")]
+pub(crate) mod node;
 
 use std::{net::IpAddr, path::PathBuf};
 

@@ -162,8 +162,8 @@ fn node_name(object: &Value) -> Vec<String> {
 const AGENT: &[Effect] = &[Effect::Status("the node's agent")];
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::Planned("node state: the wish for one node")]),
-    field("spec.managed", &[Effect::Planned("node state: false stops enforcing and reporting")]),
+    field("spec", &[Effect::FrontEnd("node state: the wish for one node")]),
+    field("spec.managed", &[Effect::FrontEnd("node state: false stops enforcing and reporting")]),
     field(
         "spec.nodeName",
         &[
@@ -171,7 +171,7 @@ const EFFECTS: &[FieldEffect] = &[
                 "an agent writes only objects of its own node, before and after; a warning when it is not the object's name or when another object names the same node",
             ),
             Effect::FrontEnd("node state: the node that policies write the wish for"),
-            Effect::Planned("node state: the node that the object applies to"),
+            Effect::FrontEnd("node state: the node whose agent keeps to the object"),
         ],
     ),
     field(
@@ -179,7 +179,7 @@ const EFFECTS: &[FieldEffect] = &[
         &[
             Effect::Admission("must be a document that the node's parser takes"),
             Effect::FrontEnd("node state: policies are merged into it; what was written by hand stays and wins"),
-            Effect::Planned("node state: enforced on the node"),
+            Effect::FrontEnd("node state: brought about by the node's agent, and kept"),
         ],
     ),
     field("status", AGENT),

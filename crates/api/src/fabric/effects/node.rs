@@ -2,7 +2,7 @@
 
 use super::{BY_AGENT, PARTS};
 use crate::effects::{
-    Effect::{self, Admission, Planned, Reserved},
+    Effect::{self, Admission, FrontEnd, Planned, Reserved},
     FieldEffect, field,
 };
 
@@ -29,7 +29,7 @@ const KEY: &[Effect] = &[Admission("is the key of its entry"), Planned("agent: l
 const TARGET: &[Effect] = &[Admission("well formed"), Planned("agent: configuration of the routing daemon")];
 const KNOWN_VRF: &[Effect] = &[Admission("a VRF of the node"), Planned("agent: links of the fabric")];
 const STATION: &[Effect] = &[Admission("a station's address"), Planned("agent: links of the fabric")];
-const REVISION: &[Effect] = &[Planned("agent: reported back when it is in place")];
+const REVISION: &[Effect] = &[FrontEnd("agent: reported back when it is in place")];
 const HOST: &[Effect] = &[Planned("agent: the host's own network")];
 const WHOLE: &[Effect] =
     &[Admission("a link has what its type needs and nothing else"), Planned("agent: the host's own network")];

@@ -1,0 +1,142 @@
+//! The verbs of one node: its agent, and the clients that do once what the agent does all the time.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args as ArgGroup, Subcommand, ValueEnum, ValueHint};
+
+use super::{STATE_DIR, STATE_DIR_VARIABLE};
+
+const AGENT_EXAMPLES: &str = "\
+Examples:
+  netloom agent --kubeconfig n1.conf --node n1                  the machine itself
+  netloom agent --kubeconfig n2.conf --node n2 --netns n2       a network namespace as a node
+  netloom gen kubeconfig --node n1 --out n1.conf                its identity on the embedded server
+
+It runs until SIGTERM or SIGINT; a change that is under way then ends or is taken back. The last wish that was
+fulfilled is kept in the state folder and brought about at the next start before the API is reached. The log goes
+to standard error; NETLOOM_LOG says how much of it.";
+
+const CLIENT_EXAMPLES: &str = "\
+Examples:
+  netloom client state --kubeconfig admin.conf --host n1     make or fulfil the node's network state, and report
+  netloom client policy --kubeconfig admin.conf --host n1    merge policies into its desired state
+
+Exit status: 0 done, 1 the desired state is not fulfilled (that is reported), 2 the API or this machine cannot be
+used, 3 the desired state is refused and nothing was touched.";
+
+/// Who merges policies into the desired state of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeWord {
+    /// The controller, through its rollout
+    Centralized,
+    /// Every agent for its own node
+    Distributed,
+}
+
+/// What follows when somebody else changed what the wish sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriftWord {
+    /// It is set again
+    Repair,
+    /// It is only reported
+    Report,
+}
+
+/// Which API, which node and where its records are.
+#[derive(Debug, Clone, ArgGroup)]
+pub(crate) struct NodePlace {
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath, help_heading = "Place")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Namespace in which the node's network state is made when there is none
+    #[arg(long, short, value_name = "NAME", env = "POD_NAMESPACE", default_value = "default", help_heading = "Place")]
+    pub(crate) namespace: String,
+    /// Network namespace that is the node, by its name in `ip netns` or its path; without it, that of this shell
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Place")]
+    pub(crate) netns: Option<String>,
+    /// Folder for the journal, the record of who asked for what, and the last good wish
+    #[arg(long, value_name = "DIR", env = STATE_DIR_VARIABLE, default_value = STATE_DIR)]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = "Place")]
+    pub(crate) state_dir: PathBuf,
+}
+
+/// `netloom agent`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = AGENT_EXAMPLES)]
+pub(crate) struct AgentArgs {
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: NodePlace,
+    /// Name of the node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub(crate) node: String,
+    /// Who merges policies into the desired state
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = ModeWord::Centralized)]
+    pub(crate) mode: ModeWord,
+    /// What follows when somebody else changed what the desired state sets
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = DriftWord::Repair)]
+    pub(crate) drift: DriftWord,
+    /// Take taints of this key off the node once its network is in place; needs the right to patch nodes, which the generated roles do not give
+    #[arg(long, value_name = "KEY")]
+    pub(crate) remove_taint: Vec<String>,
+    /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always is
+    #[arg(long, value_name = "PROBE")]
+    pub(crate) probe: Vec<String>,
+    /// Address for `/metrics`, `/livez` and `/readyz`, over plain HTTP
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+}
+
+/// `netloom client`
+#[derive(Debug, ArgGroup)]
+#[command(arg_required_else_help = true, subcommand_required = true, after_help = CLIENT_EXAMPLES)]
+pub(crate) struct ClientArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: ClientVerb,
+}
+
+/// What a client does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientVerb {
+    /// Make the node's network state when there is none, else bring its desired state about and report
+    State(ClientStateArgs),
+    /// Merge policies into the desired state of the node
+    Policy(ClientPolicyArgs),
+}
+
+/// `netloom client state`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ClientStateArgs {
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: NodePlace,
+    /// Which node.
+    #[command(flatten)]
+    pub(crate) host: HostArg,
+}
+
+/// `netloom client policy`
+#[derive(Debug, ArgGroup)]
+pub(crate) struct ClientPolicyArgs {
+    /// Where.
+    #[command(flatten)]
+    pub(crate) place: NodePlace,
+    /// Which node.
+    #[command(flatten)]
+    pub(crate) host: HostArg,
+    /// Merge for every node of the cluster, not only for one
+    #[arg(long, conflicts_with = "host")]
+    pub(crate) centralized: bool,
+}
+
+/// Which node is meant.
+#[derive(Debug, Clone, ArgGroup)]
+pub(crate) struct HostArg {
+    /// Name of the node; without it, the host name of this machine
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub(crate) host: Option<String>,
+    /// Seconds that it may take in all
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) timeout: u32,
+}

@@ -1,0 +1,120 @@
+//! `netloom agent` and `netloom client`: one node, all the time or once.
+
+use std::time::Duration;
+
+use netloom_agent::{Ended, Options, Task};
+use netloom_node::{Drift, Mode, Reason};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    args::node::{
+        AgentArgs, ClientArgs, ClientPolicyArgs, ClientStateArgs, ClientVerb, DriftWord, HostArg, ModeWord, NodePlace,
+    },
+    cluster::{self, asynchronously},
+    failure::{Exit, Failure},
+    logging,
+    output::Output,
+    probes,
+};
+
+pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
+    let AgentArgs { place, node, mode, drift, remove_taint, probe, metrics_listen } = args;
+    let probes = probes::parse(&probe)?;
+    let mode = match mode {
+        ModeWord::Centralized => Mode::Centralized,
+        ModeWord::Distributed => Mode::Distributed,
+    };
+    let drift = match drift {
+        DriftWord::Repair => Drift::Repair,
+        DriftWord::Report => Drift::Report,
+    };
+    let options = Options {
+        mode,
+        drift,
+        taints: remove_taint.into_iter().collect(),
+        probes,
+        listen: metrics_listen,
+        ..once(&place, node, Task::Daemon, Duration::ZERO)
+    };
+    logging::start();
+    asynchronously(work(place, options))
+}
+
+/// Does once what the agent does all the time.
+pub(crate) fn client(args: ClientArgs) -> Result<Exit, Failure> {
+    let ClientArgs { verb } = args;
+    let (place, host, mode, task) = match verb {
+        ClientVerb::State(ClientStateArgs { place, host }) => (place, host, Mode::Centralized, Task::StateOnce),
+        ClientVerb::Policy(ClientPolicyArgs { place, host: HostArg { host: _, timeout }, centralized: true }) => {
+            return asynchronously(for_all(place, timeout));
+        }
+        ClientVerb::Policy(ClientPolicyArgs { place, host, centralized: false }) => {
+            (place, host, Mode::Distributed, Task::PolicyOnce)
+        }
+    };
+    let HostArg { host, timeout } = host;
+    let node = host.map_or_else(own_name, Ok)?;
+    let probes = probes::parse(&[])?;
+    let options = Options { mode, probes, ..once(&place, node, task, Duration::from_secs(timeout.into())) };
+    asynchronously(work(place, options))
+}
+
+fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Options {
+    Options {
+        task,
+        node,
+        namespace: place.namespace.clone(),
+        netns: place.netns.clone(),
+        state_dir: place.state_dir.clone(),
+        mode: Mode::default(),
+        drift: Drift::default(),
+        taints: std::collections::BTreeSet::new(),
+        probes: Vec::new(),
+        listen: None,
+        timeout,
+    }
+}
+
+async fn work(place: NodePlace, options: Options) -> Result<Exit, Failure> {
+    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _ } = place;
+    // Before anything is open: a signal that comes early must not be lost.
+    let cannot = |why| Failure::usage(format_args!("cannot wait for signals: {why}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    let config = cluster::config(kubeconfig.as_deref()).await?;
+    match netloom_agent::run(options, config, stop).await.map_err(Failure::usage)? {
+        Ended::Stopped | Ended::Settled => Ok(Exit::Done),
+        Ended::Failed(failure) if failure.reason == Reason::InvalidDesiredState => Err(Failure::refused(failure)),
+        Ended::Failed(failure) => Err(Failure::failed(failure)),
+        Ended::Unanswered(why) => Err(Failure::usage(why)),
+    }
+}
+
+async fn for_all(place: NodePlace, timeout: u32) -> Result<Exit, Failure> {
+    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _ } = place;
+    let config = cluster::config(kubeconfig.as_deref()).await?;
+    let limit = Duration::from_secs(timeout.into());
+    let merged = tokio::time::timeout(limit, netloom_agent::merge_all(config))
+        .await
+        .map_err(|_| Failure::usage(format_args!("not done within {timeout} seconds")))?
+        .map_err(Failure::usage)?;
+    Output::new(false).note(&format!("Desired states written: {}, unchanged: {}.", merged.written, merged.unchanged));
+    Ok(Exit::Done)
+}
+
+/// The name of this machine, which need not be that of the node.
+fn own_name() -> Result<String, Failure> {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    let name = name
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| Failure::usage("this machine has no host name; give --host NAME"))?;
+    Output::new(false)
+        .warn(&format!("neither --host nor NODE_NAME says which node this is: taking the host name {name:?}"));
+    Ok(name)
+}

@@ -1,0 +1,249 @@
+//! `netloom agent` and `netloom client` against an embedded server, with a network namespace as the node.
+//!
+//! Needs root for the namespace; where that is missing the tests say so and end.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+#![expect(clippy::disallowed_methods, reason = "the tests bound how long they wait for other processes")]
+#![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
+
+mod embedded;
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use self::embedded::{NETLOOM, Server, ended};
+
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A network namespace that goes with the test.
+struct Node(String);
+
+impl Node {
+    /// None where namespaces cannot be made here.
+    fn new(name: &str) -> Option<Self> {
+        let name = format!("nl-{name}-{}", std::process::id());
+        let (status, text) = ended(Command::new("ip").args(["netns", "add", &name]));
+        if status != 0 {
+            assert!(std::env::var_os("CI").is_none(), "namespaces must work in CI: {text}");
+            eprintln!("skipped: no network namespace can be made here: {text}");
+            return None;
+        }
+        Some(Self(name))
+    }
+
+    fn ip(&self, words: &str) -> (i32, String) {
+        ended(Command::new("ip").args(["-n", &self.0]).args(words.split(' ')))
+    }
+
+    fn mtu(&self, link: &str) -> Option<u64> {
+        let (status, text) = self.ip(&format!("-j link show {link}"));
+        let links: Value = (status == 0).then(|| serde_json::from_str(&text).unwrap())?;
+        links[0]["mtu"].as_u64()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        Command::new("ip").args(["netns", "del", &self.0]).output().ok();
+    }
+}
+
+/// An agent that ends with this value.
+struct Agent(Child);
+
+impl Agent {
+    fn start(kubeconfig: &str, node: &Node, folder: &std::path::Path) -> Self {
+        let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("agent.log")).unwrap();
+        let child = Command::new(NETLOOM)
+            .args(["agent", "--kubeconfig", kubeconfig, "--node", "node-a", "--netns", &node.0, "--state-dir"])
+            .arg(folder.join("state"))
+            .env("NETLOOM_LOG", "debug")
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    /// Ends it as a service manager does; its status.
+    fn stop(mut self) -> Option<i32> {
+        Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A server, a namespace, and an identity for the node's agent.
+struct Site {
+    server: Server,
+    node: Node,
+    identity: String,
+}
+
+impl Site {
+    fn new(name: &str) -> Option<Self> {
+        let node = Node::new(name)?;
+        let server = Server::start(&format!("agent-{name}"));
+        let identity = server.folder.join("n.conf").display().to_string();
+        let (status, text) = server.run(&["gen", "kubeconfig", "--node", "node-a", "--out", &identity]);
+        assert_eq!(status, 0, "{text}");
+        Some(Self { server, node, identity })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.server.folder.clone()
+    }
+
+    fn agent(&self) -> Agent {
+        Agent::start(&self.identity, &self.node, &self.folder())
+    }
+
+    fn state(&self) -> Option<Value> {
+        let (status, text) = self.server.run(&["get", "nodenetworkstates", "node-a", "-o", "json"]);
+        (status == 0).then(|| serde_json::from_str(&text).unwrap())
+    }
+
+    fn condition(&self, kind: &str) -> Option<(String, String)> {
+        let state = self.state()?;
+        let all = state["status"]["conditions"].as_array()?.clone();
+        let found = all.iter().find(|condition| condition["type"] == kind)?;
+        Some((found["status"].as_str()?.to_owned(), found["reason"].as_str()?.to_owned()))
+    }
+
+    fn desire(&self, document: &str) {
+        let text = format!(
+            "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata: {{name: node-a, namespace: default}}\n\
+             spec: {{managed: true, nodeName: node-a, desiredState: {document}}}\n"
+        );
+        let file = self.server.file("desired.yaml", &text);
+        let (status, text) = self.server.run(&["apply", "--force-conflicts", "-f", &file]);
+        assert_eq!(status, 0, "{text}");
+    }
+
+    /// Waits until something is so.
+    fn until(&self, what: &str, so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !so() {
+            let log = || fs::read_to_string(self.folder().join("agent.log")).unwrap_or_default();
+            assert!(began.elapsed() < PATIENCE, "not so in time: {what}; {:?}\n{}", self.state(), log());
+        }
+    }
+
+    fn is_available(&self) -> bool {
+        self.condition("Available").is_some_and(|(status, reason)| status == "True" && reason == "AsDesired")
+    }
+}
+
+fn bridge(mtu: u64) -> String {
+    format!("{{interfaces: [{{name: d0, type: linux-bridge, state: up, mtu: {mtu}}}]}}")
+}
+
+#[test]
+fn an_agent_makes_its_object_enforces_repairs_and_begins_anew() {
+    let Some(site) = Site::new("daemon") else { return };
+    let agent = site.agent();
+    site.until("the object is made with the current state", || {
+        let links = site.state().map(|state| state["status"]["currentState"]["interfaces"].to_string());
+        links.is_some_and(|links| links.contains("\"lo\""))
+    });
+    site.desire(&bridge(1400));
+    site.until("the desired state is in place and reported", || site.is_available());
+    assert_eq!(site.node.mtu("d0"), Some(1400));
+    assert!(site.state().unwrap()["status"]["currentState"].to_string().contains("d0"));
+    assert_eq!(site.node.ip("link set d0 mtu 1300").0, 0);
+    site.until("drift is repaired", || site.node.mtu("d0") == Some(1400));
+    assert_eq!(site.node.ip("link del d0").0, 0);
+    site.until("a link that somebody deleted is there again", || site.node.mtu("d0") == Some(1400));
+    let uid = site.state().unwrap()["metadata"]["uid"].clone();
+    assert_eq!(site.server.run(&["delete", "nodenetworkstates", "node-a"]).0, 0);
+    site.until("the object is made anew, with the current state only", || {
+        site.state().is_some_and(|state| {
+            state["metadata"]["uid"] != uid
+                && state["spec"].get("desiredState").is_none()
+                && state["status"]["currentState"].to_string().contains("d0")
+        })
+    });
+    assert_eq!(site.node.mtu("d0"), Some(1400), "the kernel is left as it is");
+    assert_eq!(agent.stop(), Some(0));
+}
+
+#[test]
+fn a_node_that_starts_without_the_api_has_its_last_good_wish() {
+    let Some(mut site) = Site::new("alone") else { return };
+    let agent = site.agent();
+    site.until("the object is made", || site.condition("Available").is_some());
+    site.desire(&bridge(1400));
+    site.until("the desired state is in place", || site.is_available());
+    assert_eq!(agent.stop(), Some(0));
+    site.server.process.kill().unwrap();
+    site.server.process.wait().unwrap();
+    assert_eq!(site.node.ip("link del d0").0, 0);
+    let agent = site.agent();
+    site.until("the last good wish is applied without the API", || site.node.mtu("d0") == Some(1400));
+    assert_eq!(agent.stop(), Some(0));
+}
+
+#[test]
+fn a_wish_that_cannot_be_had_is_said_on_the_object_and_touches_nothing() {
+    let Some(site) = Site::new("refused") else { return };
+    let agent = site.agent();
+    site.until("the object is made", || site.condition("Available").is_some());
+    site.desire("{interfaces: [{name: eth7, type: ethernet, mtu: 1400}]}");
+    site.until("the reason is on the object", || {
+        site.condition("Degraded").is_some_and(|(status, reason)| status == "True" && reason == "InvalidDesiredState")
+    });
+    drop(agent);
+}
+
+#[test]
+fn a_client_does_once_what_the_agent_does_and_ends_by_the_outcome() {
+    let Some(site) = Site::new("client") else { return };
+    let state = site.folder().join("state").display().to_string();
+    let client =
+        || site.server.run(&["client", "state", "--host", "node-a", "--netns", &site.node.0, "--state-dir", &state]);
+    let (status, text) = client();
+    assert_eq!(status, 0, "{text}");
+    assert!(site.state().unwrap()["status"]["currentState"].to_string().contains("lo"));
+    site.desire(&bridge(1400));
+    let (status, text) = client();
+    assert_eq!((status, site.node.mtu("d0")), (0, Some(1400)), "{text}");
+    assert!(site.is_available());
+    site.desire("{interfaces: [{name: eth7, type: ethernet, mtu: 1400}]}");
+    let (status, text) = client();
+    assert_eq!(status, 3, "{text}");
+    assert!(text.contains("eth7"), "{text}");
+    assert!(site.condition("Degraded").is_some_and(|(status, _)| status == "True"), "reported all the same");
+}
+
+#[test]
+fn policies_are_merged_once_for_one_node_or_for_all() {
+    let Some(site) = Site::new("policy") else { return };
+    let state = site.folder().join("state").display().to_string();
+    let (status, text) =
+        site.server.run(&["client", "state", "--host", "node-a", "--netns", &site.node.0, "--state-dir", &state]);
+    assert_eq!(status, 0, "{text}");
+    let objects = "apiVersion: v1\nkind: Node\nmetadata: {name: node-a}\n---\n\
+         apiVersion: nmstate.io/v1\nkind: NodeNetConfPolicy\nmetadata: {name: p, namespace: default}\n\
+         spec: {matchRules: [{name: lo}], desiredState: {interfaces: [{name: lo, state: up, mtu: 65000}]}}\n";
+    let file = site.server.file("policy.yaml", objects);
+    assert_eq!(site.server.run(&["apply", "-f", &file]).0, 0);
+    let mtu = || site.state().unwrap()["spec"]["desiredState"]["interfaces"][0]["mtu"].clone();
+    let (status, text) = site.server.run(&["client", "policy", "--host", "node-a"]);
+    assert_eq!((status, mtu()), (0, 65000.into()), "{text}");
+    let file = site.server.file("policy.yaml", &objects.replace("65000", "64000"));
+    assert_eq!(site.server.run(&["apply", "-f", &file]).0, 0);
+    let (status, text) = site.server.run(&["client", "policy", "--centralized"]);
+    assert_eq!((status, mtu()), (0, 64000.into()), "{text}");
+}
