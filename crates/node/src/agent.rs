@@ -113,6 +113,7 @@ impl Agent {
         }
         effects.extend(self.listen());
         if self.asking.is_free(now) {
+            self.asking.resume();
             for requests in self.requests(now) {
                 effects.push(Effect::Ask(self.asking.chain(requests)));
             }

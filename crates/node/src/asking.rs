@@ -35,9 +35,13 @@ impl Asking {
         self.not_before.filter(|_| self.outstanding.is_empty())
     }
 
+    /// Ends the pause after a refusal, also when there is nothing left to ask for.
+    pub(crate) fn resume(&mut self) {
+        self.not_before = None;
+    }
+
     /// Numbers requests that follow each other.
     pub(crate) fn chain(&mut self, requests: Vec<(ObjectRef, Action)>) -> Chain {
-        self.not_before = None;
         let number = |(target, action)| {
             self.last_id += 1;
             let id = RequestId(self.last_id);
@@ -60,5 +64,26 @@ impl Asking {
             Answer::Done if self.outstanding.is_empty() && self.not_before.is_none() => self.refusals = 0,
             Answer::Done | Answer::Skipped => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_compile::ObjectKey;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pause_that_is_over_wakes_nobody_again() {
+        let mut asking = Asking::default();
+        let target = ObjectRef { kind: crate::STATE, key: ObjectKey::new("default", "n") };
+        let chain = asking.chain(vec![(target, Action::Create { object: json!({}) })]);
+        let now = Timestamp::UNIX_EPOCH;
+        asking.answered(now, chain.0[0].id, &Answer::Refused, 0);
+        let end = asking.resumes_at().unwrap();
+        assert!(!asking.is_free(now) && asking.is_free(end));
+        asking.resume();
+        assert_eq!((asking.resumes_at(), asking.is_clear()), (None, true));
     }
 }
