@@ -81,17 +81,23 @@ impl<'a, 'g> Round<'a, 'g> {
     }
 
     fn sort_in(&mut self, member: &'g Member<'a>, leaves: &dyn Fn(&str) -> Leave) {
-        let Some(wish) = self.target.wish(&member.node.name) else { return self.away.push(member) };
+        let wish = self.target.wish(&member.node.name);
+        let written = wish.is_some_and(|wish| wish.written);
+        let assigned = member.node.assigned.as_ref();
+        if written && assigned.is_some() {
+            self.at.push(member);
+        }
+        // Also without a wish, which is missing when somebody has deleted what the node says of itself: a trial that
+        // is forgotten would be had again on another node.
+        if self.was_told(member) && (written || self.is_still_tried(member)) {
+            return self.told.push((member, Fate::Working));
+        }
+        if wish.is_none() {
+            return self.away.push(member);
+        }
         let proven = self.target.proven_at.is_some();
-        if let Some(assigned) = &member.node.assigned {
-            let told = self.was_told(member);
-            if wish.written {
-                self.at.push(member);
-            }
-            if told && (wish.written || self.is_still_tried(member)) {
-                return self.told.push((member, Fate::Working));
-            }
-            if wish.written {
+        if let Some(assigned) = assigned {
+            if written {
                 return;
             }
             match leaves(&assigned.revision) {

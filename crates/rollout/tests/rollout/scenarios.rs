@@ -58,6 +58,27 @@ fn a_bad_revision_reaches_one_node_and_is_taken_back() {
 }
 
 #[test]
+fn a_trial_stays_one_when_somebody_deletes_the_state_of_its_node() {
+    for answers_first in [false, true] {
+        let mut world = settled(40);
+        world.wish("b", Content::new(2).bad());
+        world.settle();
+        if answers_first {
+            world.answer("n0000");
+        }
+        world.delete_state("n0000");
+        world.settle();
+        assert_eq!(world.ever_told("b").len(), 1, "nobody else is tried on, answered: {answers_first}");
+        world.run();
+        assert!(world.revision("b").failure.is_some());
+        assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
+        world.agents.get_mut("n0000").unwrap().unknown = false;
+        world.run();
+        assert!(world.all_have("a"), "the node returns when it is known again what it has");
+    }
+}
+
+#[test]
 fn a_silent_node_stops_a_revision() {
     let mut world = settled(10);
     world.agents.get_mut("n0000").unwrap().dead = true;

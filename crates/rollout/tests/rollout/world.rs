@@ -55,6 +55,8 @@ impl Content {
 pub(crate) struct Agent {
     /// Whether it answers.
     pub(crate) dead: bool,
+    /// Whether it has not said what the node has; then nobody can work out what to tell it.
+    pub(crate) unknown: bool,
     /// What the objects of the node say.
     pub(crate) written: Option<(u64, String, bool)>,
     /// The generation that it has answered.
@@ -146,6 +148,12 @@ impl World {
         };
     }
 
+    /// Somebody deletes the network state of a node: what it said, and what it was told with it.
+    pub(crate) fn delete_state(&mut self, node: &str) {
+        let agent = self.agents.get_mut(node).unwrap();
+        (agent.unknown, agent.written) = (true, None);
+    }
+
     pub(crate) fn pass(&mut self, seconds: i64) {
         self.now = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
     }
@@ -158,7 +166,8 @@ impl World {
                 written: self.agents[&node.name].written.as_ref() == Some(&content.of(node)),
                 ..Wish::default()
             };
-            revision.wishes = Some(self.nodes.values().map(|node| (node.name.clone(), wish(node))).collect());
+            let known = self.nodes.values().filter(|node| !self.agents[&node.name].unknown);
+            revision.wishes = Some(known.map(|node| (node.name.clone(), wish(node))).collect());
         }
         revisions
     }
@@ -243,8 +252,8 @@ impl World {
 
     /// Whether the agent has something to answer.
     pub(crate) fn has_work(&self, node: &str) -> bool {
-        let assigned = self.nodes[node].assigned.as_ref();
-        !self.agents[node].dead && assigned.is_some_and(|assigned| assigned.generation > self.agents[node].answered)
+        let (assigned, agent) = (self.nodes[node].assigned.as_ref(), &self.agents[node]);
+        !agent.dead && !agent.unknown && assigned.is_some_and(|assigned| assigned.generation > agent.answered)
     }
 
     /// The agent does what it was told and says how it went.
