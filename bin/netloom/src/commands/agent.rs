@@ -36,7 +36,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         listen: metrics_listen,
         ..once(&place, node, Task::Daemon, Duration::ZERO)
     };
-    logging::start();
+    logging::start()?;
     asynchronously(work(place, options))
 }
 
