@@ -8,6 +8,7 @@ mod explain;
 mod facts;
 mod failure;
 mod input;
+mod login;
 #[cfg(feature = "cluster")]
 mod logging;
 #[cfg(feature = "cluster")]

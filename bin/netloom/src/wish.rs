@@ -14,6 +14,7 @@ use crate::{
     args::WishArgs,
     failure::Failure,
     input,
+    login::{Login, login},
     session::{self, Session},
 };
 
@@ -36,7 +37,7 @@ impl Wish {
         let WishArgs { file, whole_of, mut protect, allow_cut } = args;
         let (source, document) = document(&file)?;
         if session.place.namespace == Namespace::Host {
-            protect.extend(far_end(std::env::var("SSH_CONNECTION").ok().as_deref()));
+            protect.extend(far_end(session));
         }
         let resolve = ResolveOptions {
             adoption: Adoption::ByName,
@@ -109,22 +110,17 @@ pub(crate) fn document(file: &std::path::Path) -> Result<(String, Document), Fai
     Ok((source, document))
 }
 
-/// The address of the machine from which a person is logged in here.
-fn far_end(ssh_connection: Option<&str>) -> Option<IpAddr> {
-    let address = ssh_connection?.split_whitespace().next()?;
-    // A link-local address carries its link behind a percent sign.
-    address.split('%').next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::far_end;
-
-    #[test]
-    fn the_far_end_of_a_session_is_its_first_word() {
-        assert_eq!(far_end(Some("192.0.2.7 50124 192.0.2.1 22")), Some("192.0.2.7".parse().unwrap()));
-        assert_eq!(far_end(Some("fe80::1%eth0 50124 fe80::2%eth0 22")), Some("fe80::1".parse().unwrap()));
-        assert_eq!(far_end(Some("")), None);
-        assert_eq!(far_end(None), None);
+/// The machine from which a person is logged in here.
+fn far_end(session: &Session) -> Option<IpAddr> {
+    match login() {
+        Login::Local => None,
+        Login::From(address) => Some(address),
+        Login::Unclear(said) => {
+            session.output.warn(&format!(
+                "SSH_CONNECTION is {said:?}, which names no address, so the way back to you is not protected; \
+                 name your machine with --protect ADDRESS"
+            ));
+            None
+        }
     }
 }

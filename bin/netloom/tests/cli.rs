@@ -314,6 +314,28 @@ fn things_of_others_are_explained_as_such() {
 #[test]
 fn a_namespace_that_does_not_exist_is_named() {
     let output = run(&["state", "show", "--netns", "nl-no-such-namespace"]);
+/// As with `sudo`, which starts programs without the variable: the session is found all the same.
+#[test]
+fn a_session_that_says_nothing_of_its_far_end_is_mentioned() {
+    let scratch = Scratch::new("login");
+    let file = scratch.file("cut.yaml", b"interfaces:\n  - name: lo\n    state: down\n");
+    let within = |session: &str| {
+        Command::new("sh")
+            .args(["-c", "env -u SSH_CONNECTION \"$0\" state diff \"$1\"; exit $?", env!("CARGO_BIN_EXE_netloom")])
+            .arg(&file)
+            .env("NETLOOM_STATE_DIR", scratch.0.join("state"))
+            .env("SSH_CONNECTION", session)
+            .output()
+            .expect("the program starts")
+    };
+    expect_refused(&within("127.0.0.9 50124 127.0.0.1 22"), &["127.0.0.9", "--allow-cut"]);
+    let unclear = within("somewhere");
+    expect(&unclear, 3);
+    assert!(text(&unclear.stdout).contains("lo"), "{}", text(&unclear.stdout));
+    let words = text(&unclear.stderr);
+    assert!(words.contains("\"somewhere\"") && words.contains("--protect"), "{words}");
+}
+
     expect(&output, 2);
     assert!(text(&output.stderr).contains("nl-no-such-namespace"), "{}", text(&output.stderr));
 }

@@ -201,6 +201,10 @@ YAML
     netloom 3 state set cut.yaml
     says "198.51.100.7"
     unset SSH_CONNECTION
+    # As with sudo: the variable is taken away, and the process that had it is still there.
+    SSH_CONNECTION="198.51.100.7 50124 192.0.2.1 22" \
+        bash -c 'env -u SSH_CONNECTION "$@" && true' bash "$NETLOOM" state set cut.yaml >out 2>err && fail "it was taken"
+    says "198.51.100.7"
     netloom 3 state set cut.yaml --protect 198.51.100.8
     [[ $(routes) == *198.51.100.0/24* ]] || fail "the route is gone"
     netloom 0 state set cut.yaml --protect 198.51.100.8 --allow-cut
