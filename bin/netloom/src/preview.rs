@@ -75,6 +75,8 @@ struct Entry<'a> {
     mark: Mark,
     first: &'a PlannedStep,
     more: Vec<&'a PlannedStep>,
+    /// The other end, where the kernel makes this link together with it.
+    comes_with: Option<IfName>,
 }
 
 /// Everything that a plan touches.
@@ -95,11 +97,15 @@ impl<'a> Preview<'a> {
                 hash_map::Entry::Occupied(place) => entries[*place.get()].more.push(step),
                 hash_map::Entry::Vacant(place) => {
                     place.insert(entries.len());
-                    entries.push(Entry { thing, mark: Mark::Change, first: step, more: Vec::new() });
+                    entries.push(Entry { thing, mark: Mark::Change, first: step, more: Vec::new(), comes_with: None });
                 }
             }
         }
+        let pairs: HashMap<IfName, IfName> = plan.steps.iter().filter_map(|step| other_end(&step.step)).collect();
         for entry in &mut entries {
+            if let Thing::Link(name) = entry.thing {
+                entry.comes_with = pairs.get(&name).copied();
+            }
             entry.mark = entry.mark(observed);
         }
         Self { entries, observed }
@@ -158,6 +164,12 @@ impl<'a> Preview<'a> {
             "changes": entries,
         })
     }
+}
+
+/// The other end of a pair that a step makes, and the end that it names.
+fn other_end(step: &Step) -> Option<(IfName, IfName)> {
+    let Step::CreateLink { name, attrs, .. } = step else { return None };
+    Some((attrs.link(Attr::VethPeer)?, *name))
 }
 
 /// What steps are gathered by.
@@ -274,7 +286,8 @@ impl<'a> Entry<'a> {
     fn mark(&self, observed: &Observed) -> Mark {
         let existed = self.thing.exists(observed);
         if let Thing::Link(_) = self.thing {
-            let created = self.steps().any(|step| matches!(step.step, Step::CreateLink { .. }));
+            let created =
+                self.comes_with.is_some() || self.steps().any(|step| matches!(step.step, Step::CreateLink { .. }));
             let deleted = self.steps().any(|step| matches!(step.step, Step::DeleteLink { .. }));
             return match (created, existed) {
                 (false, _) if deleted => Mark::Remove,
@@ -295,7 +308,11 @@ impl<'a> Entry<'a> {
         match (self.thing, self.last()) {
             (Thing::Link(name), _) => {
                 let steps: Vec<&PlannedStep> = self.steps().collect();
-                link_text(name, self.mark, &steps, observed.links.get(&name))
+                let before = observed.links.get(&name);
+                match self.comes_with.filter(|_| before.is_none()) {
+                    Some(end) => format!("link {name} ({})", join(&other_end_made(end, &LinkSteps::of(&steps)))),
+                    None => link_text(name, self.mark, &steps, before),
+                }
             }
             (_, Step::ReplaceRoute(route)) => match observed.routes.get(&route.key()) {
                 Some(before) => format!("route {before} -> {route}"),
@@ -354,7 +371,10 @@ impl<'a> LinkSteps<'a> {
 fn link_text(name: IfName, mark: Mark, steps: &[&PlannedStep], before: Option<&Link>) -> String {
     let steps = LinkSteps::of(steps);
     match (mark, &steps.created, before) {
-        (Mark::Remove, _, Some(before)) => format!("link {name} ({})", before.kind),
+        (Mark::Remove, _, Some(before)) => match before.attrs.link(Attr::VethPeer) {
+            Some(peer) => format!("link {name} ({}) and its peer {peer}", before.kind),
+            None => format!("link {name} ({})", before.kind),
+        },
         (_, Some((kind, attrs)), None) => format!("link {name} ({})", join(&made(kind, attrs, &steps))),
         (_, Some((kind, attrs)), Some(before)) => {
             let mut all = attrs.clone();
@@ -382,6 +402,12 @@ fn made(kind: &LinkKind, attrs: &Attrs, steps: &LinkSteps<'_>) -> Vec<String> {
     }
     words.extend(steps.other.iter().filter(|word| !word.starts_with("alias")).cloned());
     words
+}
+
+/// What the other end of a new pair is made as.
+fn other_end_made(end: IfName, steps: &LinkSteps<'_>) -> Vec<String> {
+    let peer = [(Attr::VethPeer, Value::Link(end))].into_iter().collect();
+    made(&LinkKind::Veth, &peer, steps)
 }
 
 /// What becomes different on a link that exists.
@@ -501,5 +527,34 @@ mod tests {
             text(steps, &observed),
             "  ~ link bond0: lacp_rate slow -> fast, down for a moment\nPlan: 0 to add, 1 to change, 0 to remove.\n"
         );
+    }
+
+    #[test]
+    fn both_ends_of_a_pair_come_and_go() {
+        let peer = |of: &str| -> Attrs { [(Attr::VethPeer, Value::Link(name(of)))].into_iter().collect() };
+        let make = |up: bool| Step::CreateLink {
+            name: name("va"),
+            kind: LinkKind::Veth,
+            attrs: peer("vb"),
+            controller: None,
+            up,
+        };
+        let up = Step::SetUp { name: name("vb"), up: true };
+        assert_eq!(
+            text(vec![make(true), up.clone()], &Observed::default()),
+            "  + link va (veth, peer vb, up)\n  + link vb (veth, peer va, up)\nPlan: 2 to add, 0 to change, 0 to remove.\n"
+        );
+        let end =
+            |link: &str, other: &str| Link { attrs: peer(other), up: true, ..Link::new(name(link), LinkKind::Veth) };
+        let links = [end("va", "vb"), end("vb", "va")].map(|link| (link.name, link));
+        let host = Host { links: links.into_iter().collect(), ..Host::default() };
+        let observed = Observed { host, ..Observed::default() };
+        let remove = Step::DeleteLink { name: name("vb") };
+        assert_eq!(
+            text(vec![remove.clone()], &observed),
+            "  - link vb (veth) and its peer va\nPlan: 0 to add, 0 to change, 1 to remove.\n"
+        );
+        let anew = text(vec![remove, make(true), up], &observed);
+        assert!(anew.contains("-/+ link vb") && !anew.contains("  - link"), "{anew}");
     }
 }
