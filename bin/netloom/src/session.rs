@@ -1,7 +1,7 @@
 //! Where a verb works: the namespace, its state folder and its host, and what an earlier change
 //! left there.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
@@ -47,16 +47,30 @@ impl Session {
 
     /// Connects to the kernel.
     pub(crate) fn host(&self) -> Result<KernelHost, Failure> {
+        self.check_there()?;
         // No thread of a verb ever changes its namespace.
         self.place.host(true).map_err(|error| Self::unreadable(&error))
     }
 
     /// The state folder; made when it is not there.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
+        self.check_there()?;
         self.place.store().map_err(|error| match error {
             PlaceError::Nameless(_) => Failure::usage(error),
             PlaceError::Folder(error) => failure(&error),
         })
+    }
+
+    /// Refuses a namespace that does not exist, before anything is kept about it.
+    fn check_there(&self) -> Result<(), Failure> {
+        match self.place.namespace.file() {
+            Some(file) if !file.exists() => Err(Failure::usage(format_args!(
+                "there is no {}: {} does not exist; `ip netns list` shows which there are",
+                self.place.namespace,
+                file.display()
+            ))),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Which life of the namespace this is.
@@ -144,6 +158,9 @@ pub(crate) fn failure(error: &Error) -> Failure {
         | Error::Open(_)
         | Error::Elsewhere { .. }
         | Error::NothingOpen => Failure::refused(error),
+        Error::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::usage(format_args!("{error}; changes need root"))
+        }
         Error::File { .. } | Error::Name(_) | Error::Host(_) => Failure::usage(error),
         Error::TooLate { .. } | Error::Lost { .. } | Error::UndoIncomplete(_) | Error::Unrecorded(_) => {
             Failure::failed(error)

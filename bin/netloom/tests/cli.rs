@@ -341,6 +341,31 @@ fn a_session_that_says_nothing_of_its_far_end_is_mentioned() {
 }
 
 #[test]
+    let scratch = Scratch::new("nowhere");
+    let (file, state) = (scratch.file("empty.yaml", b"interfaces: []\n"), scratch.0.join("state"));
+    for verb in [&["diff"][..], &["set"], &["commit"], &["rollback"]] {
+        let document = matches!(verb, ["diff" | "set"]).then_some(&file);
+        let output = netloom(&["state"])
+            .args(verb)
+            .args(document)
+            .args(["--netns", "nl-nowhere"])
+            .env("NETLOOM_STATE_DIR", &state)
+            .output()
+            .expect("the program starts");
+        expect(&output, 2);
+        assert!(text(&output.stderr).contains("`ip netns list`"), "{verb:?}: {}", text(&output.stderr));
+    }
+    assert!(!state.join("netns").exists(), "something is kept about a namespace that does not exist");
+}
+
+#[test]
+fn hints_lead_back_to_the_same_place() {
+    let output = netloom(&["state", "show", "nl-nowhere", "--state-dir", "/tmp/nl-state"])
+        .env_remove("NETLOOM_STATE_DIR")
+        .output()
+        .expect("the program starts");
+    expect_refused(&output, &["`netloom state show -o table --state-dir /tmp/nl-state` lists all"]);
+    expect_refused(&run(&["state", "commit"]), &["`netloom state diff` with its document"]);
 fn without_an_open_change_there_is_nothing_to_end() {
     for verb in ["commit", "rollback"] {
         expect_refused(&run(&["state", verb]), &["no change waits"]);

@@ -169,7 +169,7 @@ pub enum Error {
     },
     /// There is nothing to confirm or roll back.
     #[error(
-        "no change waits: it is kept already, or its time was up and it was taken back; `netloom state diff` tells which"
+        "no change waits: it is kept already, or its time was up and it was taken back; `netloom state diff` with its document tells which"
     )]
     NothingOpen,
     /// A change cannot be confirmed any more.

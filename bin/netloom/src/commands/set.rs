@@ -248,7 +248,8 @@ impl Change<'_> {
                 let source = &self.source;
                 Err(Failure::failed(format_args!(
                     "{source}: the change was not confirmed, and its journal does not say that all of it was taken back; \
-                     `netloom state diff` tells what is left of it"
+                     {} tells what is left of it",
+                    self.session.hint(&format!("diff {source}"))
                 )))
             }
         }

@@ -21,7 +21,7 @@ pub(crate) fn run(args: ShowArgs, session: &Session) -> Result<Exit, Failure> {
     session.mention_open();
     let observed =
         session.host()?.observe(Scope { ethtool, ..Scope::default() }).map_err(|error| Session::unreadable(&error))?;
-    let chosen = chosen(&names, &observed)?;
+    let chosen = chosen(&names, &observed, session)?;
     let text = match format.or(Format::Yaml) {
         Format::Table => overview(&observed, &chosen),
         format @ (Format::Yaml | Format::Json) => {
@@ -35,11 +35,12 @@ pub(crate) fn run(args: ShowArgs, session: &Session) -> Result<Exit, Failure> {
 }
 
 /// The links that are meant; a name that fits none is a mistake, not an empty answer.
-fn chosen(names: &[String], observed: &Observed) -> Result<BTreeSet<IfName>, Failure> {
+fn chosen(names: &[String], observed: &Observed, session: &Session) -> Result<BTreeSet<IfName>, Failure> {
     let patterns = Names::new(names);
     if let Some(missing) = patterns.unmatched(&observed.links.values()) {
         return Err(Failure::refused(format_args!(
-            "no link is called {missing:?}; `netloom state show -o table` lists all"
+            "no link is called {missing:?}; {} lists all",
+            session.hint("show -o table")
         )));
     }
     Ok(observed.links.values().filter(|link| patterns.fit(link)).map(|link| link.name).collect())
