@@ -37,6 +37,8 @@ pub(crate) fn object_text(object: &serde_json::Value, format: Format) -> String 
 /// A connection.
 pub(crate) struct Cluster {
     client: Client,
+    /// Its address, and where that is from.
+    server: String,
 }
 
 /// A kind as the server serves it.
@@ -81,9 +83,12 @@ impl Served {
 impl Cluster {
     /// Connects by a kubeconfig, or by what the environment says.
     pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Self, Failure> {
-        let client = Client::try_from(config(kubeconfig).await?)
+        let config = config(kubeconfig).await?;
+        let from = kubeconfig.map(|file| format!(" (from {})", file.display())).unwrap_or_default();
+        let server = format!("{}{from}", config.cluster_url.to_string().trim_end_matches('/'));
+        let client = Client::try_from(config)
             .map_err(|error| Failure::usage(format_args!("cannot connect to the cluster: {error}")))?;
-        Ok(Self { client })
+        Ok(Self { client, server })
     }
 
     /// The client itself.
@@ -99,7 +104,7 @@ impl Cluster {
     /// One request, answered with an object; the answer to a refused one is what the server says.
     pub(crate) async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Value, Failure> {
         let what = format!("{} {}", request.method(), request.uri().path());
-        self.client.request(request).await.map_err(|error| refusal(&what, &error))
+        self.client.request(request).await.map_err(|error| self.refusal(&what, &error))
     }
 
     /// The kind that people call `word`.
@@ -107,7 +112,7 @@ impl Cluster {
         let known = self.kinds().await?;
         // Groups come in the server's order of preference, so the first one is meant.
         known.into_iter().find(|kind| kind.is_called(word)).ok_or_else(|| {
-            Failure::usage(format_args!(
+            Failure::refused(format_args!(
                 "the server has no kind `{word}`; `kubectl api-resources` lists what it has, and `netloom gen crds` \
                  prints the definitions of Netloom's own kinds"
             ))
@@ -117,7 +122,7 @@ impl Cluster {
     /// The kind of an object.
     pub(crate) async fn kind_of(&self, api_version: &str, kind: &str) -> Result<Served, Failure> {
         let served = self.served(api_version, kind).await?;
-        served.ok_or_else(|| Failure::usage(format_args!("the server has no kind {kind} in {api_version}")))
+        served.ok_or_else(|| Failure::refused(format_args!("the server has no kind {kind} in {api_version}")))
     }
 
     /// The kind of that name, where the server has it.
@@ -132,11 +137,22 @@ impl Cluster {
         let named = self.client.list_api_groups_aggregated().await;
         let mut kinds = Vec::new();
         for list in [core, named] {
-            let list = list.map_err(|error| refusal("the list of kinds", &error))?;
+            let list = list.map_err(|error| self.refusal("the list of kinds", &error))?;
             let list = serde_json::to_value(list).map_err(Failure::failed)?;
             kinds.extend(served(&list));
         }
         Ok(kinds)
+    }
+
+    /// What the server or the way to it says, with a status for scripts.
+    fn refusal(&self, what: &str, error: &kube::Error) -> Failure {
+        match error {
+            kube::Error::Api(status) => answer(status),
+            kube::Error::Service(_) | kube::Error::HyperError(_) => {
+                Failure::usage(format_args!("cannot reach {}: {}; is the server running?", self.server, deepest(error)))
+            }
+            other => Failure::usage(format_args!("{what}: {other}")),
+        }
     }
 }
 
@@ -181,13 +197,25 @@ fn served(list: &Value) -> Vec<Served> {
     kinds
 }
 
-/// What a server or the way to it says, with a status for scripts.
-fn refusal(what: &str, error: &kube::Error) -> Failure {
-    match error {
-        kube::Error::Api(status) if status.code == 422 || status.code == 403 => Failure::refused(&status.message),
-        kube::Error::Api(status) => Failure::usage(&status.message),
-        other => Failure::usage(format_args!("{what}: {other}; is the server running?")),
+/// What a server answers to a request that it does not fulfil. What is wrong with the request is a refusal; an
+/// unknown caller or a server in trouble is no answer to it.
+fn answer(status: &kube::core::Status) -> Failure {
+    /// Nobody was recognised, or it took too long: nothing was said about the request itself.
+    const NO_ANSWER: &[u16] = &[401, 408, 429];
+    if (400..500).contains(&status.code) && !NO_ANSWER.contains(&status.code) {
+        Failure::refused(&status.message)
+    } else {
+        Failure::usage(&status.message)
     }
+}
+
+/// What lies at the bottom of an error: the layers above only say that something below failed.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
 }
 
 /// A text as a part of a path or of a query.

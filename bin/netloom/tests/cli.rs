@@ -91,6 +91,9 @@ fn wrong_usage_has_status_2_and_help_has_0() {
         &["state", "set", "-", "--protect", "example.org"],
         &["state", "set", "-", "--probe", "ping:192.0.2.1", "--no-probe"],
         &["gen", "completions", "cmd.exe"],
+        &["state", "format", "-", "-o", "table"],
+        &["state", "revert", "-", "-o", "table"],
+        &["compile", "-f", "-", "-o", "table"],
     ] {
         expect(&run(args), 2);
     }
@@ -311,36 +314,27 @@ fn things_of_others_are_explained_as_such() {
     expect_refused(&run(&["state", "explain", "nl-nowhere"]), &["nl-nowhere"]);
 }
 
-#[test]
-fn a_namespace_that_does_not_exist_is_named() {
-    let output = run(&["state", "show", "--netns", "nl-no-such-namespace"]);
 /// As with `sudo`, which starts programs without the variable: the session is found all the same.
 #[test]
 fn a_session_that_says_nothing_of_its_far_end_is_mentioned() {
     let scratch = Scratch::new("login");
-    let file = scratch.file("cut.yaml", b"interfaces:\n  - name: lo\n    state: down\n");
-    let within = |session: &str| {
-        Command::new("sh")
-            .args(["-c", "env -u SSH_CONNECTION \"$0\" state diff \"$1\"; exit $?", env!("CARGO_BIN_EXE_netloom")])
-            .arg(&file)
-            .env("NETLOOM_STATE_DIR", scratch.0.join("state"))
-            .env("SSH_CONNECTION", session)
-            .output()
-            .expect("the program starts")
-    };
-    expect_refused(&within("127.0.0.9 50124 127.0.0.1 22"), &["127.0.0.9", "--allow-cut"]);
-    let unclear = within("somewhere");
-    expect(&unclear, 3);
-    assert!(text(&unclear.stdout).contains("lo"), "{}", text(&unclear.stdout));
-    let words = text(&unclear.stderr);
+    let file = scratch.file("down.yaml", b"interfaces:\n  - name: lo\n    state: down\n");
+    let output = Command::new("sh")
+        .args(["-c", "env -u SSH_CONNECTION \"$0\" state diff \"$1\"; exit $?", env!("CARGO_BIN_EXE_netloom")])
+        .arg(&file)
+        .env("NETLOOM_STATE_DIR", scratch.0.join("state"))
+        .env("SSH_CONNECTION", "somewhere")
+        .output()
+        .expect("the program starts");
+    let words = text(&output.stderr);
     assert!(words.contains("\"somewhere\"") && words.contains("--protect"), "{words}");
 }
 
+#[test]
+fn a_namespace_that_does_not_exist_is_named() {
+    let output = run(&["state", "show", "--netns", "nl-no-such-namespace"]);
     expect(&output, 2);
     assert!(text(&output.stderr).contains("nl-no-such-namespace"), "{}", text(&output.stderr));
-}
-
-#[test]
     let scratch = Scratch::new("nowhere");
     let (file, state) = (scratch.file("empty.yaml", b"interfaces: []\n"), scratch.0.join("state"));
     for verb in [&["diff"][..], &["set"], &["commit"], &["rollback"]] {
@@ -366,6 +360,9 @@ fn hints_lead_back_to_the_same_place() {
         .expect("the program starts");
     expect_refused(&output, &["`netloom state show -o table --state-dir /tmp/nl-state` lists all"]);
     expect_refused(&run(&["state", "commit"]), &["`netloom state diff` with its document"]);
+}
+
+#[test]
 fn without_an_open_change_there_is_nothing_to_end() {
     for verb in ["commit", "rollback"] {
         expect_refused(&run(&["state", verb]), &["no change waits"]);

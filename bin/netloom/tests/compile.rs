@@ -55,3 +55,16 @@ fn a_node_that_is_not_there_is_refused() {
     assert!(text(&output.stderr).contains("no node \"nobody\""), "{}", text(&output.stderr));
     assert!(output.stdout.is_empty());
 }
+
+#[test]
+fn a_node_that_reported_nothing_is_mentioned() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile-silent");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let file = folder.join("node.yaml");
+    std::fs::write(&file, "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n").expect("a file for the test");
+    let output = Command::new(env!("CARGO_BIN_EXE_netloom")).args(["compile", "-f"]).arg(&file).output();
+    let output = output.expect("the program runs");
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(said.contains("without a NodeNetworkState") && said.contains("n1"), "{said}");
+}

@@ -43,6 +43,12 @@ fn objects_are_applied_listed_and_deleted() {
     let changed = server.file("changed.yaml", &VRF.replace("10200", "10201"));
     assert_eq!(server.run(&["apply", "-f", &changed]), (0, "VRF \"blue\" configured\n".to_owned()));
 
+    let dry = |file: &str| server.run(&["apply", "--dry-run", "-f", file]);
+    assert_eq!(dry(&changed), (0, "VRF \"blue\" unchanged (dry run)\n".to_owned()));
+    assert_eq!(dry(&file), (0, "VRF \"blue\" configured (dry run)\n".to_owned()));
+    let new = server.file("new.yaml", &VRF.replace("blue", "red").replace("10200", "10300"));
+    assert_eq!(dry(&new), (0, "VRF \"red\" created (dry run)\n".to_owned()));
+
     let (status, table) = server.run(&["get", "vrf"]);
     assert!(status == 0 && table.starts_with("NAME") && table.contains("blue"), "{table}");
     let (status, yaml) = server.run(&["get", "vrfs", "blue", "-o", "yaml"]);
@@ -52,7 +58,7 @@ fn objects_are_applied_listed_and_deleted() {
 
     assert_eq!(server.run(&["delete", "vrf", "blue"]), (0, "VRF \"blue\" deleted\n".to_owned()));
     let (status, said) = server.run(&["get", "vrf", "blue"]);
-    assert!(status == 2 && said.contains("not found"), "{said}");
+    assert!(status == 3 && said.contains("not found"), "{said}");
     assert_eq!(server.run(&["get", "vrf"]), (0, "There are no vrfs.\n".to_owned()));
 }
 
@@ -64,9 +70,27 @@ fn what_the_server_refuses_is_said_with_its_place() {
     assert_eq!(status, 3, "{said}");
     assert!(said.contains("vrf.yaml:1: VRF \"blue\"") && said.contains("spec.vni"), "{said}");
     let (status, said) = server.run(&["get", "nonsense"]);
-    assert!(status == 2 && said.contains("no kind `nonsense`"), "{said}");
+    assert!(status == 3 && said.contains("no kind `nonsense`"), "{said}");
+    let unknown = server.file("unknown.yaml", &VRF.replace("vni:", "vnni:"));
+    let (status, said) = server.run(&["apply", "-f", &unknown]);
+    assert!(status == 3 && said.contains("vnni"), "{said}");
+    let kind = server.file("kind.yaml", &VRF.replace("kind: VRF", "kind: VFR"));
+    let (status, said) = server.run(&["apply", "-f", &kind]);
+    assert!(status == 3 && said.contains("no kind VFR"), "{said}");
     let (status, said) = server.run(&["apply", "-f", "/nowhere.yaml"]);
-    assert!(status == 3 && said.contains("/nowhere.yaml"), "{said}");
+    assert!(status == 2 && said.contains("/nowhere.yaml"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_with_its_address() {
+    let mut server = Server::start("verbs-gone");
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    let (status, said) = server.run(&["get", "vrf"]);
+    assert_eq!(status, 2, "{said}");
+    for word in ["cannot reach https://127.0.0.1:", "kubeconfig)", "onnection refused", "is the server running?"] {
+        assert!(said.contains(word), "{word:?} in {said}");
+    }
 }
 
 #[test]
@@ -78,7 +102,7 @@ fn files_are_checked_against_the_cluster() {
     let second = server.file("second.yaml", &VRF.replace("blue", "red"));
     assert_eq!(validate(&[&second]).0, 0, "alone it is fine");
     let (status, said) = server.run(&["validate", "-f", &second, "--kubeconfig", &kubeconfig]);
-    assert!(status == 3 && said.contains("second.yaml:1: VRF \"red\""), "{said}");
+    assert!(status == 3 && said.contains("second.yaml:7: VRF \"red\""), "{said}");
     assert_eq!(server.run(&["validate", "-f", &first, "--kubeconfig", &kubeconfig]).0, 0, "itself is no other object");
 }
 
@@ -140,22 +164,69 @@ fn files_are_checked_against_each_other() {
     };
     let both = file("both.yaml", &format!("{VRF}---\n{}", VRF.replace("blue", "red")));
     let (status, said) = validate(&[&both]);
-    assert!(status == 3 && said.contains("both.yaml:10: VRF \"red\"") && said.contains("spec.v"), "{said}");
+    assert!(status == 3 && said.contains("both.yaml:16: VRF \"red\": spec.vni"), "{said}");
     for (text, words) in [
-        (VRF.replace("vni:", "vnni:"), "spec.vnni: unknown field"),
-        (VRF.replace("VRF", "VFR"), "has no kind VFR"),
+        (VRF.replace("vni:", "vnni:"), "one.yaml:7: VRF \"blue\": spec.vnni: unknown field; did you mean vni?"),
+        (
+            VRF.replace("VRF", "VFR"),
+            "one.yaml:2: VFR \"blue\": network.t-caas.telekom.com has no kind VFR; did you mean VRF?",
+        ),
         (VRF.replace("v1alpha1", "v9"), "has version v1alpha1, not v9"),
-        (VRF.replace("name: blue", "name: Blue!"), "metadata.name"),
+        (VRF.replace("name: blue", "name: Blue!"), "one.yaml:4: VRF \"Blue!\": metadata.name"),
         (format!("{VRF}spec: {{}}\n"), "already set in map"),
         ("just: text\n".to_owned(), "not a Kubernetes object"),
-        ("a: [".to_owned(), "yaml: line"),
+        ("a: [".to_owned(), "one.yaml:1: not YAML"),
+        ("interfaces: []\n".to_owned(), "`netloom state diff"),
     ] {
         let (status, said) = validate(&[&file("one.yaml", &text)]);
         assert!(status == 3 && said.contains(words), "{words}: {status} {said}");
     }
     let twice = file("twice.yaml", &format!("{VRF}---\n{VRF}"));
     let (status, said) = validate(&[&twice]);
-    assert!(status == 3 && said.contains("twice.yaml:10: VRF \"blue\": the same object is in"), "{said}");
+    assert!(status == 3 && said.contains("twice.yaml:13: VRF \"blue\": the same object is in"), "{said}");
     let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &both]));
     assert!(status == 3 && said.contains("\"field\": \"spec."), "{said}");
+}
+
+#[test]
+fn files_without_objects_are_not_what_was_meant() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verbs-empty");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("notes.txt"), VRF).unwrap();
+    let folder = folder.display().to_string();
+    for verb in ["validate", "compile"] {
+        let (status, said) = ended(Command::new(NETLOOM).args([verb, "-f", &folder]));
+        assert!(status == 3 && said.contains(&format!("there is no object in {folder}")), "{verb}: {status} {said}");
+        let (status, said) = ended(Command::new(NETLOOM).args([verb, "-f", "/nowhere"]));
+        assert!(status == 2 && said.contains("/nowhere"), "{verb}: {status} {said}");
+    }
+}
+
+#[test]
+fn what_is_no_object_is_a_finding_among_others() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verbs-mixed");
+    fs::create_dir_all(&folder).unwrap();
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n";
+    for (name, text) in [
+        ("a-text.yaml", "just: text\n".to_owned()),
+        ("b-torn.yaml", "a:\n  b: [\n".to_owned()),
+        ("c-other.yaml", deployment.to_owned()),
+        ("d-vrf.yaml", VRF.replace("  vrf: blue\n", "")),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let folder = folder.display().to_string();
+    let (status, said) = validate(&[&folder]);
+    assert_eq!(status, 3, "{said}");
+    for words in [
+        "a-text.yaml:1: not a Kubernetes object",
+        "b-torn.yaml:2: not YAML",
+        "d-vrf.yaml:5: VRF \"blue\": spec.vrf: Required value",
+        "1 object checked, 1 object of other kinds not checked, 3 reasons to refuse.",
+    ] {
+        assert!(said.contains(words), "{words:?} in {said}");
+    }
+    assert!(!said.contains("<nil>"), "{said}");
+    let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &folder]));
+    assert!(status == 3 && said.contains("a-text.yaml") && said.contains("spec.vrf"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
 
 use super::{
-    FormatArg,
+    DataFormatArg, FormatArg,
     node::{AgentArgs, ClientArgs},
 };
 
@@ -21,7 +21,10 @@ Examples:
   netloom server --data-dir site backup monday.backup           copy everything while it runs
 
 Once it is ready it prints one line, `ready` and its address. The log goes to standard error; NETLOOM_LOG says how
-much of it.";
+much of it.
+
+Exit status: 0 stopped by a signal, or done, 1 a copy could not be written, 2 wrong usage, or it cannot start or read, 3
+the file of a copy, or the store, is there already.";
 
 const CONTROLLER_EXAMPLES: &str = "\
 Examples:
@@ -37,15 +40,20 @@ Examples:
   netloom validate -f site/                          every object of a folder, against each other
   netloom validate -f new.yaml --kubeconfig prod     against what the cluster has
 
-Exit status: 0 everything is accepted, 2 the cluster or a file cannot be read, 3 something is refused.";
+Exit status: 0 everything is accepted, 2 wrong usage, or the cluster or a file cannot be read, 3 something is refused, or
+there is no object in the files.";
 
 const COMPILE_EXAMPLES: &str = "\
 Examples:
   netloom compile -f site/                     all that the controller would write for the objects of a folder
   netloom compile -f site/ --node n1 --host    only for one node, with its nmstate document
 
-Exit status: 0 done, 2 a file cannot be read, 3 a file has no objects or there is no such node. What is wrong with an
-object is in its status; the others are compiled.";
+Exit status: 0 done, 2 wrong usage, or a file cannot be read, 3 there is no object in the files, or no such node. What is
+wrong with an object is in its status; the others are compiled.";
+
+const REQUEST_EXITS: &str = "\
+Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 refused: by the server (a rule, a missing
+right, no such kind or object), or because there is no object in the files.";
 
 /// The verbs of the first level.
 #[derive(Debug, Subcommand)]
@@ -111,11 +119,12 @@ pub(crate) struct CompileArgs {
     pub(crate) host: bool,
     /// Format; a YAML stream if not said.
     #[command(flatten)]
-    pub(crate) format: FormatArg,
+    pub(crate) format: DataFormatArg,
 }
 
 /// `netloom get`
 #[derive(Debug, ArgGroup)]
+#[command(after_help = REQUEST_EXITS)]
 pub(crate) struct GetArgs {
     /// Kind, its plural or a short name, with its group where several have it: `vrf`, `hnc`, `networks.example.org`
     #[arg(value_name = "KIND")]
@@ -142,6 +151,7 @@ pub(crate) struct GetArgs {
 
 /// `netloom apply`
 #[derive(Debug, ArgGroup)]
+#[command(after_help = REQUEST_EXITS)]
 pub(crate) struct ApplyArgs {
     /// File or folder with objects, YAML or JSON; `-` for standard input
     #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
@@ -159,6 +169,7 @@ pub(crate) struct ApplyArgs {
 
 /// `netloom delete`
 #[derive(Debug, ArgGroup)]
+#[command(after_help = REQUEST_EXITS)]
 pub(crate) struct DeleteArgs {
     /// Kind of the objects, its plural or a short name
     #[arg(value_name = "KIND", requires = "names")]
@@ -235,8 +246,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, global = true, value_name = "DIR", env = DATA_DIR_VARIABLE, default_value = DATA_DIR)]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) data_dir: PathBuf,
-    /// Address to listen on; port 0 takes any that is free
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    /// Address to listen on, an IP address and a port; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443", value_parser = socket_address)]
     pub(crate) listen: SocketAddr,
     /// Allow an address that other machines can reach
     #[arg(long)]
@@ -244,6 +255,11 @@ pub(crate) struct ServerArgs {
     /// Write an administrator's kubeconfig to this file, readable by its owner only
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig_out: Option<PathBuf>,
+}
+
+/// A place to listen. Names are not looked up: which of their addresses is meant is not for a program to guess.
+fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:6443")
 }
 
 /// What can be done with the folder of a server.
@@ -265,12 +281,13 @@ pub(crate) enum ServerVerb {
 
 /// `netloom gen kubeconfig`
 #[derive(Debug, ArgGroup)]
+#[command(after_help = REQUEST_EXITS, group = clap::ArgGroup::new("whom").required(true).multiple(false))]
 pub(crate) struct KubeconfigArgs {
     /// For the agent of this node
-    #[arg(long, value_name = "NAME", required_unless_present = "controller")]
+    #[arg(long, value_name = "NAME", group = "whom")]
     pub(crate) node: Option<String>,
     /// For the controller
-    #[arg(long, conflicts_with = "node")]
+    #[arg(long, group = "whom")]
     pub(crate) controller: bool,
     /// An administrator's kubeconfig of the embedded server
     #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]

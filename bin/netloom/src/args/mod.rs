@@ -154,6 +154,43 @@ impl FormatArg {
     }
 }
 
+/// How data is printed that has no form for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DataFormat {
+    /// A YAML document
+    Yaml,
+    /// A JSON document
+    Json,
+}
+
+/// The choice of a format for what is read by programs again.
+#[derive(Debug, Clone, Copy, ArgGroup)]
+pub(crate) struct DataFormatArg {
+    /// How data is printed
+    #[arg(long, short, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    output: Option<DataFormat>,
+    /// The same as `--output json`
+    #[arg(long, conflicts_with = "output", help_heading = "Output")]
+    json: bool,
+}
+
+impl DataFormatArg {
+    /// The format that was asked for.
+    pub(crate) fn asked(self) -> Option<Format> {
+        let Self { output, json } = self;
+        match output {
+            Some(DataFormat::Json) => Some(Format::Json),
+            Some(DataFormat::Yaml) => Some(Format::Yaml),
+            None => json.then_some(Format::Json),
+        }
+    }
+
+    /// The format that was asked for, or else YAML.
+    pub(crate) fn or_yaml(self) -> Format {
+        self.asked().unwrap_or(Format::Yaml)
+    }
+}
+
 /// `netloom state show`
 #[derive(Debug, ArgGroup)]
 #[command(after_help = SHOW_EXAMPLES)]
@@ -245,7 +282,7 @@ pub(crate) struct RevertArgs {
     pub(crate) file: PathBuf,
     /// Format; YAML if not said.
     #[command(flatten)]
-    pub(crate) format: FormatArg,
+    pub(crate) format: DataFormatArg,
 }
 
 /// `netloom state format`
@@ -256,7 +293,7 @@ pub(crate) struct FormatArgs {
     pub(crate) file: PathBuf,
     /// Format; YAML if not said.
     #[command(flatten)]
-    pub(crate) format: FormatArg,
+    pub(crate) format: DataFormatArg,
 }
 
 /// `netloom state commit` and `netloom state rollback`

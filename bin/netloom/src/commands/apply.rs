@@ -22,9 +22,6 @@ async fn apply(args: &ApplyArgs) -> Result<Exit, Failure> {
     let ApplyArgs { files, place, dry_run, force_conflicts } = args;
     // Everything is read before anything is written.
     let manifests = manifests::read(files)?;
-    if manifests.is_empty() {
-        return Err(Failure::refused("there is no object in these files"));
-    }
     let cluster = Cluster::connect(place.kubeconfig.as_deref()).await?;
     let options = Options { dry_run: *dry_run, force: *force_conflicts, namespace: place.namespace.as_deref() };
     each(&cluster, &manifests, &options).await
@@ -35,7 +32,10 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
     let mut failed = None;
     for manifest in manifests {
         match one(cluster, manifest, options).await {
-            Ok(became) => output.note(&format!("{} {became}", manifest.title())),
+            Ok(became) => {
+                let dry = if options.dry_run { " (dry run)" } else { "" };
+                output.note(&format!("{} {became}{dry}", manifest.title()));
+            }
             Err(failure) => {
                 let place = format!("{}:{}: {}", manifest.file, manifest.line, manifest.title());
                 output.warn(&format!("{place}: {}", failure.message));
@@ -69,12 +69,26 @@ async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> R
         .body(manifest.object.to_string().into_bytes())
         .map_err(Failure::usage)?;
     let after = cluster.send(request).await?;
-    let revision = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
-    Ok(match before {
+    Ok(match before.map(|before| content(before) == content(after)) {
         None => "created",
-        Some(before) if revision(&before) == revision(&after) && !options.dry_run => "unchanged",
-        Some(_) => "configured",
+        Some(true) => "unchanged",
+        Some(false) => "configured",
     })
+}
+
+/// An object without what a server writes down at every write. A dry run has no revision of its own, so the
+/// rest is what tells whether anything changes.
+fn content(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+        metadata.remove("generation");
+        for entry in metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(entry) = entry.as_object_mut() {
+                entry.remove("time");
+            }
+        }
+    }
+    object
 }
 
 /// The URL of the object that a manifest means.

@@ -27,15 +27,29 @@ pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
             "no node {node:?} to compile for: the files need both the Node and a NodeNetworkState for it"
         )));
     }
+    mention_silent(&manifests, &compiled, Output::new(format.asked().is_some()));
     let only = node.as_deref();
     let objects = compiled.objects(&snapshot, only);
     let documents = if *host { documents(&compiled, only)? } else { Vec::new() };
-    let printed = match format.or(Format::Yaml) {
+    let printed = match format.or_yaml() {
         Format::Yaml | Format::Table => stream(&objects, &documents),
         Format::Json => text::json(&list(&objects, &documents)?),
     };
     output::data(&output::plain(&printed))?;
     Ok(Exit::Done)
+}
+
+/// Nodes of which nothing was reported have no links to match, so nothing is compiled for them.
+fn mention_silent(manifests: &[Manifest], compiled: &Compiled, output: Output) {
+    let nodes = manifests.iter().filter(|manifest| manifest.text("/kind") == "Node");
+    let silent: Vec<&str> =
+        nodes.map(|node| node.text("/metadata/name")).filter(|name| compiled.wishes.get(name).is_none()).collect();
+    if !silent.is_empty() {
+        output.note(&format!(
+            "nothing is compiled for nodes without a NodeNetworkState, which says what links they have: {}",
+            silent.join(", ")
+        ));
+    }
 }
 
 /// The objects of the files; those that nothing is compiled from are named once.

@@ -1,7 +1,7 @@
 //! `netloom state format`
 
 use crate::{
-    args::{Format, FormatArgs},
+    args::FormatArgs,
     commands::printed,
     failure::{Exit, Failure},
     output,
@@ -11,6 +11,6 @@ use crate::{
 pub(crate) fn run(args: &FormatArgs) -> Result<Exit, Failure> {
     let FormatArgs { file, format } = args;
     let (_, document) = document(file)?;
-    output::data(&printed(&document, format.or(Format::Yaml)))?;
+    output::data(&printed(&document, format.or_yaml()))?;
     Ok(Exit::Done)
 }

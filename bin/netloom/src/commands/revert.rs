@@ -5,7 +5,7 @@ use netloom_nmyaml::{ResolveOptions, revert};
 use netloom_types::Protocol;
 
 use crate::{
-    args::{Format, RevertArgs},
+    args::RevertArgs,
     commands::printed,
     failure::{Exit, Failure},
     output,
@@ -23,6 +23,6 @@ pub(crate) fn run(args: &RevertArgs, session: &Session) -> Result<Exit, Failure>
         .map_err(|error| Session::unreadable(&error))?;
     let options = ResolveOptions { adoption: Adoption::ByName, protocol: Protocol::NETLOOM, whole_of: None };
     let back = revert(&document, &observed, &options).map_err(Failure::refused)?;
-    output::data(&printed(&back, format.or(Format::Yaml)))?;
+    output::data(&printed(&back, format.or_yaml()))?;
     Ok(Exit::Done)
 }

@@ -19,48 +19,70 @@ use netloom_schema::{
     metadata::{self, NameRule},
     prune, validate,
 };
+use netloom_types::spelling::nearest;
 use serde_json::{Value, json};
 
 use crate::{
     args::{Format, cluster::ValidateArgs},
     cluster::{Cluster, asynchronously},
     failure::{Exit, Failure},
-    manifests::{self, Manifest},
+    manifests::{self, Contents, Flaw, Manifest},
     output::{self, Output},
     text,
 };
 
-/// Something to be said about an object.
+/// Something to be said about an object, or about what is none.
 struct Finding<'a> {
-    manifest: &'a Manifest,
+    about: About<'a>,
     /// Where in the object; empty for the object as a whole.
     path: String,
     message: String,
     refused: bool,
 }
 
-impl Finding<'_> {
+/// What a finding is about.
+#[derive(Clone, Copy)]
+enum About<'a> {
+    Object(&'a Manifest),
+    Flaw(&'a Flaw),
+}
+
+impl<'a> Finding<'a> {
+    fn refusal(manifest: &'a Manifest, path: &str, message: String) -> Self {
+        Self { about: About::Object(manifest), path: path.to_owned(), message, refused: true }
+    }
+
     fn line(&self) -> String {
-        let Self { manifest, path: _, message, refused } = self;
+        let Self { about, path, message, refused } = self;
         let mark = if *refused { "" } else { "warning: " };
-        format!("{}:{}: {}: {mark}{message}", manifest.file, manifest.line, manifest.title())
+        match about {
+            About::Object(manifest) => {
+                format!("{}:{}: {}: {mark}{message}", manifest.file, manifest.line_of(path), manifest.title())
+            }
+            About::Flaw(flaw) => flaw.to_string(),
+        }
     }
 
     fn value(&self) -> Value {
-        let Self { manifest, path, message, refused } = self;
-        json!({
-            "file": manifest.file, "line": manifest.line,
-            "apiVersion": manifest.text("/apiVersion"), "kind": manifest.text("/kind"),
-            "namespace": manifest.text("/metadata/namespace"), "name": manifest.text("/metadata/name"),
-            "field": path, "message": message, "refused": refused,
-        })
+        let Self { about, path, message, refused } = self;
+        match about {
+            About::Object(manifest) => json!({
+                "file": manifest.file, "line": manifest.line_of(path),
+                "apiVersion": manifest.text("/apiVersion"), "kind": manifest.text("/kind"),
+                "namespace": manifest.text("/metadata/namespace"), "name": manifest.text("/metadata/name"),
+                "field": path, "message": message, "refused": refused,
+            }),
+            About::Flaw(flaw) => {
+                json!({ "file": flaw.file, "line": flaw.line, "message": message, "refused": refused })
+            }
+        }
     }
 }
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     let ValidateArgs { files, kubeconfig, format } = args;
     let mut schemas = Schemas::default();
-    let mut manifests = manifests::read(files)?;
+    let Contents { mut manifests, flaws } = manifests::contents(files)?;
     for manifest in &mut manifests {
         schemas.place(manifest);
     }
@@ -72,14 +94,37 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     for manifest in &manifests {
         stored.put(manifest.object.clone());
     }
-    let mut findings = repeated(&manifests);
+    let no_object =
+        |flaw| Finding { about: About::Flaw(flaw), path: String::new(), message: flaw.message.clone(), refused: true };
+    let mut findings: Vec<Finding<'_>> = flaws.iter().map(no_object).collect();
+    findings.extend(repeated(&manifests));
+    let mut checked = 0;
     for (manifest, old) in manifests.iter().zip(&existing) {
-        schemas.check(manifest, old.as_deref(), &stored, &mut findings);
+        checked += usize::from(schemas.check(manifest, old.as_deref(), &stored, &mut findings));
     }
-    report(&findings, manifests.len(), format.asked())
+    report(&findings, &Counted { checked, others: manifests.len() - checked }, format.asked())
 }
 
-fn report(findings: &[Finding<'_>], objects: usize, format: Option<Format>) -> Result<Exit, Failure> {
+/// How many objects there were.
+struct Counted {
+    checked: usize,
+    /// Objects of kinds that have no rules here.
+    others: usize,
+}
+
+impl Counted {
+    fn text(&self) -> String {
+        let objects = |count: usize| format!("{count} object{}", if count == 1 { "" } else { "s" });
+        match self {
+            Self { checked, others: 0 } => format!("{} checked", objects(*checked)),
+            Self { checked, others } => {
+                format!("{} checked, {} of other kinds not checked", objects(*checked), objects(*others))
+            }
+        }
+    }
+}
+
+fn report(findings: &[Finding<'_>], counted: &Counted, format: Option<Format>) -> Result<Exit, Failure> {
     let refused = findings.iter().filter(|finding| finding.refused).count();
     let values = || Value::Array(findings.iter().map(Finding::value).collect());
     let printed = match format {
@@ -89,12 +134,13 @@ fn report(findings: &[Finding<'_>], objects: usize, format: Option<Format>) -> R
     };
     output::data(&output::plain(&printed))?;
     let output = Output::new(format.is_some());
-    let plural = if objects == 1 { "" } else { "s" };
+    let counted = counted.text();
     if refused == 0 {
-        output.note(&format!("{objects} object{plural} checked, nothing to refuse."));
+        output.note(&format!("{counted}, nothing to refuse."));
         return Ok(Exit::Done);
     }
-    output.note(&format!("{objects} object{plural} checked, {refused} to refuse."));
+    let reasons = if refused == 1 { "1 reason".to_owned() } else { format!("{refused} reasons") };
+    output.note(&format!("{counted}, {reasons} to refuse."));
     Ok(Exit::Refused)
 }
 
@@ -106,7 +152,7 @@ fn repeated(manifests: &[Manifest]) -> Vec<Finding<'_>> {
         let key = ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(|part| manifest.text(part));
         if let Some(known) = first.get(&key) {
             let message = format!("the same object is in {}:{} too; keep one of them", known.file, known.line);
-            findings.push(Finding { manifest, path: "metadata.name".to_owned(), message, refused: true });
+            findings.push(Finding::refusal(manifest, "metadata.name", message));
         } else {
             first.insert(key, manifest);
         }
@@ -160,50 +206,86 @@ impl Schemas {
         }
     }
 
+    /// Holds an object against its schema and the rules of its kind. Says whether the kind has any here.
     fn check<'a>(
         &mut self,
         manifest: &'a Manifest,
         old: Option<&Value>,
         view: &Objects,
         findings: &mut Vec<Finding<'a>>,
-    ) {
-        let mut refuse = |path: &str, message: String| {
-            findings.push(Finding { manifest, path: path.to_owned(), message, refused: true });
-        };
+    ) -> bool {
+        let mut refuse = |path: &str, message: String| findings.push(Finding::refusal(manifest, path, message));
         let (group, version) =
             manifest.text("/apiVersion").split_once('/').unwrap_or(("", manifest.text("/apiVersion")));
         for duplicate in &manifest.duplicates {
             refuse("", duplicate.clone());
         }
         let Some(kind) = registry::find(group, manifest.text("/kind")) else {
-            if kinds().iter().any(|kind| kind.group == group) {
-                refuse("kind", format!("{group} has no kind {}; is it spelled right?", manifest.text("/kind")));
+            let ours: Vec<&str> = kinds().iter().filter(|kind| kind.group == group).map(|kind| kind.kind).collect();
+            if !ours.is_empty() {
+                let name = manifest.text("/kind");
+                refuse("kind", format!("{group} has no kind {name}{}", guess(name, ours.iter().copied())));
             }
-            return;
+            return !ours.is_empty();
         };
         if kind.version != version {
-            return refuse("apiVersion", format!("{group} has version {}, not {version}", kind.version));
+            refuse("apiVersion", format!("{group} has version {}, not {version}", kind.version));
+            return true;
         }
         let Known { schema, namespaced } = match self.known(kind) {
             Ok(known) => known,
-            Err(why) => return refuse("", format!("the schema of the kind cannot be read: {why}")),
+            Err(why) => {
+                refuse("", format!("the schema of the kind cannot be read: {why}"));
+                return true;
+            }
         };
         let mut object = manifest.object.clone();
         apply_defaults(schema, &mut object);
         for unknown in prune(schema, &mut object) {
-            refuse(&unknown, format!("{unknown}: unknown field"));
+            let hint = meant(schema, &unknown);
+            refuse(&unknown, format!("{unknown}: unknown field{hint}"));
         }
         let mut errors = metadata::check_create(&object["metadata"], *namespaced, NameRule::Subdomain);
         errors.extend(validate(schema, &object, old, &Cel::new()));
         let sound = errors.is_empty();
-        for error in errors {
-            refuse(&error.path.clone(), error.to_string());
+        // That rules were not tried because of what is wrong already is nothing wrong by itself.
+        for error in errors.iter().filter(|error| error.path != WHOLE || error.value.as_deref() != Some("null")) {
+            refuse(&error.path, error.to_string());
         }
         // The rules read the object in its type, which one that breaks its schema may not have.
         if sound {
             judge(manifest, &object, old, view, findings);
         }
+        true
     }
+}
+
+/// The path of an object as a whole in the schema's errors.
+const WHOLE: &str = "<nil>";
+
+/// What somebody may have meant by a field that the schema does not have.
+fn meant(schema: &Schema, path: &str) -> String {
+    let mut at = schema;
+    let mut steps = path.split('.').peekable();
+    while let Some(step) = steps.next() {
+        let name = step.split('[').next().unwrap_or(step);
+        if steps.peek().is_none() {
+            return guess(name, at.properties().keys().map(String::as_str));
+        }
+        let Some(mut below) = at.property(name) else { break };
+        for _ in step.matches('[') {
+            match below.items() {
+                Some(items) => below = items,
+                None => return String::new(),
+            }
+        }
+        at = below;
+    }
+    String::new()
+}
+
+fn guess<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> String {
+    nearest(word, known).map(|near| format!("; did you mean {near}?")).unwrap_or_default()
 }
 
 /// The rules of the kind.
@@ -231,8 +313,9 @@ fn judge<'a>(
     let refusals = verdict.errors.iter().map(|error| (error.path.clone(), error.to_string(), true));
     let forbidden = verdict.forbidden.iter().map(|reason| (String::new(), reason.clone(), true));
     let warnings = verdict.warnings.iter().map(|warning| (String::new(), warning.clone(), false));
+    let about = About::Object(manifest);
     findings.extend(refusals.chain(forbidden).chain(warnings).map(|(path, message, refused)| Finding {
-        manifest,
+        about,
         path,
         message,
         refused,

@@ -9,6 +9,7 @@
 //! else is a float.
 
 mod json;
+mod place;
 mod resolve;
 mod yaml;
 
@@ -16,6 +17,7 @@ use serde_json::{Number, Value};
 
 pub use self::{
     json::json,
+    place::line_of,
     yaml::{yaml, yaml_documents, yaml_stream},
 };
 
