@@ -193,14 +193,22 @@ fn nothing_is_written_over_and_no_other_file_is_taken() {
     let whole = fs::read(&copy).unwrap();
     for (name, bytes, text) in [
         ("cut", &whole[..whole.len() / 2], "cut"),
-        ("foreign", b"something else entirely".as_slice(), "foreign"),
+        ("foreign", b"something else entirely".as_slice(), "foreign is not a backup"),
         ("empty", b"".as_slice(), "empty"),
     ] {
         let file = server.folder.join(name);
         fs::write(&file, bytes).unwrap();
         let (status, said) = run(words(&server.folder.join("new"), "restore", &file));
         assert!(status == 3 && said.contains(text), "{name}: {status} {said}");
-        assert!(!server.folder.join("new/store.redb").exists(), "{name} left a store behind");
+        assert!(!server.folder.join("new").exists(), "{name} left a folder behind");
+    }
+    let (status, said) = run(words(&server.folder.join("new"), "restore", &server.folder.join("nowhere")));
+    assert!(status == 2 && said.contains("nowhere"), "{status} {said}");
+    assert!(!server.folder.join("new").exists());
+    assert_eq!(run(words(&server.folder.join("new"), "restore", &copy)).0, 0);
+    for folder in ["new", "data", "data/pki"] {
+        let mode = fs::metadata(server.folder.join(folder)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{folder}");
     }
     let (status, said) = run(words(&server.folder.join("nothing"), "backup", &server.folder.join("other")));
     assert!(status == 2 && said.contains("does not exist"), "{status} {said}");
@@ -214,6 +222,27 @@ fn a_second_server_on_a_folder_is_refused() {
         Command::new(NETLOOM).args(["server", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.folder.join("data")),
     );
     assert!(second.0 == 2 && second.1.contains("in use"), "{second:?}");
+}
+
+#[test]
+fn a_server_that_does_not_start_says_what_helps_and_leaves_nothing() {
+    let server = Server::start("server-not-started");
+    let address = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
+    let port = address.split("https://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let data = server.folder.join("other");
+    let nowhere = server.folder.join("none/admin.conf").display().to_string();
+    for (more, word) in [
+        (vec!["--listen", port.trim_matches('"')], "--listen"),
+        (vec!["--listen", "0.0.0.0:0"], "--allow-remote"),
+        (vec!["--listen", "localhost:7443"], "must be an IP address"),
+        (vec!["--listen", "127.0.0.1:0", "--kubeconfig-out", &nowhere], "is no folder"),
+    ] {
+        let (status, said) = ended(Command::new(NETLOOM).arg("server").args(&more).arg("--data-dir").arg(&data));
+        assert!(status == 2 && said.contains(word), "{more:?}: {status} {said}");
+        assert!(!data.exists(), "{more:?} left a folder behind");
+    }
+    let (status, said) = ended(Command::new(NETLOOM).args(["gen", "kubeconfig"]));
+    assert!(status == 2 && said.contains("--node <NAME>|--controller"), "{said}");
 }
 
 const STATE: &str = "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata:\n  name: NAME\nspec:\n  nodeName: NAME\n  managed: false\n";

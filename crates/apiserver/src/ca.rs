@@ -9,7 +9,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     net::IpAddr,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -194,7 +194,8 @@ impl Authority {
     }
 
     fn make(folder: &Path, certificate: &Path, key: &Path, now: Timestamp) -> Result<Self, CaError> {
-        fs::create_dir_all(folder).map_err(|source| file("make", folder, source))?;
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|source| file("make", folder, source))?;
         let pair = KeyPair::generate().map_err(|error| issue(AUTHORITY_NAME, &error))?;
         let made = authority_params(now).self_signed(&pair).map_err(|error| issue(AUTHORITY_NAME, &error))?;
         write_private(key, pair.serialize_pem().as_bytes()).map_err(|source| file("write", key, source))?;

@@ -41,7 +41,13 @@ pub fn restore(backup: &Path, to: &Path) -> Result<Revision, BackupError> {
     let new = NewFile::begin(to).map_err(|error| unwritable(to, &error))?;
     fs::copy(backup, new.temporary())
         .map_err(|source| BackupError::Open(OpenError::Io { what: "copy", path: backup.to_owned(), source }))?;
-    file::check_beginning(&**new.disk(), backup).map_err(BackupError::Open)?;
+    file::check_beginning(&**new.disk(), backup).map_err(|error| {
+        if let OpenError::Foreign { path, found } = error {
+            BackupError::NotABackup { path, found }
+        } else {
+            BackupError::Open(error)
+        }
+    })?;
     let (database, format) =
         file::open_checked(new.disk(), CACHE_BYTES).map_err(|trouble| damaged(backup, &trouble))?;
     let state = match format {

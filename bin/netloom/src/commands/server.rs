@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -18,7 +18,7 @@ use netloom_apiserver::{
     identity,
     rbac::MASTERS,
     resources::clock::{Source, System},
-    server::{ADMINISTRATOR, BACKUP_PATH, Limits, Options, Server, authority_path, running_at, store_path},
+    server::{ADMINISTRATOR, BACKUP_PATH, Limits, Options, Server, StartError, authority_path, running_at, store_path},
 };
 use netloom_store::{OpenError, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,6 +43,12 @@ pub(crate) fn run(args: ServerArgs) -> Result<Exit, Failure> {
 }
 
 fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
+    if let Some(path) = kubeconfig
+        && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+    {
+        let (path, folder) = (path.display(), folder.display());
+        return Err(Failure::usage(format_args!("cannot write {path}: {folder} is no folder; make it first")));
+    }
     logging::start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -53,7 +59,7 @@ fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
         let cannot = |error| Failure::usage(format_args!("cannot wait for signals: {error}"));
         let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-        let server = Server::start(options).await.map_err(Failure::usage)?;
+        let server = Server::start(options).await.map_err(|error| cannot_start(&error))?;
         if let Some(path) = kubeconfig {
             let text = server.administrator(System.now()).map_err(Failure::usage)?;
             write_private(path, text.as_bytes())
@@ -67,6 +73,22 @@ fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
         server.stop().await;
         Ok(Exit::Done)
     })
+}
+
+/// Why there is no server, with the option that helps.
+fn cannot_start(error: &StartError) -> Failure {
+    let help = match error {
+        StartError::Remote(_) => "; --allow-remote does that",
+        StartError::Listen { .. } => "; --listen chooses another address",
+        StartError::Folder { .. }
+        | StartError::Store(_)
+        | StartError::Read(_)
+        | StartError::Authority(_)
+        | StartError::Bootstrap(_)
+        | StartError::Objects(_)
+        | StartError::Tls(_) => "",
+    };
+    Failure::usage(format_args!("{error}{help}"))
 }
 
 /// Copies the store, whether a server runs on it or not.
@@ -130,9 +152,17 @@ async fn receive(mut body: Body, file: &Path) -> Result<(), Failure> {
 
 /// Makes the store of a folder from a copy.
 fn restore(folder: &Path, file: &Path) -> Result<Exit, Failure> {
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::usage(format_args!("cannot make {}: {error}", folder.display())))?;
-    let revision = netloom_store::restore(file, &store_path(folder)).map_err(Failure::refused)?;
+    File::open(file).map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
+    let new = !folder.exists();
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| Failure::usage(format_args!("cannot make {}: {error}", folder.display())))?;
+    let revision = netloom_store::restore(file, &store_path(folder)).map_err(|error| {
+        if new {
+            // Only when it is empty; what is in it by now is somebody else's.
+            drop(fs::remove_dir(folder));
+        }
+        Failure::refused(error)
+    })?;
     output::data(&format!("revision {revision}\n"))?;
     Ok(Exit::Done)
 }

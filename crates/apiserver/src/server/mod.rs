@@ -188,6 +188,10 @@ impl Server {
         if !remote && !listen.ip().is_loopback() {
             return Err(StartError::Remote(listen));
         }
+        // Before anything is made: a server that cannot listen leaves nothing behind.
+        let listener = TcpListener::bind(listen).await;
+        let listener = listener.map_err(|source| StartError::Listen { address: listen, source })?;
+        let address = listener.local_addr().map_err(|source| StartError::Listen { address: listen, source })?;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
         made.map_err(|source| StartError::Folder { path: folder.clone(), source })?;
         // The store locks its file, so from here on the folder is ours.
@@ -204,9 +208,6 @@ impl Server {
         let api = api.map_err(|status| StartError::Objects(status.message().to_owned()))?;
         let mut background = JoinSet::new();
         background.spawn(gather::follow(store.clone(), Arc::clone(&access), Arc::clone(&api)));
-        let listener = TcpListener::bind(listen).await;
-        let listener = listener.map_err(|source| StartError::Listen { address: listen, source })?;
-        let address = listener.local_addr().map_err(|source| StartError::Listen { address: listen, source })?;
         let (authority, tokens) = keys.await.expect("making keys does not panic, and nobody stops it")?;
         let certificates = Certificates::of(authority.certificate_der()?)?;
         let tls = tls(&authority, &certificates, address.ip(), now)?;
