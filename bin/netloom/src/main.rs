@@ -8,9 +8,9 @@ mod explain;
 mod facts;
 mod failure;
 mod input;
-mod login;
 #[cfg(feature = "cluster")]
 mod logging;
+mod login;
 #[cfg(feature = "cluster")]
 mod manifests;
 mod names;

@@ -10,7 +10,18 @@ const MADE: &str = "<!-- Made by `scripts/generated`; edits here are lost. -->\n
 
 /// The pages, as file name and text.
 pub(crate) fn pages() -> Vec<(String, String)> {
-    vec![("cli.md".to_owned(), command_line()), ("document.md".to_owned(), document())]
+    vec![
+        ("README.md".to_owned(), index()),
+        ("cli.md".to_owned(), command_line()),
+        ("document.md".to_owned(), document()),
+    ]
+}
+
+fn index() -> String {
+    format!(
+        "{MADE}# Reference\n\n- [Command line](cli.md): every verb with its options\n- [Document](document.md): the \
+         properties of every kind of link\n- [Kinds](kinds/README.md): every kind of object, field by field\n"
+    )
 }
 
 fn command_line() -> String {

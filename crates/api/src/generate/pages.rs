@@ -62,7 +62,11 @@ pub fn index_page() -> String {
             ),
         );
     }
-    page.push_str("\n[What comes of every field](effects.md)\n");
+    page.push_str(
+        "\n[What comes of every field](effects.md)\n\nThere is an object of every kind in \
+         [examples/objects](../../../examples/objects/). Objects there refer to each other: check a whole folder, with \
+         `netloom validate -f examples/objects/hostnet`.\n",
+    );
     page
 }
 
@@ -95,6 +99,7 @@ fn names(page: &mut String, kind: &Kind, crd: &Value) {
     if kind.has_status_subresource() {
         page.push_str(" `status` is written through its own subresource.");
     }
+    push(page, format_args!(" Examples: [examples/objects/{0}](../../../examples/objects/{0}/).", examples(kind)));
     let selectable = crd.pointer("/spec/versions/0/selectableFields").and_then(Value::as_array);
     for path in selectable.into_iter().flatten().filter_map(|field| field.get("jsonPath")?.as_str()) {
         push(page, format_args!(" Field selector: `{}`.", path.trim_start_matches('.')));
@@ -102,7 +107,21 @@ fn names(page: &mut String, kind: &Kind, crd: &Value) {
     page.push_str("\n\n");
 }
 
+/// The folder of the example objects of a kind. They refer to each other, so they are checked together.
+fn examples(kind: &Kind) -> &'static str {
+    match kind.group {
+        "nmstate.io" => "nodestate",
+        "network.harvesterhci.io" => "hostnet",
+        "netloom.dev" => "rollout",
+        _ => "fabric",
+    }
+}
+
 fn writers(kind: &Kind) -> &'static str {
+    // People may delete and annotate them, which is why they can be edited; what is in them is frozen.
+    if kind.kind == "NetworkConfigRevision" {
+        return "the controller";
+    }
     match (kind.owner, kind.editable) {
         (Owner::Cluster, true) => "people",
         (Owner::Cluster, false) => "the controller",
