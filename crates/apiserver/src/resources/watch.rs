@@ -2,8 +2,10 @@
 //!
 //! A watch has no task and no queue of its own: the connection that reads it drives it, and what it
 //! has not read waits in the store's history. It is polled by hand rather than written as a future,
-//! which would hold everything twice: there are thousands of watches, and nearly all of them wait. A client that reads too slowly finds its place gone
-//! and is told so with an `ERROR` event, after which it starts anew.
+//! which would hold everything twice: there are thousands of watches, and nearly all of them wait.
+//!
+//! A client that reads too slowly finds its place gone and is told so with an `ERROR` event, after
+//! which it starts anew.
 
 use std::{
     convert::Infallible,

@@ -93,11 +93,16 @@ impl Answer {
 
 impl Bench {
     pub(super) async fn new() -> Self {
+        Self::on(Options::default()).await
+    }
+
+    /// With another store.
+    pub(super) async fn on(options: Options) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("netloom-api-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = Folder(std::env::temp_dir().join(name));
         std::fs::create_dir_all(&folder.0).unwrap();
-        let (store, switch) = netloom_store::switch::open(&folder.0.join("store"), Options::default()).unwrap();
+        let (store, switch) = netloom_store::switch::open(&folder.0.join("store"), options).unwrap();
         let clock = Arc::new(Still::default());
         let api = Api::open(store, clock.clone(), true, Arc::new(Everybody)).await.unwrap();
         Self { api, clock, switch, folder }

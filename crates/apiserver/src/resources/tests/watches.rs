@@ -1,6 +1,9 @@
 //! Watches.
 
+use std::time::Duration;
+
 use http_body_util::BodyExt as _;
+use netloom_store::Options;
 use serde_json::{Value, json};
 
 use super::{Bench, MAPS, WIDGETS, map, widget};
@@ -57,6 +60,24 @@ async fn what_is_there_comes_first_and_then_every_change() {
     assert_eq!(gone["object"]["data"], json!({"x": "1"}));
     let revision = bench.get(MAPS).await.json()["metadata"]["resourceVersion"].clone();
     assert_eq!(gone["object"]["metadata"]["resourceVersion"], revision, "that of the removal");
+}
+
+#[tokio::test]
+async fn who_reads_too_slowly_is_told_to_start_anew() {
+    let short =
+        Options { window: Duration::ZERO, window_events: 4, queue_events: 2, recent_events: 2, ..Options::default() };
+    let bench = Bench::on(short).await;
+    let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
+    bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
+    assert_eq!(events.told().await, "ADDED a");
+    for number in 0..40 {
+        bench.patch(&format!("{MAPS}/a"), "merge", &json!({"data": {"x": number.to_string()}})).await.expect(200);
+    }
+    let told = events.next().await.unwrap();
+    assert_eq!((&told["type"], &told["object"]["code"]), (&json!("ERROR"), &json!(410)), "{told}");
+    assert_eq!(told["object"]["reason"], "Expired");
+    assert!(told["object"]["message"].as_str().unwrap().starts_with("too old resource version: "), "{told}");
+    assert_eq!(events.next().await, None);
 }
 
 #[tokio::test]
