@@ -54,7 +54,7 @@ impl Declared for ClusterNetwork {
 }
 
 const READY: &[Effect] = &[
-    Effect::Status("the controller, from the reports of connected nodes"),
+    Effect::Planned("host networks: told by the controller, from the reports of connected nodes"),
     Effect::Admission("a HostNetworkConfig is taken only when it is ready"),
 ];
 

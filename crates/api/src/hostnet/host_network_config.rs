@@ -220,7 +220,7 @@ fn underlay(object: &Value) -> Vec<String> {
     vec![underlay.to_string()]
 }
 
-const REPORT: &[Effect] = &[Effect::Status("the controller, from the nodes' reports")];
+const REPORT: &[Effect] = &[Effect::Planned("host networks: told by the controller, from the nodes' reports")];
 
 const EFFECTS: &[FieldEffect] = &[
     field("spec", &[Effect::Planned("host networks: a VLAN interface on nodes")]),

@@ -130,7 +130,7 @@ const REGEX: &[Effect] = &[
     Effect::Admission("must be a regular expression"),
     Effect::Planned("host networks: selects the links that nodes report"),
 ];
-const REPORT: &[Effect] = &[Effect::Status("the controller, from the nodes' reports")];
+const REPORT: &[Effect] = &[Effect::Planned("host networks: told by the controller, from the nodes' reports")];
 
 const EFFECTS: &[FieldEffect] = &[
     field("spec", &[Effect::Planned("host networks: selects the links that nodes report")]),
@@ -148,7 +148,7 @@ const EFFECTS: &[FieldEffect] = &[
     field(
         "status.linkStatus",
         &[
-            Effect::Status("the controller, from the nodes' reports"),
+            Effect::Planned("host networks: told by the controller, from the nodes' reports"),
             Effect::Admission("a HostNetworkConfig may not take a VLAN interface of mgmt that the installer made"),
         ],
     ),
