@@ -1,0 +1,138 @@
+//! The host of a node: a simulated kernel, the record of who asked for what, and the journal of the
+//! change under way.
+//!
+//! A change is carried out at its beginning and confirmed or undone at its end, so that an agent that is
+//! killed in between leaves something to be taken back.
+
+use jiff::SignedDuration;
+use netloom_model::{Attr, Attrs, LinkKind, Ownership, Step, Value};
+use netloom_node::{Done, Failure, Prepared, Reason};
+use netloom_plan::{Options, plan};
+use netloom_sim::SimHost;
+use netloom_types::{IfName, MacAddr};
+
+/// The link over which a node reaches the API.
+pub const PATH: &str = "eth0";
+/// The link that policies are about.
+pub const WIRE: &str = "eth1";
+/// A link that somebody else made; nobody may touch it.
+pub const FOREIGN: &str = "foreign0";
+
+/// What the API's packets need on the way: more than the kernel asks for, so that a wish for less is carried out
+/// and found to cost the way.
+const LEAST_MTU: u64 = 1400;
+
+/// The host of a node.
+#[derive(Debug, Clone)]
+pub struct Host {
+    sim: SimHost,
+    owned: Ownership,
+    journal: Option<Box<(SimHost, Ownership)>>,
+    /// Whether what a killed agent left is not taken back: a planted mistake.
+    pub(crate) forgets: bool,
+}
+
+/// A change that was carried out and is not confirmed.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    pub(crate) changed: bool,
+    ownership: Ownership,
+    /// Whether the API was reached before.
+    reached: bool,
+}
+
+impl Host {
+    /// A host with two cards and one link that somebody made by hand.
+    pub(crate) fn new(number: usize) -> Self {
+        let mut sim = SimHost::new();
+        for (card, name) in [(0, PATH), (1, WIRE)] {
+            let bytes = (number as u64).to_be_bytes();
+            sim.add_ethernet(link(name), MacAddr::new([2, card, bytes[4], bytes[5], bytes[6], bytes[7]]));
+        }
+        let mut attrs = Attrs::new();
+        attrs.set(Attr::Mtu, Value::Int(1234));
+        let made = Step::CreateLink { name: link(FOREIGN), kind: LinkKind::Dummy, attrs, controller: None, up: true };
+        sim.apply(&made).expect("a new host takes a dummy");
+        Self { sim, owned: Ownership::default(), journal: None, forgets: false }
+    }
+
+    /// The host as it is now.
+    pub fn observed(&self) -> &netloom_model::Observed {
+        self.sim.observed()
+    }
+
+    /// The MTU of a link; none when there is no such link.
+    pub fn mtu(&self, name: &str) -> Option<u64> {
+        self.observed().links.get(&link(name))?.attrs.int(Attr::Mtu)
+    }
+
+    /// Whether packets of the API fit through.
+    pub(crate) fn has_path(&self) -> bool {
+        self.mtu(PATH).is_some_and(|mtu| mtu >= LEAST_MTU)
+    }
+
+    /// Whether they do not, and nothing is under way that would be taken back.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.journal.is_none() && !self.has_path()
+    }
+
+    /// Carries a wish out; what cannot be carried out is taken back at once.
+    pub(crate) fn begin(&mut self, wish: &Prepared, online: bool) -> Result<Begun, Failure> {
+        self.recover_left();
+        let observed = self.sim.observed().clone();
+        let state = wish.resolve(&observed)?;
+        let options = Options { protected: Vec::new(), allow_cut: false };
+        let planned = plan(&state, &observed, &self.owned, &options).map_err(|error| Failure::unplanned(&error))?;
+        let reached = online && self.has_path();
+        self.journal = Some(Box::new((self.sim.clone(), self.owned.clone())));
+        for planned in &planned.plan.steps {
+            if let Err(error) = self.sim.apply(&planned.step) {
+                self.take_back();
+                let failure = Failure::new(Reason::ApplyFailed, format_args!("{}: {error}", planned.step));
+                return Err(Failure { undone: true, ..failure });
+            }
+        }
+        Ok(Begun { changed: !planned.plan.is_empty(), ownership: planned.ownership, reached })
+    }
+
+    /// Confirms a change, or takes it back when it cost the way to the API.
+    pub(crate) fn finish(&mut self, begun: Begun, online: bool, took: SignedDuration) -> Result<Done, Failure> {
+        if begun.changed && begun.reached && !(online && self.has_path()) {
+            self.take_back();
+            let failure = Failure::new(Reason::ProbeFailed, "the API was reached before and is not reached any more");
+            return Err(Failure { undone: true, ..failure });
+        }
+        self.owned = begun.ownership;
+        self.journal = None;
+        Ok(Done { changed: begun.changed, took })
+    }
+
+    /// Takes back what a killed agent left; says whether there was something.
+    pub(crate) fn recover_left(&mut self) -> bool {
+        !self.forgets && self.take_back()
+    }
+
+    fn take_back(&mut self) -> bool {
+        let Some(before) = self.journal.take() else { return false };
+        (self.sim, self.owned) = *before;
+        true
+    }
+
+    /// Forgets who asked for what.
+    pub(crate) fn abandon(&mut self) {
+        self.owned.forget(netloom_node::OWNER);
+    }
+
+    /// Somebody else sets an MTU.
+    pub(crate) fn meddle(&mut self, name: &str, mtu: u64) {
+        let mut attrs = Attrs::new();
+        attrs.set(Attr::Mtu, Value::Int(mtu));
+        let step = Step::SetAttrs { name: link(name), kind: LinkKind::Ethernet, attrs };
+        // A card that is gone cannot be set, which is nobody's concern here.
+        let _ = self.sim.apply(&step);
+    }
+}
+
+fn link(name: &str) -> IfName {
+    name.parse().expect("the name of a link of the simulation fits the kernel")
+}

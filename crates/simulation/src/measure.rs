@@ -1,0 +1,42 @@
+//! Figures of a large cluster in which nothing goes wrong, in simulated time: the same on every machine.
+
+use serde_json::{Value, json};
+
+use crate::{Cluster, Micros, Misfortune, SECOND, Setup, Wanted};
+
+/// How long everybody has to begin.
+const BEGIN: Micros = 60 * SECOND;
+/// How long a wish may take.
+const PATIENCE: Micros = 7200 * SECOND;
+/// On how many nodes it is seen how long one after the other takes.
+const FEW: usize = 20;
+
+/// A cluster in which every node has said what it has, and nobody has wished for anything. The specification is that
+/// of a `RolloutPolicy`.
+pub fn begun(nodes: usize, rollout: Option<Value>) -> Cluster {
+    let mut cluster = Cluster::new(Setup { rollout, ..Setup::of(1, nodes) });
+    cluster.run_until(BEGIN);
+    cluster
+}
+
+/// How long a wish takes to reach every node, if it does.
+pub fn takes(cluster: &mut Cluster, wanted: Wanted) -> Option<Micros> {
+    let begin = cluster.now();
+    cluster.strike(begin, Misfortune::Policy(wanted));
+    Some(cluster.run_until_reached(wanted, begin + PATIENCE)? - begin)
+}
+
+/// How long so many nodes would take one after the other, each the same time and with nothing watched in between.
+pub fn takes_one_by_one(nodes: usize, wanted: Wanted) -> Option<Micros> {
+    let spec = json!({"maxUnavailable": 1, "waves": [1], "canary": {"soakSeconds": 0}});
+    let mut cluster = begun(FEW, Some(spec));
+    let few = takes(&mut cluster, wanted)?;
+    (cluster.peak_in_flight() == 1).then_some(few / FEW as Micros * nodes as Micros)
+}
+
+/// A wish that no node can have is made, and what becomes of it is waited for.
+pub fn spoil(cluster: &mut Cluster, wanted: Wanted) {
+    let begin = cluster.now();
+    cluster.strike(begin, Misfortune::Policy(wanted));
+    cluster.run_until(begin + 300 * SECOND);
+}

@@ -1,0 +1,303 @@
+//! An API server as far as anybody's requests go: versions, generations, uids, preconditions, fields by
+//! writer, deletion with what belongs to the deleted, and a log of everything for those who watch.
+//!
+//! It is not a model of admission or storage. A write that changes nothing makes no version and no event.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use netloom_api::admission::GroupKind;
+use netloom_compile::ObjectKey;
+use netloom_control::{Action, Change, Index, ObjectRef, Request};
+use serde_json::{Value, json};
+
+use crate::fields::{self, Path};
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such object.
+    NotFound,
+    /// It is not the object, or not the version, that the request is about.
+    Conflict,
+    /// It is no patch.
+    Malformed,
+}
+
+/// Something that happened to an object.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The version that it made.
+    pub version: u64,
+    /// The object.
+    pub object: ObjectRef,
+    /// What happened; never a list.
+    pub change: Change,
+}
+
+/// Who has which fields of an object, and in which part of it.
+type Owner = (ObjectRef, String, bool);
+
+/// Everything that the server has.
+#[derive(Debug, Clone, Default)]
+pub struct Server {
+    objects: BTreeMap<ObjectRef, Arc<Value>>,
+    owned: BTreeMap<Owner, BTreeSet<Path>>,
+    version: u64,
+    log: Vec<Entry>,
+}
+
+impl Server {
+    /// The version of the last change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Everything that happened.
+    pub fn log(&self) -> &[Entry] {
+        &self.log
+    }
+
+    /// An object.
+    pub fn get(&self, object: &ObjectRef) -> Option<&Arc<Value>> {
+        self.objects.get(object)
+    }
+
+    /// Every object of a kind.
+    pub fn list(&self, kind: GroupKind<'static>) -> impl Iterator<Item = &Arc<Value>> {
+        let first = ObjectRef { kind, key: ObjectKey::new("", "") };
+        self.objects.range(first..).take_while(move |(object, _)| object.kind == kind).map(|(_, value)| value)
+    }
+
+    /// Every object of a kind as it was at a version.
+    pub fn list_at(&self, kind: GroupKind<'_>, version: u64) -> Vec<Arc<Value>> {
+        let mut objects: BTreeMap<&ObjectRef, Arc<Value>> = BTreeMap::new();
+        for entry in self.log.iter().take_while(|entry| entry.version <= version) {
+            match &entry.change {
+                Change::Put(object) if entry.object.kind == kind => {
+                    objects.insert(&entry.object, object.clone());
+                }
+                Change::Gone(_) => {
+                    objects.remove(&entry.object);
+                }
+                Change::Put(_) | Change::Listed { .. } => {}
+            }
+        }
+        objects.into_values().collect()
+    }
+
+    /// Carries a request out, and answers with what the object is then.
+    pub fn perform(&mut self, now: Timestamp, manager: &str, request: &Request) -> Result<Change, Refusal> {
+        let target = &request.target;
+        let known = self.objects.get(target).cloned();
+        match &request.action {
+            Action::Create { object } => match known {
+                Some(known) => Ok(Change::Put(known)),
+                None => Ok(self.store(now, target, object.clone())),
+            },
+            Action::Apply { object } => {
+                self.expect(target, object)?;
+                Ok(self.apply(now, target, manager, false, object))
+            }
+            Action::ApplyStatus { object } => {
+                known.ok_or(Refusal::NotFound)?;
+                self.expect(target, object)?;
+                Ok(self.apply(now, target, manager, true, object))
+            }
+            Action::Patch { patch } => {
+                let known = known.ok_or(Refusal::NotFound)?;
+                self.expect(target, patch)?;
+                let object = netloom_patch::merge_patch(&known, patch).map_err(|_| Refusal::Malformed)?;
+                Ok(self.store(now, target, object))
+            }
+            Action::Delete { uid, resource_version } => {
+                known.ok_or(Refusal::NotFound)?;
+                self.expect(target, &json!({"metadata": {"uid": uid, "resourceVersion": resource_version}}))?;
+                self.remove(target).ok_or(Refusal::NotFound)
+            }
+        }
+    }
+
+    /// Somebody who is not ours writes an object.
+    pub fn write(&mut self, now: Timestamp, object: Value) {
+        if let Some(target) = reference(&object) {
+            self.store(now, &target, object);
+        }
+    }
+
+    /// Somebody who is not ours changes an object that is there; says whether it is.
+    pub fn edit(&mut self, now: Timestamp, target: &ObjectRef, change: impl FnOnce(&mut Value)) -> bool {
+        let Some(known) = self.objects.get(target) else { return false };
+        let mut object = (**known).clone();
+        change(&mut object);
+        self.store(now, target, object);
+        true
+    }
+
+    /// Removes an object, and what belongs to it.
+    pub fn remove(&mut self, target: &ObjectRef) -> Option<Change> {
+        let mut last = (*self.objects.remove(target)?).clone();
+        self.owned.retain(|(object, ..), _| object != target);
+        self.version += 1;
+        let uid = last["metadata"]["uid"].clone();
+        last["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let change = Change::Gone(Arc::new(last));
+        self.log.push(Entry { version: self.version, object: target.clone(), change: change.clone() });
+        let belongs = |object: &Value| {
+            let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+            owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
+        };
+        let orphans: Vec<ObjectRef> =
+            self.objects.iter().filter(|(_, object)| belongs(object)).map(|(object, _)| object.clone()).collect();
+        for orphan in orphans {
+            self.remove(&orphan);
+        }
+        Some(change)
+    }
+
+    /// Whether the object is the one that a write was made for.
+    fn expect(&self, target: &ObjectRef, given: &Value) -> Result<(), Refusal> {
+        let known = self.objects.get(target);
+        for field in ["/metadata/uid", "/metadata/resourceVersion"] {
+            let wanted = given.pointer(field).filter(|wanted| wanted.as_str().is_some_and(|text| !text.is_empty()));
+            if wanted.is_some() && wanted != known.and_then(|known| known.pointer(field)) {
+                return Err(Refusal::Conflict);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Timestamp, target: &ObjectRef, manager: &str, status: bool, applied: &Value) -> Change {
+        let mut applied = applied.clone();
+        if let Some(metadata) = applied["metadata"].as_object_mut() {
+            metadata
+                .retain(|name, _| !status && (name == "annotations" || name == "labels" || name == "ownerReferences"));
+        }
+        let ours = fields::leaves(&applied);
+        let owner = (target.clone(), manager.to_owned(), status);
+        let before = self.owned.insert(owner.clone(), ours.clone()).unwrap_or_default();
+        let first = (target.clone(), String::new(), false);
+        let of_object = self.owned.range(first..).take_while(|(other, _)| other.0 == *target);
+        let others: BTreeSet<&Path> =
+            of_object.filter(|(other, _)| **other != owner).flat_map(|(_, all)| all).collect();
+        let mut object = self.objects.get(target).map_or_else(|| json!({}), |known| (**known).clone());
+        for path in before.difference(&ours).filter(|path| !others.contains(path)) {
+            fields::remove(&mut object, path);
+        }
+        fields::lay_over(&mut object, &applied, false);
+        self.store(now, target, object)
+    }
+
+    /// Keeps an object as a server does.
+    fn store(&mut self, now: Timestamp, target: &ObjectRef, mut object: Value) -> Change {
+        let before = self.objects.get(target);
+        let meta = |name: &str| before.map(|before| before["metadata"][name].clone()).unwrap_or_default();
+        let next = self.version + 1;
+        let spec_differs = before.is_none_or(|before| before.get("spec") != object.get("spec"));
+        let generation = meta("generation").as_i64().unwrap_or_default() + i64::from(spec_differs);
+        if !target.key.namespace.is_empty() {
+            object["metadata"]["namespace"] = json!(target.key.namespace);
+        }
+        object["metadata"]["name"] = json!(target.key.name);
+        object["metadata"]["generation"] = json!(generation);
+        object["metadata"]["resourceVersion"] = meta("resourceVersion");
+        let (uid, created) = match before {
+            Some(_) => (meta("uid"), meta("creationTimestamp")),
+            None => (json!(format!("u{next}")), json!(whole_seconds(now))),
+        };
+        object["metadata"]["uid"] = uid;
+        object["metadata"]["creationTimestamp"] = created;
+        if let Some(before) = before.filter(|before| ***before == object) {
+            return Change::Put(before.clone());
+        }
+        self.version = next;
+        object["metadata"]["resourceVersion"] = json!(next.to_string());
+        let object = Arc::new(object);
+        self.objects.insert(target.clone(), object.clone());
+        let change = Change::Put(object);
+        self.log.push(Entry { version: next, object: target.clone(), change: change.clone() });
+        change
+    }
+}
+
+fn whole_seconds(now: Timestamp) -> String {
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// Kind and names of an object that somebody follows.
+pub(crate) fn reference(object: &Value) -> Option<ObjectRef> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kind = Index::KINDS.iter().copied().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
+    Some(ObjectRef { kind, key: ObjectKey::new(text("/metadata/namespace"), text("/metadata/name")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_control::RequestId;
+    use netloom_node::STATE;
+
+    use super::*;
+
+    fn target() -> ObjectRef {
+        ObjectRef { kind: STATE, key: ObjectKey::new("default", "n") }
+    }
+
+    fn ask(server: &mut Server, manager: &str, action: Action) -> Result<Value, Refusal> {
+        let request = Request { id: RequestId(1), target: target(), action };
+        server.perform(Timestamp::UNIX_EPOCH, manager, &request).map(|change| match change {
+            Change::Put(object) | Change::Gone(object) => (*object).clone(),
+            Change::Listed { .. } => Value::Null,
+        })
+    }
+
+    fn object(status: &Value) -> Value {
+        json!({"apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState", "spec": {"managed": true}, "status": status})
+    }
+
+    fn condition(kind: &str) -> Value {
+        json!({"conditions": [{"type": kind}]})
+    }
+
+    #[test]
+    fn a_writer_takes_back_only_its_own_fields() {
+        let mut server = Server::default();
+        ask(&mut server, "a", Action::Create { object: object(&json!({})) }).unwrap();
+        ask(&mut server, "a", Action::ApplyStatus { object: object(&condition("A")) }).unwrap();
+        let both = ask(&mut server, "b", Action::ApplyStatus { object: object(&condition("B")) }).unwrap();
+        assert_eq!(both["status"]["conditions"].as_array().unwrap().len(), 2);
+        let left = ask(&mut server, "a", Action::ApplyStatus { object: object(&json!({})) }).unwrap();
+        assert_eq!(left["status"], condition("B"));
+    }
+
+    #[test]
+    fn versions_grow_with_changes_only_and_generations_with_the_spec() {
+        let mut server = Server::default();
+        let made = ask(&mut server, "a", Action::Create { object: object(&json!({})) }).unwrap();
+        let apply = || Action::ApplyStatus { object: object(&condition("A")) };
+        let once = ask(&mut server, "a", apply()).unwrap();
+        assert_eq!(ask(&mut server, "a", apply()).unwrap(), once);
+        assert_eq!((server.version(), server.log().len()), (2, 2));
+        assert_eq!(made["metadata"]["generation"], once["metadata"]["generation"]);
+        let patched = ask(&mut server, "a", Action::Patch { patch: json!({"spec": {"managed": false}}) }).unwrap();
+        assert_eq!(patched["metadata"]["generation"], 2);
+        assert_eq!(server.list_at(STATE, 1).len(), 1);
+        assert_eq!(server.list_at(STATE, 1)[0]["status"], json!({}));
+    }
+
+    #[test]
+    fn writes_for_another_version_or_object_are_refused() {
+        let mut server = Server::default();
+        let stale = json!({"metadata": {"resourceVersion": "7"}});
+        assert_eq!(ask(&mut server, "a", Action::Patch { patch: stale.clone() }), Err(Refusal::NotFound));
+        ask(&mut server, "a", Action::Create { object: object(&json!({})) }).unwrap();
+        assert_eq!(ask(&mut server, "a", Action::Patch { patch: stale }), Err(Refusal::Conflict));
+        let delete = |uid: &str| Action::Delete { uid: uid.to_owned(), resource_version: "1".to_owned() };
+        assert_eq!(ask(&mut server, "a", delete("u0")), Err(Refusal::Conflict));
+        assert!(ask(&mut server, "a", delete("u1")).is_ok());
+        assert!(server.get(&target()).is_none());
+    }
+}

@@ -1,0 +1,42 @@
+//! What a run is made of.
+
+use serde_json::Value;
+
+use crate::{Bug, Faults, Micros, Stop, node::CHANGE_TAKES};
+
+/// What a run is made of.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many controllers there are.
+    pub controllers: usize,
+    /// What goes wrong on the ways.
+    pub faults: Faults,
+    /// The specification of a `RolloutPolicy`; none for the defaults.
+    pub rollout: Option<Value>,
+    /// How long a change of a host takes.
+    pub change_takes: Micros,
+    /// A step at which something goes wrong.
+    pub stop: Option<Stop>,
+    /// A planted mistake.
+    pub bug: Option<Bug>,
+}
+
+impl Setup {
+    /// So many nodes and two controllers, and nothing goes wrong.
+    pub fn of(seed: u64, nodes: usize) -> Self {
+        Self {
+            seed,
+            nodes,
+            controllers: 2,
+            faults: Faults::default(),
+            rollout: None,
+            change_takes: CHANGE_TAKES,
+            stop: None,
+            bug: None,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What happens to processes: they die at a step or at any time, come back, are cut off, and people do things
+//! meanwhile.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Cluster, Faults, Micros, Misfortune, PATH, Process, SECOND, Trouble, cluster::Happening, people,
+    process::server_clock, safety::Foreign,
+};
+
+/// How far a process falls behind: less than it takes until others notice.
+const BEHIND: Micros = 8 * SECOND;
+
+impl Cluster {
+    /// A process takes a step; gives nothing back when it dies over it, and then another takes over a second later.
+    pub(crate) fn step<T>(&mut self, process: Process, carry_out: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let step = self.steps;
+        self.steps += 1;
+        let trouble = self.setup.stop.filter(|stop| stop.step == step).map(|stop| stop.trouble);
+        if trouble == Some(Trouble::FallsBehind) {
+            let until = self.now + BEHIND;
+            self.shell_mut(process).streams.values_mut().for_each(|stream| stream.last = stream.last.max(until));
+        }
+        if trouble == Some(Trouble::DiesBefore) {
+            self.kill(process, SECOND);
+            return None;
+        }
+        self.unheard = trouble == Some(Trouble::Unheard);
+        let done = carry_out(self);
+        self.unheard = false;
+        let past = trouble == Some(Trouble::DiesAndSeesThePast);
+        if past || trouble == Some(Trouble::DiesAfter) {
+            self.shell_mut(process).stale = past;
+            self.kill(process, SECOND);
+            return None;
+        }
+        Some(done)
+    }
+
+    fn kill(&mut self, process: Process, down: Micros) {
+        self.note(format_args!("{process:?} dies"));
+        let shell = self.shell_mut(process);
+        if !shell.alive {
+            return;
+        }
+        shell.alive = false;
+        shell.life += 1;
+        shell.wake = None;
+        shell.streams.clear();
+        shell.seen = 0;
+        self.schedule(down, Happening::Restart(process));
+    }
+
+    pub(crate) fn restart(&mut self, process: Process) {
+        if self.shell(process).alive {
+            return;
+        }
+        self.note(format_args!("{process:?} starts"));
+        self.shell_mut(process).alive = true;
+        self.begin_life(process);
+        self.decide(process);
+    }
+
+    pub(crate) fn struck(&mut self, misfortune: Misfortune) {
+        self.note(format_args!("{misfortune:?}"));
+        let now = server_clock(self.now);
+        match misfortune {
+            Misfortune::Kill(process, down) => self.kill(process, down),
+            Misfortune::Cut(process, time) => {
+                let until = self.now + time;
+                let shell = self.shell_mut(process);
+                shell.cut_until = shell.cut_until.max(until);
+                shell.streams.values_mut().for_each(|stream| stream.open = false);
+                self.schedule(time, Happening::Heal(process));
+            }
+            Misfortune::Policy(wanted) => self.server.write(now, wanted.policy()),
+            Misfortune::NoPolicy => {
+                self.server.remove(&people::policy());
+            }
+            Misfortune::Meddle(number, mtu) => {
+                self.nodes[number].host.meddle(crate::WIRE, mtu);
+                self.host_changed(number, true);
+            }
+            Misfortune::Ready(number, ready) => {
+                let status = if ready { "True" } else { "Unknown" };
+                self.server.edit(now, &people::node_of(number), |node| {
+                    node["status"]["conditions"][0]["status"] = json!(status);
+                });
+            }
+            Misfortune::Hand(number) => self.by_somebody_else(number, Foreign::Hand, people::wish_by_hand),
+            Misfortune::Condition(number) => self.by_somebody_else(number, Foreign::Condition, people::add_condition),
+            Misfortune::Label(number) => self.by_somebody_else(number, Foreign::Label, |state| {
+                state["metadata"]["labels"]["touched"] = json!("yes");
+            }),
+            Misfortune::DeleteState(number) => {
+                self.server.remove(&people::state_of(number));
+            }
+            Misfortune::Console => self.console(),
+            Misfortune::Calm => self.calm(),
+        }
+        self.spread(None);
+    }
+
+    /// Somebody adds something of his own to a network state, and it has to stay.
+    fn by_somebody_else(&mut self, number: usize, what: Foreign, change: impl FnOnce(&mut Value)) {
+        let target = people::state_of(number);
+        if self.server.edit(server_clock(self.now), &target, change) {
+            self.safety.keep(target, what);
+        }
+    }
+
+    /// Somebody goes to the nodes that have lost the way to the server and are not about to find it again: one that
+    /// was cut off when a change began could not tell that the change costs the way.
+    fn console(&mut self) {
+        for number in 0..self.nodes.len() {
+            if self.nodes[number].host.is_lost() {
+                self.nodes[number].host.meddle(PATH, 1500);
+                self.host_changed(number, true);
+                self.path_changed(number, false);
+            }
+        }
+    }
+
+    /// Everything works from now on.
+    fn calm(&mut self) {
+        self.faults = Faults::default();
+        let now = self.now;
+        for process in self.processes() {
+            if self.shell(process).is_cut(now) {
+                self.shell_mut(process).cut_until = now;
+                self.schedule(0, Happening::Heal(process));
+            }
+            if !self.shell(process).alive {
+                self.schedule(0, Happening::Restart(process));
+            }
+        }
+        for number in 0..self.nodes.len() {
+            self.server.edit(server_clock(now), &people::node_of(number), |node| {
+                node["status"]["conditions"][0]["status"] = json!("True");
+            });
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How changes come to those who follow them: late, in order, sometimes twice, and sometimes not at all
+//! until everything is listed anew.
+
+use std::sync::Arc;
+
+use netloom_api::admission::GroupKind;
+use netloom_control::{Change, Index};
+use netloom_node::{Agent, Event, Mode, STATE};
+use serde_json::Value;
+
+use crate::{Bug, Cluster, MILLISECOND, Micros, Process, SECOND, bug, cluster::Happening, people, server::Entry};
+
+/// The kinds that a process follows.
+pub(crate) fn kinds(process: Process) -> &'static [GroupKind<'static>] {
+    match process {
+        Process::Controller(_) => Index::KINDS,
+        Process::Agent(_) => Agent::kinds(Mode::Centralized),
+    }
+}
+
+impl Cluster {
+    /// Tells everybody who follows them of changes that were not told yet.
+    pub(crate) fn spread(&mut self, writer: Option<Process>) {
+        while let Some(entry) = self.server.log().get(self.spread).cloned() {
+            self.spread += 1;
+            self.safety.written(self.now, &self.server, &entry, writer);
+            let agent = self.followed_by(&entry).map(Process::Agent);
+            let controllers = (0..self.controllers.len()).map(Process::Controller);
+            for process in controllers.chain(agent) {
+                self.send(process, &entry);
+            }
+        }
+    }
+
+    /// The node whose agent follows an object.
+    fn followed_by(&self, entry: &Entry) -> Option<usize> {
+        let (Change::Put(object) | Change::Gone(object)) = &entry.change else { return None };
+        kinds(Process::Agent(0)).contains(&entry.object.kind).then(|| self.numbers.get(&node_of(object)).copied())?
+    }
+
+    fn send(&mut self, to: Process, entry: &Entry) {
+        let kind = entry.object.kind;
+        if !kinds(to).contains(&kind) || !self.shell(to).alive {
+            return;
+        }
+        if !self.shell_mut(to).streams.entry(kind).or_default().open {
+            return;
+        }
+        if self.unheard || self.random.chance(self.faults.lost) {
+            self.close(to, kind);
+            return;
+        }
+        self.deliver(to, kind, entry.change.clone());
+    }
+
+    /// A watch is broken; some time later everything of its kind is listed anew.
+    fn close(&mut self, to: Process, kind: GroupKind<'static>) {
+        let misses = self.bug == Some(Bug::MissesEvents) && matches!(to, Process::Agent(_));
+        let stream = self.shell_mut(to).streams.entry(kind).or_default();
+        stream.number += 1;
+        stream.open = misses;
+        if misses {
+            return;
+        }
+        let life = self.shell(to).life;
+        let after = self.random.between(100 * MILLISECOND, 5 * SECOND);
+        self.schedule(after, Happening::Relist { to, life, kind });
+    }
+
+    /// Puts a change on its way, behind all that are on it.
+    fn deliver(&mut self, to: Process, kind: GroupKind<'static>, change: Change) {
+        let latency = self.latency();
+        let again = matches!(change, Change::Put(_)) && self.random.chance(self.faults.repeated);
+        let now = self.now;
+        let shell = self.shell_mut(to);
+        let life = shell.life;
+        let stream = shell.streams.entry(kind).or_default();
+        stream.last = stream.last.max(now + latency);
+        let (number, wait) = (stream.number, stream.last - now);
+        let deliver = |change| Happening::Deliver { to, life, kind, number, change };
+        if again {
+            let later = self.random.between(0, 2 * SECOND);
+            self.schedule(wait + later, deliver(change.clone()));
+        }
+        self.schedule(wait, deliver(change));
+    }
+
+    /// How long something is on its way.
+    pub(crate) fn latency(&mut self) -> Micros {
+        if self.random.chance(self.faults.slow) {
+            return self.random.between(100 * MILLISECOND, 900 * MILLISECOND);
+        }
+        self.random.between(MILLISECOND, 8 * MILLISECOND)
+    }
+
+    /// Begins to follow every kind anew.
+    pub(crate) fn follow(&mut self, to: Process) {
+        let life = self.shell(to).life;
+        for kind in kinds(to) {
+            let stream = self.shell_mut(to).streams.entry(*kind).or_default();
+            stream.open = false;
+            stream.number += 1;
+            let after = self.latency();
+            self.schedule(after, Happening::Relist { to, life, kind: *kind });
+        }
+    }
+
+    /// Lists a kind and follows it from there.
+    pub(crate) fn relist(&mut self, to: Process, kind: GroupKind<'static>) {
+        if self.is_cut(to) || self.shell(to).streams.get(&kind).is_some_and(|stream| stream.open) {
+            return;
+        }
+        let stale = self.shell(to).stale || self.random.chance(self.faults.stale);
+        let back = if stale { self.random.between(1, 40) } else { 0 };
+        let version = self.server.version().saturating_sub(back).max(self.shell(to).seen);
+        let all = if stale {
+            self.server.list_at(kind, version)
+        } else {
+            self.server.list(kind).cloned().collect::<Vec<Arc<Value>>>()
+        };
+        let objects = all.into_iter().filter(|object| is_followed(to, object)).collect();
+        let stream = self.shell_mut(to).streams.entry(kind).or_default();
+        stream.open = true;
+        stream.number += 1;
+        self.deliver(to, kind, Change::Listed { kind, objects });
+        let since: Vec<Change> = self
+            .server
+            .log()
+            .iter()
+            .rev()
+            .take_while(|entry| entry.version > version)
+            .filter(|entry| entry.object.kind == kind)
+            .filter(|entry| match &entry.change {
+                Change::Put(object) | Change::Gone(object) => is_followed(to, object),
+                Change::Listed { .. } => false,
+            })
+            .map(|entry| entry.change.clone())
+            .collect();
+        if self.bug == Some(Bug::WatchesFromNow) {
+            return;
+        }
+        for change in since.into_iter().rev() {
+            self.deliver(to, kind, change);
+        }
+    }
+
+    /// A process hears of a change.
+    pub(crate) fn hear(&mut self, to: Process, change: Change) {
+        let now = self.now;
+        let newest = version(&change);
+        let shell = self.shell_mut(to);
+        shell.seen = shell.seen.max(newest);
+        match to {
+            Process::Controller(number) => {
+                let forgets = self.bug == Some(Bug::ForgetsWhoIsInFlight);
+                let change = if forgets { bug::forget(change) } else { change };
+                let controller = &mut self.controllers[number];
+                controller.index.take(controller.shell.clock(now), change);
+            }
+            Process::Agent(number) => {
+                let node = &mut self.nodes[number];
+                node.agent.take(node.shell.clock(now), Event::Objects(change));
+            }
+        }
+    }
+}
+
+/// The name of the node that an object of a node is for.
+fn node_of(object: &Value) -> String {
+    let pointer = if object["kind"] == STATE.kind { "/spec/nodeName" } else { "/metadata/name" };
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Whether a process follows an object of a kind that it follows.
+fn is_followed(by: Process, object: &Value) -> bool {
+    match by {
+        Process::Controller(_) => true,
+        Process::Agent(number) => node_of(object) == people::name(number),
+    }
+}
+
+/// The newest version in a change.
+fn version(change: &Change) -> u64 {
+    let of = |object: &Arc<Value>| {
+        let text = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    };
+    match change {
+        Change::Put(object) | Change::Gone(object) => of(object),
+        Change::Listed { objects, .. } => objects.iter().map(of).max().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,37 @@
+//! A thousand nodes.
+
+use netloom_simulation::{SECOND, Wanted, measure, settled};
+
+const NODES: usize = 1000;
+
+#[test]
+fn one_change_for_a_thousand_nodes_comes_in_waves_and_with_few_writes() {
+    let mut cluster = measure::begun(NODES, None);
+    cluster.requests.clear();
+    let wanted = Wanted::Mtu(1450);
+    let waves = measure::takes(&mut cluster, wanted);
+    settled(&mut cluster, 1, wanted, waves).unwrap_or_else(|finding| panic!("{finding}"));
+    let requests = &cluster.requests;
+    let of = |verb, kind| requests.get(&(verb, kind)).copied().unwrap_or_default();
+    let writes = requests.iter().filter(|((verb, kind), _)| *verb != "status" && *kind != "Event");
+    assert_eq!(writes.map(|(_, count)| count).sum::<usize>(), 2 * NODES + 1, "{requests:?}");
+    assert_eq!(of("apply", "NodeNetworkConfig"), NODES, "what it shall have");
+    assert_eq!(of("patch", "NodeNetworkState"), NODES, "and the wish");
+    assert_eq!(of("create", "NetworkConfigRevision"), 1);
+    // A change takes longer than an agent waits before it says that it is at it: it says so, and then how it went.
+    assert_eq!(of("status", "NodeNetworkConfig"), 2 * NODES, "{requests:?}");
+    assert_eq!(of("status", "NodeNetworkState"), 2 * NODES, "{requests:?}");
+    assert_eq!(cluster.peak_in_flight(), NODES / 2, "the last wave");
+    let (waves, one_by_one) = (waves.unwrap(), measure::takes_one_by_one(NODES, wanted).unwrap());
+    assert!(waves * 20 <= one_by_one, "{} s in waves, {} s one by one", waves / SECOND, one_by_one / SECOND);
+}
+
+#[test]
+fn a_bad_change_reaches_one_node_of_a_thousand() {
+    let mut cluster = measure::begun(NODES, None);
+    for bad in [Wanted::Refused(1), Wanted::CutsPath(1300)] {
+        measure::spoil(&mut cluster, bad);
+    }
+    assert_eq!(cluster.violations(), [""; 0]);
+    assert_eq!(cluster.bad_reached(), [1, 1]);
+}
