@@ -1,6 +1,7 @@
-//! Prints what it costs to compile a large cluster from nothing, and what one change costs after.
+//! What it costs to compile a large cluster from nothing, and what one change costs after.
 //!
-//! `cargo run --release -p netloom-compile --example compile_cost [NODES POLICIES MACHINES]`
+//! `cargo run --release -p netloom-compile --example compile_cost [NODES POLICIES MACHINES]` prints one line for each
+//! figure: name, value, unit, and how much work it was.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "measuring and printing is all that this does")]
 
 #[path = "../tests/cluster/mod.rs"]
@@ -9,8 +10,7 @@ mod cluster;
 use std::time::{Duration, Instant};
 
 use cluster::{Size, objects, policy};
-use netloom_compile::{Compiler, Snapshot};
-use serde_json::json;
+use netloom_compile::{Compiler, Counts, Snapshot};
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
@@ -25,28 +25,19 @@ fn main() {
     let all = objects(size);
     let (mut snapshot, reading) = timed(|| all.iter().collect::<Snapshot>());
     let mut compiler = Compiler::default();
-    let (result, compiling) = timed(|| compiler.compile(&snapshot));
-    let everything = compiler.counts();
-    println!(
-        "{}",
-        json!({
-            "nodes": size.nodes, "policies": size.policies, "classes": result.wishes.distinct(),
-            "read_ms": millis(reading), "compile_ms": millis(compiling), "counts": format!("{everything:?}"),
-        })
-    );
-    for (name, which) in [("policy of a zone", 7), ("policy of all nodes", 5)] {
+    let (_, compiling) = timed(|| compiler.compile(&snapshot));
+    print("reading", reading, None);
+    print("from nothing", reading + compiling, Some(compiler.counts()));
+    for (name, which) in [("one policy of a zone", 7), ("one policy of all nodes", 5)] {
         let ((), change) = timed(|| {
             snapshot.put(&policy(which, 1400));
             compiler.compile(&snapshot);
         });
-        let share = (reading + compiling).as_secs_f64() / change.as_secs_f64();
-        println!(
-            "{}",
-            json!({"changed": name, "ms": millis(change), "from_nothing_over_change": share.round(), "counts": format!("{:?}", compiler.counts())})
-        );
+        print(name, change, Some(compiler.counts()));
     }
 }
 
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
+fn print(name: &str, time: Duration, counts: Option<Counts>) {
+    let counts = counts.map(|counts| format!(" ({counts:?})")).unwrap_or_default();
+    println!("{name}: {:.3} ms{counts}", time.as_secs_f64() * 1e3);
 }
