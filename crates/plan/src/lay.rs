@@ -69,8 +69,8 @@ fn lay_present(wish: &LinkWish, observed: &Observed, goal: &mut Goal) -> Result<
         }
         Some(link) if link.kind == wish.kind => {
             // What a release put back is the ground that the wish is laid on.
-            let ground = goal.links.remove(&wish.name).flatten().map_or_else(|| link.clone(), |released| released.link);
-            over_existing(wish, &ground, link)
+            let released = goal.links.remove(&wish.name).flatten().map(|released| released.link);
+            over_existing(wish, released.unwrap_or_else(|| unasked(link)), link)
         }
         Some(_) | None => new_link(wish)?,
     };
@@ -154,11 +154,15 @@ fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
     Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, lists: lists(wish), origin: Some(wish.origin.clone()) })
 }
 
-fn over_existing(wish: &LinkWish, ground: &Link, now: &Link) -> GoalLink {
-    let mut link = ground.clone();
-    // Nobody asked for these; they may follow what the kernel derives them from.
+/// A link as it is, but for what may follow what the kernel derives it from as long as nobody asks for it.
+pub(crate) fn unasked(link: &Link) -> Link {
+    let mut link = link.clone();
     link.attrs.remove(Attr::Mac);
     link.attrs.remove(Attr::Mtu);
+    link
+}
+
+fn over_existing(wish: &LinkWish, mut link: Link, now: &Link) -> GoalLink {
     if let Some(description) = &wish.description {
         let text = Some(&**description).filter(|text| !text.is_empty());
         link.alias = match link.alias.as_ref().and_then(Alias::source) {

@@ -13,7 +13,7 @@ use netloom_types::{Family, IfName, Protocol};
 use crate::{
     claims,
     goal::{Goal, GoalLink, GoalRoute, GoalRule},
-    lay::{Ground, Laid},
+    lay::{Ground, Laid, unasked},
 };
 
 /// Lays into the goal what the source of a whole wish no longer names.
@@ -113,12 +113,7 @@ fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Ob
         return;
     }
     let Some(now) = observed.links.get(&name) else { return };
-    let entry = goal.links.entry(name).or_insert_with(|| {
-        let mut link = now.clone();
-        link.attrs.remove(Attr::Mac);
-        link.attrs.remove(Attr::Mtu);
-        Some(GoalLink::put_back(link))
-    });
+    let entry = goal.links.entry(name).or_insert_with(|| Some(GoalLink::put_back(unasked(now))));
     let Some(goal) = entry else { return };
     put_back(&mut goal.link, key, claim, observed);
 }

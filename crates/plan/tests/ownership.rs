@@ -92,6 +92,25 @@ fn a_property_gets_back_what_it_was_and_one_changed_by_hand_stays() {
 }
 
 #[test]
+fn a_link_that_is_still_wanted_gets_back_what_is_not() {
+    let mut host = host();
+    let mac = MacAddr::new([2, 0, 0, 0, 0, 9]);
+    let mut wish = card("eth0");
+    wish.up = Some(true);
+    let rest = wish.clone();
+    wish.attrs.wish(Attr::Mtu, Value::Int(1400));
+    wish.attrs.wish(Attr::Mac, Value::Mac(mac));
+    let before = host.observed().links[&name("eth0")].attrs.clone();
+    let planned = set(&mut host, &whole([wish]), &Ownership::default());
+    assert_ne!(host.observed().links[&name("eth0")].attrs, before);
+    set(&mut host, &whole([rest]), &planned.ownership);
+    let after = &host.observed().links[&name("eth0")].attrs;
+    for attr in [Attr::Mtu, Attr::Mac] {
+        assert_eq!(after.get(attr), before.get(attr), "{attr:?}");
+    }
+}
+
+#[test]
 fn a_release_does_not_wait_for_a_controller_that_is_gone() {
     let mut host = host();
     let bridge = |host: &mut SimHost| {
