@@ -63,7 +63,7 @@ impl Agent {
         let child = Command::new(NETLOOM)
             .args(["agent", "--kubeconfig", kubeconfig, "--node", "node-a", "--netns", &node.0, "--state-dir"])
             .arg(folder.join("state"))
-            .env("NETLOOM_LOG", "debug")
+            .env("NETLOOM_LOG", "info,netloom_agent=debug")
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -225,6 +225,27 @@ fn a_client_does_once_what_the_agent_does_and_ends_by_the_outcome() {
     assert_eq!(status, 3, "{text}");
     assert!(text.contains("eth7"), "{text}");
     assert!(site.condition("Degraded").is_some_and(|(status, _)| status == "True"), "reported all the same");
+}
+
+#[test]
+fn what_drivers_keep_is_looked_at_and_is_no_drift() {
+    let Some(site) = Site::new("drivers") else { return };
+    assert_eq!(site.node.ip("link add w0 up type veth peer name w1").0, 0);
+    let agent = site.agent();
+    site.until("the object is made", || site.condition("Available").is_some());
+    site.desire("{interfaces: [{name: w0, type: veth, ethtool: {feature: {rx-gro: true}}}]}");
+    site.until("the desired state is in place", || site.is_available());
+    let reported = site.state().unwrap()["status"]["currentState"].to_string();
+    assert!(reported.contains("\"rx-gro\":true"), "{reported}");
+    // Another change makes the agent look again; once that is reported, what it found is known.
+    assert_eq!(site.node.ip("link add d1 type bridge").0, 0);
+    site.until("the host was looked at again", || {
+        site.state().unwrap()["status"]["currentState"].to_string().contains("\"d1\"")
+    });
+    assert!(site.is_available(), "{:?}", site.condition("Available"));
+    assert_eq!(agent.stop(), Some(0));
+    let log = fs::read_to_string(site.folder().join("agent.log")).unwrap();
+    assert_eq!(log.matches("the wish is in place").count(), 1, "{log}");
 }
 
 #[test]

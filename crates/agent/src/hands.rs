@@ -14,7 +14,7 @@ use std::{
 
 use jiff::SignedDuration;
 use netloom_journal::{Outcome, Request, Store, SystemClock, Turn};
-use netloom_model::{Engine as _, EngineError, Scope};
+use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{
     KernelHost,
     events::{EVENT_BUFFER, Watch},
@@ -64,7 +64,8 @@ impl Hands {
         thread::Builder::new().name("netlink-events".to_owned()).spawn(move || listen(watch, &to))?;
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let worker = Worker { file: WishFile::in_folder(tools.store.dir()), tools, stop: Arc::clone(&stop) };
+        let file = WishFile::in_folder(tools.store.dir());
+        let worker = Worker { file, tools, scope: Scope::default(), stop: Arc::clone(&stop) };
         let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work, &events))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), stop })
     }
@@ -120,6 +121,8 @@ fn listen(mut watch: Watch, changed: &Notify) {
 struct Worker {
     tools: Tools,
     file: WishFile,
+    /// How much of the host is looked at: all that the last wish is about, or what it sets would seem to be gone.
+    scope: Scope,
     stop: Arc<AtomicBool>,
 }
 
@@ -129,7 +132,7 @@ impl Worker {
             let event = match effect {
                 Effect::Recover => Event::Recovered(self.recover()),
                 Effect::Observe => {
-                    let seen = self.tools.host.observe(Scope::default());
+                    let seen = self.tools.host.observe(self.scope);
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
                 Effect::Transact { wish, protected } => Event::Transacted(self.transact(&wish, protected)),
@@ -164,13 +167,14 @@ impl Worker {
     #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
     fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<Done, Failure> {
         let began = Instant::now();
-        let changed = self.change(wish, protected)?;
+        let (changed, drivers) = self.change(wish, protected)?;
+        self.scope.ethtool = drivers;
         let took = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
         Ok(Done { changed, took })
     }
 
-    /// The transaction; says whether anything had to be changed.
-    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<bool, Failure> {
+    /// The transaction; says whether anything had to be changed, and whether the wish is about drivers.
+    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<(bool, bool), Failure> {
         let (namespace, probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
         let failed = |error| outcome::failed(&error);
@@ -195,11 +199,12 @@ impl Worker {
             stop: Some(&stop),
             ..Request::new(&state, wish.source())
         };
+        let drivers = needs_drivers(&state, &Ownership::default());
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
         let mut probes = KernelProbes::new(namespace, &probes, &observed);
         match turn.run(&prepared, &request, &mut probes).map_err(failed)? {
-            Outcome::Nothing => Ok(false),
-            Outcome::Confirmed => Ok(true),
+            Outcome::Nothing => Ok((false, drivers)),
+            Outcome::Confirmed => Ok((true, drivers)),
             Outcome::RolledBack { why, report: _ } => Err(outcome::undone(&why)),
             // Such a request confirms itself.
             Outcome::Open(summary) => Err(Failure::new(Reason::ApplyFailed, summary)),
