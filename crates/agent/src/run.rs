@@ -113,7 +113,8 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         tracing::info!(address = %listener.local_addr().map_err(listen)?, "metrics and health are served");
         tasks.spawn(serve(listener, Arc::clone(&metrics)));
     }
-    let protected = addresses(&config).await;
+    // An agent that works in another namespace than its own does not reach the API through that one.
+    let protected = if options.netns.is_none() { addresses(&config).await } else { Vec::new() };
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Notify::new());

@@ -79,7 +79,7 @@ pub(crate) struct AgentArgs {
     /// Take taints of this key off the node once its network is in place; needs the right to patch nodes, which the generated roles do not give
     #[arg(long, value_name = "KEY")]
     pub(crate) remove_taint: Vec<String>,
-    /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always is
+    /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always must, unless the node is another namespace (`--netns`) than that of the agent
     #[arg(long, value_name = "PROBE")]
     pub(crate) probe: Vec<String>,
     /// Address for `/metrics`, `/livez` and `/readyz`, over plain HTTP
