@@ -10,11 +10,17 @@ mod embedded;
 
 use std::{
     fs,
+    os::fd::AsRawFd as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
+use netloom_netlink::{Namespace, netns::Worker};
+use nix::{
+    ifaddrs::getifaddrs,
+    sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket},
+};
 use serde_json::Value;
 
 use self::embedded::{NETLOOM, Server, ended};
@@ -48,6 +54,22 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Sends a frame out of a link.
+    fn send(&self, link: &'static str, frame: &[u8]) {
+        let frame = frame.to_vec();
+        let worker = Worker::start(Namespace::Named(self.0.clone()), || Ok(())).unwrap();
+        worker
+            .run(move |()| {
+                let card = getifaddrs().unwrap().find(|one| one.interface_name == link).unwrap();
+                let address = *card.address.unwrap().as_link_addr().unwrap();
+                let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).unwrap();
+                sendto(socket.as_raw_fd(), &frame, &address, MsgFlags::empty()).unwrap();
+            })
+            .unwrap();
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
         Command::new("ip").args(["netns", "del", &self.0]).output().ok();
@@ -58,11 +80,12 @@ impl Drop for Node {
 struct Agent(Child);
 
 impl Agent {
-    fn start(kubeconfig: &str, node: &Node, folder: &std::path::Path) -> Self {
+    fn start(kubeconfig: &str, node: &Node, folder: &std::path::Path, words: &[&str]) -> Self {
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("agent.log")).unwrap();
         let child = Command::new(NETLOOM)
             .args(["agent", "--kubeconfig", kubeconfig, "--node", "node-a", "--netns", &node.0, "--state-dir"])
             .arg(folder.join("state"))
+            .args(words)
             .env("NETLOOM_LOG", "info,netloom_agent=debug")
             .stdout(Stdio::null())
             .stderr(log)
@@ -107,7 +130,11 @@ impl Site {
     }
 
     fn agent(&self) -> Agent {
-        Agent::start(&self.identity, &self.node, &self.folder())
+        self.agent_with(&[])
+    }
+
+    fn agent_with(&self, words: &[&str]) -> Agent {
+        Agent::start(&self.identity, &self.node, &self.folder(), words)
     }
 
     fn state(&self) -> Option<Value> {
@@ -246,6 +273,61 @@ fn what_drivers_keep_is_looked_at_and_is_no_drift() {
     assert_eq!(agent.stop(), Some(0));
     let log = fs::read_to_string(site.folder().join("agent.log")).unwrap();
     assert_eq!(log.matches("the wish is in place").count(), 1, "{log}");
+}
+
+/// An announcement of a switch with these VLANs.
+fn announcement(chassis: &str, vlans: &[u16]) -> Vec<u8> {
+    let part = |kind: u16, contents: &[u8]| {
+        let head = kind << 9 | u16::try_from(contents.len()).unwrap();
+        [&head.to_be_bytes(), contents].concat()
+    };
+    let mut frame = b"\x01\x80\xc2\x00\x00\x0e\x02\0\0\0\0\x09\x88\xcc".to_vec();
+    frame.extend(part(1, &[&[7], chassis.as_bytes()].concat()));
+    frame.extend(part(2, b"\x07port"));
+    frame.extend(part(3, &[0, 120]));
+    for vlan in vlans {
+        let [high, low] = vlan.to_be_bytes();
+        frame.extend(part(127, &[0x00, 0x80, 0xc2, 3, high, low, 0]));
+    }
+    frame
+}
+
+#[test]
+fn a_policy_that_goes_by_neighbours_takes_effect_once_one_is_heard() {
+    let Some(site) = Site::new("lldp") else { return };
+    assert_eq!(site.node.ip("link add w0 up type veth peer name w1").0, 0);
+    assert_eq!(site.node.ip("link set w1 up").0, 0);
+    let objects = "apiVersion: v1\nkind: Node\nmetadata: {name: node-a}\n---\n\
+         apiVersion: nmstate.io/v1\nkind: NodeNetConfPolicy\nmetadata: {name: p, namespace: default}\n\
+         spec: {matchRules: [{name: w0, lldp: {vlanIDList: [10]}}], \
+         desiredState: {interfaces: [{name: w0, mtu: 1400}]}}\n";
+    let file = site.server.file("policy.yaml", objects);
+    assert_eq!(site.server.run(&["apply", "-f", &file]).0, 0);
+    let agent = site.agent_with(&["--mode", "distributed"]);
+    let wire = || {
+        let all = site.state()?["status"]["currentState"]["interfaces"].as_array()?.clone();
+        all.into_iter().find(|link| link["name"] == "w0")
+    };
+    site.until("the link is listened on", || wire().is_some_and(|link| link["lldp"]["enabled"] == true));
+    assert_eq!(wire().unwrap()["lldp"].get("neighbors"), None, "nobody could be heard yet");
+    assert_eq!(site.node.mtu("w0"), Some(1500));
+    site.until("another VLAN is heard", || {
+        site.node.send("w1", &announcement("leaf1", &[20]));
+        wire().is_some_and(|link| link["lldp"]["neighbors"].to_string().contains("leaf1"))
+    });
+    assert_eq!(site.node.mtu("w0"), Some(1500));
+    site.until("the policy takes effect", || {
+        site.node.send("w1", &announcement("leaf1", &[10, 20]));
+        site.node.mtu("w0") == Some(1400)
+    });
+    site.until("that is reported", || wire().is_some_and(|link| link["mtu"] == 1400) && site.is_available());
+    assert_eq!(agent.stop(), Some(0));
+    let agent = site.agent_with(&["--mode", "distributed"]);
+    assert_eq!(site.node.ip("link add d1 type bridge").0, 0);
+    site.until("the next life reports", || site.state().unwrap()["status"].to_string().contains("\"d1\""));
+    assert_eq!(site.node.mtu("w0"), Some(1400), "nothing is taken back because nobody was heard yet");
+    assert!(wire().unwrap()["lldp"]["neighbors"].to_string().contains("leaf1"));
+    drop(agent);
 }
 
 #[test]

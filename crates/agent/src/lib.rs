@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! watches ──► events ──► Agent::take ──► Agent::decide ──► effects ──┬─► hands: kernel, journal, disk (a thread)
-//! netlink ──────┘                                                  └─► api: requests
+//! netlink ──────┤                                                  ├─► api: requests
+//! frames ───────┘                                                  └─► ears: where to listen
 //! ```
 //!
 //! Nothing is decided here. What an effect comes to goes back as an event, whatever it is. The kernel, the
@@ -12,9 +13,11 @@
 mod api;
 mod centralized;
 mod clock;
+mod ears;
 mod file;
 mod hands;
 mod metrics;
+mod neighbours;
 mod options;
 mod outcome;
 mod run;

@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     api::Api,
     clock::Clock,
+    ears::Ears,
     file::WishFile,
     hands::{Hands, StartError, Tools},
     metrics::Metrics,
@@ -118,11 +119,12 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Notify::new());
-    let (hands, kept) = match options.task {
-        Task::PolicyOnce => (None, None),
+    let (hands, ears, kept) = match options.task {
+        Task::PolicyOnce => (None, None, None),
         Task::Daemon | Task::StateOnce => {
             let (tools, kept) = tools(&options, &protected)?;
-            (Some(Hands::start(tools, events.clone(), &changed)?), kept)
+            let ears = Ears::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
+            (Some(Hands::start(tools, events.clone(), &changed)?), Some(ears), kept)
         }
     };
     if options.task != Task::Daemon {
@@ -131,7 +133,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     watches::follow(&client, &options.node, options.mode, &events, &mut tasks);
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
     let agent = Agent::new(settings(&options, protected.iter().map(std::net::SocketAddr::ip).collect()), kept);
-    let mut shell = Shell { agent, api, hands, clock: Clock::start(), metrics, options, queue, changed };
+    let mut shell = Shell { agent, api, hands, ears, clock: Clock::start(), metrics, options, queue, changed };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
@@ -191,6 +193,7 @@ struct Shell {
     agent: Agent,
     api: Api,
     hands: Option<Hands>,
+    ears: Option<Ears>,
     clock: Clock,
     metrics: Arc<Metrics>,
     options: Options,
@@ -237,7 +240,7 @@ impl Shell {
                 self.carry_out(effect, tasks);
             }
             self.metrics.drifted(self.agent.drift().len());
-            if idle && self.options.task != Task::Daemon {
+            if idle && self.options.task != Task::Daemon && !self.waits_for_neighbours() {
                 match self.agent.standing() {
                     Standing::AtWork => {}
                     Standing::Settled => return Ended::Settled,
@@ -261,6 +264,11 @@ impl Shell {
         }
     }
 
+    /// Whether somebody may yet be heard for the first time, or was and is not taken note of.
+    fn waits_for_neighbours(&self) -> bool {
+        self.ears.as_ref().is_some_and(|ears| ears.is_early() || !self.queue.is_empty())
+    }
+
     fn take(&mut self, event: Event) {
         match &event {
             Event::Transacted(outcome) => {
@@ -271,7 +279,12 @@ impl Shell {
                     Err(failure) => tracing::warn!(reason = failure.reason(), %failure, "the wish is not fulfilled"),
                 }
             }
-            Event::Observed(_) => self.metrics.observation(),
+            Event::Observed(seen) => {
+                self.metrics.observation();
+                if let (Some(ears), Ok(observed)) = (&self.ears, seen) {
+                    ears.seen(observed);
+                }
+            }
             Event::Objects(netloom_node::Change::Listed { .. }) => self.metrics.listed(),
             Event::Objects(_)
             | Event::HostChanged
@@ -284,14 +297,15 @@ impl Shell {
         self.agent.take(self.clock.now(), event);
     }
 
-    fn carry_out(&self, effect: Effect, tasks: &mut JoinSet<()>) {
+    fn carry_out(&mut self, effect: Effect, tasks: &mut JoinSet<()>) {
         match effect {
             Effect::Ask(chain) => {
                 tasks.spawn(self.api.clone().ask(chain));
             }
             Effect::Listen(links) => {
-                let links: Vec<String> = links.iter().map(ToString::to_string).collect();
-                tracing::info!(?links, "links to listen on for neighbours");
+                if let Some(ears) = &mut self.ears {
+                    ears.listen(links);
+                }
             }
             Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {
                 if let Some(hands) = &self.hands {

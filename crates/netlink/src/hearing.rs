@@ -37,6 +37,9 @@ use crate::{
 /// Longer than any frame that a link carries, but those of the loopback link.
 const LONGEST_FRAME: usize = 16 << 10;
 
+/// What the kernel counts waiting in.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Why a link cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum DeafError {
@@ -122,9 +125,9 @@ impl Hearing {
         Ok(deaf)
     }
 
-    /// The links that are listened on.
-    pub fn links(&self) -> impl Iterator<Item = IfName> {
-        self.ears.keys().copied()
+    /// The links that are listened on, each with its number: one that was made anew has another.
+    pub fn ears(&self) -> impl Iterator<Item = (IfName, usize)> {
+        self.ears.iter().map(|(name, ear)| (*name, ear.index))
     }
 
     /// A frame that is there, and the link that it came in on; never waits.
@@ -150,6 +153,17 @@ impl Hearing {
     pub fn wait(&self, at_most: Duration) -> Result<(), NetlinkError> {
         let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX);
         match poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(e) => Err(NetlinkError::Receive(e.into())),
+        }
+    }
+
+    /// Waits until there may be a frame or `other` is ready to be read, at most this long, or without end.
+    pub fn wait_or(&self, other: BorrowedFd<'_>, at_most: Option<Duration>) -> Result<(), NetlinkError> {
+        // A moment later rather than a moment too early: else the last one is waited for in circles.
+        let timeout = at_most.map(|time| PollTimeout::try_from(time + MOMENT).unwrap_or(PollTimeout::MAX));
+        let mut either = [self.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        match poll(&mut either, timeout.unwrap_or(PollTimeout::NONE)) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(e) => Err(NetlinkError::Receive(e.into())),
         }

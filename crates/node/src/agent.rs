@@ -8,7 +8,7 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 
 use crate::{
-    CONFIG, Effect, Event, Failure, Kept, Mode, NODE, STATE, Settings, Standing, Turn, Wish,
+    CONFIG, Effect, Event, Failure, Heard, Kept, Mode, NODE, STATE, Settings, Standing, Turn, Wish,
     asking::Asking,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
@@ -16,8 +16,8 @@ use crate::{
     objects::Objects,
     people::Told,
     policy::Merged,
-    status,
-    target::Target,
+    report, status,
+    target::{Target, chosen},
 };
 
 /// What is being done to the host.
@@ -289,7 +289,18 @@ impl Agent {
             self.compare(now, observed);
         }
         let named = self.target.wish().map(Wish::links).unwrap_or_default();
-        self.looking.ended(now, result, named, &self.settings);
+        let heard = self.heard();
+        self.looking.ended(now, result, (named, &heard), &self.settings);
+    }
+
+    /// What is known of neighbours on every link that is listened on. As long as it is too early to say, what
+    /// the last life said stands: else policies that go by neighbours would take their part back with every
+    /// restart.
+    fn heard(&self) -> Heard {
+        let said = chosen(&self.objects).map(|(_, raw)| report::neighbours(raw)).unwrap_or_default();
+        let known = |link: &IfName| self.looking.heard.get(link).and_then(|heard| heard.neighbours.clone());
+        let on = |link: &IfName| known(link).or_else(|| said.get(link).cloned());
+        self.listening.iter().map(|link| (*link, netloom_nmyaml::Heard { neighbours: on(link) })).collect()
     }
 
     /// Holds the host against the wish that was verified.

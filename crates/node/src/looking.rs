@@ -26,7 +26,8 @@ pub(crate) struct Looking {
     dirty: Option<(Timestamp, Timestamp)>,
     poll_at: Option<Timestamp>,
     polls: u64,
-    heard: Heard,
+    /// What is heard of neighbours now.
+    pub(crate) heard: Heard,
 }
 
 impl Looking {
@@ -66,7 +67,7 @@ impl Looking {
         &mut self,
         now: Timestamp,
         result: Result<&Observed, &str>,
-        named: BTreeSet<IfName>,
+        (named, heard): (BTreeSet<IfName>, &Heard),
         settings: &Settings,
     ) {
         self.polls += 1;
@@ -75,7 +76,7 @@ impl Looking {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {
                 self.blind = None;
-                self.current = Some(Arc::new(report::current_state(observed, &self.heard, named)));
+                self.current = Some(Arc::new(report::current_state(observed, heard, named)));
             }
         }
     }

@@ -275,6 +275,16 @@ impl Rig {
         self.agent.take(self.now, Event::HostChanged);
     }
 
+    /// The agent is told who is heard on each link that it listens on; nobody can tell yet when that is none.
+    pub(crate) fn hear(&mut self, neighbours: Option<&[Value]>) {
+        self.run();
+        let links = self.listening.iter().map(|link| link.parse().unwrap());
+        let heard =
+            links.map(|link| (link, netloom_nmyaml::Heard { neighbours: neighbours.map(<[Value]>::to_vec) })).collect();
+        self.agent.take(self.now, Event::Heard(heard));
+        self.run();
+    }
+
     /// Lets time pass; everything that is due happens.
     pub(crate) fn run_for(&mut self, time: SignedDuration) {
         let end = self.now.checked_add(time).unwrap();

@@ -84,3 +84,29 @@ fn a_client_for_policies_writes_the_wish_and_touches_nothing() {
     assert_eq!(rig.mtu("eth0"), Some(1500));
     assert_eq!(rig.agent.standing(), Standing::Settled);
 }
+
+#[test]
+fn what_neighbours_announce_decides_and_outlives_the_agent() {
+    let mut rig = distributed();
+    let mut object = policy(1400, "a");
+    object["spec"]["matchRules"][0]["lldp"] = json!({"vlanIDList": [10]});
+    rig.write(object);
+    rig.run();
+    assert_eq!((rig.mtu("eth0"), rig.listening.as_slice()), (Some(1500), &["eth0".to_owned()][..]));
+    rig.hear(None);
+    let lldp = |rig: &Rig| {
+        let all = rig.state()["status"]["currentState"]["interfaces"].as_array().unwrap().clone();
+        all.iter().find(|link| link["name"] == "eth0").unwrap()["lldp"].clone()
+    };
+    assert_eq!(lldp(&rig), json!({"enabled": true}), "too early to say who is there");
+    let neighbour = json!([{"chassis-id": "leaf"}, {"ieee-802-1-vlans": [{"vid": 10}]}]);
+    rig.hear(Some(std::slice::from_ref(&neighbour)));
+    assert_eq!((rig.mtu("eth0"), lldp(&rig)["neighbors"].clone()), (Some(1400), json!([neighbour])));
+    rig.restart();
+    rig.hear(None);
+    let changes = rig.host.changes;
+    rig.run_for(HOUR);
+    assert_eq!((rig.mtu("eth0"), rig.host.changes), (Some(1400), changes), "nothing was taken back meanwhile");
+    rig.hear(Some(&[]));
+    assert_eq!((rig.mtu("eth0"), lldp(&rig)["neighbors"].clone()), (Some(1500), json!([])));
+}
