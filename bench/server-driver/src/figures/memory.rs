@@ -26,7 +26,7 @@ impl Bench {
         let (mut plain, mut viewed) = (Pair::default(), Series::default());
         let (mut plain_part, mut viewed_part) = (Series::default(), Series::default());
         for round in 0..self.rounds {
-            for whose in Self::turns(round, false) {
+            for whose in Self::turns_with_one_of_the_peer(round) {
                 let (json, resident) = self.memory_round(whose, None, CONFIG_MAPS).await?;
                 tell("memory", round, whose, &format!("{resident:.1} MiB with {json:.1} MiB of ConfigMaps"));
                 plain.push(whose, resident);

@@ -47,7 +47,7 @@ impl Bench {
     pub(super) async fn watches(&self) -> Result<Vec<Row>, Failure> {
         let (mut memory, mut rate) = (Pair::default(), Pair::default());
         for round in 0..self.rounds {
-            for whose in Self::turns(round, false) {
+            for whose in Self::turns_with_one_of_the_peer(round) {
                 let (more, events) = self.watch_round(whose).await?;
                 tell("watches", round, whose, &format!("{more:.1} MiB, {events:.0} events/s"));
                 memory.push(whose, more);
@@ -115,6 +115,7 @@ struct Watchers {
     seen: Arc<Seen>,
     /// Ends them with this.
     _tasks: Mutex<JoinSet<()>>,
+    _connections: Vec<Client>,
 }
 
 #[derive(Default)]
@@ -132,13 +133,29 @@ impl Watchers {
         let revision = revision(&mut clients[0]).await?;
         let seen = Arc::new(Seen::default());
         let mut tasks = JoinSet::new();
-        for number in 0..WATCHES {
-            let name = (PLACE.name)(object(number));
-            let query = format!("watch=true&resourceVersion={revision}&fieldSelector=metadata.name%3D{name}");
-            let body = clients[number % CONNECTIONS].follow(&format!("{}?{query}", PLACE.path)).await?;
-            tasks.spawn(listen(body, Arc::clone(&seen)));
+        // The peer takes a tenth of a second for each, so the connections open theirs side by side.
+        let mut opened = JoinSet::new();
+        for (first, mut client) in clients.into_iter().enumerate() {
+            let revision = revision.clone();
+            opened.spawn(async move {
+                let mut bodies = Vec::new();
+                for number in (first..WATCHES).step_by(CONNECTIONS) {
+                    let name = (PLACE.name)(object(number));
+                    let query = format!("watch=true&resourceVersion={revision}&fieldSelector=metadata.name%3D{name}");
+                    bodies.push(client.follow(&format!("{}?{query}", PLACE.path)).await?);
+                }
+                Ok::<_, Failure>((client, bodies))
+            });
         }
-        Ok(Self { seen, _tasks: Mutex::new(tasks) })
+        let mut connections = Vec::new();
+        while let Some(ended) = opened.join_next().await {
+            let (client, bodies) = ended??;
+            connections.push(client);
+            for body in bodies {
+                tasks.spawn(listen(body, Arc::clone(&seen)));
+            }
+        }
+        Ok(Self { seen, _tasks: Mutex::new(tasks), _connections: connections })
     }
 
     /// Does something that leads to so many events, and waits until exactly so many have arrived.
