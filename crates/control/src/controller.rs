@@ -167,11 +167,13 @@ impl Controller {
         status::of_rollouts(now, index, &decision, work);
         for assignment in &decision.assignments {
             if let Some(wishes) = wishes.get(&assignment.revision) {
-                tell::assign(now, index, wishes, assignment, work);
+                let terms = decision.terms.get(&assignment.node).copied().unwrap_or_default();
+                tell::assign(now, index, wishes, assignment, terms, work);
             }
         }
         let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
         tell::finish(index, &wishes, &told, work);
+        tell::terms(index, &decision.terms, &told, work);
         for name in &decision.obsolete {
             let key = ObjectKey::global(name.as_str());
             if let Some(mark) = index.mark(REVISION, &key) {

@@ -99,7 +99,7 @@ fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
         Some(state) if !written && is_limited(index) => removals::count(state, wish.desired.document.as_ref()),
         Some(_) | None => 0,
     };
-    Wish { written, removals, ..Wish::default() }
+    Wish { written, removals }
 }
 
 /// Whether anybody asks how much goes: it takes longer than all the rest.

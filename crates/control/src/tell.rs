@@ -10,10 +10,13 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::{fabric::GROUP, rollout::annotation};
+use netloom_api::{
+    fabric::GROUP,
+    rollout::{Drift, annotation},
+};
 use netloom_compile::{NodeWish, ObjectKey, Wishes};
-use netloom_rollout::Assignment;
-use serde_json::{Value, json};
+use netloom_rollout::{Assignment, Terms};
+use serde_json::{Map, Value, json};
 
 use crate::{
     controller::Work,
@@ -23,11 +26,24 @@ use crate::{
 };
 
 /// Asks for both objects of a node to say what a revision says.
-pub(crate) fn assign(now: Timestamp, index: &Index, wishes: &Wishes, assignment: &Assignment, work: &mut Work) {
+pub(crate) fn assign(
+    now: Timestamp,
+    index: &Index,
+    wishes: &Wishes,
+    assignment: &Assignment,
+    terms: Terms,
+    work: &mut Work,
+) {
     let Some(wish) = wishes.get(&assignment.node) else { return };
     let digest = &wish.desired.digest;
     let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(wish.node) };
-    let mut chain = vec![(target, Action::Apply { object: config(now, index, assignment, digest) })];
+    let mut object = config(now, index, assignment, digest);
+    for (key, value) in annotations(terms) {
+        if let Some(value) = value {
+            object["metadata"]["annotations"][key] = json!(value);
+        }
+    }
+    let mut chain = vec![(target, Action::Apply { object })];
     chain.extend(state(index, wish, &assignment.revision, digest));
     work.0.push(chain);
 }
@@ -46,6 +62,32 @@ pub(crate) fn finish(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>, told
             work.0.extend(state(index, wish, &config.spec.revision, &config.spec.digest).map(|request| vec![request]));
         }
     }
+}
+
+/// Tells nodes on which terms they keep to what they were told, where that has changed, but for those in `told`.
+pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, told: &BTreeSet<&str>, work: &mut Work) {
+    for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
+        let wanted = annotations(terms.get(&key.name).copied().unwrap_or_default());
+        let said = config.metadata.annotations.as_ref();
+        let differs =
+            |(key, value): &(&str, Option<&str>)| said.and_then(|all| all.get(*key)).map(String::as_str) != *value;
+        let changes: Map<String, Value> =
+            wanted.into_iter().filter(differs).map(|(key, value)| (key.to_owned(), json!(value))).collect();
+        if !changes.is_empty() {
+            let version = index.mark(CONFIG, key).map(|mark| mark.resource_version.clone());
+            let patch = json!({"metadata": {"annotations": changes, "resourceVersion": version}});
+            work.single(ObjectRef { kind: CONFIG, key: key.clone() }, Action::Patch { patch });
+        }
+    }
+}
+
+/// Terms as they are written on a node's object; what is as usual is not said.
+fn annotations(terms: Terms) -> [(&'static str, Option<&'static str>); 2] {
+    let drift = match terms.drift {
+        Drift::Repair => None,
+        Drift::Report => Some("Report"),
+    };
+    [(annotation::DRIFT, drift), (annotation::MAY_BE_CUT_OFF, terms.may_be_cut_off.then_some("true"))]
 }
 
 fn config(now: Timestamp, index: &Index, assignment: &Assignment, digest: &str) -> Value {

@@ -199,7 +199,7 @@ impl Agent {
             let wish = prepared.clone();
             if self.needs_transaction() && self.attempt.due(now).is_some_and(|due| due <= now) {
                 self.attempt.begin(now);
-                let protected = self.settings.protected.clone();
+                let protected = if self.may_be_cut_off() { Vec::new() } else { self.settings.protected.clone() };
                 return Some(self.start(Work::Transact, Effect::Transact { wish, protected }));
             }
         }
@@ -314,8 +314,9 @@ impl Agent {
             .and_then(|state| netloom_plan::unmet(&state, observed).map_err(|error| Failure::unplanned(&error)));
         match found {
             Ok(drift) => {
-                if self.attempt.drifted(now, drift, &self.settings) {
-                    let note = status::named(&self.attempt.drift, self.settings.drift);
+                let then = self.after_drift();
+                if self.attempt.drifted(now, drift, then, &self.settings) {
+                    let note = status::named(&self.attempt.drift, then);
                     self.tell(Told::new("Drifted", note));
                 }
             }

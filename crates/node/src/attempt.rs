@@ -111,14 +111,14 @@ impl Attempt {
     }
 
     /// Takes note of where the host is not as wished; says whether that is news.
-    pub(crate) fn drifted(&mut self, now: Timestamp, drift: Vec<Difference>, settings: &Settings) -> bool {
+    pub(crate) fn drifted(&mut self, now: Timestamp, drift: Vec<Difference>, then: Drift, settings: &Settings) -> bool {
         if drift.is_empty() {
             let long_ago = |at: Timestamp| later(at, settings.retry_most) < now;
             if self.repaired_at.is_none_or(long_ago) {
                 self.repairs = 0;
             }
             self.repair_at = None;
-        } else if settings.drift == Drift::Repair && self.repair_at.is_none() {
+        } else if then == Drift::Repair && self.repair_at.is_none() {
             // Who fights us gets his way for longer each time; the first time is free.
             let wait = if self.repairs == 0 {
                 jiff::SignedDuration::ZERO

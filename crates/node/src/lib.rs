@@ -42,6 +42,7 @@ mod settings;
 mod status;
 mod taint;
 mod target;
+mod terms;
 mod wish;
 
 pub use agent::Agent;

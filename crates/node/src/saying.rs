@@ -119,7 +119,7 @@ impl Agent {
             attempt: &self.attempt,
             wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),
             conflicts: &conflicts,
-            drift: self.settings.drift,
+            drift: self.after_drift(),
         });
         let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
         said.extend(object.map(|object| (target, Action::ApplyStatus { object })));

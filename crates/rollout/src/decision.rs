@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::{
     fabric::network_config_revision::RevisionPhase,
-    rollout::{NodeCounts, Phase},
+    rollout::{Drift, NodeCounts, Phase, RolloutPolicySpec},
 };
 
 use crate::input::{Cause, Failure};
@@ -24,8 +24,27 @@ pub struct Decision {
     pub obsolete: Vec<String>,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
+    /// How nodes keep to what they were told, for those that do not keep to it as usual.
+    pub terms: BTreeMap<String, Terms>,
     /// What people should hear of.
     pub events: Vec<Event>,
+}
+
+/// How a node keeps to what it was told, as the policy that it follows says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// What it does about changes by others.
+    pub drift: Drift,
+    /// Whether it goes on with a wish that cuts its own way to the API server.
+    pub may_be_cut_off: bool,
+}
+
+impl Terms {
+    /// What a policy says.
+    pub(crate) fn of(spec: &RolloutPolicySpec) -> Self {
+        let may_be_cut_off = spec.limits.as_ref().is_some_and(|limits| limits.allow_loss_of_management);
+        Self { drift: spec.drift, may_be_cut_off }
+    }
 }
 
 /// One node and the revision that it is told.

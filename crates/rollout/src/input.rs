@@ -66,8 +66,6 @@ pub struct Wish {
     pub written: bool,
     /// How many links and addresses of the node would go.
     pub removals: u32,
-    /// Whether the node would lose its way to the API server.
-    pub cuts_management: bool,
 }
 
 /// A node, what it was told and what it answered.

@@ -45,7 +45,7 @@ mod standing;
 mod target;
 mod verdict;
 
-pub use decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
+pub use decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms};
 pub use input::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, View, Wish};
 
 use crate::{

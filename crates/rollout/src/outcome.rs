@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase};
 
 use crate::{
-    decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject},
+    decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
     group::Group,
     history,
     input::{Failure, Revision, View},
@@ -48,8 +48,17 @@ impl Scene<'_, '_, '_> {
             policies,
             obsolete: history::obsolete(self),
             wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).min(),
+            terms: self.terms(),
             events,
         }
+    }
+
+    fn terms(&self) -> BTreeMap<String, Terms> {
+        let unusual = self.groups.iter().map(|group| (group, Terms::of(&group.policy.spec)));
+        let unusual = unusual.filter(|(_, terms)| *terms != Terms::default());
+        unusual
+            .flat_map(|(group, terms)| group.members.iter().map(move |member| (member.node.name.clone(), terms)))
+            .collect()
     }
 
     fn revision(&self, revision: &Revision) -> RevisionOutcome {

@@ -172,17 +172,13 @@ fn obstacle(group: &Group<'_>, aim: Aim<'_>, round: &Round<'_, '_>) -> Option<St
     if let Some(most) = most.filter(|most| affected > *most) {
         return Some(format!("revision {name} changes {affected} nodes, and limits.maxAffectedNodes allows {most}"));
     }
-    let wishes = || round.forwards.iter().filter_map(|member| Some((member, round.target.wish(&member.node.name)?)));
-    if let Some(most) = limits.max_deletions
-        && let Some((member, wish)) = wishes().find(|(_, wish)| wish.removals > most)
-    {
-        let (node, removals) = (&member.node.name, wish.removals);
-        return Some(format!(
-            "revision {name} takes {removals} links and addresses from node {node}, and limits.maxDeletions allows {most}"
-        ));
-    }
-    let cut = wishes().find(|(_, wish)| wish.cuts_management && !limits.allow_loss_of_management);
-    cut.map(|(member, _)| format!("revision {name} cuts node {} off from the API server", member.node.name))
+    let mut wishes = round.forwards.iter().filter_map(|member| Some((member, round.target.wish(&member.node.name)?)));
+    let most = limits.max_deletions?;
+    let (member, wish) = wishes.find(|(_, wish)| wish.removals > most)?;
+    let (node, removals) = (&member.node.name, wish.removals);
+    Some(format!(
+        "revision {name} takes {removals} links and addresses from node {node}, and limits.maxDeletions allows {most}"
+    ))
 }
 
 /// Whether nothing is left to do for the target before it has proved itself, or since.

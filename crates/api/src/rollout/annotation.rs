@@ -11,6 +11,10 @@ pub const PAUSED: &str = "netloom.dev/paused";
 pub const ASSIGNED_AT: &str = "netloom.dev/assigned-at";
 /// On a `NodeNetworkConfig`: why the controller wrote it: `wave`, `return`, `join`, `repair` or `rename`.
 pub const ASSIGNED_FOR: &str = "netloom.dev/assigned-for";
+/// On a `NodeNetworkConfig`: what the node does about changes by others, where that is not `Repair`.
+pub const DRIFT: &str = "netloom.dev/drift";
+/// On a `NodeNetworkConfig`: `true` where the node goes on with a wish that cuts its own way to the API server.
+pub const MAY_BE_CUT_OFF: &str = "netloom.dev/may-be-cut-off";
 /// On a `NodeNetworkState`: the revision that its wish comes from.
 pub const REVISION: &str = "netloom.dev/revision";
 /// On a `NodeNetworkState`: the digest of the `NodeNetworkConfig` that its wish belongs to. The two are

@@ -169,7 +169,8 @@ pub struct Limits {
     /// The most links and addresses that may go on one node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_deletions: Option<u32>,
-    /// Whether a change is started although it cuts a node's own way to the API server.
+    /// Whether a node starts a change although it cuts its own way to the API server. It refuses else, before it
+    /// touches anything.
     #[serde(default)]
     pub allow_loss_of_management: bool,
 }
@@ -406,8 +407,11 @@ const EFFECTS: &[FieldEffect] = &[
     field("spec.limits", &[Effect::FrontEnd("rollout: whether a change starts")]),
     field("spec.limits.maxAffectedNodes", SHARE),
     field("spec.limits.maxDeletions", &[Effect::FrontEnd("rollout: whether a change starts")]),
-    field("spec.limits.allowLossOfManagement", &[Effect::Planned("rollout: whether a change starts")]),
-    field("spec.drift", &[Effect::Planned("agent: repair or report")]),
+    field(
+        "spec.limits.allowLossOfManagement",
+        &[Effect::FrontEnd("rollout: told to the node, whose agent refuses else")],
+    ),
+    field("spec.drift", &[Effect::FrontEnd("rollout: told to the node, whose agent repairs or reports")]),
     field("spec.paused", &[Effect::FrontEnd("rollout: holds everything")]),
     field(
         "spec.pinnedRevision",

@@ -216,6 +216,29 @@ fn a_policy_for_rollouts_pauses_resumes_and_returns() {
 }
 
 #[test]
+fn nodes_are_told_on_which_terms_they_keep_to_their_wish() {
+    let mut rig = Rig::new(2);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    let told = |rig: &Rig, key: &str| {
+        let configs = rig.api.list("NodeNetworkConfig");
+        configs.iter().map(|config| config["metadata"]["annotations"][key].clone()).collect::<Vec<_>>()
+    };
+    let (drift, cut) = ("netloom.dev/drift", "netloom.dev/may-be-cut-off");
+    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!(null); 2]));
+    rig.write(rollout_policy(&json!({"drift": "Report", "limits": {"allowLossOfManagement": true}})));
+    rig.run();
+    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!("Report"); 2], vec![json!("true"); 2]));
+    // What a node is told anew is told on the same terms.
+    rig.policy("jumbo", 1400);
+    rig.run();
+    assert_eq!((rig.mtus(), told(&rig, drift)), (vec![Some(1400); 2], vec![json!("Report"); 2]));
+    rig.write(rollout_policy(&json!({"limits": {"allowLossOfManagement": true}})));
+    rig.run();
+    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!("true"); 2]));
+}
+
+#[test]
 fn a_node_that_is_not_ready_is_taken_up_later() {
     let mut rig = Rig::new(3);
     let ready = |rig: &mut Rig, status: &str| {

@@ -4,7 +4,12 @@ use jiff::SignedDuration;
 use netloom_model::Step;
 use netloom_node::{Drift, Settings};
 
-use crate::model::{Rig, desire, dummy, set_mtu, with_dummy};
+use serde_json::{Value, json};
+
+use crate::{
+    model::{Rig, desire, dummy, set_mtu, with_dummy},
+    revisions::{config, pair},
+};
 
 #[test]
 fn foreign_changes_are_named_by_field_and_set_again() {
@@ -59,6 +64,25 @@ fn drift_is_only_reported_where_that_is_the_policy() {
     rig.meddle(&set_mtu("d0", 1400));
     rig.run();
     assert_eq!(rig.condition("Available").0, "True");
+}
+
+#[test]
+fn the_controller_says_whether_drift_is_repaired() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    let terms = |rig: &mut Rig, word: Value| {
+        rig.edit("NodeNetworkConfig", &json!({"metadata": {"annotations": {"netloom.dev/drift": word}}}));
+        rig.run();
+    };
+    terms(&mut rig, json!("Report"));
+    rig.meddle(&set_mtu("d0", 1000));
+    rig.run();
+    assert_eq!((rig.mtu("d0"), rig.condition("Available").1.as_str()), (Some(1000), "Drifted"));
+    terms(&mut rig, Value::Null);
+    rig.run_for(SignedDuration::from_secs(70));
+    assert_eq!((rig.mtu("d0"), rig.condition("Available").0.as_str()), (Some(1300), "True"));
 }
 
 #[test]

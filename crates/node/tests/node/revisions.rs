@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::model::{HOUR, Rig, dummy, with_dummy};
 
-fn config(rig: &mut Rig, revision: &str, digest: &str) {
+pub(crate) fn config(rig: &mut Rig, revision: &str, digest: &str) {
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
         "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": digest},

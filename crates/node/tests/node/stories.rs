@@ -5,7 +5,10 @@ use netloom_model::Step;
 use netloom_node::{Settings, Standing};
 use serde_json::{Value, json};
 
-use crate::model::{HOUR, Rig, condition, desire, dummy, set_mtu, with_dummy};
+use crate::{
+    model::{HOUR, Rig, condition, desire, dummy, set_mtu, with_dummy},
+    revisions::{config, pair},
+};
 
 #[test]
 fn an_object_is_made_with_the_current_state_when_there_is_none() {
@@ -222,6 +225,12 @@ fn a_wish_that_cuts_the_way_to_the_api_is_refused() {
     assert_eq!(reason, "InvalidDesiredState");
     assert!(message.contains("192.0.2.1"), "{message}");
     assert_eq!(rig.mtu("eth0"), Some(1500));
+    // Unless the controller has told the node that it may.
+    config(&mut rig, "r1", "x1");
+    rig.edit("NodeNetworkConfig", &json!({"metadata": {"annotations": {"netloom.dev/may-be-cut-off": "true"}}}));
+    pair(&mut rig, "r1", "x1", &eth0(1400, "198.51.100.7"));
+    rig.run();
+    assert_eq!((rig.mtu("eth0"), rig.condition("Available").0.as_str()), (Some(1400), "True"));
 }
 
 #[test]
