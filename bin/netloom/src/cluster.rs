@@ -132,6 +132,23 @@ impl Cluster {
         Ok(known.into_iter().find(|served| served.group == group && served.version == version && served.kind == kind))
     }
 
+    /// Every object of a kind; none where the server does not have the kind.
+    pub(crate) async fn all(&self, api_version: &str, kind: &str) -> Result<Vec<Value>, Failure> {
+        let Some(served) = self.served(api_version, kind).await? else { return Ok(Vec::new()) };
+        let request = http::Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?;
+        let mut list = self.send(request).await?;
+        let mut items = match list["items"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        };
+        // Items of a list need not say what they are.
+        for item in &mut items {
+            item["apiVersion"] = api_version.into();
+            item["kind"] = kind.into();
+        }
+        Ok(items)
+    }
+
     async fn kinds(&self) -> Result<Vec<Served>, Failure> {
         let core = self.client.list_core_api_versions_aggregated().await;
         let named = self.client.list_api_groups_aggregated().await;

@@ -24,6 +24,8 @@ mod resident;
 mod session;
 mod signals;
 mod text;
+#[cfg(feature = "cluster")]
+mod wanted;
 mod wish;
 
 use std::process::ExitCode;
@@ -63,6 +65,7 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate(args) => commands::validate::run(&args),
         Verb::Compile(args) => commands::compile::run(&args),
+        Verb::Plan(args) => commands::plan::run(&args),
         Verb::Get(args) => commands::get::run(&args),
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),

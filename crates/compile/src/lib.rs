@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! objects --put--> Snapshot --compile--> Compiled: the revision, each node's wish, what to tell about each input
-//!                                     '-- wishes(revision): what an earlier revision means on the nodes of today
+//!                                     |-- wishes(revision): what an earlier revision means on the nodes of today
+//!                                     '-- difference: what changes for each node between two sets of wishes
 //! ```
 //!
 //! The crate is pure: it reads no clock, no file and no network, and equal input gives byte-equal
@@ -15,6 +16,7 @@
 //! A front end is one module here; [`nodestate`] is the first.
 
 mod compiler;
+pub mod difference;
 mod digest;
 mod finding;
 mod key;

@@ -51,6 +51,18 @@ Examples:
 Exit status: 0 done, 2 wrong usage, or a file cannot be read, 3 there is no object in the files, or no such node. What is
 wrong with an object is in its status; the others are compiled.";
 
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  netloom plan -f new.yaml                          what would change in the cluster, node by node
+  netloom plan -f new.yaml --against site/          the same without a cluster: against the objects of a folder
+  netloom plan --revision 3f2a9c01bd                what a return to that revision would change
+
+What the objects ask of each node is compared with what they would ask; a node's own plan for it is shown by
+`netloom state diff` there. Nothing is written.
+
+Exit status: 0 nothing would change, 2 wrong usage, or the cluster or a file cannot be read, 3 something would change, or
+what was asked about is not there.";
+
 const REQUEST_EXITS: &str = "\
 Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 refused: by the server (a rule, a missing
 right, no such kind or object), or because there is no object in the files.";
@@ -62,6 +74,8 @@ pub(crate) enum Verb {
     Validate(ValidateArgs),
     /// Print what the controller would write for the objects of files, without a cluster
     Compile(CompileArgs),
+    /// Print what would change for each node, in a cluster or in files
+    Plan(PlanArgs),
     /// Print objects of a cluster
     Get(GetArgs),
     /// Create or change the objects of files in a cluster, by server-side apply
@@ -120,6 +134,31 @@ pub(crate) struct CompileArgs {
     /// Format; a YAML stream if not said.
     #[command(flatten)]
     pub(crate) format: DataFormatArg,
+}
+
+/// `netloom plan`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = PLAN_EXAMPLES)]
+pub(crate) struct PlanArgs {
+    /// File or folder with objects that would be applied, YAML or JSON; `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    #[arg(required_unless_present = "revision")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A revision that nodes would return to
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    pub(crate) revision: Option<String>,
+    /// Compare with the objects of this file or folder instead of a cluster's
+    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) against: Vec<PathBuf>,
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Of the nodes only this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Format; for people if not said.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
 }
 
 /// `netloom get`

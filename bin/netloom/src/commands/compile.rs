@@ -2,9 +2,7 @@
 //!
 //! Runs the controller's own functions and reaches nothing but the files: no cluster, no clock.
 
-use std::collections::BTreeSet;
-
-use netloom_compile::{Compiled, NodeWish, Put, Snapshot, compile};
+use netloom_compile::{Compiled, NodeWish, Snapshot, compile};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +10,7 @@ use crate::{
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::{self, Output},
-    text,
+    text, wanted,
 };
 
 pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
@@ -54,34 +52,16 @@ fn mention_silent(manifests: &[Manifest], compiled: &Compiled, output: Output) {
 
 /// The objects of the files; those that nothing is compiled from are named once.
 fn snapshot(manifests: &[Manifest], output: Output) -> Result<Snapshot, Failure> {
-    let mut snapshot = Snapshot::default();
-    let mut idle: BTreeSet<&str> = BTreeSet::new();
-    for manifest in manifests {
+    if let Some((manifest, duplicate)) = manifests.iter().find_map(|one| one.duplicates.first().map(|why| (one, why))) {
         let (file, line) = (&manifest.file, manifest.line);
-        if let Some(duplicate) = manifest.duplicates.first() {
-            return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
-        }
-        match snapshot.put(&placed(&manifest.object)) {
-            Put::Changed | Put::Same | Put::Unreadable => {}
-            Put::Foreign => drop(idle.insert(manifest.text("/kind"))),
-        }
+        return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
     }
+    let objects: Vec<Value> = manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect();
+    let (snapshot, idle) = wanted::snapshot(&objects);
     if !idle.is_empty() {
-        let kinds: Vec<&str> = idle.into_iter().collect();
-        output.note(&format!("nothing is compiled from objects of these kinds yet: {}", kinds.join(", ")));
+        output.note(&format!("nothing is compiled from objects of these kinds yet: {}", idle.join(", ")));
     }
     Ok(snapshot)
-}
-
-/// The object where a server would put it: one that names no namespace goes into `default`.
-fn placed(object: &Value) -> Value {
-    let mut object = object.clone();
-    let namespaced = object["apiVersion"].as_str().is_some_and(|version| version.starts_with("nmstate.io/"));
-    let homeless = object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
-    if namespaced && homeless && object["metadata"].is_object() {
-        object["metadata"]["namespace"] = json!("default");
-    }
-    object
 }
 
 /// The nmstate document of each node, as its agent reads it.

@@ -20,6 +20,8 @@ pub(crate) mod get;
 pub(crate) mod guard;
 #[cfg(feature = "cluster")]
 pub(crate) mod kubeconfig;
+#[cfg(feature = "cluster")]
+pub(crate) mod plan;
 pub(crate) mod revert;
 pub(crate) mod rollback;
 #[cfg(feature = "cluster")]

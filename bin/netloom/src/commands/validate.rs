@@ -6,7 +6,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use http::Request;
 use netloom_api::{
     Kind,
     admission::{self, GroupKind, Objects, Operation, Review, User, View as _},
@@ -330,14 +329,8 @@ fn asynchronously_read(kubeconfig: &std::path::Path) -> Result<Objects, Failure>
         let own = kinds().iter().map(|kind| (kind.api_version(), kind.kind));
         let others = foreign::VIEWED.iter().map(|kind| (foreign_version(*kind), kind.kind));
         for (api_version, kind) in own.chain(others) {
-            let Some(served) = cluster.served(&api_version, kind).await? else { continue };
-            let list =
-                cluster.send(Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?).await?;
-            for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
-                let mut item = item.clone();
-                item["apiVersion"] = json!(api_version);
-                item["kind"] = json!(kind);
-                objects.put(item);
+            for object in cluster.all(&api_version, kind).await? {
+                objects.put(object);
             }
         }
         Ok(Exit::Done)

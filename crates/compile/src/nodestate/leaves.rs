@@ -6,10 +6,10 @@
 use serde_json::{Map, Value};
 
 /// A value and the keys that lead to it.
-pub(super) type Leaf = (String, Value);
+pub(crate) type Leaf = (String, Value);
 
 /// All single values of an entry, in the order of their paths.
-pub(super) fn of(entry: &Map<String, Value>) -> Vec<Leaf> {
+pub(crate) fn of(entry: &Map<String, Value>) -> Vec<Leaf> {
     let mut leaves = Vec::new();
     walk("", entry, &mut leaves);
     leaves
@@ -31,7 +31,7 @@ fn walk(prefix: &str, map: &Map<String, Value>, leaves: &mut Vec<Leaf>) {
 pub(super) const SEPARATOR: char = '/';
 
 /// A path as people write it.
-pub(super) fn spoken(path: &str) -> String {
+pub(crate) fn spoken(path: &str) -> String {
     path.replace(SEPARATOR, ".")
 }
 

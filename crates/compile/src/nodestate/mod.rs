@@ -21,7 +21,7 @@ mod contribution;
 mod document;
 mod hand;
 mod inventory;
-mod leaves;
+pub(crate) mod leaves;
 mod merge;
 mod policy;
 mod provenance;

@@ -1,0 +1,218 @@
+//! `netloom plan`: what would change for each node if some objects were applied, or a revision restored.
+//!
+//! Runs the controller's own functions on the objects of a cluster or of files, once without and once
+//! with the change, and prints the difference. Nothing is written anywhere.
+
+use std::path::Path;
+
+use netloom_compile::{
+    Compiled, Compiler, Snapshot,
+    difference::{Change, Entry, NodeDifference, differences},
+};
+use netloom_control::Index;
+use serde_json::{Value, json};
+
+use crate::{
+    args::cluster::PlanArgs,
+    cluster::{Cluster, asynchronously},
+    commands::{diff::differs, result},
+    failure::{Exit, Failure},
+    manifests,
+    output::{Colour, Output, plain},
+    text::push,
+    wanted,
+};
+
+/// How many names of nodes with the same changes are printed before the rest is only counted.
+const NAMED: usize = 5;
+
+pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
+    let PlanArgs { files, revision, against, kubeconfig, node, format } = args;
+    let output = Output::new(format.asked().is_some());
+    let base = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
+    let mut compiler = Compiler::default();
+    let now = snapshot(&base, output);
+    let before = compiler.compile(&now);
+    let wishes = if let Some(name) = revision {
+        let found = now.revisions.iter().find(|(key, _)| key.name == *name);
+        let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
+        compiler.wishes(&now, frozen)
+    } else {
+        let then = snapshot(&wanted::overlaid(&base, &of_files(files)?), output);
+        let after = compiler.compile(&then);
+        mention_trouble(&before, &after, output);
+        after.wishes
+    };
+    let nodes = wishes.len();
+    if let Some(node) = node
+        && wishes.get(node).is_none()
+        && before.wishes.get(node).is_none()
+    {
+        return Err(Failure::refused(format_args!("there is no node {node:?} with a NodeNetworkState")));
+    }
+    let mut found = differences(&before.wishes, &wishes);
+    if let Some(node) = node {
+        found.retain_mut(|difference| {
+            difference.nodes.retain(|known| known == node);
+            !difference.nodes.is_empty()
+        });
+    }
+    let asked = format.asked();
+    let printed = result(&data(&found, nodes), asked).unwrap_or_else(|| people(&found, nodes, output));
+    differs(&printed, !found.is_empty())
+}
+
+fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
+    let known: Vec<&str> = snapshot.revisions.iter().map(|(key, _)| key.name.as_str()).collect();
+    let known = if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
+    Failure::refused(format_args!("there is no NetworkConfigRevision {name:?}; {known}"))
+}
+
+/// The objects of files, where a server would put them.
+fn of_files(files: &[std::path::PathBuf]) -> Result<Vec<Value>, Failure> {
+    let manifests = manifests::read(files)?;
+    if let Some((manifest, duplicate)) = manifests.iter().find_map(|one| one.duplicates.first().map(|why| (one, why))) {
+        let (file, line) = (&manifest.file, manifest.line);
+        return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
+    }
+    Ok(manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect())
+}
+
+/// Every object of a cluster that decisions are made from.
+fn of_cluster(kubeconfig: Option<&Path>) -> Result<Vec<Value>, Failure> {
+    let mut objects = Vec::new();
+    asynchronously(async {
+        let cluster = Cluster::connect(kubeconfig).await?;
+        for kind in Index::KINDS {
+            let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
+            objects.extend(cluster.all(&version.unwrap_or_else(|| "v1".to_owned()), kind.kind).await?);
+        }
+        Ok(Exit::Done)
+    })?;
+    Ok(objects)
+}
+
+fn snapshot(objects: &[Value], output: Output) -> Snapshot {
+    let (snapshot, idle) = wanted::snapshot(objects);
+    if !idle.is_empty() {
+        output.note(&format!("nothing is planned for objects of these kinds yet: {}", idle.join(", ")));
+    }
+    snapshot
+}
+
+/// Says what would be wrong with a policy that is fine now, or wrong in another way.
+fn mention_trouble(before: &Compiled, after: &Compiled, output: Output) {
+    for (key, report) in &after.policies {
+        let known = before.policies.get(key).map(netloom_compile::PolicyReport::verdicts).unwrap_or_default();
+        for verdict in report.verdicts() {
+            let bad = (verdict.kind == "Ready") == (verdict.status == netloom_api::condition::Truth::False);
+            if bad && !known.contains(&verdict) {
+                output.warn(&format!("policy {key}: {}: {}", verdict.reason, verdict.message));
+            }
+        }
+    }
+}
+
+fn data(found: &[NodeDifference], nodes: usize) -> Value {
+    let word = |change: Change| match change {
+        Change::Added => "add",
+        Change::Changed => "change",
+        Change::Removed => "remove",
+    };
+    let entry = |entry: &Entry| {
+        let fields: Vec<Value> = entry
+            .fields
+            .iter()
+            .map(|field| json!({"path": field.path, "before": field.before, "after": field.after}))
+            .collect();
+        json!({"action": word(entry.change), "what": entry.thing, "fields": fields, "policies": entry.policies})
+    };
+    let groups: Vec<Value> = found
+        .iter()
+        .map(|one| {
+            let changes: Vec<Value> = one.entries.iter().map(entry).collect();
+            json!({"nodes": one.nodes, "changes": changes, "gained": one.gained, "lost": one.lost})
+        })
+        .collect();
+    json!({"nodes": nodes, "touched": touched(found), "groups": groups})
+}
+
+fn touched(found: &[NodeDifference]) -> usize {
+    found.iter().map(|difference| difference.nodes.len()).sum()
+}
+
+fn people(found: &[NodeDifference], nodes: usize, output: Output) -> String {
+    let mut text = String::new();
+    for difference in found {
+        push(&mut text, format_args!("{}\n", plain(&names(&difference.nodes))));
+        for entry in &difference.entries {
+            let (symbol, colour) = match entry.change {
+                Change::Added => ("  +", Colour::Green),
+                Change::Changed => ("  ~", Colour::Yellow),
+                Change::Removed => ("  -", Colour::Red),
+            };
+            push(
+                &mut text,
+                format_args!("{} {}\n", output.paint(colour, symbol), plain(&line(entry)).replace('\n', " ")),
+            );
+        }
+        for (word, networks) in [("reaches", &difference.gained), ("no longer reaches", &difference.lost)] {
+            for network in networks {
+                push(&mut text, format_args!("    {word} {}\n", plain(network)));
+            }
+        }
+    }
+    text + &summary(found, nodes)
+}
+
+fn names(nodes: &[String]) -> String {
+    let shown = nodes.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match nodes.len() {
+        more if more > NAMED => format!("{shown} and {} more", more - NAMED),
+        _ => shown,
+    }
+}
+
+/// One line for a thing: its values, old and new, and who asks for it.
+fn line(entry: &Entry) -> String {
+    let shown = |value: &Option<Value>| match value {
+        None => "(not said)".to_owned(),
+        Some(Value::String(value)) => value.clone(),
+        Some(value) => value.to_string(),
+    };
+    let fields: Vec<String> = entry
+        .fields
+        .iter()
+        .map(|field| match entry.change {
+            Change::Added => format!("{} {}", field.path, shown(&field.after)),
+            Change::Removed => format!("{} {}", field.path, shown(&field.before)),
+            Change::Changed => format!("{} {} -> {}", field.path, shown(&field.before), shown(&field.after)),
+        })
+        .collect();
+    let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
+    let by = if entry.policies.is_empty() { "by hand".to_owned() } else { entry.policies.join(", ") };
+    format!("{}{fields} ({by})", entry.thing)
+}
+
+fn summary(found: &[NodeDifference], nodes: usize) -> String {
+    if found.is_empty() {
+        return format!("Nothing would change for {}.\n", counted(nodes, "node"));
+    }
+    let count = |change: Change| {
+        let of =
+            |one: &NodeDifference| one.nodes.len() * one.entries.iter().filter(|entry| entry.change == change).count();
+        found.iter().map(of).sum::<usize>()
+    };
+    format!(
+        "Plan: {} of {} touched; {} to add, {} to change, {} to remove.\n",
+        touched(found),
+        counted(nodes, "node"),
+        count(Change::Added),
+        count(Change::Changed),
+        count(Change::Removed)
+    )
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,130 @@
+//! `netloom plan` from outside: against files, and against an embedded API server.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod embedded;
+
+use std::{fs, path::PathBuf, process::Command};
+
+use self::embedded::{NETLOOM, Server, ended};
+
+/// Two nodes with the same two links.
+fn site() -> String {
+    let node = |name: &str| {
+        format!(
+            "---
+apiVersion: v1
+kind: Node
+metadata: {{name: {name}}}
+---
+apiVersion: nmstate.io/v1
+kind: NodeNetworkState
+metadata: {{name: {name}}}
+spec: {{managed: true, nodeName: {name}}}
+status:
+  currentState:
+    interfaces:
+    - {{name: eth0, type: ethernet, state: up}}
+    - {{name: eth1, type: ethernet, state: up}}
+"
+        )
+    };
+    node("n1") + &node("n2")
+}
+
+fn policy(name: &str, interface: &str) -> String {
+    format!(
+        "---
+apiVersion: nmstate.io/v1
+kind: NodeNetConfPolicy
+metadata: {{name: {name}}}
+spec:
+  matchRules: [{{name: eth1}}]
+  desiredState: {{interfaces: [{{name: eth1, {interface}}}]}}
+"
+    )
+}
+
+/// Files of one test.
+fn files(name: &str, texts: &[(&str, &str)]) -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let write = |(file, text): &(&str, &str)| {
+        let path = folder.join(file);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    texts.iter().map(write).collect()
+}
+
+fn plan(words: &[&str]) -> (i32, String) {
+    ended(Command::new(NETLOOM).arg("plan").args(words))
+}
+
+#[test]
+fn files_are_compared_with_files() {
+    let old = policy("jumbo", "mtu: 9000");
+    let new = policy("jumbo", "mtu: 1400, ipv4: {enabled: true, address: [{ip: 10.0.1.7, prefix-length: 24}]}");
+    let paths = files("plan-files", &[("site.yaml", &site()), ("old.yaml", &old), ("new.yaml", &new)]);
+    let [site, old, new] = &paths[..] else { panic!("{paths:?}") };
+    assert_eq!(
+        plan(&["-f", old, "--against", site]),
+        (3, "n1, n2\n  + interface eth1: mtu 9000 (default/jumbo)\nPlan: 2 of 2 nodes touched; 2 to add, 0 to change, 0 to remove.\n".to_owned())
+    );
+    let (status, said) = plan(&["-f", new, "--against", site, old]);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.starts_with("n1, n2\n  ~ interface eth1: ") && said.contains("mtu 9000 -> 1400"), "{said}");
+    assert!(said.contains("    reaches 10.0.1.0/24 over eth1\n"), "{said}");
+    assert_eq!(plan(&["-f", old, "--against", site, old]), (0, "Nothing would change for 2 nodes.\n".to_owned()));
+
+    let (status, said) = plan(&["-f", old, "--against", site, "--node", "n2", "-o", "json"]);
+    let data: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((status, &data["groups"][0]["nodes"]), (3, &serde_json::json!(["n2"])), "{said}");
+    assert_eq!(data["groups"][0]["changes"][0]["fields"][0]["after"], 9000);
+}
+
+#[test]
+fn what_would_go_wrong_is_said() {
+    let first = policy("a", "mtu: 9000").replace("{name: a}", "{name: a, creationTimestamp: \"2026-01-01T00:00:00Z\"}");
+    let paths =
+        files("plan-trouble", &[("site.yaml", &site()), ("first.yaml", &first), ("b.yaml", &policy("b", "mtu: 1400"))]);
+    let [site, first, second] = &paths[..] else { panic!("{paths:?}") };
+    let (status, said) = plan(&["-f", second, "--against", site, first]);
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        said.contains("warning: policy default/b: PolicyConflict: ") && said.contains("Nothing would change"),
+        "{said}"
+    );
+    let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
+    assert!(status == 3 && said.contains("there is no node \"n9\""), "{said}");
+    let (status, said) = plan(&["--revision", "abc", "--against", site]);
+    assert!(status == 3 && said.contains("there is no NetworkConfigRevision \"abc\"; there is none"), "{said}");
+    let (status, said) = plan(&["--against", site]);
+    assert!(status == 2 && said.contains("--filename"), "{said}");
+}
+
+#[test]
+fn a_cluster_is_asked_and_nothing_is_written() {
+    let server = Server::start("plan-cluster");
+    let site = server.file("site.yaml", &site());
+    assert_eq!(server.run(&["apply", "-f", &site]).0, 0);
+    let file = server.file("policy.yaml", &policy("jumbo", "mtu: 9000"));
+    // Nobody has reported links yet, as the status of an object is not applied with it.
+    let (status, said) = server.run(&["plan", "-f", &file]);
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(
+        server.run(&["get", "nodenetconfpolicies", "-A"]),
+        (0, "There are no nodenetconfpolicies.\n".to_owned())
+    );
+    let hand = "
+apiVersion: nmstate.io/v1
+kind: NodeNetworkState
+metadata: {name: n1}
+spec: {managed: true, nodeName: n1, desiredState: {interfaces: [{name: eth0, type: ethernet, mtu: 1400}]}}
+";
+    let hand = server.file("hand.yaml", hand);
+    let (status, said) = server.run(&["plan", "-f", &hand]);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.starts_with("n1\n  + interface eth0: ") && said.contains("mtu 1400"), "{said}");
+    assert!(said.contains("(by hand)\nPlan: 1 of 2 nodes touched; 1 to add"), "{said}");
+}
