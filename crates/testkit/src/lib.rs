@@ -5,6 +5,7 @@
 //! play       one story on one host, through the real transaction
 //! foreign    what is somebody else's and must survive every story
 //! compare    two hosts, field by field
+//! part       one document in another
 //! seen       the host as other programs show it, for a second opinion
 //! stage      the simulated host that stories are played on
 //! space      the real one, in a namespace of its own
@@ -20,6 +21,7 @@ pub mod compare;
 pub mod crash;
 pub mod foreign;
 pub mod golden;
+pub mod part;
 pub mod play;
 pub mod power;
 pub mod runner;

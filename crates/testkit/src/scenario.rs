@@ -72,14 +72,14 @@ pub struct Options {
     pub allow_cut: bool,
 }
 
-/// The area whose scenarios are about a cluster's objects and not about one host.
-const COMPILED: &str = "compile";
+/// The areas whose scenarios are about a cluster and not about one host.
+const OF_CLUSTERS: [&str; 2] = ["compile", "nodestate"];
 
 impl Scenario {
     /// Reads every scenario of a host below `root`, sorted by name.
     pub fn load_all(root: &Path) -> Result<Vec<Self>, String> {
         let mut found = Vec::new();
-        for area in folders(root)?.into_iter().filter(|area| !area.ends_with(COMPILED)) {
+        for area in folders(root)?.into_iter().filter(|area| !OF_CLUSTERS.iter().any(|name| area.ends_with(name))) {
             for dir in folders(&area)? {
                 found.push(Self::load(root, &dir)?);
             }

@@ -6,12 +6,15 @@
 
 mod bystanders;
 mod crashes;
+mod embedded;
 mod entries;
 mod events;
 mod foreign;
 mod hostname;
 mod needs;
 mod neighbours;
+#[path = "../nodestate/mod.rs"]
+mod nodestate;
 mod power;
 mod probes;
 mod properties;
@@ -26,9 +29,11 @@ use std::{
 
 use netloom_testkit::{
     crash::{BATCHED, Order, PLANS},
-    runner::{self, Arguments, Test},
+    runner::{self, Arguments, Ended, Test},
     scenario::Scenario,
 };
+
+use crate::{embedded::Embedded, nodestate::Theatre};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,12 +45,25 @@ fn main() -> ExitCode {
     }
     let scenarios = needs::met().and_then(|()| Scenario::load_all(&netloom_testkit::scenarios()));
     match scenarios {
-        Ok(scenarios) => runner::run(tests(&scenarios), &Arguments::parse(words.into_iter()), &mut stdout()),
+        Ok(scenarios) => run(&scenarios, words),
         Err(why) => {
             say(&format!("the kernel tier cannot run here: {why}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// Runs everything: what one host shows, and stories about nodes of a cluster.
+fn run(scenarios: &[Scenario], words: Vec<String>) -> ExitCode {
+    let embedded = Embedded::find();
+    let folder = std::env::temp_dir().join(format!("netloom-stories-{}", std::process::id()));
+    let theatre = embedded.as_ref().map(|embedded| Theatre::new(embedded.netloom.clone(), folder, embedded));
+    let mut tests = tests(scenarios);
+    match &theatre {
+        Ok(theatre) => tests.extend(theatre.tests()),
+        Err(why) => tests.push(Test::new("nodestate", || Ok(Ended::NotRun((*why).clone())))),
+    }
+    runner::run(tests, &Arguments::parse(words.into_iter()), &mut stdout())
 }
 
 fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {

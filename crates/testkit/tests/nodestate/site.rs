@@ -1,0 +1,184 @@
+//! What serves the stories: an API server, a controller where a story wants one, and the program itself.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::Ground;
+
+/// The kinds that stories speak of: group, version, kind, plural, and whether they are in a namespace.
+const KINDS: [(&str, &str, &str, &str, bool); 7] = [
+    ("nmstate.io", "v1", "NodeNetConfPolicy", "nodenetconfpolicies", true),
+    ("netloom.dev", "v1alpha1", "RolloutPolicy", "rolloutpolicies", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "NodeNetworkConfig", "nodenetworkconfigs", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "NetworkConfigRevision", "networkconfigrevisions", false),
+    ("nmstate.io", "v1", "NodeNetworkState", "nodenetworkstates", true),
+    ("events.k8s.io", "v1", "Event", "events", true),
+    ("", "v1", "Node", "nodes", false),
+];
+/// Where all objects of stories are that are in a namespace.
+const NAMESPACE: &str = "default";
+
+/// A process that is told to end when this value goes, and waited for.
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Starts a command and returns when it prints a line with this word; what it says else goes to a file.
+    pub(crate) fn ready(command: &mut Command, word: &str, log: &Path) -> Result<Self, String> {
+        let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file).spawn();
+        let mut process = Self(child.map_err(|error| format!("{}: {error}", command.get_program().display()))?);
+        let mut reader = BufReader::new(process.0.stdout.take().ok_or("no standard output")?);
+        let mut line = String::new();
+        while reader.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
+            if line.contains(word) {
+                // The rest is read and dropped, so that it never waits for a reader.
+                std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+                return Ok(process);
+            }
+            line.clear();
+        }
+        Err(format!("{} ended before it was ready:\n{}", command.get_program().display(), tail(log)))
+    }
+
+    /// Starts a command that says nothing on standard output.
+    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
+        let file = File::options().create(true).append(true).open(log);
+        let file = file.map_err(|error| format!("{}: {error}", log.display()))?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn();
+        Ok(Self(child.map_err(|error| format!("{}: {error}", command.get_program().display()))?))
+    }
+
+    /// Tells it to end, and gives its exit status; none when a signal ended it.
+    pub(super) fn end(mut self, signal: Signal) -> Result<Option<i32>, String> {
+        let pid = i32::try_from(self.0.id()).map_err(|error| error.to_string())?;
+        kill(Pid::from_raw(pid), signal).map_err(|error| error.to_string())?;
+        Ok(self.0.wait().map_err(|error| error.to_string())?.code())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that ended has no number any more: it may be another's by now.
+        let running = matches!(self.0.try_wait(), Ok(None));
+        let pid = i32::try_from(self.0.id()).map(Pid::from_raw);
+        if running && pid.is_ok_and(|pid| kill(pid, Signal::SIGTERM).is_ok()) {
+            self.0.wait().ok();
+        }
+    }
+}
+
+/// The last lines of a log, for the reader of a failure.
+pub(super) fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(15)..].join("\n")
+}
+
+/// An API server with nothing of a story on it.
+pub(super) struct Site {
+    pub(super) netloom: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) runtime: Runtime,
+    client: Client,
+    controller: Option<Process>,
+    _server: Process,
+}
+
+impl Site {
+    /// Starts a server and installs the definitions, by a controller that ends again.
+    pub(super) fn open(netloom: &Path, folder: &Path, ground: &dyn Ground) -> Result<Self, String> {
+        fs::remove_dir_all(folder).ok();
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let server = ground.start(folder)?;
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        let read = Kubeconfig::read_from(folder.join("admin.kubeconfig")).map_err(|error| error.to_string())?;
+        let config = runtime.block_on(Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()));
+        let client = {
+            let _entered = runtime.enter();
+            Client::try_from(config.map_err(|error| error.to_string())?).map_err(|error| error.to_string())?
+        };
+        let (netloom, folder) = (netloom.to_owned(), folder.to_owned());
+        let mut site = Self { netloom, folder, runtime, client, controller: None, _server: server };
+        site.control(true)?;
+        Ok(site)
+    }
+
+    /// Lets a controller run, or none.
+    pub(super) fn control(&mut self, wanted: bool) -> Result<(), String> {
+        if !wanted {
+            self.controller = None;
+        } else if self.controller.is_none() {
+            let mut command = self.command(&["controller", "--install-crds", "--lease-seconds", "5"]);
+            self.controller = Some(Process::ready(&mut command, "ready", &self.folder.join("controller.log"))?);
+        }
+        Ok(())
+    }
+
+    /// The program, as an administrator runs it.
+    pub(super) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.netloom);
+        command.args(words).env("KUBECONFIG", self.folder.join("admin.kubeconfig"));
+        command
+    }
+
+    /// The objects of a kind.
+    pub(super) fn api(&self, kind: &str) -> Result<Api<DynamicObject>, String> {
+        let found = KINDS.iter().find(|known| known.2 == kind);
+        let (group, version, kind, plural, namespaced) =
+            found.ok_or_else(|| format!("stories do not know the kind {kind}"))?;
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        Ok(if *namespaced {
+            Api::namespaced_with(self.client.clone(), NAMESPACE, &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        })
+    }
+
+    /// An object, when it is there.
+    pub(super) fn get(&self, kind: &str, name: &str) -> Result<Option<Value>, String> {
+        let found = self.runtime.block_on(self.api(kind)?.get_opt(name)).map_err(|error| error.to_string())?;
+        found.map(|object| serde_json::to_value(object).map_err(|error| error.to_string())).transpose()
+    }
+
+    /// All objects of a kind.
+    pub(super) fn list(&self, kind: &str) -> Result<Vec<Value>, String> {
+        let found = self.runtime.block_on(self.api(kind)?.list(&ListParams::default()));
+        let found = found.map_err(|error| error.to_string())?;
+        found.items.into_iter().map(|object| serde_json::to_value(object).map_err(|error| error.to_string())).collect()
+    }
+
+    /// Writes a part of a status.
+    pub(super) fn patch_status(&self, kind: &str, name: &str, status: &Value) -> Result<(), String> {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(json!({"status": status})));
+        let done = self.runtime.block_on(self.api(kind)?.patch_status(name, &params, &patch));
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Deletes all that a story may have left. Whoever would make it anew has ended before.
+    pub(super) fn clear(&mut self) -> Result<(), String> {
+        self.control(false)?;
+        for (.., kind, _, _) in KINDS {
+            let api = self.api(kind)?;
+            let (how, which) = (DeleteParams::default(), ListParams::default());
+            let gone = api.delete_collection(&how, &which);
+            self.runtime.block_on(gone).map_err(|error| format!("delete every {kind}: {error}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! One story on its way: what is done in it, and what is looked at.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use netloom_testkit::part::{filled, missing};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::{
+    Ground,
+    relay::Relay,
+    site::{Process, Site, tail},
+    story::{
+        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EventCheck, HostCheck, Mode, Node, ObjectCheck, PingCheck,
+        Place, Story,
+    },
+    wires::{Wires, space},
+};
+
+/// The exit status of a request that the server refuses.
+const REFUSED: i32 = 3;
+
+/// One story on its way.
+pub(super) struct Stage<'a> {
+    site: &'a mut Site,
+    folder: PathBuf,
+    identities: BTreeMap<String, PathBuf>,
+    // Before the hosts, so that agents end first.
+    agents: BTreeMap<String, Process>,
+    relay: Option<Relay>,
+    _wires: Wires,
+    remembered: BTreeMap<String, Value>,
+}
+
+impl<'a> Stage<'a> {
+    /// Makes hosts and nodes, and starts the agents that run from the beginning.
+    pub(super) fn set(site: &'a mut Site, ground: &dyn Ground, story: &Story) -> Result<Self, String> {
+        let nodes = &story.head.nodes;
+        let folder = site.folder.join("stories").join(&story.name);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let names: Vec<String> = nodes.keys().cloned().collect();
+        let wires = Wires::lay(&names)?;
+        let relay = if story.head.wired {
+            Some(Relay::start(&site.runtime, &site.folder.join("admin.kubeconfig"))?)
+        } else {
+            None
+        };
+        let mut stage = Self {
+            site,
+            folder,
+            identities: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            relay,
+            _wires: wires,
+            remembered: BTreeMap::new(),
+        };
+        stage.join(ground, nodes)?;
+        for (name, mode) in nodes.iter().filter_map(|(name, node)| Some((name, node.agent?))) {
+            stage.start_agent(name, mode)?;
+        }
+        Ok(stage)
+    }
+
+    /// Makes the hosts nodes of the cluster, with identities for their agents.
+    fn join(&mut self, ground: &dyn Ground, nodes: &BTreeMap<String, Node>) -> Result<(), String> {
+        let object = |(name, node): (&String, &Node)| {
+            json!({
+                "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": node.labels},
+                "spec": {"taints": node.taints},
+            })
+        };
+        self.apply(&nodes.iter().map(object).collect::<Vec<_>>(), 0)?;
+        for (name, node) in nodes {
+            Wires::change(name, &node.ip)?;
+            let ready = json!({"type": "Ready", "status": "True", "reason": "Story", "message": ""});
+            self.site.patch_status("Node", name, &json!({"conditions": [ready]}))?;
+            let mut identity = ground.identity(&self.site.folder, name)?;
+            if let Some(relay) = &self.relay {
+                let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
+                relay.redirect(&direct, &identity)?;
+            }
+            self.identities.insert(name.clone(), identity);
+        }
+        Ok(())
+    }
+
+    /// Does something.
+    pub(super) fn perform(&mut self, deed: &Deed) -> Result<(), String> {
+        match deed {
+            Deed::Apply(objects) => self.apply(objects, 0).map(drop),
+            Deed::Refused { objects, says } => says_all(says, &self.apply(objects, REFUSED)?),
+            Deed::Delete(named) => {
+                ended(&mut self.site.command(&["delete", &named.kind.to_lowercase(), &named.name]), 0).map(drop)
+            }
+            Deed::Ip { node, run } => Wires::change(node, run),
+            Deed::Controller(deed) => self.site.control(*deed == ControllerDeed::Start),
+            Deed::Agent(AgentDeed::Start(node)) => self.start_agent(node, Mode::Centralized),
+            Deed::Agent(AgentDeed::StartDistributed(node)) => self.start_agent(node, Mode::Distributed),
+            Deed::Agent(AgentDeed::Stop(node)) => match self.end_agent(node, Signal::SIGTERM)? {
+                Some(0) => Ok(()),
+                other => Err(format!("the agent of {node} did not end well: {other:?}")),
+            },
+            Deed::Agent(AgentDeed::Kill(node)) => self.end_agent(node, Signal::SIGKILL).map(drop),
+            Deed::Client(client) => self.client(client),
+            Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
+        }
+    }
+
+    fn apply(&self, objects: &[Value], status: i32) -> Result<String, String> {
+        let file = self.folder.join("apply.yaml");
+        // JSON is YAML too.
+        let text = objects.iter().map(|object| Ok(filled(object, &self.remembered)?.to_string()));
+        let text = text.collect::<Result<Vec<String>, String>>()?.join("\n---\n");
+        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        ended(self.site.command(&["apply", "--force-conflicts", "-f"]).arg(file), status)
+    }
+
+    fn start_agent(&mut self, node: &str, mode: Mode) -> Result<(), String> {
+        let mode = match mode {
+            Mode::Centralized => "centralized",
+            Mode::Distributed => "distributed",
+        };
+        let mut command = self.on_node(node, &["agent", "--mode", mode], "--node")?;
+        let process = Process::start(command.env("NETLOOM_LOG", "info"), &self.log(node))?;
+        self.agents.insert(node.to_owned(), process);
+        Ok(())
+    }
+
+    fn end_agent(&mut self, node: &str, signal: Signal) -> Result<Option<i32>, String> {
+        let agent = self.agents.remove(node).ok_or_else(|| format!("no agent of {node} runs"))?;
+        agent.end(signal)
+    }
+
+    fn client(&self, client: &ClientDeed) -> Result<(), String> {
+        let words: Vec<&str> = ["client"].into_iter().chain(client.words.iter().map(String::as_str)).collect();
+        let mut command = match &client.node {
+            Some(node) => self.on_node(node, &words, "--host")?,
+            None => self.site.command(&words),
+        };
+        let said = ended(&mut command, client.exit)?;
+        says_all(&client.says, &said)
+    }
+
+    fn on_node(&self, node: &str, words: &[&str], name: &str) -> Result<Command, String> {
+        let identity = self.identities.get(node).ok_or_else(|| format!("the story has no node {node}"))?;
+        let space = space(node);
+        let mut command = if self.relay.is_some() {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &space]).arg(&self.site.netloom).args(words);
+            command
+        } else {
+            let mut command = Command::new(&self.site.netloom);
+            command.args(words).args(["--netns", &space]);
+            command
+        };
+        command.args([name, node, "--kubeconfig"]).arg(identity).arg("--state-dir").arg(self.folder.join(node));
+        Ok(command)
+    }
+
+    fn log(&self, node: &str) -> PathBuf {
+        self.folder.join(format!("{node}.log"))
+    }
+
+    /// Keeps a value for later steps.
+    pub(super) fn remember(&mut self, name: &str, place: &Place) -> Result<(), String> {
+        let object = self.site.get(&place.kind, &place.name)?;
+        let value = object.as_ref().and_then(|object| object.pointer(&place.at));
+        let value = value.ok_or_else(|| format!("there is no {} in {} {}", place.at, place.kind, place.name))?;
+        self.remembered.insert(name.to_owned(), value.clone());
+        Ok(())
+    }
+
+    /// Why something is not so; none when it is.
+    pub(super) fn wrong(&self, check: &Check) -> Result<Option<String>, String> {
+        match check {
+            Check::Object(check) => self.wrong_object(check),
+            Check::Host(check) => self.wrong_host(check),
+            Check::Event(check) => self.wrong_event(check),
+            Check::Ping(PingCheck { from, to, lost }) => {
+                let answered = Wires::ping(from, to)?;
+                Ok((answered == *lost).then(|| format!("ping {to} from {from}: answered is {answered}")))
+            }
+        }
+    }
+
+    fn wrong_object(&self, check: &ObjectCheck) -> Result<Option<String>, String> {
+        let ObjectCheck { kind, name, gone, observed, has, lacks, says } = check;
+        let called = format!("{kind} {name}");
+        let Some(object) = self.site.get(kind, name)? else {
+            return Ok((!gone).then(|| format!("{called}: it is not there")));
+        };
+        if *gone {
+            return Ok(Some(format!("{called}: it is there")));
+        }
+        let (generation, seen) = (&object["metadata"]["generation"], &object["status"]["observedGeneration"]);
+        if *observed && generation != seen {
+            return Ok(Some(format!("{called}: generation {generation} is not observed yet, only {seen}")));
+        }
+        let text = object.to_string();
+        let unsaid = says.iter().find(|word| !text.contains(word.as_str()));
+        let unsaid = unsaid.map(|word| format!("it does not say {word:?}: {}", object["status"]["conditions"]));
+        Ok(self.wrong_parts(has.as_ref(), lacks, &object)?.or(unsaid).map(|why| format!("{called}: {why}")))
+    }
+
+    fn wrong_host(&self, check: &HostCheck) -> Result<Option<String>, String> {
+        let HostCheck { node, has, lacks } = check;
+        let mut command = Command::new(&self.site.netloom);
+        command.args(["state", "show", "-o", "json", "--netns", &space(node), "--state-dir"]);
+        let shown = ended(command.arg(self.folder.join(node)), 0)?;
+        let host: Value = serde_json::from_str(&shown).map_err(|error| format!("state show: {error}\n{shown}"))?;
+        Ok(self.wrong_parts(has.as_ref(), lacks, &host)?.map(|why| format!("the host {node}: {why}")))
+    }
+
+    fn wrong_parts(&self, has: Option<&Value>, lacks: &[Value], whole: &Value) -> Result<Option<String>, String> {
+        if let Some(part) = has
+            && let Some(why) = missing(&filled(part, &self.remembered)?, whole)
+        {
+            return Ok(Some(why));
+        }
+        for part in lacks {
+            let part = filled(part, &self.remembered)?;
+            if missing(&part, whole).is_none() {
+                return Ok(Some(format!("it has {part}")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn wrong_event(&self, check: &EventCheck) -> Result<Option<String>, String> {
+        let EventCheck { about, reason, says } = check;
+        let events = self.site.list("Event")?;
+        let fits = |event: &&Value| {
+            let note = event["note"].as_str().unwrap_or_default();
+            about.as_ref().is_none_or(|about| event["regarding"]["name"] == **about)
+                && event["reason"] == **reason
+                && says.iter().all(|word| note.contains(word.as_str()))
+        };
+        if events.iter().any(|event| fits(&event)) {
+            return Ok(None);
+        }
+        let told: Vec<String> = events.iter().map(|event| format!("{}: {}", event["reason"], event["note"])).collect();
+        Ok(Some(format!("no event {reason} about {about:?}; there are: {}", told.join("; "))))
+    }
+
+    /// What the agents said last, for the reader of a failure.
+    pub(super) fn logs(&self) -> String {
+        let nodes = self.identities.keys().map(|node| (node.as_str(), self.log(node)));
+        let controller = ("controller", self.site.folder.join("controller.log"));
+        let shown = nodes.chain([controller]).map(|(who, log)| format!("\n-- {who}\n{}", tail(&log)));
+        shown.collect()
+    }
+}
+
+fn says_all(words: &[String], said: &str) -> Result<(), String> {
+    match words.iter().find(|word| !said.contains(word.as_str())) {
+        Some(word) => Err(format!("it does not say {word:?}: {said}")),
+        None => Ok(()),
+    }
+}
+
+/// Runs a command that must end with this status, and gives what it said.
+fn ended(command: &mut Command, status: i32) -> Result<String, String> {
+    let done = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    if done.status.code() == Some(status) {
+        return Ok(said);
+    }
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    Err(format!("{program} {}: {}, not {status}: {said}", words.join(" "), done.status))
+}

@@ -1,0 +1,290 @@
+//! The files of a story. This module only reads them.
+//!
+//! Invariant: a story has a title and at least one step, and its steps are numbered without a gap. A field
+//! that is not known is an error: a check that is misspelt would never fail.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How long a step may take, unless it says otherwise. Generous: machines that test do other things too.
+const WITHIN: u64 = 60;
+
+/// One story.
+#[derive(Debug)]
+pub(super) struct Story {
+    /// The name of its folder.
+    pub(super) name: String,
+    pub(super) head: Head,
+    pub(super) steps: Vec<(String, Step)>,
+}
+
+/// `story.yaml`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Head {
+    /// What it shows.
+    #[serde(rename = "shows")]
+    _shows: String,
+    /// Its nodes; all three, each with an agent, if not said.
+    #[serde(default = "all_nodes")]
+    pub(super) nodes: BTreeMap<String, Node>,
+    /// Whether a controller runs.
+    #[serde(default)]
+    pub(super) controller: bool,
+    /// Whether agents reach the API over the wires of their nodes, and not beside them.
+    #[serde(default)]
+    pub(super) wired: bool,
+    /// What the kernel must have beyond bridges and pairs.
+    #[serde(default)]
+    pub(super) needs: Vec<String>,
+    /// The only server that it is about.
+    pub(super) server: Option<Server>,
+}
+
+/// Which API server serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Server {
+    /// Netloom's own, which knows the rules of all kinds.
+    Embedded,
+    /// kube-apiserver, here without anybody who tells it the rules.
+    Real,
+}
+
+/// A node as it is before the first step.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Node {
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) taints: Vec<Value>,
+    /// What somebody did to the host before, as words for `ip`.
+    #[serde(default)]
+    pub(super) ip: Vec<String>,
+    /// Whether its agent runs from the beginning, and how.
+    pub(super) agent: Option<Mode>,
+}
+
+/// Who merges policies into the desired state of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Mode {
+    Centralized,
+    Distributed,
+}
+
+/// `N-*.yaml`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    /// What is done, in order.
+    #[serde(default, rename = "do")]
+    pub(super) doing: Vec<Deed>,
+    /// Seconds until everything below must be so.
+    #[serde(default = "within")]
+    pub(super) within: u64,
+    /// What must become so.
+    #[serde(default)]
+    pub(super) then: Vec<Check>,
+    /// What must be so all the time until then, and still when it is.
+    #[serde(default)]
+    pub(super) throughout: Vec<Check>,
+    /// Values to be used as `$name` in later steps.
+    #[serde(default)]
+    pub(super) remember: BTreeMap<String, Place>,
+}
+
+/// Something that is done.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Deed {
+    /// Creates or changes objects, as `netloom apply` does.
+    Apply(Vec<Value>),
+    /// The same, and the server must say no.
+    Refused { objects: Vec<Value>, says: Vec<String> },
+    /// Deletes an object, as `netloom delete` does.
+    Delete(Named),
+    /// Changes a host behind everybody's back.
+    Ip { node: String, run: Vec<String> },
+    /// Starts, stops or kills the agent of a node.
+    Agent(AgentDeed),
+    /// Starts or stops the controller.
+    Controller(ControllerDeed),
+    /// Runs `netloom client` once.
+    Client(ClientDeed),
+    /// Sends an announcement of a neighbour to a link of a node.
+    Announce { node: String, link: String, chassis: String, vlans: Vec<u16> },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AgentDeed {
+    Start(String),
+    /// Starts one that merges policies itself.
+    StartDistributed(String),
+    Stop(String),
+    Kill(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ControllerDeed {
+    Start,
+    Stop,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientDeed {
+    /// Words after `netloom client`.
+    pub(super) words: Vec<String>,
+    /// The node that it runs on; none for a client that runs anywhere.
+    pub(super) node: Option<String>,
+    /// Its exit status.
+    pub(super) exit: i32,
+    /// Words that it must print.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+}
+
+/// An object.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+/// A value in an object.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) at: String,
+}
+
+/// Something that must be so.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Check {
+    /// Of an object.
+    Object(ObjectCheck),
+    /// Of a host, as `netloom state show` prints it.
+    Host(HostCheck),
+    /// Of what people were told.
+    Event(EventCheck),
+    /// Of packets between nodes.
+    Ping(PingCheck),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ObjectCheck {
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// Whether it must not be there.
+    #[serde(default)]
+    pub(super) gone: bool,
+    /// Whether its status must be about what it says now.
+    #[serde(default)]
+    pub(super) observed: bool,
+    /// A part that it must have.
+    pub(super) has: Option<Value>,
+    /// Parts that it must not have.
+    #[serde(default)]
+    pub(super) lacks: Vec<Value>,
+    /// Words that must stand in it.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HostCheck {
+    pub(super) node: String,
+    /// A part that it must have.
+    pub(super) has: Option<Value>,
+    /// Parts that it must not have.
+    #[serde(default)]
+    pub(super) lacks: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventCheck {
+    /// The name of the object; any if not said.
+    pub(super) about: Option<String>,
+    pub(super) reason: String,
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PingCheck {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// Whether there must be no answer.
+    #[serde(default)]
+    pub(super) lost: bool,
+}
+
+fn within() -> u64 {
+    WITHIN
+}
+
+fn all_nodes() -> BTreeMap<String, Node> {
+    let node = |name: &str| (name.to_owned(), Node { agent: Some(Mode::Centralized), ..Node::default() });
+    ["n1", "n2", "n3"].map(node).into()
+}
+
+impl Story {
+    /// Reads every story of a folder, sorted by name.
+    pub(super) fn load_all(folder: &Path) -> Result<Vec<Self>, String> {
+        let cannot = |error: std::io::Error| format!("{}: {error}", folder.display());
+        let mut folders: Vec<PathBuf> =
+            fs::read_dir(folder).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        folders.iter().map(|folder| Self::load(folder)).collect()
+    }
+
+    fn load(folder: &Path) -> Result<Self, String> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let head = read(&folder.join("story.yaml"))?;
+        let mut numbered: Vec<(usize, String)> = Vec::new();
+        for entry in fs::read_dir(folder).map_err(|error| format!("{name}: {error}"))?.flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            if file == "story.yaml" {
+                continue;
+            }
+            let number =
+                file.strip_suffix(".yaml").and_then(|name| name.split_once('-')).map(|(number, _)| number.parse());
+            match number {
+                Some(Ok(number)) => numbered.push((number, file)),
+                Some(Err(_)) | None => return Err(format!("{name}/{file}: a step is called N-what.yaml")),
+            }
+        }
+        numbered.sort();
+        if numbered.is_empty() || numbered.iter().zip(1..).any(|((number, _), wanted)| *number != wanted) {
+            return Err(format!("{name}: its steps must be numbered from 1 without a gap"));
+        }
+        let step = |(_, file): (usize, String)| Ok((file.clone(), read(&folder.join(file))?));
+        let steps = numbered.into_iter().map(step).collect::<Result<_, String>>()?;
+        Ok(Self { name, head, steps })
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    // By way of JSON, in which a choice is an object with one field.
+    let value: Value = serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_value(value).map_err(|error| format!("{}: {error}", path.display()))
+}

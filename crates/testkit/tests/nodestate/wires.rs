@@ -1,0 +1,161 @@
+//! Hosts and the switch between them: network namespaces with veth pairs as wires.
+//!
+//! Every host has three cards, `eth0` with an address of its own and `eth1` and `eth2` without. All wires end
+//! at the ports of one bridge in a namespace of its own, which passes on what it gets, tagged or not, and has
+//! an address on the network of the first cards.
+
+use std::{
+    io::Write as _,
+    net::Ipv4Addr,
+    os::fd::AsRawFd as _,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use netloom_lldp::{ETHERTYPE, GROUPS};
+use netloom_model::EngineError;
+use netloom_netlink::{
+    Namespace,
+    netns::{self, Worker},
+    probe::{Answer, InvalidProbe, Probe},
+};
+use nix::{
+    ifaddrs::getifaddrs,
+    sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket},
+};
+
+/// The address of the switch.
+pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
+/// As long as a packet may take to the next machine and back.
+const ANSWER: Duration = Duration::from_secs(1);
+const CARDS: [&str; 3] = ["eth0", "eth1", "eth2"];
+
+/// The hosts of one story; they are gone when this value is.
+pub(super) struct Wires {
+    nodes: Vec<String>,
+}
+
+impl Wires {
+    /// Makes these hosts and connects them.
+    pub(super) fn lay(nodes: &[String]) -> Result<Self, String> {
+        let wires = Self { nodes: nodes.to_vec() };
+        let switch = space("sw");
+        for name in wires.spaces() {
+            netns::create(&name).map_err(|error| error.to_string())?;
+        }
+        let wire = |node: &String, card: &str| {
+            let (here, there) = (space(node), port(node, card));
+            format!("link add {card} netns {here} type veth peer name {there} netns {switch}\n")
+        };
+        let lines: String = nodes.iter().flat_map(|node| CARDS.map(|card| wire(node, card))).collect();
+        batch(&[], &lines)?;
+        let ports =
+            nodes.iter().flat_map(|node| CARDS.map(|card| format!("link set {} up master sw0\n", port(node, card))));
+        let bridge = format!("link add sw0 type bridge\nlink set sw0 up\naddr add {SWITCH}/24 dev sw0\n");
+        let lines = bridge + &ports.collect::<String>();
+        batch(&["-n", &switch], &lines)?;
+        for (node, number) in nodes.iter().zip(11..) {
+            let cards: String = CARDS.map(|card| format!("link set {card} up\n")).concat();
+            let lines = format!("link set lo up\n{cards}addr add 192.0.2.{number}/24 dev eth0\n");
+            batch(&["-n", &space(node)], &lines)?;
+        }
+        Ok(wires)
+    }
+
+    /// Whether this kernel has links of a kind.
+    pub(super) fn can_have(kind: &str) -> bool {
+        let of = match kind {
+            "vlan" => "link sw0 type vlan id 4000".to_owned(),
+            "vrf" => "type vrf table 4000".to_owned(),
+            other => format!("type {other}"),
+        };
+        batch(&["-n", &space("sw")], &format!("link add probe0 {of}\nlink del probe0\n")).is_ok()
+    }
+
+    fn spaces(&self) -> impl Iterator<Item = String> {
+        self.nodes.iter().map(String::as_str).chain(["sw"]).map(space)
+    }
+
+    /// Changes a host behind everybody's back; each line is words for `ip`.
+    pub(super) fn change(node: &str, lines: &[String]) -> Result<(), String> {
+        batch(&["-n", &space(node)], &(lines.join("\n") + "\n"))
+    }
+
+    /// Whether one packet to an address is answered.
+    pub(super) fn ping(node: &str, to: &str) -> Result<bool, String> {
+        let probe: Probe = format!("ping:{to}").parse().map_err(|error: InvalidProbe| error.to_string())?;
+        let worker = Worker::start(Namespace::Named(space(node)), || Ok(())).map_err(|error| error.to_string())?;
+        let answer = worker.run(move |()| probe.run(None, ANSWER)).map_err(|error| error.to_string())?;
+        Ok(answer == Answer::Reached)
+    }
+
+    /// Sends an announcement from the switch's end of a wire.
+    pub(super) fn announce(node: &str, card: &str, chassis: &str, vlans: &[u16]) -> Result<(), String> {
+        let (frame, port) = (announcement(chassis.as_bytes(), vlans), port(node, card));
+        let failed = |why: &dyn ToString| EngineError { doing: "send a frame".to_owned(), why: why.to_string() };
+        let text = |error: EngineError| error.to_string();
+        let worker = Worker::start(Namespace::Named(space("sw")), || Ok(())).map_err(text)?;
+        let sent = worker.run(move |()| {
+            let card = getifaddrs().map_err(|e| failed(&e))?.find(|one| one.interface_name == port);
+            let address =
+                card.and_then(|card| Some(*card.address?.as_link_addr()?)).ok_or_else(|| failed(&"no such link"))?;
+            let socket =
+                socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).map_err(|e| failed(&e))?;
+            sendto(socket.as_raw_fd(), &frame, &address, MsgFlags::empty()).map(drop).map_err(|e| failed(&e))
+        });
+        sent.map_err(text)?.map_err(text)
+    }
+}
+
+impl Drop for Wires {
+    fn drop(&mut self) {
+        for name in self.spaces() {
+            netns::delete(&name).ok();
+        }
+    }
+}
+
+/// The network namespace of a host, as `ip netns` knows it.
+pub(super) fn space(node: &str) -> String {
+    format!("nl{}-{node}", std::process::id())
+}
+
+/// The switch's end of a wire.
+fn port(node: &str, card: &str) -> String {
+    format!("{node}-{card}")
+}
+
+fn batch(words: &[&str], lines: &str) -> Result<(), String> {
+    let mut child = Command::new("ip")
+        .args(words)
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("ip: {error}"))?;
+    let mut input = child.stdin.take().ok_or("ip has no input")?;
+    input.write_all(lines.as_bytes()).map_err(|error| format!("ip: {error}"))?;
+    drop(input);
+    let done = child.wait_with_output().map_err(|error| format!("ip: {error}"))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {} -batch: {}\n{lines}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+}
+
+fn announcement(chassis: &[u8], vlans: &[u16]) -> Vec<u8> {
+    let part = |kind: u16, contents: &[u8]| {
+        let head = kind << 9 | u16::try_from(contents.len()).unwrap_or_default();
+        [&head.to_be_bytes(), contents].concat()
+    };
+    let mut frame = [GROUPS[0].bytes(), [2, 0, 0, 0, 0, 9]].concat();
+    frame.extend(ETHERTYPE.to_be_bytes());
+    frame.extend(part(1, &[&[7], chassis].concat()));
+    frame.extend(part(2, b"\x07port"));
+    frame.extend(part(3, &[0, 120]));
+    for vlan in vlans {
+        let [high, low] = vlan.to_be_bytes();
+        frame.extend(part(127, &[0x00, 0x80, 0xc2, 3, high, low, 0]));
+    }
+    frame
+}
