@@ -20,6 +20,7 @@ mod metrics;
 mod neighbours;
 mod options;
 mod outcome;
+mod pulse;
 mod run;
 mod serve;
 mod watches;

@@ -92,11 +92,6 @@ impl Metrics {
         self.connected.set(1);
     }
 
-    /// Whether the node's objects were read.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.connected.get() == 1
-    }
-
     /// All of it as text.
     pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();

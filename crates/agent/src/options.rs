@@ -37,7 +37,7 @@ pub struct Options {
     pub taints: BTreeSet<String>,
     /// What must be reached after a change when it was before; the API is always one of them.
     pub probes: Vec<Probe>,
-    /// Where metrics and health are served.
+    /// Where health, readiness and metrics are served.
     pub listen: Option<SocketAddr>,
     /// How long a task that is done once may take.
     pub timeout: Duration,

@@ -14,7 +14,7 @@ use tokio::{
         mpsc::{self, UnboundedReceiver},
     },
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     hands::{Hands, StartError, Tools},
     metrics::Metrics,
     options::{Options, Task},
+    pulse::Pulse,
     serve::serve,
     watches,
 };
@@ -106,13 +107,13 @@ impl From<StartError> for Error {
 
 /// Runs an agent until it is told to stop, or its task is done.
 pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()>) -> Result<Ended, Error> {
-    let metrics = Arc::new(Metrics::new());
+    let (metrics, pulse) = (Arc::new(Metrics::new()), Arc::new(Pulse::default()));
     let mut tasks = JoinSet::new();
     if let Some(address) = options.listen {
         let listen = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
-        tracing::info!(address = %listener.local_addr().map_err(listen)?, "metrics and health are served");
-        tasks.spawn(serve(listener, Arc::clone(&metrics)));
+        tracing::info!(address = %listener.local_addr().map_err(listen)?, "status is served");
+        tasks.spawn(serve(listener, Arc::clone(&metrics), Arc::clone(&pulse)));
     }
     // An agent that works in another namespace than its own does not reach the API through that one.
     let protected = if options.netns.is_none() { addresses(&config).await } else { Vec::new() };
@@ -133,7 +134,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     watches::follow(&client, &options.node, options.mode, &events, &mut tasks);
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
     let agent = Agent::new(settings(&options, protected.iter().map(std::net::SocketAddr::ip).collect()), kept);
-    let mut shell = Shell { agent, api, hands, ears, clock: Clock::start(), metrics, options, queue, changed };
+    let mut shell = Shell { agent, api, hands, ears, clock: Clock::start(), metrics, pulse, options, queue, changed };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
@@ -196,6 +197,7 @@ struct Shell {
     ears: Option<Ears>,
     clock: Clock,
     metrics: Arc<Metrics>,
+    pulse: Arc<Pulse>,
     options: Options,
     queue: UnboundedReceiver<Event>,
     changed: Arc<Notify>,
@@ -234,19 +236,20 @@ impl Shell {
 
     async fn turns(&mut self, tasks: &mut JoinSet<()>) -> Ended {
         loop {
+            self.pulse.turn(Some(Instant::now()));
             let turn = self.agent.decide(self.clock.now());
             let idle = turn.effects.is_empty();
             for effect in turn.effects {
                 self.carry_out(effect, tasks);
             }
             self.metrics.drifted(self.agent.drift().len());
-            if idle && self.options.task != Task::Daemon && !self.waits_for_neighbours() {
-                match self.agent.standing() {
-                    Standing::AtWork => {}
-                    Standing::Settled => return Ended::Settled,
-                    Standing::Failed(failure) => return Ended::Failed(failure),
+            if let Some(ended) = self.ended().filter(|_| idle) {
+                self.pulse.said();
+                if self.options.task != Task::Daemon && !self.waits_for_neighbours() {
+                    return ended;
                 }
             }
+            self.pulse.turn(None);
             // What has happened meanwhile is taken together: one decision for all of it.
             let wake = turn.wake_at.map(|at| self.clock.until(at));
             tokio::select! {
@@ -261,6 +264,15 @@ impl Shell {
                 self.take(event);
             }
             while tasks.try_join_next().is_some() {}
+        }
+    }
+
+    /// How it would end now; none while there is something to do.
+    fn ended(&self) -> Option<Ended> {
+        match self.agent.standing() {
+            Standing::AtWork => None,
+            Standing::Settled => Some(Ended::Settled),
+            Standing::Failed(failure) => Some(Ended::Failed(failure)),
         }
     }
 
@@ -285,7 +297,10 @@ impl Shell {
                     ears.seen(observed);
                 }
             }
-            Event::Objects(netloom_node::Change::Listed { .. }) => self.metrics.listed(),
+            Event::Objects(netloom_node::Change::Listed { .. }) => {
+                self.metrics.listed();
+                self.pulse.read();
+            }
             Event::Objects(_)
             | Event::HostChanged
             | Event::Recovered(_)
@@ -293,6 +308,11 @@ impl Shell {
             | Event::Abandoned(_)
             | Event::Heard(_)
             | Event::Answered { .. } => {}
+        }
+        if let Event::Recovered(_) | Event::Observed(_) | Event::Transacted(_) | Event::Kept(_) | Event::Abandoned(_) =
+            &event
+        {
+            self.pulse.work(None);
         }
         self.agent.take(self.clock.now(), event);
     }
@@ -309,6 +329,7 @@ impl Shell {
             }
             Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {
                 if let Some(hands) = &self.hands {
+                    self.pulse.work(Some(Instant::now()));
                     hands.take(effect);
                 }
             }

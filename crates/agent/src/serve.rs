@@ -1,4 +1,4 @@
-//! `/metrics`, `/livez` and `/readyz` of an agent, for those who watch over it.
+//! `/healthz`, `/readyz` and `/metrics` of an agent, for those who watch over it.
 //!
 //! Plain HTTP and nothing to write: what is served here is no secret of the node, and the address is given by
 //! who starts the agent.
@@ -10,9 +10,9 @@ use http::{Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, time::Instant};
 
-use crate::metrics::Metrics;
+use crate::{metrics::Metrics, pulse::Pulse};
 
 /// What the text is said to be.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -22,7 +22,7 @@ const PLACES: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, pulse: Arc<Pulse>) {
     let places = Arc::new(Semaphore::new(PLACES));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -33,10 +33,10 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
                 continue;
             }
         };
-        let metrics = Arc::clone(&metrics);
+        let (metrics, pulse) = (Arc::clone(&metrics), Arc::clone(&pulse));
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
-                let answer = answer(request.uri().path(), &metrics);
+                let answer = answer(request.uri().path(), &metrics, &pulse);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let mut http = http1::Builder::new();
@@ -48,16 +48,21 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     }
 }
 
-fn answer(path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
+fn answer(path: &str, metrics: &Metrics, pulse: &Pulse) -> Response<Full<Bytes>> {
     let (status, kind, text) = match path {
         "/metrics" => match metrics.text() {
             Ok(text) => (StatusCode::OK, OPEN_METRICS, text),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error.to_string()),
         },
-        "/livez" | "/healthz" => (StatusCode::OK, "text/plain", "ok".to_owned()),
-        "/readyz" if metrics.is_listed() => (StatusCode::OK, "text/plain", "ok".to_owned()),
-        "/readyz" => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the node's objects were not read yet".to_owned()),
-        _ => (StatusCode::NOT_FOUND, "text/plain", "there is only /metrics, /livez and /readyz".to_owned()),
+        "/healthz" => match pulse.stuck(Instant::now()) {
+            None => (StatusCode::OK, "text/plain", "ok".to_owned()),
+            Some(why) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", why.to_owned()),
+        },
+        "/readyz" => match pulse.missing() {
+            None => (StatusCode::OK, "text/plain", "ok".to_owned()),
+            Some(what) => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", what.to_owned()),
+        },
+        _ => (StatusCode::NOT_FOUND, "text/plain", "only /healthz, /readyz and /metrics are served here".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;

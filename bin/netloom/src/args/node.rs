@@ -76,15 +76,15 @@ pub(crate) struct AgentArgs {
     /// What follows when somebody else changed what the desired state sets
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = DriftWord::Repair)]
     pub(crate) drift: DriftWord,
-    /// Take taints of this key off the node once its network is in place; needs the right to patch nodes, which the generated roles do not give
+    /// Take taints of this key off the node once its network is in place
     #[arg(long, value_name = "KEY")]
     pub(crate) remove_taint: Vec<String>,
     /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always must, unless the node is another namespace (`--netns`) than that of the agent
     #[arg(long, value_name = "PROBE")]
     pub(crate) probe: Vec<String>,
-    /// Address for `/metrics`, `/livez` and `/readyz`, over plain HTTP
+    /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) metrics_listen: Option<SocketAddr>,
+    pub(crate) status_listen: Option<SocketAddr>,
 }
 
 /// `netloom client`

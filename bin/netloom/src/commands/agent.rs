@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
-    let AgentArgs { place, node, mode, drift, remove_taint, probe, metrics_listen } = args;
+    let AgentArgs { place, node, mode, drift, remove_taint, probe, status_listen } = args;
     let probes = probes::parse(&probe)?;
     let mode = match mode {
         ModeWord::Centralized => Mode::Centralized,
@@ -33,7 +33,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         drift,
         taints: remove_taint.into_iter().collect(),
         probes,
-        listen: metrics_listen,
+        listen: status_listen,
         ..once(&place, node, Task::Daemon, Duration::ZERO)
     };
     logging::start()?;

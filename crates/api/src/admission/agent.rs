@@ -5,6 +5,10 @@
 //! is of a node by its name, or by `spec.nodeName` for kinds that are selected by it; both the
 //! stored and the new content count, so that no object is taken over or given away.
 //!
+//! Of its Node an agent may take taints off, those that keep work away until the network is in place, and
+//! nothing else: labels would bring it other nodes' pods and what they may read. A node's own user is the
+//! kubelet's, which has other rights and other rules.
+//!
 //! An Event is of the node that reports it, and that is its agent: nobody else's words can be put into
 //! its mouth or taken out of it.
 
@@ -73,7 +77,7 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
         Owner::Cluster => {
             Some(format!("the agent of node {node:?} may not write objects of kind {}", review.kind.kind))
         }
-        Owner::NodeOfName => foreign_name(review, node),
+        Owner::NodeOfName => foreign_name(review, node).or_else(|| more_than_taints(review, node)),
         Owner::NodeOfSpec => foreign_name_on_create(review, node).or_else(|| foreign_node_name(review, node)),
     }
 }
@@ -107,6 +111,36 @@ fn foreign_name(review: &Review<'_>, node: &str) -> Option<String> {
             review.kind.kind, review.name
         )
     })
+}
+
+/// Why an agent may not write this to its Node: more changes than that taints go.
+fn more_than_taints(review: &Review<'_>, node: &str) -> Option<String> {
+    if review.kind != foreign::NODE || review.user.name.starts_with(NODE_USER_PREFIX) {
+        return None;
+    }
+    let taints_go = match (review.object, review.old) {
+        (Some(new), Some(old)) => review.subresource.is_none() && only_taints_go(new, old),
+        (None, _) | (_, None) => false,
+    };
+    (!taints_go)
+        .then(|| format!("the agent of node {node:?} may only take taints off its Node, and change nothing else"))
+}
+
+fn only_taints_go(new: &Value, old: &Value) -> bool {
+    let taints = |node: &Value| node.pointer("/spec/taints").and_then(Value::as_array).cloned().unwrap_or_default();
+    let (left, before) = (taints(new), taints(old));
+    let rest = |node: &Value| {
+        let mut node = node.clone();
+        let parts =
+            [("/spec", ["taints"].as_slice()), ("/metadata", &["generation", "managedFields", "resourceVersion"])];
+        for (part, keys) in parts {
+            if let Some(fields) = node.pointer_mut(part).and_then(Value::as_object_mut) {
+                fields.retain(|key, _| !keys.contains(&key.as_str()));
+            }
+        }
+        node
+    };
+    left.iter().all(|taint| before.contains(taint)) && rest(new) == rest(old)
 }
 
 /// A name is where the agent of another node would create its own object.

@@ -97,15 +97,15 @@ fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, ver
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-/// An agent reads and writes the kinds that nodes own, and reads the policies that it merges. It never
-/// deletes: what goes is for others to decide.
+/// An agent reads and writes the kinds that nodes own, reads the policies that it merges, and takes taints off
+/// its Node, which the node restriction keeps it to. It never deletes: what goes is for others to decide.
 fn agent_rules() -> Vec<Value> {
     let own = |kind: &Kind| kind.owner != Owner::Cluster;
     let write = ["create", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(own, &write);
     rules.extend(status_rules(own, &["get", "patch", "update"]));
     rules.push(rule("nmstate.io", ["nodenetconfpolicies"], &READ));
-    rules.push(rule("", ["nodes"], &READ));
+    rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
     rules
 }

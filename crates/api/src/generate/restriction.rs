@@ -15,6 +15,7 @@ use crate::{
 
 const NAME: &str = "netloom-node-restriction";
 const EVENTS: &str = "netloom-agent-events";
+const NODES: &str = "netloom-agent-nodes";
 
 /// The policy and its binding as a manifest.
 pub fn node_restriction() -> String {
@@ -36,7 +37,61 @@ pub fn node_restriction() -> String {
             "validations": validations(),
         },
     });
-    format!("{HEADER}{}", yaml::stream([&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS)]))
+    let objects =
+        [&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS), &nodes_policy(), &binding_of(NODES)];
+    format!("{HEADER}{}", yaml::stream(objects))
+}
+
+/// Of its Node an agent takes taints off, and nothing else; kubelets have rules of their own.
+fn nodes_policy() -> Value {
+    let of = |object: &str, path: &str, empty: &str| format!("(has({object}.{path}) ? {object}.{path} : {empty})");
+    let same =
+        |(path, empty): &(&str, &str)| format!("{} == {}", of("object", path, empty), of("oldObject", path, empty));
+    let rest = [
+        ("metadata.labels", "{}"),
+        ("metadata.annotations", "{}"),
+        ("metadata.finalizers", "[]"),
+        ("spec.podCIDR", "''"),
+        ("spec.podCIDRs", "[]"),
+        ("spec.providerID", "''"),
+        ("spec.unschedulable", "false"),
+    ];
+    let taints_go =
+        format!("{}.all(taint, taint in {})", of("object", "spec.taints", "[]"), of("oldObject", "spec.taints", "[]"));
+    let rest: Vec<String> = rest.iter().map(same).collect();
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": NODES},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE", "DELETE"],
+                "resources": ["nodes", "nodes/*"],
+            }]},
+            "matchConditions": [{"name": "agents", "expression": is_own_agent()}],
+            "variables": [{"name": "node", "expression": node()}],
+            "validations": [
+                {
+                    "expression": "variables.node != ''",
+                    "message": "an agent of no node may write nothing",
+                    "reason": "Forbidden",
+                },
+                {
+                    "expression": "request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && request.name == variables.node",
+                    "messageExpression": "'the agent of node ' + variables.node + ' may write only the Node of that name'",
+                    "reason": "Forbidden",
+                },
+                {
+                    "expression": format!("request.operation != 'UPDATE' || ({taints_go} && {})", rest.join(" && ")),
+                    "messageExpression": "'the agent of node ' + variables.node + ' may only take taints off its Node, and change nothing else'",
+                    "reason": "Forbidden",
+                },
+            ],
+        },
+    })
 }
 
 /// What agents tell is theirs alone; nodes' own users tell of pods too and are left alone.

@@ -11,6 +11,10 @@ use crate::yaml;
 /// Where a controller answers API servers, and where it tells how it is.
 pub(super) const WEBHOOK_PORT: u16 = 9443;
 const STATUS_PORT: u16 = 9444;
+/// Where an agent tells how it is: only to its own node.
+const AGENT_STATUS: (&str, u16) = ("127.0.0.1", 9445);
+/// The taint of nodes that join before their network is in place.
+const STARTING: &str = "netloom.dev/starting";
 /// The authority of the certificate that the API server shows to webhooks; the cluster's to give.
 const CLIENT_AUTHORITY: &str = "netloom-webhook-client-ca";
 const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
@@ -98,8 +102,17 @@ pub fn agent_workload(image: &str) -> String {
     let container = json!({
         "name": "agent",
         "image": image,
-        "args": ["agent", "--node=$(NODE_NAME)"],
+        "args": [
+            "agent",
+            "--node=$(NODE_NAME)",
+            format!("--remove-taint={STARTING}"),
+            format!("--status-listen={}:{}", AGENT_STATUS.0, AGENT_STATUS.1),
+        ],
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "ports": [{"name": "status", "containerPort": AGENT_STATUS.1, "protocol": "TCP"}],
+        // Patient: a change may take minutes, and an agent that is killed takes it back.
+        "livenessProbe": agent_probe("/healthz", 6),
+        "readinessProbe": agent_probe("/readyz", 1),
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "128Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": false,
@@ -136,6 +149,13 @@ pub fn agent_workload(image: &str) -> String {
 
 fn probe(path: &str) -> Value {
     json!({"httpGet": {"path": path, "port": "status"}, "periodSeconds": 10, "timeoutSeconds": 5})
+}
+
+fn agent_probe(path: &str, failures: u8) -> Value {
+    let mut probe = probe(path);
+    probe["httpGet"]["host"] = json!(AGENT_STATUS.0);
+    probe["failureThreshold"] = json!(failures);
+    probe
 }
 
 #[cfg(test)]

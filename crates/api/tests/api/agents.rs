@@ -136,14 +136,55 @@ fn nodes_and_leases_are_written_by_their_own_agent_and_other_builtin_kinds_are_n
     let object =
         |api: &str, kind: &str, name: &str| json!({"apiVersion": api, "kind": kind, "metadata": {"name": name}});
     for user in agents("n1") {
+        let kubelet = user.name.starts_with("system:node:");
         let cluster = Cluster::default().by(user);
         for (api, kind) in [("v1", "Node"), ("coordination.k8s.io/v1", "Lease")] {
-            assert_eq!(refusals(&cluster.create(&object(api, kind, "n1"))), [""; 0]);
+            let taints_only = "the agent of node \"n1\" may only take taints off its Node, and change nothing else";
+            let made: &[&str] = if kubelet || kind == "Lease" { &[] } else { &[taints_only] };
+            assert_eq!(refusals(&cluster.create(&object(api, kind, "n1"))), made);
             let wanted = format!("the agent of node \"n1\" may write only the {kind} of that name, not \"n2\"");
             assert_eq!(refusals(&cluster.create(&object(api, kind, "n2"))), [wanted]);
         }
         assert_eq!(refusals(&cluster.create(&object("v1", "ConfigMap", "anything"))), [""; 0]);
     }
+}
+
+#[test]
+fn an_agent_takes_taints_off_its_node_and_changes_nothing_else_of_it() {
+    let taint = |key: &str| json!({"key": key, "effect": "NoSchedule"});
+    let node = |name: &str, taints: Value, label: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "labels": {"zone": label}, "resourceVersion": taints.to_string().len().to_string()},
+            "spec": {"podCIDR": "10.0.0.0/24", "taints": taints},
+        })
+    };
+    let both = json!([taint("a"), taint("b")]);
+    let [of_node, agents @ ..] = agents("n1");
+    let refused = |user: &User, object: &Value| {
+        let old = node(object["metadata"]["name"].as_str().unwrap(), both.clone(), "z");
+        !refusals(&Cluster::default().by(user.clone()).replace(&old, object)).is_empty()
+    };
+    let mut bare = node("n1", json!([]), "z");
+    bare["spec"].as_object_mut().unwrap().remove("taints");
+    let mut moved = node("n1", both.clone(), "z");
+    moved["spec"]["podCIDR"] = json!("10.0.9.0/24");
+    for user in &agents {
+        for fine in [&node("n1", json!([taint("b")]), "z"), &bare, &node("n1", both.clone(), "z")] {
+            assert!(!refused(user, fine), "{} {fine}", user.name);
+        }
+        let other = json!([taint("a"), {"key": "b", "effect": "NoExecute"}]);
+        for bad in [
+            node("n2", json!([]), "z"),
+            node("n1", json!([taint("a"), taint("b"), taint("c")]), "z"),
+            node("n1", other, "z"),
+            node("n1", json!([]), "y"),
+            moved.clone(),
+        ] {
+            assert!(refused(user, &bad), "{} {bad}", user.name);
+        }
+    }
+    assert!(!refused(&of_node, &node("n1", json!([]), "y")), "that is for other rules to say");
 }
 
 fn event(reporter: Option<&str>) -> Value {

@@ -37,6 +37,11 @@ impl Cluster {
         self.judge(Operation::Update, object, Some(object), Some(&old), None)
     }
 
+    /// An update of an object of which the view keeps less than the server.
+    pub(crate) fn replace(&self, old: &Value, new: &Value) -> Verdict {
+        self.judge(Operation::Update, new, Some(new), Some(old), None)
+    }
+
     pub(crate) fn update_status(&self, object: &Value) -> Verdict {
         let old = self.stored(object);
         self.judge(Operation::Update, object, Some(object), Some(&old), Some("status"))
