@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod client;
+mod cut;
 mod daemon;
 #[path = "../embedded/mod.rs"]
 mod embedded;

@@ -76,6 +76,12 @@ impl Agent {
         Self::begin(Command::new(NETLOOM).args(["agent", "--netns", &node.0]), kubeconfig, folder, words)
     }
 
+    /// The same as a process of the node, which reaches the API through it.
+    pub(crate) fn start_inside(kubeconfig: &str, node: &Node, folder: &Path) -> Self {
+        let words = ["netns", "exec", &node.0, NETLOOM, "agent"];
+        Self::begin(Command::new("ip").args(words), kubeconfig, folder, &[])
+    }
+
     fn begin(command: &mut Command, kubeconfig: &str, folder: &Path, words: &[&str]) -> Self {
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("agent.log")).unwrap();
         let child = command

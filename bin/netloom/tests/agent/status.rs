@@ -53,3 +53,30 @@ fn a_node_gets_work_and_its_agent_is_ready_only_after_the_network_is_in_place() 
     assert!(asked(&address, "/other").0.contains("404"));
     drop(agent);
 }
+
+#[test]
+fn a_node_on_which_nothing_changes_writes_nothing() {
+    let Some(site) = Site::new("idle") else { return };
+    let agent = site.agent_with(&["--status-listen", "127.0.0.1:0"]);
+    site.until("the object is made", || site.condition("Available").is_some());
+    site.desire(&bridge(1400));
+    site.until("the desired state is in place", || site.is_available());
+    let address = site.status_address();
+    let count = |what: &str| -> u64 {
+        let text = asked(&address, "/metrics").1;
+        let lines = text.lines().filter(|line| line.starts_with(what));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    let (looked, written) = (|| count("netloom_agent_observations_total"), || count("netloom_agent_requests_total"));
+    site.until("everything is said", || asked(&address, "/readyz").0.contains("200") && site.is_available());
+    let version = || site.state().unwrap()["metadata"]["resourceVersion"].clone();
+    let before = (written(), version());
+    for group in 1..=4 {
+        // The kernel tells of it, and no report does.
+        let seen = looked();
+        assert_eq!(site.node.ip(&format!("link set d0 group {group}")).0, 0);
+        site.until("the agent looked again", || looked() > seen);
+    }
+    assert_eq!((written(), version()), before, "it looked and had nothing to say");
+    drop(agent);
+}
