@@ -212,7 +212,10 @@ impl<'a> Stage<'a> {
         let mut command = Command::new(&self.site.netloom);
         command.args(["state", "show", "-o", "json", "--netns", &space(node), "--state-dir"]);
         let shown = ended(command.arg(self.folder.join(node)), 0)?;
-        let host: Value = serde_json::from_str(&shown).map_err(|error| format!("state show: {error}\n{shown}"))?;
+        // Behind the document there may be remarks.
+        let first = serde_json::Deserializer::from_str(&shown).into_iter::<Value>().next();
+        let host =
+            first.ok_or("state show printed nothing")?.map_err(|error| format!("state show: {error}\n{shown}"))?;
         Ok(self.wrong_parts(has.as_ref(), lacks, &host)?.map(|why| format!("the host {node}: {why}")))
     }
 
@@ -263,7 +266,7 @@ fn says_all(words: &[String], said: &str) -> Result<(), String> {
     }
 }
 
-/// Runs a command that must end with this status, and gives what it said.
+/// Runs a command that must end with this status, and gives what it said: its data first, then remarks.
 fn ended(command: &mut Command, status: i32) -> Result<String, String> {
     let done = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
     let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
