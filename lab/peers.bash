@@ -90,13 +90,19 @@ cluster_test_program() {
         sed -n 's/.*"name":"cluster".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 
-# The tier for `./x test cluster`.
+# The tier for `./x test cluster`. Stories about nodes need a kernel with every device kind, the rest does not.
 tier_cluster() {
-    local program
+    local program status=0
     install_packages go:golang-go || { not_run "go is missing"; return; }
     peers_build || return 1
     program=$(cluster_test_program) && [[ -n $program ]] || return 1
     cargo build --locked -p netloom || return 1
-    NETLOOM=$(realpath "${CARGO_TARGET_DIR:-target}/debug/netloom") NETLOOM_PEERS=$PEERS \
-        timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "$program" "$@"
+    local with=(env NETLOOM="$(realpath "${CARGO_TARGET_DIR:-target}/debug/netloom")" NETLOOM_PEERS="$PEERS")
+    timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" || status=$?
+    # A kernel is only booted for something.
+    if "${with[@]}" "$program" --stories --list "$@" | grep -q ': test$'; then
+        lab_run "${with[@]}" "$program" --stories "$@" || status=$?
+        [[ -z $lab_unavailable ]] || { not_run "no kernel for the stories about nodes (see above)"; return; }
+    fi
+    return "$status"
 }

@@ -2,7 +2,8 @@
 //!
 //! `./x test cluster` builds what it needs and runs it. Words in the arguments pick tests by name.
 //! `--only real` or `--only ours` plays the scripts against one server and prints its answers, which
-//! is how a new script is looked at. `--seed N` repeats a run of the random requests.
+//! is how a new script is looked at. `--seed N` repeats a run of the random requests. `--stories` plays those
+//! about nodes of a cluster instead, which need a kernel that has every device kind.
 
 mod control;
 mod informer;
@@ -12,10 +13,13 @@ mod kubectl;
 mod library;
 mod manifests;
 mod messages;
+#[path = "../nodestate/mod.rs"]
+mod nodestate;
 mod normal;
 mod own_kinds;
 mod perform;
 mod random;
+mod real;
 mod script;
 mod servers;
 mod stolen;
@@ -34,7 +38,9 @@ use serde_json::Value;
 
 use crate::{
     judge::Allowed,
+    nodestate::Theatre,
     perform::Performer,
+    real::Real,
     script::Step,
     servers::{Programs, Server, Side},
 };
@@ -56,6 +62,9 @@ fn main() -> ExitCode {
         // It needs more than cargo builds. What did not run has not passed.
         Err(why) => return cannot_run(&format!("{why} (./x test cluster sets it)")),
     };
+    if words.iter().any(|word| word == "--stories") {
+        return stories(&programs, &words);
+    }
     match Stage::open(programs, only.as_deref()) {
         Ok(stage) => {
             let mut tests = clients_tests(&stage);
@@ -68,6 +77,14 @@ fn main() -> ExitCode {
         }
         Err(why) => cannot_run(&why),
     }
+}
+
+/// Stories about nodes of a cluster, with the real server alone.
+fn stories(programs: &Programs, words: &[String]) -> ExitCode {
+    let ground = Real { programs };
+    let folder = std::env::temp_dir().join(format!("netloom-stories-{}", std::process::id()));
+    let theatre = Theatre::new(programs.netloom.clone(), folder, &ground);
+    runner::run(theatre.tests(), &Arguments::parse(filters(words)), &mut stdout())
 }
 
 fn cannot_run(why: &str) -> ExitCode {
