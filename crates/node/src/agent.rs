@@ -83,8 +83,12 @@ impl Agent {
         self.idle = false;
         match event {
             Event::Objects(change) => {
+                let knew = self.objects.is_whole(self.settings.mode);
                 self.objects.take(change);
                 self.astray = true;
+                // What was seen before lacks the neighbours that the object tells of.
+                let knows = self.objects.is_whole(self.settings.mode);
+                self.looking.must |= knows && !knew && !self.listening.is_empty();
             }
             Event::HostChanged => self.looking.changed(now),
             Event::Heard(heard) => self.looking.heard(heard),
@@ -268,6 +272,7 @@ impl Agent {
         if !self.settings.enforce || links == self.listening {
             return None;
         }
+        self.looking.must |= !links.is_empty();
         self.listening.clone_from(&links);
         Some(Effect::Listen(links))
     }

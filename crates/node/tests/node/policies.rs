@@ -107,6 +107,13 @@ fn what_neighbours_announce_decides_and_outlives_the_agent() {
     let changes = rig.host.changes;
     rig.run_for(HOUR);
     assert_eq!((rig.mtu("eth0"), rig.host.changes), (Some(1400), changes), "nothing was taken back meanwhile");
+    rig.online = false;
+    rig.restart();
+    rig.hear(None);
+    rig.online = true;
+    rig.relist();
+    rig.run_for(HOUR);
+    assert_eq!((rig.mtu("eth0"), rig.host.changes), (Some(1400), changes), "nor when the API is read later");
     rig.hear(Some(&[]));
     assert_eq!((rig.mtu("eth0"), lldp(&rig)["neighbors"].clone()), (Some(1500), json!([])));
 }
