@@ -205,13 +205,14 @@ fn complete(wanted: &mut Attrs, now: &Attrs) {
     }
 }
 
+/// Whether a link has the property as a port of something.
+pub(crate) fn is_of_port(attr: Attr) -> bool {
+    matches!(attr.section(), Section::BridgePort | Section::BondPort)
+}
+
 /// Forgets the properties of a port role.
 pub(crate) fn drop_port_attrs(attrs: &mut Attrs) {
-    let gone: Vec<_> = attrs
-        .iter()
-        .map(|(attr, _)| attr)
-        .filter(|attr| matches!(attr.section(), Section::BridgePort | Section::BondPort))
-        .collect();
+    let gone: Vec<_> = attrs.iter().map(|(attr, _)| attr).filter(|attr| is_of_port(*attr)).collect();
     for attr in gone {
         attrs.remove(attr);
     }

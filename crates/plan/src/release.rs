@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 
 use netloom_model::{
-    Address, Attr, Claim, HostState, Link, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey, RuleKey, Value,
+    Address, Attr, Claim, HostState, Link, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey, RuleKey,
+    Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
     claims,
-    goal::{Goal, GoalLink, GoalRoute, GoalRule},
+    goal::{self, Goal, GoalLink, GoalRoute, GoalRule},
     lay::{Ground, Laid, unasked},
 };
 
@@ -122,8 +123,15 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
     match (key, &claim.before) {
         (ObjectKey::Up(_), Previous::Up(up)) => link.up = *up,
         (ObjectKey::Controller(_), Previous::Controller(controller)) => {
-            link.controller = controller.filter(|name| observed.links.contains_key(name));
+            let controller = controller.filter(|name| observed.links.contains_key(name));
+            if link.controller != controller {
+                // What it was as a port goes with the role; claims on what it was before that come after this one.
+                goal::drop_port_attrs(&mut link.attrs);
+                link.vlans = VlanMembership::default();
+            }
+            link.controller = controller;
         }
+        (ObjectKey::Attr(_, attr), _) if link.controller.is_none() && goal::is_of_port(*attr) => {}
         (ObjectKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.wish(*attr, value.clone()),
         (ObjectKey::Attr(_, attr), Previous::Absent) => {
             link.attrs.wish(*attr, attr.default_value().unwrap_or(Value::Unset));

@@ -134,6 +134,32 @@ fn a_release_does_not_wait_for_a_controller_that_is_gone() {
 }
 
 #[test]
+fn a_port_is_let_go_whatever_the_kernel_made_of_it() {
+    let mut host = host();
+    let mut attrs = netloom_model::Attrs::default();
+    attrs.wish(Attr::VethPeer, Value::Link(name("v1")));
+    let pair = Step::CreateLink { name: name("v0"), kind: LinkKind::Veth, attrs, controller: None, up: true };
+    host.apply(&pair).unwrap();
+    let bridge = LinkWish::new(name("br0"), LinkKind::Bridge, origin());
+    // One end of a pair says that it is fast, so the kernel gives it another cost than usual.
+    let port = |cost: Option<u64>| {
+        let mut port = LinkWish::new(name("v0"), LinkKind::Veth, origin());
+        port.controller = ControllerWish::Of(name("br0"));
+        if let Some(cost) = cost {
+            port.attrs.wish(Attr::PortPathCost, Value::Int(cost));
+        }
+        port
+    };
+    for cost in [None, Some(50)] {
+        let before = host.observed().clone();
+        let owned = set(&mut host, &whole([bridge.clone(), port(cost)]), &Ownership::default()).ownership;
+        assert_eq!(host.observed().links[&name("v0")].controller, Some(name("br0")));
+        set(&mut host, &whole([]), &owned);
+        assert_eq!(host.observed().links, before.links, "{cost:?}");
+    }
+}
+
+#[test]
 fn what_carries_our_mark_goes_even_when_the_record_was_lost() {
     let mut host = host();
     let mut eth0 = card("eth0");
