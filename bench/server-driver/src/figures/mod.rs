@@ -65,8 +65,8 @@ impl Bench {
         if round.is_multiple_of(2) { [Whose::Ours, peers] } else { [peers, Whose::Ours] }
     }
 
-    /// The same for figures that do not depend on how busy the machine is and take the peer many
-    /// minutes: it is measured once.
+    /// The same for figures that do not depend on how busy the machine is and take the peer minutes: it is
+    /// measured once.
     fn turns_with_one_of_the_peer(round: usize) -> Vec<Whose> {
         if round == 0 { Self::turns(round, false).to_vec() } else { vec![Whose::Ours] }
     }

@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Bench, PEER, Pair, tell};
+use super::{Bench, tell};
 use crate::{
     Failure,
     client::Client,
@@ -45,19 +45,17 @@ const RATE_BOUND: f64 = 20_000.0;
 
 impl Bench {
     pub(super) async fn watches(&self) -> Result<Vec<Row>, Failure> {
-        let (mut memory, mut rate) = (Pair::default(), Pair::default());
+        let (mut memory, mut rate) = (Series::default(), Series::default());
         for round in 0..self.rounds {
-            for whose in Self::turns_with_one_of_the_peer(round) {
-                let (more, events) = self.watch_round(whose).await?;
-                tell("watches", round, whose, &format!("{more:.1} MiB, {events:.0} events/s"));
-                memory.push(whose, more);
-                rate.push(whose, events);
-            }
+            let (more, events) = self.watch_round().await?;
+            tell("watches", round, Whose::Ours, &format!("{more:.1} MiB, {events:.0} events/s"));
+            memory.push(more);
+            rate.push(events);
         }
-        let row = |what: String, ours: Series, peers: Series, unit: Unit, bound: Bound| Row {
+        let row = |what: String, ours: Series, unit: Unit, bound: Bound| Row {
             what,
             ours: None,
-            peer: Some((PEER, peers, unit)),
+            peer: None,
             figure: (ours, unit),
             bound,
         };
@@ -65,15 +63,13 @@ impl Bench {
         Ok(vec![
             row(
                 format!("{WATCHES} watches of one object each: memory for them"),
-                memory.ours,
-                memory.peers,
+                memory,
                 Unit::Mebibytes,
                 Bound::AtMost(MEMORY_BOUND),
             ),
             row(
                 format!("events delivered to {WATCHES} watches, {each} to an object"),
-                rate.ours,
-                rate.peers,
+                rate,
                 Unit::PerSecond,
                 Bound::AtLeast(RATE_BOUND),
             ),
@@ -81,8 +77,8 @@ impl Bench {
     }
 
     /// Memory in MiB, and events per second.
-    async fn watch_round(&self, whose: Whose) -> Result<(f64, f64), Failure> {
-        let server = self.programs.start(whose).await?;
+    async fn watch_round(&self) -> Result<(f64, f64), Failure> {
+        let server = self.programs.start(Whose::Ours).await?;
         let writers = crowd::gather(&server.access, WRITERS).await?;
         crowd::create(&writers, PLACE, WATCHES).await?;
         // Everything that a write leaves in memory is there before the watches come.
@@ -133,7 +129,7 @@ impl Watchers {
         let revision = revision(&mut clients[0]).await?;
         let seen = Arc::new(Seen::default());
         let mut tasks = JoinSet::new();
-        // The peer takes a tenth of a second for each, so the connections open theirs side by side.
+        // The connections open theirs side by side.
         let mut opened = JoinSet::new();
         for (first, mut client) in clients.into_iter().enumerate() {
             let revision = revision.clone();
