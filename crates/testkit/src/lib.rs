@@ -17,6 +17,7 @@
 //!
 //! Only tests use this crate. It decides nothing about networks itself: stories do.
 
+pub mod announcement;
 pub mod compare;
 pub mod crash;
 pub mod foreign;

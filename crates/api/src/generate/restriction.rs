@@ -59,39 +59,20 @@ fn nodes_policy() -> Value {
     let taints_go =
         format!("{}.all(taint, taint in {})", of("object", "spec.taints", "[]"), of("oldObject", "spec.taints", "[]"));
     let rest: Vec<String> = rest.iter().map(same).collect();
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": NODES},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [{
-                "apiGroups": [""],
-                "apiVersions": ["*"],
-                "operations": ["CREATE", "UPDATE", "DELETE"],
-                "resources": ["nodes", "nodes/*"],
-            }]},
-            "matchConditions": [{"name": "agents", "expression": is_own_agent()}],
-            "variables": [{"name": "node", "expression": node()}],
-            "validations": [
-                {
-                    "expression": "variables.node != ''",
-                    "message": "an agent of no node may write nothing",
-                    "reason": "Forbidden",
-                },
-                {
-                    "expression": "request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && request.name == variables.node",
-                    "messageExpression": "'the agent of node ' + variables.node + ' may write only the Node of that name'",
-                    "reason": "Forbidden",
-                },
-                {
-                    "expression": format!("request.operation != 'UPDATE' || ({taints_go} && {})", rest.join(" && ")),
-                    "messageExpression": "'the agent of node ' + variables.node + ' may only take taints off its Node, and change nothing else'",
-                    "reason": "Forbidden",
-                },
-            ],
+    let validations = json!([
+        of_some_node(),
+        {
+            "expression": "request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && request.name == variables.node",
+            "messageExpression": "'the agent of node ' + variables.node + ' may write only the Node of that name'",
+            "reason": "Forbidden",
         },
-    })
+        {
+            "expression": format!("request.operation != 'UPDATE' || ({taints_go} && {})", rest.join(" && ")),
+            "messageExpression": "'the agent of node ' + variables.node + ' may only take taints off its Node, and change nothing else'",
+            "reason": "Forbidden",
+        },
+    ]);
+    policy_for_own_agents(NODES, &json!({"apiGroups": [""], "resources": ["nodes", "nodes/*"]}), &validations)
 }
 
 /// What agents tell is theirs alone; nodes' own users tell of pods too and are left alone.
@@ -99,33 +80,44 @@ fn events_policy() -> Value {
     let own = |event: &str| {
         format!("({event} == null || (has({event}.reportingInstance) && {event}.reportingInstance == variables.node))")
     };
+    let validations = json!([
+        of_some_node(),
+        {
+            "expression": format!("{} && {}", own("object"), own("oldObject")),
+            "messageExpression": "'the agent of node ' + variables.node + ' may write only Events whose reportingInstance is that node'",
+            "reason": "Forbidden",
+        },
+    ]);
+    policy_for_own_agents(EVENTS, &json!({"apiGroups": ["", "events.k8s.io"], "resources": ["events"]}), &validations)
+}
+
+/// A policy for every write of our agents to some resources.
+fn policy_for_own_agents(name: &str, about: &Value, validations: &Value) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": EVENTS},
+        "metadata": {"name": name},
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [{
-                "apiGroups": ["", "events.k8s.io"],
+                "apiGroups": about["apiGroups"],
                 "apiVersions": ["*"],
                 "operations": ["CREATE", "UPDATE", "DELETE"],
-                "resources": ["events"],
+                "resources": about["resources"],
             }]},
             "matchConditions": [{"name": "agents", "expression": is_own_agent()}],
             "variables": [{"name": "node", "expression": node()}],
-            "validations": [
-                {
-                    "expression": "variables.node != ''",
-                    "message": "an agent of no node may write nothing",
-                    "reason": "Forbidden",
-                },
-                {
-                    "expression": format!("{} && {}", own("object"), own("oldObject")),
-                    "messageExpression": "'the agent of node ' + variables.node + ' may write only Events whose reportingInstance is that node'",
-                    "reason": "Forbidden",
-                },
-            ],
+            "validations": validations,
         },
+    })
+}
+
+/// Who is the agent of no node writes nothing.
+fn of_some_node() -> Value {
+    json!({
+        "expression": "variables.node != ''",
+        "message": "an agent of no node may write nothing",
+        "reason": "Forbidden",
     })
 }
 

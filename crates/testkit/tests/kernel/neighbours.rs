@@ -6,6 +6,7 @@ use netloom_lldp::{ETHERTYPE, GROUPS, Malformed, Neighbours, parse};
 use netloom_model::{Engine as _, EngineError, Observed, Scope};
 use netloom_netlink::{Namespace, hearing::Hearing, netns::Worker};
 use netloom_testkit::{
+    announcement::announcement,
     runner::{Ended, Outcome},
     space::{KernelStage, Space, ip},
 };
@@ -82,23 +83,6 @@ fn wire(space: &Space) -> Result<(), String> {
     let at = ["-n", space.name(), "link"];
     ip(&[&at[..], &["add", OURS, "up", "type", "veth", "peer", "name", THEIRS]].concat())?;
     ip(&[&at[..], &["set", THEIRS, "up"]].concat())
-}
-
-fn announcement(chassis: &[u8], vlans: &[u16]) -> Vec<u8> {
-    let part = |kind: u16, contents: &[u8]| {
-        let head = kind << 9 | u16::try_from(contents.len()).unwrap_or_default();
-        [&head.to_be_bytes(), contents].concat()
-    };
-    let mut frame = [GROUPS[0].bytes(), [2, 0, 0, 0, 0, 9]].concat();
-    frame.extend(ETHERTYPE.to_be_bytes());
-    frame.extend(part(1, &[&[7], chassis].concat()));
-    frame.extend(part(2, b"\x07port"));
-    frame.extend(part(3, &[0, 120]));
-    for vlan in vlans {
-        let [high, low] = vlan.to_be_bytes();
-        frame.extend(part(127, &[0x00, 0x80, 0xc2, 3, high, low, 0]));
-    }
-    frame
 }
 
 /// Sends a frame from the neighbour's end.

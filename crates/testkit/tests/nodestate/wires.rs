@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-use netloom_lldp::{ETHERTYPE, GROUPS};
 use netloom_model::EngineError;
 use netloom_netlink::{
     Namespace,
     netns::{self, Worker},
     probe::{Answer, InvalidProbe, Probe},
 };
+use netloom_testkit::announcement::announcement;
 use nix::{
     ifaddrs::getifaddrs,
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket},
@@ -141,21 +141,4 @@ fn batch(words: &[&str], lines: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("ip {} -batch: {}\n{lines}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
-}
-
-fn announcement(chassis: &[u8], vlans: &[u16]) -> Vec<u8> {
-    let part = |kind: u16, contents: &[u8]| {
-        let head = kind << 9 | u16::try_from(contents.len()).unwrap_or_default();
-        [&head.to_be_bytes(), contents].concat()
-    };
-    let mut frame = [GROUPS[0].bytes(), [2, 0, 0, 0, 0, 9]].concat();
-    frame.extend(ETHERTYPE.to_be_bytes());
-    frame.extend(part(1, &[&[7], chassis].concat()));
-    frame.extend(part(2, b"\x07port"));
-    frame.extend(part(3, &[0, 120]));
-    for vlan in vlans {
-        let [high, low] = vlan.to_be_bytes();
-        frame.extend(part(127, &[0x00, 0x80, 0xc2, 3, high, low, 0]));
-    }
-    frame
 }
