@@ -31,7 +31,7 @@ pub struct Route {
 
 impl Route {
     /// Whether this is a way to one network, rather than to everywhere or to a large part of it.
-    pub fn is_specific(&self) -> bool {
+    pub const fn is_specific(&self) -> bool {
         self.to.prefix_len() >= SHORTEST_SPECIFIC
     }
 }
