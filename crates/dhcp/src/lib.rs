@@ -12,12 +12,15 @@
 //!                                         └── wake_at: when to come back
 //! ```
 //!
+//! [`Clients`] has those of all links of a machine, with one moment at which to come back.
+//!
 //! The crate is pure: whoever runs it owns sockets, clock and disk. It never panics on what it is given,
 //! keeps nothing of a message beyond what it needs, and refuses as a whole what breaks a rule that an
 //! address depends on. It follows RFC 2131, 2132, 3396, 3442, 4361, 5227 and 6842.
 
 pub mod arp;
 mod client;
+mod clients;
 pub mod datagram;
 mod effect;
 pub mod filter;
@@ -36,6 +39,7 @@ mod terms;
 mod time;
 
 pub use client::{Client, Remembered};
+pub use clients::Clients;
 pub use effect::{Action, Configuration, Input};
 pub use identity::{ClientId, HostName, InvalidIdentity};
 pub use ignored::{Counts, Ignored};

@@ -3,13 +3,56 @@
 use std::time::Duration;
 
 use netloom_dhcp::{
-    Action, Input, Kind,
+    Action, Clients, Input, Kind,
     arp::Arp,
     datagram::{Checksums, Datagram, Reading},
 };
+use netloom_types::IfName;
 use proptest::prelude::*;
 
 use crate::stage::{ADDRESS, Answer, MAC, STRANGER, Stage, secs};
+
+/// CVE-2026-56116: something was kept of each message. A million packets of many kinds leave a machine's
+/// clients as large as a thousand do.
+#[test]
+fn a_million_packets_leave_nothing_behind() {
+    let now = Stage::up().now;
+    let mut clients = Clients::new();
+    let links: Vec<IfName> = (0..4).map(|number| format!("br.{number}").parse().unwrap()).collect();
+    let mut xids = Vec::new();
+    for (seed, link) in links.iter().enumerate() {
+        clients.put(*link, Stage::settings(), seed as u64, None, now);
+        for action in clients.handle(*link, Input::Link { up: true }, now) {
+            let Action::Send(frame) = action else { continue };
+            let datagram = Datagram::read(&frame, Reading::default()).unwrap();
+            xids.push(netloom_dhcp::Message::xid_in(datagram.payload).unwrap());
+        }
+    }
+    let kinds = [Kind::Offer, Kind::Ack, Kind::Nak];
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    for number in 0..64_u32 {
+        let answer = Answer::new(kinds[number as usize % 3], number);
+        frames.push(answer.clone().with(121, vec![7; number as usize * 10]).frame());
+    }
+    // Some are to questions that are open, and no good.
+    let bad = xids.iter().map(|xid| Answer::new(Kind::Offer, *xid).with(15, vec![0xff; 900]).without(51).frame());
+    frames.extend(bad);
+    frames.push(vec![0xff; 1500]);
+    let size = |clients: &Clients| format!("{clients:?}").len();
+    let mut sizes = Vec::new();
+    for round in 0..1_000_000_usize {
+        let bytes = &frames[round % frames.len()];
+        let link = links[round % links.len()];
+        let done = clients.handle(link, Input::Frame { bytes, checksums: Checksums::NotReady }, now);
+        assert!(done.is_empty());
+        if round == 1000 || round == 999_999 {
+            sizes.push(size(&clients));
+        }
+    }
+    let heard: u64 = clients.iter().map(|(_, client)| client.counts().heard).sum();
+    assert_eq!(heard, 1_000_000);
+    assert!(sizes[1] <= sizes[0] + 4 * 2 * 3, "more than the digits of the counts: {sizes:?}");
+}
 
 /// Something that may happen to a link.
 #[derive(Debug, Clone)]
