@@ -105,6 +105,43 @@ mod tests {
         assert!(gaps.is_empty(), "{gaps:#?}");
     }
 
+    /// What belongs to front ends that are built: nothing of it may wait for one.
+    const BUILT: &[(&str, &str)] = &[
+        ("NodeNetworkState", ""),
+        ("NodeNetConfPolicy", ""),
+        ("RolloutPolicy", ""),
+        ("NetworkConfigRevision", "spec.nodePolicies"),
+        ("NetworkConfigRevision", "spec.revision"),
+        ("NetworkConfigRevision", "status"),
+        ("NodeNetworkConfig", "spec.revision"),
+        ("NodeNetworkConfig", "spec.digest"),
+        ("NodeNetworkConfig", "spec.host"),
+        ("NodeNetworkConfig", "status"),
+    ];
+    /// What of that needs something that comes with another front end.
+    const ELSEWHERE: &[(&str, &str)] =
+        &[("NodeNetworkConfig", "spec.host.dhcp"), ("NodeNetworkConfig", "status.asNumber")];
+
+    #[test]
+    fn no_field_of_a_front_end_that_is_built_waits_for_its_effect() {
+        let is_in = |parts: &[(&str, &str)], kind: &str, path: &str| {
+            let holds = |root: &str| root.is_empty() || path == root || is_below(path, root);
+            parts.iter().any(|(of, root)| *of == kind && holds(root))
+        };
+        let mut looked_at = 0;
+        for kind in kinds() {
+            for FieldEffect { path, effects } in kind.effects {
+                if !is_in(BUILT, kind.kind, path) || is_in(ELSEWHERE, kind.kind, path) {
+                    continue;
+                }
+                looked_at += 1;
+                let waits = effects.iter().any(|effect| matches!(effect, Effect::Planned(_)));
+                assert!(!waits, "{} {path}: {effects:?}", kind.kind);
+            }
+        }
+        assert!(looked_at > 100, "{looked_at}");
+    }
+
     #[test]
     fn a_difference_in_either_direction_is_found() {
         const PEOPLE: &[Effect] = &[Effect::People];

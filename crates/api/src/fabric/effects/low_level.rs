@@ -2,7 +2,7 @@
 
 use super::{PARTS, REPORTED};
 use crate::effects::{
-    Effect::{self, Admission, FrontEnd, Planned},
+    Effect::{self, Admission, FrontEnd, Planned, Status},
     FieldEffect, field,
 };
 
@@ -20,6 +20,7 @@ const SEQ: &[Effect] = &[Admission("unique in its list"), Planned("fabric front 
 const ACTION: &[Effect] =
     &[Admission("part of what makes two items the same"), Planned("fabric front end: accept or reject")];
 const NAMES: &[Effect] = &[Planned("fabric front end: what the object is about")];
+const TOLD: &[Effect] = &[Status("controller: how far the revision has come")];
 const FROZEN: &[Effect] =
     &[Admission("immutable"), Planned("fabric front end: a copy of the object, compiled for each node")];
 
@@ -284,26 +285,23 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec.nodePolicies[].spec", FROZEN_POLICY),
     field(
         "spec.revision",
-        &[
-            Admission("starts with the name of the object"),
-            Planned("fabric front end: what nodes report to have applied"),
-        ],
+        &[Admission("starts with the name of the object"), FrontEnd("rollout: what nodes report to have applied")],
     ),
-    field("status", REPORTED),
-    field("status.canaries", REPORTED),
-    field("status.canaries[].healthySince", REPORTED),
-    field("status.canaries[].policy", REPORTED),
-    field("status.conditions", REPORTED),
-    field("status.conditions.**", REPORTED),
-    field("status.failedAt", REPORTED),
-    field("status.failedMessage", REPORTED),
-    field("status.failedNode", REPORTED),
-    field("status.isInvalid", REPORTED),
-    field("status.message", REPORTED),
-    field("status.ongoing", REPORTED),
-    field("status.phase", REPORTED),
-    field("status.provenAt", REPORTED),
-    field("status.queued", REPORTED),
-    field("status.ready", REPORTED),
-    field("status.total", REPORTED),
+    field("status", TOLD),
+    field("status.canaries", TOLD),
+    field("status.canaries[].healthySince", TOLD),
+    field("status.canaries[].policy", TOLD),
+    field("status.conditions", TOLD),
+    field("status.conditions.**", TOLD),
+    field("status.failedAt", TOLD),
+    field("status.failedMessage", TOLD),
+    field("status.failedNode", TOLD),
+    field("status.isInvalid", TOLD),
+    field("status.message", TOLD),
+    field("status.ongoing", TOLD),
+    field("status.phase", TOLD),
+    field("status.provenAt", TOLD),
+    field("status.queued", TOLD),
+    field("status.ready", TOLD),
+    field("status.total", TOLD),
 ];

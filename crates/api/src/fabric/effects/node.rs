@@ -2,7 +2,7 @@
 
 use super::{BY_AGENT, PARTS};
 use crate::effects::{
-    Effect::{self, Admission, FrontEnd, Planned, Reserved},
+    Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
 };
 
@@ -30,18 +30,21 @@ const TARGET: &[Effect] = &[Admission("well formed"), Planned("agent: configurat
 const KNOWN_VRF: &[Effect] = &[Admission("a VRF of the node"), Planned("agent: links of the fabric")];
 const STATION: &[Effect] = &[Admission("a station's address"), Planned("agent: links of the fabric")];
 const REVISION: &[Effect] = &[FrontEnd("agent: reported back when it is in place")];
-const HOST: &[Effect] = &[Planned("agent: the host's own network")];
+const HOST: &[Effect] = &[FrontEnd("agent: the host's own network")];
 const WHOLE: &[Effect] =
-    &[Admission("a link has what its type needs and nothing else"), Planned("agent: the host's own network")];
-const HOST_STATION: &[Effect] = &[Admission("a station's address"), Planned("agent: the host's own network")];
-const OTHER_LINK: &[Effect] = &[Admission("not the link itself"), Planned("agent: the host's own network")];
-const HOST_ADDRESS: &[Effect] = &[Admission("an address with a length"), Planned("agent: the host's own network")];
-const HOST_NET: &[Effect] = &[Admission("a network"), Planned("agent: the host's own network")];
+    &[Admission("a link has what its type needs and nothing else"), FrontEnd("agent: the host's own network")];
+const HOST_STATION: &[Effect] = &[Admission("a station's address"), FrontEnd("agent: the host's own network")];
+const OTHER_LINK: &[Effect] = &[Admission("not the link itself"), FrontEnd("agent: the host's own network")];
+const HOST_ADDRESS: &[Effect] = &[Admission("an address with a length"), FrontEnd("agent: the host's own network")];
+const HOST_NET: &[Effect] = &[Admission("a network"), FrontEnd("agent: the host's own network")];
 const HOST_FAMILY: &[Effect] =
-    &[Admission("of one family with the rest of its entry"), Planned("agent: the host's own network")];
+    &[Admission("of one family with the rest of its entry"), FrontEnd("agent: the host's own network")];
 const HOST_VLANS: &[Effect] =
-    &[Admission("min not above max; pvid for one VLAN"), Planned("agent: the host's own network")];
-const ORIGIN: &[Effect] = &[Planned("agent: named in reports and in the aliases of links")];
+    &[Admission("min not above max; pvid for one VLAN"), FrontEnd("agent: the host's own network")];
+const HOST_PARTS: &[Effect] = &[FrontEnd("agent: its fields, one by one")];
+const ANSWER: &[Effect] = &[Status("agent: what came of the revision")];
+const LEASE: &[Effect] = &[Planned("agent: a lease; refused until then")];
+const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
@@ -67,7 +70,7 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
 ];
 
 pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", HOST_PARTS),
     field("spec.revision", REVISION),
     field("spec.digest", REVISION),
     field("spec.layer2s", PARTS),
@@ -265,8 +268,8 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.localVRFs{}.gres{}.destinationAddress", TUNNEL_END),
     field("spec.localVRFs{}.gres{}.layer", LINKS),
     field("spec.localVRFs{}.gres{}.encapsulationKey", LINKS),
-    field("spec.host", PARTS),
-    field("spec.host.links", PARTS),
+    field("spec.host", HOST_PARTS),
+    field("spec.host.links", HOST_PARTS),
     field("spec.host.links[].name", HOST),
     field("spec.host.links[].type", WHOLE),
     field("spec.host.links[].up", HOST),
@@ -283,20 +286,20 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.links[].vlanFiltering", HOST),
     field("spec.host.links[].origin", ORIGIN),
     field("spec.host.links[].origin.**", ORIGIN),
-    field("spec.host.addresses", PARTS),
+    field("spec.host.addresses", HOST_PARTS),
     field("spec.host.addresses[].link", HOST),
     field("spec.host.addresses[].address", HOST_ADDRESS),
     field("spec.host.addresses[].origin", ORIGIN),
     field("spec.host.addresses[].origin.**", ORIGIN),
-    field("spec.host.dhcp", PARTS),
-    field("spec.host.dhcp[].link", HOST),
-    field("spec.host.dhcp[].family", HOST),
-    field("spec.host.dhcp[].table", HOST),
-    field("spec.host.dhcp[].metric", HOST),
-    field("spec.host.dhcp[].routes", HOST),
-    field("spec.host.dhcp[].origin", ORIGIN),
-    field("spec.host.dhcp[].origin.**", ORIGIN),
-    field("spec.host.routes", PARTS),
+    field("spec.host.dhcp", LEASE),
+    field("spec.host.dhcp[].link", LEASE),
+    field("spec.host.dhcp[].family", LEASE),
+    field("spec.host.dhcp[].table", LEASE),
+    field("spec.host.dhcp[].metric", LEASE),
+    field("spec.host.dhcp[].routes", LEASE),
+    field("spec.host.dhcp[].origin", LEASE),
+    field("spec.host.dhcp[].origin.**", LEASE),
+    field("spec.host.routes", HOST_PARTS),
     field("spec.host.routes[].destination", HOST_NET),
     field("spec.host.routes[].gateway", HOST_FAMILY),
     field("spec.host.routes[].link", HOST),
@@ -305,7 +308,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.routes[].source", HOST_FAMILY),
     field("spec.host.routes[].origin", ORIGIN),
     field("spec.host.routes[].origin.**", ORIGIN),
-    field("spec.host.rules", PARTS),
+    field("spec.host.rules", HOST_PARTS),
     field("spec.host.rules[].family", HOST_FAMILY),
     field("spec.host.rules[].priority", HOST),
     field("spec.host.rules[].from", HOST_FAMILY),
@@ -315,7 +318,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.rules[].table", HOST),
     field("spec.host.rules[].origin", ORIGIN),
     field("spec.host.rules[].origin.**", ORIGIN),
-    field("spec.host.bridgeVlans", PARTS),
+    field("spec.host.bridgeVlans", HOST_PARTS),
     field("spec.host.bridgeVlans[].port", HOST),
     field("spec.host.bridgeVlans[].min", HOST_VLANS),
     field("spec.host.bridgeVlans[].max", HOST_VLANS),
@@ -323,11 +326,11 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.bridgeVlans[].untagged", HOST),
     field("spec.host.bridgeVlans[].origin", ORIGIN),
     field("spec.host.bridgeVlans[].origin.**", ORIGIN),
-    field("status", BY_AGENT),
+    field("status", ANSWER),
     field("status.asNumber", BY_AGENT),
-    field("status.configStatus", BY_AGENT),
-    field("status.errorMessage", BY_AGENT),
-    field("status.lastAppliedRevision", BY_AGENT),
-    field("status.lastUpdate", BY_AGENT),
-    field("status.observedGeneration", BY_AGENT),
+    field("status.configStatus", ANSWER),
+    field("status.errorMessage", ANSWER),
+    field("status.lastAppliedRevision", ANSWER),
+    field("status.lastUpdate", ANSWER),
+    field("status.observedGeneration", ANSWER),
 ];
