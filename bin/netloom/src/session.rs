@@ -7,6 +7,7 @@ use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, T
 use netloom_model::{Engine, EngineError, Ownership};
 use netloom_netlink::KernelHost;
 use netloom_place::{Place, PlaceError};
+use netloom_plan::PlanError;
 
 use crate::{
     args::{PlaceArgs, STATE_DIR, STATE_DIR_VARIABLE},
@@ -152,6 +153,9 @@ impl Session {
 /// How a failure of the transaction ends the process.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
+        Error::Plan(PlanError::CutsProtected { .. }) => {
+            Failure::refused(format_args!("{error}, or carry it out all the same with --allow-cut"))
+        }
         Error::Plan(_)
         | Error::Busy { .. }
         | Error::Damaged { .. }

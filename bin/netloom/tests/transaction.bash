@@ -200,6 +200,7 @@ YAML
     export SSH_CONNECTION="198.51.100.7 50124 192.0.2.1 22"
     netloom 3 state set cut.yaml
     says "198.51.100.7"
+    says "keep a route to it, or carry it out all the same with --allow-cut"
     unset SSH_CONNECTION
     # As with sudo: the variable is taken away, and the process that had it is still there.
     SSH_CONNECTION="198.51.100.7 50124 192.0.2.1 22" \

@@ -64,7 +64,22 @@ impl Failure {
 
     /// A wish for which there is no plan.
     pub fn unplanned(error: &PlanError) -> Self {
-        Self::new(Reason::InvalidDesiredState, error)
+        match error {
+            PlanError::CutsProtected { .. } => Self::new(
+                Reason::InvalidDesiredState,
+                format_args!("{error}, or allow it by limits.allowLossOfManagement of the node's RolloutPolicy"),
+            ),
+            PlanError::ForeignLink { .. }
+            | PlanError::ForeignObject { .. }
+            | PlanError::NotCreatable { .. }
+            | PlanError::KeptKind { .. }
+            | PlanError::MissingProperty { .. }
+            | PlanError::NeedsAgent { .. }
+            | PlanError::Cycle { .. }
+            | PlanError::BaseDown { .. }
+            | PlanError::Refused { .. }
+            | PlanError::Unsettled { .. } => Self::new(Reason::InvalidDesiredState, error),
+        }
     }
 
     /// The stable name of this failure.

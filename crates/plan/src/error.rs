@@ -107,9 +107,10 @@ pub enum PlanError {
         /// Who asked, when it was not a consequence.
         origin: Option<Origin>,
     },
-    /// A protected address would not be reached any more.
+    /// A protected address would not be reached any more. How the cut is allowed all the same depends on who
+    /// asks, so whoever shows this says it.
     #[error(
-        "{address} is reached over {before} now and would not be reached after this change ({after}); keep a route to it, or allow the cut with --allow-cut"
+        "{address} is reached over {before} now and would not be reached after this change ({after}); keep a route to it"
     )]
     CutsProtected {
         /// The address.

@@ -224,6 +224,7 @@ fn a_wish_that_cuts_the_way_to_the_api_is_refused() {
     let (_, reason, message) = rig.condition("Degraded");
     assert_eq!(reason, "InvalidDesiredState");
     assert!(message.contains("192.0.2.1"), "{message}");
+    assert!(message.ends_with("allow it by limits.allowLossOfManagement of the node's RolloutPolicy"), "{message}");
     assert_eq!(rig.mtu("eth0"), Some(1500));
     // Unless the controller has told the node that it may.
     config(&mut rig, "r1", "x1");
