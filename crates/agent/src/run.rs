@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use jiff::SignedDuration;
 use kube::{Client, Config};
 use netloom_model::EngineError;
 use netloom_netlink::probe::Probe;
@@ -183,6 +184,7 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
         mode: options.mode,
         enforce: options.task != Task::PolicyOnce,
         drift: options.drift,
+        poll: SignedDuration::try_from(options.poll).unwrap_or(SignedDuration::MAX),
         protected,
         taints: options.taints.clone(),
         seed,

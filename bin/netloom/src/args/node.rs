@@ -76,6 +76,9 @@ pub(crate) struct AgentArgs {
     /// What follows when somebody else changed what the desired state sets
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = DriftWord::Repair)]
     pub(crate) drift: DriftWord,
+    /// Seconds after which the host is read although it told of no change: what nothing tells of is found then
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) poll: u32,
     /// Take taints of this key off the node once its network is in place
     #[arg(long, value_name = "KEY")]
     pub(crate) remove_taint: Vec<String>,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
-    let AgentArgs { place, node, mode, drift, remove_taint, probe, status_listen } = args;
+    let AgentArgs { place, node, mode, drift, poll, remove_taint, probe, status_listen } = args;
     let probes = probes::parse(&probe)?;
     let mode = match mode {
         ModeWord::Centralized => Mode::Centralized,
@@ -31,6 +31,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
     let options = Options {
         mode,
         drift,
+        poll: Duration::from_secs(poll.into()),
         taints: remove_taint.into_iter().collect(),
         probes,
         listen: status_listen,
@@ -68,6 +69,8 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         state_dir: place.state_dir.clone(),
         mode: Mode::default(),
         drift: Drift::default(),
+        // Longer than anything that is done once.
+        poll: Duration::from_hours(1),
         taints: std::collections::BTreeSet::new(),
         probes: Vec::new(),
         listen: None,

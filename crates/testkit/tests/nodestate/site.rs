@@ -90,6 +90,14 @@ pub(super) fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(15)..].join("\n")
 }
 
+/// A client with the identity of a kubeconfig.
+fn connected(runtime: &Runtime, kubeconfig: &Path) -> Result<Client, String> {
+    let read = Kubeconfig::read_from(kubeconfig).map_err(|error| error.to_string())?;
+    let config = runtime.block_on(Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()));
+    let _entered = runtime.enter();
+    Client::try_from(config.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+}
+
 /// An API server with nothing of a story on it.
 pub(super) struct Site {
     pub(super) netloom: PathBuf,
@@ -107,12 +115,7 @@ impl Site {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let server = ground.start(folder)?;
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
-        let read = Kubeconfig::read_from(folder.join("admin.kubeconfig")).map_err(|error| error.to_string())?;
-        let config = runtime.block_on(Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()));
-        let client = {
-            let _entered = runtime.enter();
-            Client::try_from(config.map_err(|error| error.to_string())?).map_err(|error| error.to_string())?
-        };
+        let client = connected(&runtime, &folder.join("admin.kubeconfig"))?;
         let (netloom, folder) = (netloom.to_owned(), folder.to_owned());
         let mut site = Self { netloom, folder, runtime, client, controller: None, _server: server };
         site.control(true)?;
@@ -139,14 +142,18 @@ impl Site {
 
     /// The objects of a kind.
     pub(super) fn api(&self, kind: &str) -> Result<Api<DynamicObject>, String> {
+        Self::api_of(&self.client, kind)
+    }
+
+    fn api_of(client: &Client, kind: &str) -> Result<Api<DynamicObject>, String> {
         let found = KINDS.iter().find(|known| known.2 == kind);
         let (group, version, kind, plural, namespaced) =
             found.ok_or_else(|| format!("stories do not know the kind {kind}"))?;
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
         Ok(if *namespaced {
-            Api::namespaced_with(self.client.clone(), NAMESPACE, &resource)
+            Api::namespaced_with(client.clone(), NAMESPACE, &resource)
         } else {
-            Api::all_with(self.client.clone(), &resource)
+            Api::all_with(client.clone(), &resource)
         })
     }
 
@@ -163,10 +170,20 @@ impl Site {
         found.items.into_iter().map(|object| serde_json::to_value(object).map_err(|error| error.to_string())).collect()
     }
 
-    /// Writes a part of a status.
-    pub(super) fn patch_status(&self, kind: &str, name: &str, status: &Value) -> Result<(), String> {
+    /// Writes a part of a status, with the identity of a kubeconfig or else as an administrator.
+    pub(super) fn patch_status_as(
+        &self,
+        identity: Option<&Path>,
+        kind: &str,
+        name: &str,
+        status: &Value,
+    ) -> Result<(), String> {
+        let client = match identity {
+            Some(kubeconfig) => connected(&self.runtime, kubeconfig)?,
+            None => self.client.clone(),
+        };
         let (params, patch) = (PatchParams::default(), Patch::Merge(json!({"status": status})));
-        let done = self.runtime.block_on(self.api(kind)?.patch_status(name, &params, &patch));
+        let done = self.runtime.block_on(Self::api_of(&client, kind)?.patch_status(name, &params, &patch));
         done.map(drop).map_err(|error| error.to_string())
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Stage<'a> {
     identities: BTreeMap<String, PathBuf>,
     // Before the hosts, so that agents end first.
     agents: BTreeMap<String, Process>,
+    /// Further words for the agents of nodes.
+    with: BTreeMap<String, Vec<String>>,
     relay: Option<Relay>,
     _wires: Wires,
     remembered: BTreeMap<String, Value>,
@@ -55,6 +57,7 @@ impl<'a> Stage<'a> {
             folder,
             identities: BTreeMap::new(),
             agents: BTreeMap::new(),
+            with: nodes.iter().map(|(name, node)| (name.clone(), node.with.clone())).collect(),
             relay,
             _wires: wires,
             remembered: BTreeMap::new(),
@@ -78,7 +81,7 @@ impl<'a> Stage<'a> {
         for (name, node) in nodes {
             Wires::change(name, &node.ip)?;
             let ready = json!({"type": "Ready", "status": "True", "reason": "Story", "message": ""});
-            self.site.patch_status("Node", name, &json!({"conditions": [ready]}))?;
+            self.site.patch_status_as(None, "Node", name, &json!({"conditions": [ready]}))?;
             let mut identity = ground.identity(&self.site.folder, name)?;
             if let Some(relay) = &self.relay {
                 let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
@@ -98,6 +101,12 @@ impl<'a> Stage<'a> {
                 ended(&mut self.site.command(&["delete", &named.kind.to_lowercase(), &named.name]), 0).map(drop)
             }
             Deed::Ip { node, run } => Wires::change(node, run),
+            Deed::Setting { node, name, value } => Wires::setting(node, name, value),
+            Deed::Wire { node, link, plugged } => Wires::wire(node, link, *plugged),
+            Deed::Claim { node, kind, name, status } => {
+                let identity = node.as_ref().map(|node| self.identity(node)).transpose()?;
+                self.site.patch_status_as(identity, kind, name, &filled(status, &self.remembered)?)
+            }
             Deed::Controller(deed) => self.site.control(*deed == ControllerDeed::Start),
             Deed::Agent(AgentDeed::Start(node)) => self.start_agent(node, Mode::Centralized),
             Deed::Agent(AgentDeed::StartDistributed(node)) => self.start_agent(node, Mode::Distributed),
@@ -126,6 +135,7 @@ impl<'a> Stage<'a> {
             Mode::Distributed => "distributed",
         };
         let mut command = self.on_node(node, &["agent", "--mode", mode], "--node")?;
+        command.args(self.with.get(node).into_iter().flatten());
         let process = Process::start(command.env("NETLOOM_LOG", "info"), &self.log(node))?;
         self.agents.insert(node.to_owned(), process);
         Ok(())
@@ -142,12 +152,19 @@ impl<'a> Stage<'a> {
             Some(node) => self.on_node(node, &words, "--host")?,
             None => self.site.command(&words),
         };
+        if client.powerless {
+            command = without_powers(&command);
+        }
         let said = ended(&mut command, client.exit)?;
         says_all(&client.says, &said)
     }
 
+    fn identity(&self, node: &str) -> Result<&Path, String> {
+        self.identities.get(node).map(PathBuf::as_path).ok_or_else(|| format!("the story has no node {node}"))
+    }
+
     fn on_node(&self, node: &str, words: &[&str], name: &str) -> Result<Command, String> {
-        let identity = self.identities.get(node).ok_or_else(|| format!("the story has no node {node}"))?;
+        let identity = self.identity(node)?;
         let space = space(node);
         let mut command = if self.relay.is_some() {
             let mut command = Command::new("ip");
@@ -264,6 +281,15 @@ fn says_all(words: &[String], said: &str) -> Result<(), String> {
         Some(word) => Err(format!("it does not say {word:?}: {said}")),
         None => Ok(()),
     }
+}
+
+/// The same command, but the kernel grants it none of the rights that root has.
+fn without_powers(command: &Command) -> Command {
+    let mut powerless = Command::new("setpriv");
+    powerless.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]).arg(command.get_program());
+    powerless.args(command.get_args());
+    powerless.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    powerless
 }
 
 /// Runs a command that must end with this status, and gives what it said: its data first, then remarks.

@@ -70,6 +70,9 @@ pub(super) struct Node {
     pub(super) ip: Vec<String>,
     /// Whether its agent runs from the beginning, and how.
     pub(super) agent: Option<Mode>,
+    /// Further words for its agent, whenever it starts.
+    #[serde(default)]
+    pub(super) with: Vec<String>,
 }
 
 /// Who merges policies into the desired state of a node.
@@ -113,6 +116,12 @@ pub(super) enum Deed {
     Delete(Named),
     /// Changes a host behind everybody's back.
     Ip { node: String, run: Vec<String> },
+    /// Writes a kernel setting of a host, under `/proc/sys/net`; the kernel tells nobody.
+    Setting { node: String, name: String, value: String },
+    /// Pulls a wire out of the switch, or puts it in again.
+    Wire { node: String, link: String, plugged: bool },
+    /// Writes a part of a status, whatever is true: with the identity of a node's agent, or as an administrator.
+    Claim { node: Option<String>, kind: String, name: String, status: Value },
     /// Starts, stops or kills the agent of a node.
     Agent(AgentDeed),
     /// Starts or stops the controller.
@@ -147,6 +156,9 @@ pub(super) struct ClientDeed {
     pub(super) words: Vec<String>,
     /// The node that it runs on; none for a client that runs anywhere.
     pub(super) node: Option<String>,
+    /// Whether the kernel lets it do nothing beyond what anybody may.
+    #[serde(default)]
+    pub(super) powerless: bool,
     /// Its exit status.
     pub(super) exit: i32,
     /// Words that it must print.

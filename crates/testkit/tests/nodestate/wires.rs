@@ -81,6 +81,20 @@ impl Wires {
         batch(&["-n", &space(node)], &(lines.join("\n") + "\n"))
     }
 
+    /// Writes a kernel setting of a host.
+    pub(super) fn setting(node: &str, name: &str, value: &str) -> Result<(), String> {
+        let (path, value) = (format!("/proc/sys/net/{name}"), value.to_owned());
+        let worker = Worker::start(Namespace::Named(space(node)), || Ok(())).map_err(|error| error.to_string())?;
+        let written = worker.run(move |()| std::fs::write(&path, value).map_err(|error| format!("{path}: {error}")));
+        written.map_err(|error| error.to_string())?
+    }
+
+    /// Pulls a wire out of the switch, or puts it in again: the host's card sees no carrier meanwhile.
+    pub(super) fn wire(node: &str, card: &str, plugged: bool) -> Result<(), String> {
+        let state = if plugged { "up" } else { "down" };
+        batch(&["-n", &space("sw")], &format!("link set {} {state}\n", port(node, card)))
+    }
+
     /// Whether one packet to an address is answered.
     pub(super) fn ping(node: &str, to: &str) -> Result<bool, String> {
         let probe: Probe = format!("ping:{to}").parse().map_err(|error: InvalidProbe| error.to_string())?;
