@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc,
         atomic::AtomicBool,
@@ -50,6 +50,8 @@ pub(crate) struct Tools {
     pub(crate) store: Store,
     pub(crate) host: KernelHost,
     pub(crate) probes: Vec<Probe>,
+    /// Where the API is: it must be reached after a change too, unless the change may cut it off.
+    pub(crate) api: Vec<SocketAddr>,
 }
 
 impl Hands {
@@ -175,8 +177,10 @@ impl Worker {
 
     /// The transaction; says whether anything had to be changed, and whether the wish is about drivers.
     fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<(bool, bool), Failure> {
-        let (namespace, probes, stop) =
+        let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
+        let kept = self.tools.api.iter().filter(|address| protected.contains(&address.ip()));
+        probes.extend(kept.map(|address| Probe::Tcp(*address)));
         let failed = |error| outcome::failed(&error);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let mut turn = self.turn()?;

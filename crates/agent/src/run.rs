@@ -5,7 +5,6 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use jiff::SignedDuration;
 use kube::{Client, Config};
 use netloom_model::EngineError;
-use netloom_netlink::probe::Probe;
 use netloom_node::{Agent, Effect, Event, Failure, Kept, Settings, Standing};
 use netloom_place::{Place, PlaceError};
 use tokio::{
@@ -154,9 +153,7 @@ fn tools(options: &Options, api: &[std::net::SocketAddr]) -> Result<(Tools, Opti
     let host = place.host(false)?;
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
-    let mut probes = options.probes.clone();
-    probes.extend(api.iter().map(|address| Probe::Tcp(*address)));
-    Ok((Tools { place, store, host, probes }, kept))
+    Ok((Tools { place, store, host, probes: options.probes.clone(), api: api.to_vec() }, kept))
 }
 
 /// Where the API is. A name that cannot be looked up now protects nothing: there is no way to it to be lost.

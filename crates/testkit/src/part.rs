@@ -1,5 +1,6 @@
 //! Whether a document has a part: every field that the part names, and for every item of its lists one that
-//! has it. What the part does not name may be as it likes. A text like `>=2` fits every number from there on.
+//! has it. What the part does not name may be as it likes. A text like `>=2` fits every number from there on,
+//! one like `<=2` every number up to there.
 
 use std::collections::BTreeMap;
 
@@ -42,18 +43,21 @@ fn walk(path: &str, part: &Value, whole: &Value) -> Option<String> {
             let found = whole.iter().any(|other| walk("", item, other).is_none());
             (!found).then(|| format!("{path}: no item is like {item}{}", nearest(item, whole)))
         }),
-        (Value::String(text), Value::Number(number))
-            if text.strip_prefix(">=").is_some_and(|least| reaches(number, least)) =>
-        {
-            None
-        }
+        (Value::String(text), Value::Number(number)) if is_within(number, text) => None,
         (part, whole) if part == whole => None,
         (part, whole) => Some(format!("{path}: wanted {part}, got {whole}")),
     }
 }
 
-fn reaches(number: &Number, least: &str) -> bool {
-    number.as_f64().zip(least.parse().ok()).is_some_and(|(number, least): (f64, f64)| number >= least)
+fn is_within(number: &Number, bound: &str) -> bool {
+    let holds = |bound: &str, compare: fn(&f64, &f64) -> bool| {
+        number.as_f64().zip(bound.parse().ok()).is_some_and(|(number, bound): (f64, f64)| compare(&number, &bound))
+    };
+    match (bound.strip_prefix(">="), bound.strip_prefix("<=")) {
+        (Some(least), _) => holds(least, f64::ge),
+        (None, Some(most)) => holds(most, f64::le),
+        (None, None) => false,
+    }
 }
 
 /// The item that is called the same, for the reader of a failure.
@@ -81,6 +85,8 @@ mod tests {
             (json!({"no": []}), None),
             (json!({"a": {"b": ">=1"}}), None),
             (json!({"a": {"b": ">=2"}}), Some("/a/b: wanted")),
+            (json!({"a": {"b": "<=1"}}), None),
+            (json!({"a": {"b": "<=0"}}), Some("/a/b: wanted")),
             (json!({"a": {"b": 2}}), Some("/a/b: wanted 2, got 1")),
             (json!({"a": {"d": null}}), Some("/a/d: wanted null, there is nothing")),
             (json!({"list": []}), Some("/list: wanted []")),
