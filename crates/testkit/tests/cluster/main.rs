@@ -125,6 +125,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("protobuf/samples", || messages::samples(stage)));
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));
     tests.push(Test::new("stolen/own-is-allowed", || stolen::own_is_allowed(stage)));
+    tests.push(Test::new("stolen/nodes-lose-only-taints", || stolen::only_taints_go(stage)));
     tests
 }
 

@@ -6,6 +6,7 @@
 //! hold; on ours its own rules.
 
 mod identities;
+mod nodes;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::{Value, json};
 
 use self::identities::{Identity, nameless, thieves};
+pub(crate) use self::nodes::only_taints_go;
 use crate::{
     Stage, manifests,
     perform::Performer,
