@@ -6,6 +6,7 @@
 //! foreign    what is somebody else's and must survive every story
 //! compare    two hosts, field by field
 //! part       one document in another
+//! page       examples of the documentation, run
 //! seen       the host as other programs show it, for a second opinion
 //! stage      the simulated host that stories are played on
 //! space      the real one, in a namespace of its own
@@ -22,6 +23,7 @@ pub mod compare;
 pub mod crash;
 pub mod foreign;
 pub mod golden;
+pub mod page;
 pub mod part;
 pub mod play;
 pub mod power;

@@ -9,6 +9,7 @@
 mod client;
 mod cut;
 mod daemon;
+mod documented;
 #[path = "../embedded/mod.rs"]
 mod embedded;
 mod neighbours;

@@ -5,24 +5,9 @@ use std::{
     thread,
 };
 
-use crate::site::Site;
+use netloom_testkit::announcement::announcement;
 
-/// An announcement of a switch with these VLANs.
-fn announcement(chassis: &str, vlans: &[u16]) -> Vec<u8> {
-    let part = |kind: u16, contents: &[u8]| {
-        let head = kind << 9 | u16::try_from(contents.len()).unwrap();
-        [&head.to_be_bytes(), contents].concat()
-    };
-    let mut frame = b"\x01\x80\xc2\x00\x00\x0e\x02\0\0\0\0\x09\x88\xcc".to_vec();
-    frame.extend(part(1, &[&[7], chassis.as_bytes()].concat()));
-    frame.extend(part(2, b"\x07port"));
-    frame.extend(part(3, &[0, 120]));
-    for vlan in vlans {
-        let [high, low] = vlan.to_be_bytes();
-        frame.extend(part(127, &[0x00, 0x80, 0xc2, 3, high, low, 0]));
-    }
-    frame
-}
+use crate::site::Site;
 
 #[test]
 fn a_policy_that_goes_by_neighbours_takes_effect_once_one_is_heard() {
@@ -44,12 +29,12 @@ fn a_policy_that_goes_by_neighbours_takes_effect_once_one_is_heard() {
     assert_eq!(wire().unwrap()["lldp"].get("neighbors"), None, "nobody could be heard yet");
     assert_eq!(site.node.mtu("w0"), Some(1500));
     site.until("another VLAN is heard", || {
-        site.node.send("w1", &announcement("leaf1", &[20]));
+        site.node.send("w1", &announcement(b"leaf1", &[20]));
         wire().is_some_and(|link| link["lldp"]["neighbors"].to_string().contains("leaf1"))
     });
     assert_eq!(site.node.mtu("w0"), Some(1500));
     site.until("the policy takes effect", || {
-        site.node.send("w1", &announcement("leaf1", &[10, 20]));
+        site.node.send("w1", &announcement(b"leaf1", &[10, 20]));
         site.node.mtu("w0") == Some(1400)
     });
     site.until("that is reported", || wire().is_some_and(|link| link["mtu"] == 1400) && site.is_available());
@@ -73,7 +58,7 @@ fn a_client_that_is_to_listen_reports_who_it_hears() {
     let (status, text) = thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                site.node.send("w1", &announcement("leaf1", &[10]));
+                site.node.send("w1", &announcement(b"leaf1", &[10]));
             }
         });
         let words = ["client", "state", "--host", "node-a", "--netns", &site.node.0, "--state-dir", &state];

@@ -73,19 +73,26 @@ pub(crate) struct Agent(Child);
 
 impl Agent {
     pub(crate) fn start(kubeconfig: &str, node: &Node, folder: &Path, words: &[&str]) -> Self {
-        Self::begin(Command::new(NETLOOM).args(["agent", "--netns", &node.0]), kubeconfig, folder, words)
+        let command = &mut Command::new(NETLOOM);
+        Self::begin(command.args(["agent", "--node", "node-a", "--netns", &node.0]), kubeconfig, folder, words)
+    }
+
+    /// The same for a node of another name.
+    pub(crate) fn start_as(name: &str, kubeconfig: &str, node: &Node, folder: &Path) -> Self {
+        let command = &mut Command::new(NETLOOM);
+        Self::begin(command.args(["agent", "--node", name, "--netns", &node.0]), kubeconfig, folder, &[])
     }
 
     /// The same as a process of the node, which reaches the API through it.
     pub(crate) fn start_inside(kubeconfig: &str, node: &Node, folder: &Path) -> Self {
-        let words = ["netns", "exec", &node.0, NETLOOM, "agent"];
+        let words = ["netns", "exec", &node.0, NETLOOM, "agent", "--node", "node-a"];
         Self::begin(Command::new("ip").args(words), kubeconfig, folder, &[])
     }
 
     fn begin(command: &mut Command, kubeconfig: &str, folder: &Path, words: &[&str]) -> Self {
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("agent.log")).unwrap();
         let child = command
-            .args(["--kubeconfig", kubeconfig, "--node", "node-a", "--state-dir"])
+            .args(["--kubeconfig", kubeconfig, "--state-dir"])
             .arg(folder.join("state"))
             .args(words)
             .env("NETLOOM_LOG", "info,netloom_agent=debug")
