@@ -20,6 +20,9 @@ use crate::{
 const EARLIER: u32 = 64;
 /// The time between the two announcements of a new address.
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
+/// An address that nobody has confirmed is asked about again after this time, and not only at T1: the
+/// server may just have started later than this machine.
+const CONFIRM: Duration = Duration::from_mins(1);
 /// Within this time an address is defended once.
 const DEFEND: Duration = Duration::from_secs(10);
 /// How long nothing is asked after an address was declined, or refused again; doubled with each.
@@ -128,6 +131,7 @@ impl Client {
             self.setbacks = 0;
             Standing::Bound { address, server, remarks: self.remarks(&given) }
         } else {
+            given.times.renew = given.times.renew.min(now.since_boot + CONFIRM);
             Standing::Unconfirmed(address)
         };
         self.wish = Some(address.addr());
