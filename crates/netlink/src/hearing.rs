@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Longer than any frame that a link carries, but those of the loopback link.
-const LONGEST_FRAME: usize = 16 << 10;
+pub(crate) const LONGEST_FRAME: usize = 16 << 10;
 
 /// What the kernel counts waiting in.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -212,7 +212,7 @@ impl Drop for Hearing {
 }
 
 /// The addresses of links, as packet sockets want them.
-fn addresses(links: &BTreeSet<IfName>) -> nix::Result<BTreeMap<IfName, LinkAddr>> {
+pub(crate) fn addresses(links: &BTreeSet<IfName>) -> nix::Result<BTreeMap<IfName, LinkAddr>> {
     if links.is_empty() {
         return Ok(BTreeMap::new());
     }

@@ -8,6 +8,7 @@ use netloom_types::{IfName, MacAddr};
 use crate::{
     events::Watch,
     execute,
+    frames::{FrameError, FrameSocket, Instruction},
     hearing::{DeafError, Hearing},
     kernel::{Kernel, Options},
     netns::{Namespace, Worker},
@@ -71,6 +72,17 @@ impl KernelHost {
     ) -> Result<(Hearing, Vec<DeafError>), EngineError> {
         let done = self.worker.run(move |_| hearing.listen_on(&links).map(|deaf| (hearing, deaf)))?;
         done.map_err(|e| e.doing("listen for neighbours"))
+    }
+
+    /// A socket for whole frames of a protocol on a link, as a program of the packet filter lets them
+    /// through. It belongs to the namespace and can be used on any thread.
+    pub fn frame_socket(
+        &self,
+        link: IfName,
+        ethertype: u16,
+        program: Vec<Instruction>,
+    ) -> Result<Result<FrameSocket, FrameError>, EngineError> {
+        self.worker.run(move |_| FrameSocket::open(link, ethertype, &program))
     }
 
     /// Asks all probes at once, each within `limit`; answers are in the order of the probes. The

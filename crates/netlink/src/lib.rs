@@ -11,6 +11,7 @@
 //! execute  steps in batches -> one result for each step
 //! events   the kernel's notifications, debounced
 //! hearing  frames of neighbours, on links that are listened on
+//! frames   whole frames in and out, as filters let them through
 //! files    resolver and host name; sysctl: settings of links
 //! probe    whether something is still reached
 //! ```
@@ -30,6 +31,7 @@ pub mod ethtool;
 pub mod events;
 mod execute;
 pub mod files;
+pub mod frames;
 pub mod hearing;
 mod host;
 mod kernel;

@@ -11,6 +11,7 @@ mod entries;
 mod events;
 mod foreign;
 mod hostname;
+mod leases;
 mod needs;
 mod neighbours;
 #[path = "../nodestate/mod.rs"]
@@ -85,6 +86,10 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("events/overrun", events::overrun));
     tests.push(Test::new("events/settled", events::settled));
     tests.push(Test::new("neighbours/are-heard", neighbours::are_heard));
+    tests.push(Test::new("leases/are-kept", leases::are_kept));
+    tests.push(Test::new("leases/are-refused-after-a-move", leases::are_refused_after_a_move));
+    tests.push(Test::new("leases/are-declined-when-in-use", leases::are_declined_when_in_use));
+    tests.push(Test::new("leases/wake-nobody-for-other-frames", leases::wake_nobody_for_other_frames));
     tests.push(Test::new("properties/of-every-kind", properties::of_every_kind));
     tests.push(Test::new("properties/of-ports-and-families", properties::of_ports_and_families));
     tests.push(Test::new("entries/forwarding", entries::of_forwarding));

@@ -1,0 +1,209 @@
+//! Whole frames of some links, in and out, as filters let them through: for protocols that begin before
+//! a link has an address.
+//!
+//! Each socket is one link's and one protocol's; all of them are behind one descriptor that is ready when
+//! there is a frame on any. The kernel runs a program of the classic packet filter on each frame and
+//! wakes nobody for those that it refuses. Between the making of a socket and its filter frames may slip
+//! in, so whoever reads them judges them again.
+//!
+//! Nothing is read from the frames here. The kernel can also say whether the checksums of a frame were
+//! worked out, but no safe call asks for it; readers have to tell from the frame.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd},
+};
+
+use netloom_types::IfName;
+use nix::{
+    errno::Errno,
+    sys::{
+        epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
+        socket::{LinkAddr, bind, recvfrom},
+    },
+};
+use socket2::{Domain, SockFilter, Socket, Type};
+
+use crate::{
+    hearing::{LONGEST_FRAME, addresses},
+    socket::NetlinkError,
+};
+
+/// One instruction of the classic packet filter, field by field as the kernel wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    /// What to do.
+    pub code: u16,
+    /// How many instructions to pass over if the test holds.
+    pub if_true: u8,
+    /// How many if it does not.
+    pub if_false: u8,
+    /// The number that goes with it.
+    pub k: u32,
+}
+
+/// Why frames of a link cannot be had or sent.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// There is no such link, or none that carries frames.
+    #[error("there is no link {0} that carries frames")]
+    NoLink(IfName),
+    /// The kernel gives no socket, or refuses the filter.
+    #[error("open a packet socket on {link}")]
+    Socket {
+        /// The link.
+        link: IfName,
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
+    /// Nobody listens for this protocol on the link, so nothing is sent either.
+    #[error("no packet socket is open on {0} for frames of this type")]
+    NotOpen(IfName),
+    /// The frame did not go out.
+    #[error("send a frame on {link}")]
+    Send {
+        /// The link.
+        link: IfName,
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl FrameError {
+    /// The stable name of this failure.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::NoLink(_) => "NoLinkForFrames",
+            Self::Socket { .. } => "PacketSocket",
+            Self::NotOpen(_) => "PacketSocketNotOpen",
+            Self::Send { .. } => "FrameNotSent",
+        }
+    }
+}
+
+/// A packet socket for one protocol on one link.
+#[derive(Debug)]
+pub struct FrameSocket {
+    socket: Socket,
+    link: IfName,
+    index: usize,
+    ethertype: u16,
+}
+
+impl FrameSocket {
+    /// Opens one in the namespace of the calling thread. It hears what the program lets through.
+    pub fn open(link: IfName, ethertype: u16, program: &[Instruction]) -> Result<Self, FrameError> {
+        let failed = |source: io::Error| FrameError::Socket { link, source };
+        let there = addresses(&BTreeSet::from([link])).map_err(|e| failed(e.into()))?;
+        let address = there.get(&link).ok_or(FrameError::NoLink(link))?;
+        let protocol = i32::from(ethertype.to_be());
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol.into())).map_err(failed)?;
+        let filter: Vec<SockFilter> =
+            program.iter().map(|one| SockFilter::new(one.code, one.if_true, one.if_false, one.k)).collect();
+        socket.attach_filter(&filter).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        // The address names no protocol, so the socket keeps its own.
+        bind(socket.as_raw_fd(), address).map_err(|e| failed(e.into()))?;
+        Ok(Self { socket, link, index: address.ifindex(), ethertype })
+    }
+
+    /// The number of the link in the kernel: one that was made anew has another, and needs a new socket.
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+}
+
+/// A frame that came in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Where.
+    pub link: IfName,
+    /// Of which protocol.
+    pub ethertype: u16,
+    /// All of it.
+    pub bytes: &'a [u8],
+}
+
+/// Sockets of many links and protocols behind one descriptor.
+#[derive(Debug)]
+pub struct Frames {
+    ready: Epoll,
+    sockets: BTreeMap<(IfName, u16), (u64, FrameSocket)>,
+    /// By the number under which the kernel reports them.
+    numbers: BTreeMap<u64, (IfName, u16)>,
+    next: u64,
+    buffer: Vec<u8>,
+}
+
+impl Frames {
+    /// No sockets yet.
+    pub fn new() -> Result<Self, NetlinkError> {
+        let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| NetlinkError::Open(e.into()))?;
+        let buffer = vec![0; LONGEST_FRAME];
+        Ok(Self { ready, sockets: BTreeMap::new(), numbers: BTreeMap::new(), next: 0, buffer })
+    }
+
+    /// Takes a socket in, in the place of one for the same link and protocol.
+    pub fn put(&mut self, socket: FrameSocket) -> Result<(), FrameError> {
+        let key = (socket.link, socket.ethertype);
+        self.remove(key.0, key.1);
+        let number = self.next;
+        self.next += 1;
+        let added = self.ready.add(&socket.socket, EpollEvent::new(EpollFlags::EPOLLIN, number));
+        added.map_err(|e| FrameError::Socket { link: key.0, source: e.into() })?;
+        self.numbers.insert(number, key);
+        self.sockets.insert(key, (number, socket));
+        Ok(())
+    }
+
+    /// Closes the socket of a link and protocol, if there is one.
+    pub fn remove(&mut self, link: IfName, ethertype: u16) {
+        if let Some((number, _)) = self.sockets.remove(&(link, ethertype)) {
+            // A socket that is closed leaves the descriptor by itself.
+            self.numbers.remove(&number);
+        }
+    }
+
+    /// The socket of a link and protocol.
+    pub fn get(&self, link: IfName, ethertype: u16) -> Option<&FrameSocket> {
+        self.sockets.get(&(link, ethertype)).map(|(_, socket)| socket)
+    }
+
+    /// Sends a whole frame over the socket of its own protocol.
+    pub fn send(&self, link: IfName, frame: &[u8]) -> Result<(), FrameError> {
+        let kind = frame.get(12..14).and_then(|kind| kind.try_into().ok()).map(u16::from_be_bytes);
+        let socket = kind.and_then(|kind| self.get(link, kind)).ok_or(FrameError::NotOpen(link))?;
+        socket.socket.send(frame).map(drop).map_err(|source| FrameError::Send { link, source })
+    }
+
+    /// A frame that is there; never waits.
+    pub fn frame(&mut self) -> Result<Option<Frame<'_>>, NetlinkError> {
+        let failed = |e: Errno| NetlinkError::Receive(e.into());
+        let mut ready = [EpollEvent::empty()];
+        while self.ready.wait(&mut ready, EpollTimeout::ZERO).map_err(failed)? > 0 {
+            let Some(key) = self.numbers.get(&ready[0].data()) else { continue };
+            let Some((_, socket)) = self.sockets.get(key) else { continue };
+            match recvfrom::<LinkAddr>(socket.socket.as_raw_fd(), &mut self.buffer) {
+                // Before it was bound, a socket hears all links.
+                Ok((_, Some(from))) if from.ifindex() != socket.index => {}
+                Ok((len, _)) => {
+                    return Ok(Some(Frame { link: key.0, ethertype: key.1, bytes: &self.buffer[..len] }));
+                }
+                // Down for now; frames come again when it is up.
+                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl AsFd for Frames {
+    /// Ready to read when [`Frames::frame`] may have something.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.0.as_fd()
+    }
+}
