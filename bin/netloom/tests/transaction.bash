@@ -306,6 +306,18 @@ YAML
     has 192.0.2.9
 }
 
+a_change_killed_at_its_very_end_leaves_no_journal() {
+    netloom 0 state set one.yaml --no-commit --timeout 1000
+    kill -KILL "$(pgrep -f "state guard --quiet --state-dir $NETLOOM_STATE_DIR")" || fail "there is no guard"
+    # What is written last before the journal goes: length and sum of the record follow it.
+    ip address del 192.0.2.1/32 dev lo
+    echo '"Undone" 00000008 1d361c8c' >>"$NETLOOM_STATE_DIR/host/journal"
+    netloom 0 state guard
+    [[ ! -e $NETLOOM_STATE_DIR/host/journal ]] || fail "the journal is still there"
+    netloom 0 state set two.yaml
+    has 192.0.2.2
+}
+
 a_namespace_without_a_name_has_its_own_records() {
     netloom 0 state set one.yaml --no-commit --timeout 100
     for verb in commit rollback; do

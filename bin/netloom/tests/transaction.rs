@@ -72,6 +72,7 @@ stories! {
     a_repair_is_confirmed_from_elsewhere
     a_yes_from_before_does_not_count
     a_change_killed_in_its_middle_is_taken_back_at_once
+    a_change_killed_at_its_very_end_leaves_no_journal
     a_namespace_without_a_name_has_its_own_records
     a_named_namespace_is_the_same_from_within
     a_namespace_has_no_host_name

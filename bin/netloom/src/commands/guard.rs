@@ -40,11 +40,12 @@ pub(crate) fn run(args: &GuardArgs, session: &Session) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-/// Whether nobody is at work on the change any more although it is not done.
+/// Whether nobody is at work on the change any more although it is not done: one that is confirmed or undone
+/// still has its journal to be put away.
 fn left_behind(store: &Store) -> Result<bool, Error> {
     Ok(store.pending()?.is_some_and(|summary| match summary.phase {
-        Phase::Running | Phase::Undoing => true,
-        Phase::Open | Phase::Confirmed | Phase::Undone => false,
+        Phase::Running | Phase::Undoing | Phase::Confirmed | Phase::Undone => true,
+        Phase::Open => false,
     }))
 }
 
