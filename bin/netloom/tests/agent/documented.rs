@@ -97,6 +97,12 @@ fn the_page_about_policies_is_true() {
 }
 
 #[test]
+fn the_page_about_documents_is_true() {
+    let ran = workshop(empty_folder("documented-state")).try_all(&page("node-state.md"));
+    assert_ne!(ran.unwrap_or_else(|why| panic!("docs/node-state.md: {why}")), 0);
+}
+
+#[test]
 fn what_the_page_about_nodes_names_is_there() {
     let (text, mut stories, mut tests) = (page("nodes.md"), 0, 0);
     for word in text.split('`').skip(1).step_by(2) {
