@@ -34,6 +34,7 @@ pub(crate) const READ_ONLY: &[&str] = &[
     "lowerLayerInterface",
     "statistics",
     "capabilities",
+    "madeBy",
 ];
 
 /// Keys of an interface that are kept as they are and refused when they ask for something.

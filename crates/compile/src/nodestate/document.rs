@@ -83,6 +83,7 @@ const REPORTED: &[&str] = &[
     "ifIndex",
     "linkStatus",
     "lowerLayerInterface",
+    "madeBy",
     "max-mtu",
     "min-mtu",
     "permanent-mac-address",

@@ -170,6 +170,9 @@ fn entry(scope: &Scope<'_>, view: &View<'_>, link: &Link, detail: Detail) -> Val
         Detail::Full => put_facts(&mut interface, scope.observed, link),
         Detail::Lines => shorten(&mut interface, scope.observed, link),
     }
+    // Whoever decides what a node shall have must not take over a link that somebody else made.
+    let ours = link.alias.as_ref().is_some_and(netloom_model::Alias::is_ours);
+    interface.facts.extend(ours.then(|| ("madeBy", "netloom".into())));
     let heard = scope.heard.get(&link.name);
     interface.lldp = heard.map(|_| true);
     let mut entry = print::interface_value(&interface);
