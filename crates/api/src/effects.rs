@@ -111,6 +111,9 @@ mod tests {
         ("NodeNetConfPolicy", ""),
         ("RolloutPolicy", ""),
         ("NetworkConfigRevision", "spec.nodePolicies"),
+        ("NetworkConfigRevision", "spec.vlanConfigs"),
+        ("NetworkConfigRevision", "spec.hostNetworkConfigs"),
+        ("NetworkConfigRevision", "spec.attachments"),
         ("NetworkConfigRevision", "spec.revision"),
         ("NetworkConfigRevision", "status"),
         ("NodeNetworkConfig", "spec.revision"),
@@ -119,8 +122,11 @@ mod tests {
         ("NodeNetworkConfig", "status"),
     ];
     /// What of that needs something that comes with another front end.
-    const ELSEWHERE: &[(&str, &str)] =
-        &[("NodeNetworkConfig", "spec.host.dhcp"), ("NodeNetworkConfig", "status.asNumber")];
+    const ELSEWHERE: &[(&str, &str)] = &[
+        ("NodeNetworkConfig", "spec.host.dhcp"),
+        ("NodeNetworkConfig", "status.asNumber"),
+        ("NodeNetworkConfig", "status.leases"),
+    ];
 
     #[test]
     fn no_field_of_a_front_end_that_is_built_waits_for_its_effect() {

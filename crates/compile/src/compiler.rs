@@ -22,10 +22,11 @@ use serde_json::json;
 use crate::{
     digest,
     finding::{Asker, Conflict, Finding, reason},
+    hostnet::{self, Choice, HostPart, Networks, Readings, Reports},
     key::ObjectKey,
     nodestate::{Contribution, Desired, PolicySet, Prepared, contribute, merge, prepare, prepare_frozen},
     objects::Policy,
-    placement::{Facts, Placement, Usher},
+    placement::{Facts, Group, Placement, Usher},
     report::{PolicyReport, Seen, StateReport},
     revision::Revision,
     snapshot::Snapshot,
@@ -41,6 +42,8 @@ pub struct Compiled {
     pub wishes: Arc<Wishes>,
     /// What to tell about each policy.
     pub policies: BTreeMap<ObjectKey, PolicyReport>,
+    /// What to tell about uplinks and host networks.
+    pub networks: Reports,
     /// What to tell about network states; only those about which there is something to tell.
     pub states: BTreeMap<ObjectKey, StateReport>,
 }
@@ -63,6 +66,10 @@ pub struct Counts {
     pub contributions: usize,
     /// Times that the wishes of all policies for a class of nodes were merged.
     pub merges: usize,
+    /// Uplinks and host networks that were read.
+    pub networks: usize,
+    /// Times that host networks were laid over the links of a class of nodes.
+    pub parts: usize,
 }
 
 /// Compiles snapshots that follow each other.
@@ -76,6 +83,8 @@ pub struct Compiler {
     selections: Memory<(u64, u32), bool>,
     contributions: Memory<(u64, u32, u32), Arc<Contribution>>,
     answers: Memory<(u64, u32, u32), Answer>,
+    readings: Readings,
+    parts: Memory<(u64, u32, u64), Arc<HostPart>>,
     revision: Option<(Vec<u64>, Arc<Revision>)>,
 }
 
@@ -87,6 +96,13 @@ type Reading = Result<Arc<Prepared>, Vec<Finding>>;
 struct Answer {
     desired: Arc<Desired>,
     linked: Arc<[u64]>,
+}
+
+/// Everything that was worked out for one set of objects, by node, place and group.
+struct Answers {
+    wishes: Wishes,
+    places: Vec<Answer>,
+    choices: Vec<Choice>,
 }
 
 /// Answers and when they were last asked for.
@@ -117,12 +133,17 @@ impl Compiler {
         self.run += 1;
         self.counts = Counts::default();
         let set = self.live(snapshot);
-        let (wishes, answers) = self.answers(snapshot, &set);
-        let revision = self.revision(&set);
-        let policies = self.policy_reports(snapshot, &set, &wishes.placement, &answers);
+        let read = self.readings.read;
+        let networks = Networks::live(snapshot, &mut self.readings);
+        self.counts.networks += self.readings.read - read;
+        let Answers { wishes, places, choices } = self.answers(snapshot, &set, &networks);
+        let revision = self.revision(&set, &networks);
+        let policies = self.policy_reports(snapshot, &set, &wishes.placement, &places);
+        let parts = wishes.hosts.iter().map(|(node, part)| (node.as_str(), part.as_ref()));
+        let networks = hostnet::reports(&networks, &wishes.placement.groups, &choices, parts);
         let states = state_reports(&wishes);
         self.forget();
-        Compiled { revision, wishes: Arc::new(wishes), policies, states }
+        Compiled { revision, wishes: Arc::new(wishes), policies, networks, states }
     }
 
     /// What a revision means on the nodes of a snapshot.
@@ -134,7 +155,7 @@ impl Compiler {
                 prepare_frozen(policy).map(Arc::new)
             })
         });
-        Arc::new(self.answers(snapshot, &set).0)
+        Arc::new(self.answers(snapshot, &set, &Networks::frozen(revision)).wishes)
     }
 
     /// The work of the last run, with what was asked of it since.
@@ -158,9 +179,10 @@ impl Compiler {
         })
     }
 
-    fn answers(&mut self, snapshot: &Snapshot, set: &PolicySet) -> (Wishes, Vec<Answer>) {
+    fn answers(&mut self, snapshot: &Snapshot, set: &PolicySet, networks: &Networks) -> Answers {
         let sorted = self.usher.placed;
-        let placement = self.usher.place(snapshot, set.prepared().iter().map(|policy| &policy.terms));
+        let terms = set.prepared().iter().map(|policy| &policy.terms);
+        let placement = self.usher.place(snapshot, terms, networks.labels());
         self.counts.nodes += self.usher.placed - sorted;
         let lists: Vec<(u64, Vec<&Prepared>)> = placement
             .groups
@@ -190,7 +212,58 @@ impl Compiler {
             })
             .collect();
         let desired = answers.iter().map(|answer| answer.desired.clone()).collect();
-        (Wishes { placement, desired }, answers)
+        let choices = self.choices(networks, &placement);
+        let hosts = self.hosts(snapshot, networks, &placement, &choices);
+        Answers { wishes: Wishes { placement, desired, hosts }, places: answers, choices }
+    }
+
+    /// What host networks are for the nodes of each group.
+    fn choices(&mut self, networks: &Networks, placement: &Placement) -> Vec<Choice> {
+        let Self { run, counts, selections, .. } = self;
+        let choose = |group: &Group| {
+            Choice::of(networks, |object, select| {
+                selections.get(*run, (object, group.id), || {
+                    counts.selections += 1;
+                    select(&group.sample)
+                })
+            })
+        };
+        placement.groups.iter().map(choose).collect()
+    }
+
+    /// What each node gets of host networks.
+    fn hosts(
+        &mut self,
+        snapshot: &Snapshot,
+        networks: &Networks,
+        placement: &Placement,
+        choices: &[Choice],
+    ) -> BTreeMap<String, Arc<HostPart>> {
+        let Self { run, counts, parts, .. } = self;
+        if networks.is_empty() {
+            return BTreeMap::new();
+        }
+        let mut hosts = BTreeMap::new();
+        for (node, seat) in &placement.nodes {
+            let place = &placement.places[seat.place];
+            let choice = &choices[place.group];
+            if choice.is_empty(networks) {
+                continue;
+            }
+            let part = if place.facts.inventory.links.is_empty() {
+                let told = snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
+                Arc::new(HostPart::unreported(choice, told))
+            } else {
+                let own: Vec<Option<&str>> = choice.hosts.iter().map(|host| host.address_of(node)).collect();
+                let key = (choice.id, place.facts.inventory_id, digest::number(&json!(own)));
+                parts.get(*run, key, || {
+                    counts.parts += 1;
+                    Arc::new(HostPart::of(choice, networks, &place.facts.inventory, &own))
+                })
+            };
+            hosts.insert(node.clone(), part);
+        }
+        hosts
     }
 
     fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts) -> Answer {
@@ -216,12 +289,13 @@ impl Compiler {
         })
     }
 
-    fn revision(&mut self, set: &PolicySet) -> Arc<Revision> {
-        let ids: Vec<u64> = set.prepared().iter().map(|policy| policy.id).collect();
+    fn revision(&mut self, set: &PolicySet, networks: &Networks) -> Arc<Revision> {
+        let mut ids: Vec<u64> = set.prepared().iter().map(|policy| policy.id).collect();
+        ids.extend(networks.ids());
         match &self.revision {
             Some((known, revision)) if *known == ids => revision.clone(),
             Some(_) | None => {
-                let revision = Arc::new(Revision::of(set.freeze()));
+                let revision = Arc::new(Revision::of(set.freeze(), networks));
                 self.revision = Some((ids, revision.clone()));
                 revision
             }
@@ -269,6 +343,7 @@ impl Compiler {
         self.selections.forget(self.run);
         self.contributions.forget(self.run);
         self.answers.forget(self.run);
+        self.parts.forget(self.run);
     }
 }
 

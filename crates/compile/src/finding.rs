@@ -24,6 +24,20 @@ pub mod reason {
     pub const NOT_SUPPORTED: &str = "NotSupported";
     /// A link that should be made cannot have the name that it would get.
     pub const NO_NAME: &str = "NoName";
+    /// A host network or an uplink breaks a rule of its kind.
+    pub const INVALID_NETWORK: &str = "InvalidNetwork";
+    /// The cluster network that an object is of is not there.
+    pub const NO_NETWORK: &str = "NoClusterNetwork";
+    /// The cluster network has no uplink on a node.
+    pub const NO_UPLINK: &str = "NoUplink";
+    /// An object with precedence has the same uplink or interface on a node.
+    pub const UPLINK_CONFLICT: &str = "UplinkConflict";
+    /// A link that an object needs is not there on a node, or is used for something else.
+    pub const NO_LINK: &str = "NoLink";
+    /// No address is given for a node.
+    pub const NO_STATIC_IP: &str = "NoStaticIP";
+    /// A node has not told yet which links it has.
+    pub const NOT_REPORTED: &str = "NotReported";
     /// Another object is for the same node and takes effect.
     pub const CONFLICT: &str = "Conflict";
     /// There is no node of that name.

@@ -13,12 +13,13 @@
 //! One bad object never blocks another. An object that cannot be read or breaks its rules is told
 //! so, and what the last good revision holds of it stays.
 //!
-//! A front end is one module here; [`nodestate`] is the first.
+//! A front end is one module here: [`nodestate`] and [`hostnet`].
 
 mod compiler;
 pub mod difference;
 mod digest;
 mod finding;
+pub mod hostnet;
 mod key;
 pub mod nodestate;
 mod objects;

@@ -1,10 +1,14 @@
 //! Everything that the controller would write, as objects in one order.
 
-use netloom_api::condition::Truth;
+use netloom_api::{
+    condition::Truth,
+    hostnet::{GROUP, names},
+};
 use serde_json::{Value, json};
 
 use crate::{
     compiler::Compiled,
+    hostnet::{Asking, NetworkReport},
     key::ObjectKey,
     report::{PolicyReport, Verdict},
     snapshot::Snapshot,
@@ -17,12 +21,16 @@ impl Compiled {
         let revision = &self.revision.name;
         let mut objects = vec![self.revision.object()];
         for wish in self.wishes.iter().filter(|wish| only.is_none_or(|node| node == wish.node)) {
-            objects.push(json!({
+            let mut config = json!({
                 "apiVersion": "network.t-caas.telekom.com/v1alpha1",
                 "kind": "NodeNetworkConfig",
                 "metadata": {"name": wish.node},
                 "spec": {"revision": revision},
-            }));
+            });
+            if let Some(host) = wish.host_config() {
+                config["spec"]["host"] = json!(host);
+            }
+            objects.push(config);
             // What cannot be read was written by hand and is left alone.
             let held = !wish.desired.held.is_empty();
             let state = if held { identity("NodeNetworkState", wish.object) } else { wish.object(snapshot, revision) };
@@ -37,6 +45,7 @@ impl Compiled {
             object["status"] = policy_status(report);
             objects.push(object);
         }
+        objects.extend(self.networks.iter().map(|((asking, name), report)| network(*asking, name, report)));
         objects
     }
 
@@ -58,6 +67,20 @@ fn identity(kind: &str, key: &ObjectKey) -> Value {
     })
 }
 
+/// The nodes that an object is for, and what does not work: as a whole, or on some of them.
+fn network(asking: Asking, name: &str, report: &NetworkReport) -> Value {
+    let mut object = json!({
+        "apiVersion": format!("{GROUP}/v1beta1"),
+        "kind": asking.kind(),
+        "metadata": {"name": name, "annotations": {names::MATCHED_NODES: json!(report.matched).to_string()}},
+    });
+    let verdicts: Vec<Value> = report.verdicts().iter().map(spoken).collect();
+    if !verdicts.is_empty() {
+        object["status"] = json!({"conditions": verdicts});
+    }
+    object
+}
+
 fn policy_status(report: &PolicyReport) -> Value {
     let mut status = json!({
         "conditions": conditions(&report.verdicts(), report.generation),
@@ -71,18 +94,22 @@ fn policy_status(report: &PolicyReport) -> Value {
 
 /// Conditions without the times of their changes, which only a clock can tell.
 fn conditions(verdicts: &[Verdict], generation: Option<i64>) -> Vec<Value> {
-    let truth = |truth: Truth| match truth {
-        Truth::True => "True",
-        Truth::False => "False",
-        Truth::Unknown => "Unknown",
-    };
     let condition = |verdict: &Verdict| {
-        let Verdict { kind, status, reason, message } = verdict;
-        let mut value = json!({"type": kind, "status": truth(*status), "reason": reason, "message": message});
+        let mut value = spoken(verdict);
         if let Some(generation) = generation {
             value["observedGeneration"] = json!(generation);
         }
         value
     };
     verdicts.iter().map(condition).collect()
+}
+
+fn spoken(verdict: &Verdict) -> Value {
+    let Verdict { kind, status, reason, message } = verdict;
+    let truth = match status {
+        Truth::True => "True",
+        Truth::False => "False",
+        Truth::Unknown => "Unknown",
+    };
+    json!({"type": kind, "status": truth, "reason": reason, "message": message})
 }

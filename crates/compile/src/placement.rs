@@ -42,6 +42,8 @@ pub(crate) struct Group {
     /// One of them.
     pub(crate) sample: Arc<Node>,
     pub(crate) nodes: usize,
+    /// The names of those that stay.
+    pub(crate) members: Vec<String>,
 }
 
 /// Nodes that nothing tells apart.
@@ -99,17 +101,20 @@ impl<T: Eq + Hash> Numbers<T> {
 }
 
 impl Usher {
-    /// Sorts the nodes of a snapshot so that these selectors can tell apart what they must.
-    pub(crate) fn place<'a>(&mut self, snapshot: &Snapshot, terms: impl Iterator<Item = &'a Terms>) -> Arc<Placement> {
+    /// Sorts the nodes of a snapshot so that these selectors can tell apart what they must, and others that look at
+    /// `labels` too.
+    pub(crate) fn place<'a>(
+        &mut self,
+        snapshot: &Snapshot,
+        terms: impl Iterator<Item = &'a Terms>,
+        labels: impl Iterator<Item = &'a str>,
+    ) -> Arc<Placement> {
         let before = (self.labels.len(), self.by_name);
         for terms in terms {
             self.by_name |= terms.by_name();
-            for label in terms.labels() {
-                if !self.labels.contains(label) {
-                    self.labels.insert(label.to_owned());
-                }
-            }
+            terms.labels().for_each(|label| self.look_at(label));
         }
+        labels.for_each(|label| self.look_at(label));
         let same_eyes = before == (self.labels.len(), self.by_name);
         if !same_eyes {
             self.signatures = Numbers(HashMap::new(), self.signatures.1);
@@ -126,6 +131,12 @@ impl Usher {
         placement
     }
 
+    fn look_at(&mut self, label: &str) {
+        if !self.labels.contains(label) {
+            self.labels.insert(label.to_owned());
+        }
+    }
+
     fn sort(&mut self, snapshot: &Snapshot) -> Placement {
         let mut placement = Placement::default();
         let mut states = states_by_node(snapshot, &mut placement.findings);
@@ -136,10 +147,13 @@ impl Usher {
             self.placed += 1;
             let id = self.signatures.of(Signature::of(node, &self.labels, self.by_name));
             let group = *groups.entry(id).or_insert_with(|| {
-                placement.groups.push(Group { id, sample: node.clone(), nodes: 0 });
+                placement.groups.push(Group { id, sample: node.clone(), nodes: 0, members: Vec::new() });
                 placement.groups.len() - 1
             });
             placement.groups[group].nodes += 1;
+            if !node.meta.deleted {
+                placement.groups[group].members.push(key.name.clone());
+            }
             let Some(state) = states.remove(key.name.as_str()) else { continue };
             let facts = self.facts(state);
             known.insert(state.meta.key.clone(), (state.clone(), facts.clone()));

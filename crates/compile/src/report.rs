@@ -62,7 +62,7 @@ impl<T> Seen<T> {
 }
 
 impl<T: std::fmt::Display> Seen<T> {
-    fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let Self { what, nodes, first } = self;
         if *nodes == 1 {
             format!("on node {first}: {what}")
@@ -136,7 +136,7 @@ impl StateReport {
 }
 
 /// Messages of conditions are read on one screen.
-fn short(mut message: String) -> String {
+pub(crate) fn short(mut message: String) -> String {
     const MOST: usize = 1000;
     if message.len() > MOST {
         let end = (0..=MOST).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();

@@ -11,7 +11,7 @@ use netloom_api::{
 };
 use serde_json::{Value, json};
 
-use crate::{digest, snapshot::Snapshot};
+use crate::{digest, hostnet::Networks, snapshot::Snapshot};
 
 /// How many digits of the hash are the name.
 const NAME_DIGITS: usize = 10;
@@ -26,9 +26,10 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// The revision that freezes these policies. Equal policies give an equal name, whenever and
+    /// The revision that freezes these policies and networks. Equal ones give an equal name, whenever and
     /// wherever it is made.
-    pub(crate) fn of(node_policies: Vec<NodePolicyRevision>) -> Self {
+    pub(crate) fn of(node_policies: Vec<NodePolicyRevision>, networks: &Networks) -> Self {
+        let (vlan_configs, host_network_configs, attachments) = networks.freeze();
         let mut spec = NetworkConfigRevisionSpec {
             layer2: Vec::new(),
             vrf: Vec::new(),
@@ -36,10 +37,33 @@ impl Revision {
             mirror_targets: Vec::new(),
             mirror_selectors: Vec::new(),
             node_policies,
+            vlan_configs,
+            host_network_configs,
+            attachments,
             revision: String::new(),
         };
         spec.revision = content_hash(&spec);
         Self { name: spec.revision[..NAME_DIGITS].to_owned(), spec }
+    }
+
+    /// Whether it asks for nothing.
+    pub fn is_empty(&self) -> bool {
+        let NetworkConfigRevisionSpec {
+            layer2,
+            vrf,
+            bgp,
+            mirror_targets,
+            mirror_selectors,
+            node_policies,
+            vlan_configs,
+            host_network_configs,
+            attachments,
+            revision: _,
+        } = &self.spec;
+        let fabric = layer2.is_empty() && vrf.is_empty() && bgp.is_empty();
+        let mirrors = mirror_targets.is_empty() && mirror_selectors.is_empty();
+        let networks = vlan_configs.is_empty() && host_network_configs.is_empty() && attachments.is_empty();
+        fabric && mirrors && networks && node_policies.is_empty()
     }
 
     /// The object to create.
@@ -64,15 +88,28 @@ fn content_hash(spec: &NetworkConfigRevisionSpec) -> String {
 
 /// The newest revision that no node has refused: by its place in the order of wishes, then by age.
 pub fn newest_sound(snapshot: &Snapshot) -> Option<&NetworkConfigRevision> {
-    let sound =
-        |revision: &&Arc<NetworkConfigRevision>| !revision.status.as_ref().is_some_and(|status| status.is_invalid);
+    newest_of(snapshot, |revision| !revision.status.as_ref().is_some_and(|status| status.is_invalid))
+}
+
+/// The revision that was wished for last.
+pub(crate) fn newest(snapshot: &Snapshot) -> Option<&NetworkConfigRevision> {
+    newest_of(snapshot, |_| true)
+}
+
+fn newest_of(snapshot: &Snapshot, wanted: impl Fn(&NetworkConfigRevision) -> bool) -> Option<&NetworkConfigRevision> {
     let order = |revision: &&Arc<NetworkConfigRevision>| {
         let metadata = &revision.metadata;
         let sequence = metadata.annotations.as_ref().and_then(|all| all.get(annotation::SEQUENCE));
         let sequence = sequence.and_then(|text| text.parse::<u64>().ok());
         (sequence, metadata.creation_timestamp.clone(), metadata.name.clone())
     };
-    snapshot.revisions.iter().map(|(_, revision)| revision).filter(sound).max_by_key(order).map(Arc::as_ref)
+    snapshot
+        .revisions
+        .iter()
+        .map(|(_, revision)| revision)
+        .filter(|revision| wanted(revision))
+        .max_by_key(order)
+        .map(Arc::as_ref)
 }
 
 #[cfg(test)]
@@ -105,8 +142,10 @@ mod tests {
 
     #[test]
     fn equal_policies_have_an_equal_name() {
-        assert_eq!(Revision::of(Vec::new()), Revision::of(Vec::new()));
-        let object = Revision::of(Vec::new()).object();
+        let nothing = Networks::default();
+        assert_eq!(Revision::of(Vec::new(), &nothing), Revision::of(Vec::new(), &nothing));
+        assert!(Revision::of(Vec::new(), &nothing).is_empty());
+        let object = Revision::of(Vec::new(), &nothing).object();
         assert!(object["spec"]["revision"].as_str().unwrap().starts_with(object["metadata"]["name"].as_str().unwrap()));
     }
 }

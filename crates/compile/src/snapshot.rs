@@ -11,12 +11,14 @@ use std::{
 use netloom_api::{
     admission::GroupKind,
     fabric::{GROUP, NetworkConfigRevision, NodeNetworkConfig, NodeNetworkStatus},
+    hostnet,
     rollout::RolloutPolicy,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    hostnet::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig},
     key::{Meta, ObjectKey},
     objects::{Node, NodeState, Policy, metadata},
 };
@@ -38,6 +40,16 @@ pub struct Snapshot {
     pub rollouts: Shelf<RolloutPolicy>,
     /// What nodes are able to do.
     pub statuses: Shelf<NodeNetworkStatus>,
+    /// Networks of layer 2 that nodes share.
+    pub cluster_networks: Shelf<ClusterNetwork>,
+    /// Uplinks of nodes into them.
+    pub uplinks: Shelf<VlanConfig>,
+    /// Interfaces of nodes in their VLANs.
+    pub host_networks: Shelf<HostNetworkConfig>,
+    /// VLANs that pods and machines need.
+    pub attachments: Shelf<Attachment>,
+    /// Which links nodes list.
+    pub monitors: Shelf<LinkMonitor>,
 }
 
 /// What came of an object that was put into a snapshot.
@@ -95,6 +107,11 @@ impl Snapshot {
             (GROUP, "NetworkConfigRevision") => &mut self.revisions,
             (GROUP, "NodeNetworkStatus") => &mut self.statuses,
             ("netloom.dev", "RolloutPolicy") => &mut self.rollouts,
+            (hostnet::GROUP, "ClusterNetwork") => &mut self.cluster_networks,
+            (hostnet::GROUP, "VlanConfig") => &mut self.uplinks,
+            (hostnet::GROUP, "HostNetworkConfig") => &mut self.host_networks,
+            (hostnet::GROUP, "LinkMonitor") => &mut self.monitors,
+            ("k8s.cni.cncf.io", "NetworkAttachmentDefinition") => &mut self.attachments,
             _ => return None,
         };
         Some(found)

@@ -1,10 +1,17 @@
 //! What each node shall have under one revision, and how that is written.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use netloom_api::fabric::{NodeNetworkConfig, node_network_config::host::HostConfig};
 use serde_json::{Value, json};
 
-use crate::{key::ObjectKey, nodestate::Desired, objects::NodeState, placement::Placement, snapshot::Snapshot};
+use crate::{
+    digest, hostnet::HostPart, key::ObjectKey, nodestate::Desired, objects::NodeState, placement::Placement,
+    snapshot::Snapshot,
+};
 
 pub use netloom_api::rollout::annotation::REVISION;
 
@@ -17,13 +24,16 @@ pub struct Wishes {
     pub(crate) placement: Arc<Placement>,
     /// By place.
     pub(crate) desired: Vec<Arc<Desired>>,
+    /// What nodes get of host networks, by node; only where there is something to say.
+    pub(crate) hosts: BTreeMap<String, Arc<HostPart>>,
 }
 
 impl Wishes {
     /// What a node shall have; none for a node without a network state.
     pub fn get(&self, node: &str) -> Option<NodeWish<'_>> {
         let (node, seat) = self.placement.nodes.get_key_value(node)?;
-        Some(NodeWish { node, object: &seat.object, desired: &self.desired[seat.place] })
+        let host = self.hosts.get(node);
+        Some(NodeWish { node, object: &seat.object, desired: &self.desired[seat.place], host })
     }
 
     /// What every node shall have, in the order of the names.
@@ -32,6 +42,7 @@ impl Wishes {
             node,
             object: &seat.object,
             desired: &self.desired[seat.place],
+            host: self.hosts.get(node),
         })
     }
 
@@ -61,9 +72,29 @@ pub struct NodeWish<'a> {
     pub object: &'a ObjectKey,
     /// What is wanted, and why.
     pub desired: &'a Arc<Desired>,
+    /// What it gets of host networks.
+    pub host: Option<&'a Arc<HostPart>>,
 }
 
-impl NodeWish<'_> {
+impl<'a> NodeWish<'a> {
+    /// What the node's configuration shall say of the host itself.
+    pub fn host_config(&self) -> Option<&'a HostConfig> {
+        self.host.and_then(|part| part.config.as_ref())
+    }
+
+    /// Whether the node's configuration says of the host itself what is wanted.
+    pub fn is_host_of(&self, config: &NodeNetworkConfig) -> bool {
+        config.spec.host.as_ref() == self.host_config()
+    }
+
+    /// A short name for all that is wanted of the node; it changes whenever any of it does.
+    pub fn digest(&self) -> String {
+        match self.host.filter(|part| part.config.is_some()) {
+            Some(part) => digest::short(&json!([self.desired.digest, part.digest])),
+            None => self.desired.digest.clone(),
+        }
+    }
+
     /// Whether the node's network state says all this already, under that revision. What was written
     /// by hand and cannot be read is left as it is, so there is nothing to write then.
     pub fn is_written(&self, snapshot: &Snapshot, revision: &str) -> bool {

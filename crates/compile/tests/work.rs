@@ -9,8 +9,8 @@ use netloom_compile::{Compiler, Counts, Snapshot};
 const SIZE: Size = Size { nodes: 1000, policies: 50, machines: 4 };
 
 fn total(counts: Counts) -> usize {
-    let Counts { policies, nodes, selections, contributions, merges } = counts;
-    policies + nodes + selections + contributions + merges
+    let Counts { policies, nodes, selections, contributions, merges, networks, parts } = counts;
+    policies + nodes + selections + contributions + merges + networks + parts
 }
 
 #[test]
@@ -79,4 +79,57 @@ fn every_node_its_own_class_is_still_the_same_result() {
         result.wishes.get(node).unwrap().desired.document.as_ref().unwrap()["interfaces"].as_array().unwrap().len()
     };
     assert_eq!(vlans("node-00001"), 2 + 1, "two policies for all, one for the zone");
+}
+
+/// An uplink for each of ten zones, and some host networks.
+fn networks(count: usize) -> Vec<serde_json::Value> {
+    let group = "network.harvesterhci.io/v1beta1";
+    let mut all = vec![serde_json::json!({"apiVersion": group, "kind": "ClusterNetwork", "metadata": {"name": "cn"}})];
+    all.extend((0..10).map(|zone| {
+        serde_json::json!({
+            "apiVersion": group, "kind": "VlanConfig", "metadata": {"name": format!("uplink-{zone}")},
+            "spec": {
+                "clusterNetwork": "cn", "uplink": {"nics": ["eth7"]},
+                "nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{zone}")},
+            },
+        })
+    }));
+    all.extend((0..count).map(|number| host_network(number, "dhcp", &serde_json::json!({}))));
+    all
+}
+
+fn host_network(number: usize, mode: &str, ips: &serde_json::Value) -> serde_json::Value {
+    serde_json::json!({
+        "apiVersion": "network.harvesterhci.io/v1beta1", "kind": "HostNetworkConfig",
+        "metadata": {"name": format!("host-{number:03}"), "generation": 1},
+        "spec": {"clusterNetwork": "cn", "vlanID": 2 + number, "mode": mode, "ips": ips},
+    })
+}
+
+#[test]
+fn host_networks_are_worked_out_once_for_nodes_that_are_alike() {
+    let size = Size { nodes: 100, policies: 5, machines: 4 };
+    let mut snapshot: Snapshot = objects(size).iter().chain(&networks(20)).collect();
+    let mut compiler = Compiler::default();
+    compiler.compile(&snapshot);
+    let everything = compiler.counts();
+    assert_eq!(everything.networks, 30);
+    assert!(everything.parts <= 40, "ten zones, of each the machines that are in it: {everything:?}");
+
+    compiler.compile(&snapshot);
+    assert_eq!(total(compiler.counts()), 0, "nothing has changed");
+
+    // Of a host network with fixed addresses every node has its own part, and a change of one concerns one.
+    let ips = |last: u8| {
+        let address = |n: usize| format!("10.{}.{}.{}/8", n / 200, n % 200, if n == 7 { last } else { 1 });
+        (0..100).map(|n| (format!("node-{n:05}"), address(n).into())).collect::<serde_json::Map<_, _>>().into()
+    };
+    snapshot.put(&host_network(3, "static", &ips(1)));
+    compiler.compile(&snapshot);
+    assert_eq!(compiler.counts().parts, 100);
+    snapshot.put(&host_network(3, "static", &ips(2)));
+    let before = compiler.compile(&snapshot);
+    assert!(before.wishes.get("node-00007").unwrap().host_config().unwrap().addresses[0].address.0.ends_with(".2/8"));
+    let change = compiler.counts();
+    assert_eq!((change.networks, change.parts, change.merges), (1, 1, 0), "{change:?}");
 }

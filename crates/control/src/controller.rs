@@ -225,7 +225,7 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> bool {
     let candidate = &compiled.revision;
     let revisions = &index.snapshot().revisions;
     let newest = picture::newest(index);
-    let empty = candidate.spec.node_policies.is_empty();
+    let empty = candidate.is_empty();
     if newest.is_some_and(|newest| name(newest) == candidate.name) || (empty && revisions.is_empty()) {
         return false;
     }

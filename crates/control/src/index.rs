@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::{admission::GroupKind, fabric, foreign, rollout::annotation};
+use netloom_api::{admission::GroupKind, fabric, foreign, hostnet, rollout::annotation};
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use serde_json::Value;
 
@@ -22,6 +22,11 @@ pub(crate) const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "Nod
 pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevision");
 pub(crate) const STATUS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
 pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
+pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "ClusterNetwork");
+pub(crate) const UPLINK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanConfig");
+pub(crate) const HOST_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "HostNetworkConfig");
+pub(crate) const MONITOR: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "LinkMonitor");
+pub(crate) const ATTACHMENT: GroupKind<'static> = foreign::ATTACHMENT;
 
 /// Something that happened to objects.
 #[derive(Debug, Clone)]
@@ -68,7 +73,23 @@ pub(crate) struct Mark {
 
 impl Index {
     /// Every kind that must be followed.
-    pub const KINDS: &'static [GroupKind<'static>] = &[NODE, POLICY, STATE, CONFIG, REVISION, STATUS, ROLLOUT];
+    pub const KINDS: &'static [GroupKind<'static>] = &[
+        NODE,
+        POLICY,
+        STATE,
+        CONFIG,
+        REVISION,
+        STATUS,
+        ROLLOUT,
+        CLUSTER_NETWORK,
+        UPLINK,
+        HOST_NETWORK,
+        MONITOR,
+        ATTACHMENT,
+    ];
+
+    /// Those among them that a cluster may do without: where one is not served there is no object of it.
+    pub const OPTIONAL: &'static [GroupKind<'static>] = &[CLUSTER_NETWORK, UPLINK, HOST_NETWORK, MONITOR, ATTACHMENT];
 
     /// Takes note of a change.
     pub fn take(&mut self, now: Timestamp, change: Change) {

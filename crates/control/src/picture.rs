@@ -93,10 +93,14 @@ fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
     let config = snapshot.configs.get(&ObjectKey::global(wish.node));
     let state = snapshot.states.get(wish.object);
     let written = config.zip(state).is_some_and(|(config, state)| {
-        is_paired(index, config, wish) && (!wish.desired.held.is_empty() || wish.is_content_of(state))
+        let content = !wish.desired.held.is_empty() || wish.is_content_of(state);
+        is_paired(index, config, wish) && content && wish.is_host_of(config)
     });
     let removals = match state {
-        Some(state) if !written && is_limited(index) => removals::count(state, wish.desired.document.as_ref()),
+        Some(state) if !written && is_limited(index) => {
+            let told = config.and_then(|config| config.spec.host.as_ref());
+            removals::count(state, wish.desired.document.as_ref()) + removals::of_host(told, wish.host_config())
+        }
         Some(_) | None => 0,
     };
     Wish { written, removals }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use netloom_api::fabric::node_network_config::host::{HostConfig, HostLinkKind};
 use netloom_compile::NodeState;
 use serde_json::Value;
 
@@ -20,6 +21,22 @@ pub(crate) fn count(state: &NodeState, after: Option<&Value>) -> u32 {
     let kept = addresses(after);
     let lost = addresses(before).into_iter().filter(|address| !kept.contains(address));
     u32::try_from(dropped.count() + removed.count() + lost.count()).unwrap_or(u32::MAX)
+}
+
+/// Links that an agent made and addresses that go when what host networks want becomes `after`.
+pub(crate) fn of_host(before: Option<&HostConfig>, after: Option<&HostConfig>) -> u32 {
+    let links = |host: Option<&HostConfig>| -> BTreeSet<String> {
+        let made = host.into_iter().flat_map(|host| &host.links).filter(|link| link.kind != HostLinkKind::Existing);
+        made.map(|link| link.name.0.clone()).collect()
+    };
+    let addresses = |host: Option<&HostConfig>| -> BTreeSet<(String, String)> {
+        let all = host.into_iter().flat_map(|host| &host.addresses);
+        let leased = host.into_iter().flat_map(|host| &host.dhcp).map(|dhcp| (dhcp.link.0.clone(), String::new()));
+        all.map(|one| (one.link.0.clone(), one.address.0.clone())).chain(leased).collect()
+    };
+    let links = links(before).difference(&links(after)).count();
+    let addresses = addresses(before).difference(&addresses(after)).count();
+    u32::try_from(links + addresses).unwrap_or(u32::MAX)
 }
 
 fn interfaces(document: Option<&Value>) -> impl Iterator<Item = &Value> {
@@ -86,5 +103,22 @@ mod tests {
         ] {
             assert_eq!(count(&state, after.as_ref()), wanted, "{why}");
         }
+    }
+
+    #[test]
+    fn what_host_networks_take_away_is_counted() {
+        let origin = json!({"kind": "HostNetworkConfig", "name": "h"});
+        let host: HostConfig = serde_json::from_value(json!({
+            "links": [
+                {"name": "eth1", "type": "existing", "controller": "c-bo", "origin": origin},
+                {"name": "c-bo", "type": "bond", "bondMode": "active-backup", "origin": origin},
+            ],
+            "addresses": [{"link": "c-br.5", "address": "192.0.2.1/24", "origin": origin}],
+            "dhcp": [{"link": "c-br.6", "family": "ipv4", "origin": origin}],
+        }))
+        .unwrap();
+        assert_eq!(of_host(Some(&host), None), 3, "a bond, an address and a lease; the card stays");
+        assert_eq!(of_host(None, Some(&host)), 0);
+        assert_eq!(of_host(Some(&host), Some(&host)), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Telling a node what it shall have.
 //!
-//! Two objects say it: `NodeNetworkConfig` names the revision and is what the node answers on,
-//! `NodeNetworkState` holds the wish. The first is written first, so that a node counts as changing before
+//! Two objects say it: `NodeNetworkConfig` names the revision, holds what host networks want, and is what the node
+//! answers on; `NodeNetworkState` holds what policies want. The first is written first, so that a node counts as changing before
 //! anything can change on it. What a crash leaves between the two is completed by the next turn.
 
 use std::{
@@ -35,9 +35,12 @@ pub(crate) fn assign(
     work: &mut Work,
 ) {
     let Some(wish) = wishes.get(&assignment.node) else { return };
-    let digest = &wish.desired.digest;
+    let digest = &wish.digest();
     let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(wish.node) };
     let mut object = config(now, index, assignment, digest);
+    if let Some(host) = wish.host_config() {
+        object["spec"]["host"] = json!(host);
+    }
     for (key, value) in annotations(terms) {
         if let Some(value) = value {
             object["metadata"]["annotations"][key] = json!(value);

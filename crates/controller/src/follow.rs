@@ -78,6 +78,9 @@ impl Follower {
                     if let Some(view) = &self.outlets.view {
                         view.absent(self.kind);
                     }
+                    if Index::OPTIONAL.contains(&self.kind) {
+                        self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
+                    }
                     self.definitions.changed().await;
                 }
                 None => self.definitions.changed().await,

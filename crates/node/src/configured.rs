@@ -39,6 +39,7 @@ pub(crate) fn answer(now: Timestamp, config: &NodeNetworkConfig, attempt: &Attem
         observed_generation: if verdict { config.metadata.generation } else { before.observed_generation },
         error_message: error.map(short),
         as_number: None,
+        leases: before.leases.clone(),
     };
     let same = NodeNetworkConfigStatus { as_number: None, ..before } == after;
     (!same).then(|| {

@@ -47,6 +47,7 @@ fn link(link: &HostLink) -> Entry {
         kind,
         up,
         mtu,
+        alt_names,
         mac_address,
         controller,
         base,
@@ -64,6 +65,8 @@ fn link(link: &HostLink) -> Entry {
     entry.put("type", word(*kind));
     entry.put("state", Some(if *up { "up" } else { "down" }));
     entry.put("mtu", *mtu);
+    let further: Vec<Value> = alt_names.iter().map(|name| json!({"name": name})).collect();
+    entry.put("alt-names", (!further.is_empty()).then_some(further));
     entry.put("mac-address", mac_address.as_ref().map(|mac| &mac.0));
     entry.put("controller", controller.as_ref().map(|controller| &controller.0));
     match kind {
@@ -144,13 +147,14 @@ fn add_address(interface: &mut Value, address: &HostAddress) {
 }
 
 fn add_lease(interface: &mut Value, lease: &HostDhcp) {
-    let HostDhcp { link: _, family, table, metric, routes, origin: _ } = lease;
+    let HostDhcp { link: _, family, table, metric, routes, gateway, origin: _ } = lease;
     let mut block = Fields::default();
     block.put("enabled", Some(true));
     block.put("dhcp", Some(true));
     block.put("auto-route-table-id", *table);
     block.put("auto-route-metric", *metric);
     block.put("auto-routes", *routes);
+    block.put("auto-gateway", *gateway);
     for (key, value) in block.0 {
         interface[family_word(*family)][key] = value;
     }

@@ -29,7 +29,7 @@ pub(crate) fn merge(objects: &Objects, node: &str, state: &Arc<NodeState>) -> Me
     let Some(known) = snapshot.nodes.get(&ObjectKey::global(node)) else { return Merged::default() };
     let desired = Arc::new(desired_for(NodeFacts { node: known, state }, &PolicySet::live(snapshot)));
     let conflicts = desired.conflicts.iter().map(ToString::to_string).collect();
-    let wish = NodeWish { node, object: &state.meta.key, desired: &desired };
+    let wish = NodeWish { node, object: &state.meta.key, desired: &desired, host: None };
     let marked = objects.raw(STATE, &state.meta.key).is_some_and(|raw| is_marked(raw));
     if !desired.held.is_empty() || (wish.is_content_of(state) && !marked) {
         return Merged { patch: None, conflicts };

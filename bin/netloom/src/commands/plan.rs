@@ -85,7 +85,8 @@ fn of_cluster(kubeconfig: Option<&Path>) -> Result<Vec<Value>, Failure> {
         let cluster = Cluster::connect(kubeconfig).await?;
         for kind in Index::KINDS {
             let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
-            objects.extend(cluster.all(&version.unwrap_or_else(|| "v1".to_owned()), kind.kind).await?);
+            let foreign = if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) };
+            objects.extend(cluster.all(&version.unwrap_or(foreign), kind.kind).await?);
         }
         Ok(Exit::Done)
     })?;

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    bgp_peering::BgpPeeringSpec, layer2_network_configuration::Layer2NetworkConfigurationSpec,
-    mirror_selector::MirrorSelectorSpec, mirror_target::MirrorTargetSpec, text::ObjectName,
+    bgp_peering::BgpPeeringSpec,
+    layer2_network_configuration::Layer2NetworkConfigurationSpec,
+    mirror_selector::MirrorSelectorSpec,
+    mirror_target::MirrorTargetSpec,
+    text::{Interface, ObjectName},
     vrf_route_configuration::VrfRouteConfigurationSpec,
 };
 use crate::condition::Conditions;
@@ -62,6 +65,18 @@ pub struct NetworkConfigRevisionSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub node_policies: Vec<NodePolicyRevision>,
+    /// Uplinks into cluster networks, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub vlan_configs: Vec<VlanConfigRevision>,
+    /// VLAN interfaces of nodes, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub host_network_configs: Vec<HostNetworkConfigRevision>,
+    /// VLANs that pods and machines need on uplinks, in the order of namespace and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub attachments: Vec<AttachmentRevision>,
     /// The SHA-256 of all of the above, in hexadecimal.
     #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub revision: String,
@@ -130,6 +145,60 @@ pub struct NodePolicyRevision {
     pub created: Option<Time>,
     /// What it said.
     pub spec: FrozenSpec,
+}
+
+/// An uplink into a cluster network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VlanConfigRevision {
+    /// The name of the `VlanConfig`.
+    pub name: ObjectName,
+    /// When it was made: of two that take the same interface the older one has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Time>,
+    /// What it said.
+    pub spec: FrozenSpec,
+}
+
+/// A VLAN interface of nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostNetworkConfigRevision {
+    /// The name of the `HostNetworkConfig`.
+    pub name: ObjectName,
+    /// When it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Time>,
+    /// What the interface is called on every node. It is chosen once, and later revisions keep it.
+    pub interface: Interface,
+    /// What it said.
+    pub spec: FrozenSpec,
+}
+
+/// The VLANs that one attachment needs on uplinks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachmentRevision {
+    /// The namespace of the `NetworkAttachmentDefinition`.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// Its name.
+    pub name: ObjectName,
+    /// The cluster network that carries it.
+    #[schemars(length(min = 1, max = 12))]
+    pub cluster_network: String,
+    /// Its VLANs.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub vlans: Vec<VlanRange>,
+}
+
+/// VLANs from one to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct VlanRange {
+    /// The first.
+    #[schemars(range(min = 1, max = 4094))]
+    pub min: u16,
+    /// The last.
+    #[schemars(range(min = 1, max = 4094))]
+    pub max: u16,
 }
 
 /// The `spec` of an object, kept as it was.

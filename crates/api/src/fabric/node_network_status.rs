@@ -53,6 +53,16 @@ pub struct NodeInterface {
     /// Its name.
     #[schemars(length(min = 1, max = 15))]
     pub name: String,
+    /// The kernel's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The bond, bridge or VRF that it is a port of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 15))]
+    pub controller: Option<String>,
+    /// Whether it takes packets for others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub promiscuous: bool,
     /// Its hardware address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,

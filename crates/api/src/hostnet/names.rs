@@ -14,6 +14,8 @@ pub const UPLINK_MTU: &str = "network.harvesterhci.io/uplink-mtu";
 pub const ATTACHMENT_TYPE: &str = "network.harvesterhci.io/type";
 /// A node that takes no workload, so that uplinks leave it out (label).
 pub const WITNESS: &str = "node-role.harvesterhci.io/witness";
+/// The interface that tunnels of overlay networks use on a node (annotation).
+pub const TUNNEL_INTERFACE: &str = "ovn.kubernetes.io/tunnel_interface";
 /// The namespace of the platform's own attachments.
 pub const SYSTEM_NAMESPACE: &str = "harvester-system";
 /// Marks attachments of the platform itself (annotations).
@@ -30,6 +32,34 @@ pub const MGMT_VLAN_CONFIG_PREFIX: &str = "mgmt-vlanconfig-";
 /// The bridge of a cluster network on a node.
 pub fn bridge(cluster_network: &str) -> String {
     format!("{cluster_network}-br")
+}
+
+/// The bond of a cluster network on a node, which is a port of its bridge.
+pub fn bond(cluster_network: &str) -> String {
+    format!("{cluster_network}-bo")
+}
+
+/// What an interface in a VLAN of a cluster network is called wherever there is room: the kernel takes 15 bytes
+/// for a name, and 127 for an alternative one.
+pub fn interface(cluster_network: &str, vlan: u16) -> String {
+    format!("{}.{vlan}", bridge(cluster_network))
+}
+
+/// The short name of such an interface. Cluster networks share it.
+pub fn short_interface(vlan: u16) -> String {
+    format!("br.{vlan}")
+}
+
+/// A short name that one cluster network has for itself, for when another one has the shared one. `attempt` tells
+/// names apart whose checksums are equal.
+pub fn hashed_interface(cluster_network: &str, vlan: u16, attempt: u32) -> String {
+    let salt = if attempt == 0 { String::new() } else { format!("/{attempt}") };
+    format!("b{:06x}.{vlan}", crc32(format!("{cluster_network}{salt}").as_bytes()) >> 8)
+}
+
+/// The label of nodes that are connected to a cluster network.
+pub fn node_label(cluster_network: &str) -> String {
+    format!("network.harvesterhci.io/{cluster_network}")
 }
 
 /// The name of the `VlanStatus` of a cluster network on a node.
@@ -60,6 +90,15 @@ mod tests {
     fn checksums_are_those_of_the_standard() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         assert_eq!(crc32(b""), 0);
+    }
+
+    #[test]
+    fn interfaces_are_called_after_their_network() {
+        assert_eq!(interface("mgmt", 2014), "mgmt-br.2014");
+        assert_eq!(short_interface(2012), "br.2012");
+        let hashed = hashed_interface("123456789", 4094, 0);
+        assert_eq!((hashed.as_str(), hashed.len()), ("bcbf439.4094", 12));
+        assert_ne!(hashed_interface("123456789", 4094, 1), hashed);
     }
 
     #[test]

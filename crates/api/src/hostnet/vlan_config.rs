@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube_derive::CustomResource;
+use netloom_types::MacAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +84,32 @@ pub struct LinkAttributes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     pub hardware_addr: Option<String>,
+}
+
+impl LinkAttributes {
+    /// The hardware address, however it is written; none when nothing or nonsense is.
+    pub fn hardware_address(&self) -> Option<MacAddr> {
+        let text = self.hardware_addr.as_deref()?;
+        text.parse().ok().or_else(|| six_bytes(text).map(MacAddr::new))
+    }
+}
+
+/// Six bytes in Base64 are eight letters without padding.
+fn six_bytes(text: &str) -> Option<[u8; 6]> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    if text.len() != 8 {
+        return None;
+    }
+    let number = text.bytes().try_fold(0_u64, |number, byte| Some(number << 6 | u64::from(digit(byte)?)))?;
+    let [_, _, bytes @ ..] = number.to_be_bytes();
+    Some(bytes)
 }
 
 /// Properties of a bond.

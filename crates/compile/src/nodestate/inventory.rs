@@ -17,6 +17,7 @@ pub struct Inventory {
 }
 
 /// One link.
+#[expect(clippy::struct_excessive_bools, reason = "facts about a link that do not depend on each other")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
     /// The type as in a document, such as `ethernet`.
@@ -35,6 +36,10 @@ pub struct Link {
     pub bond_mode: Option<String>,
     /// Whether it has an address that is not only for its own wire, or asks for one.
     pub has_ip: bool,
+    /// Whether it has an IPv4 address, or asks for one.
+    pub has_ipv4: bool,
+    /// Whether an agent made it.
+    pub made: bool,
     /// Whether the node has listened long enough to say that nobody else is on the wire.
     pub listened: bool,
     /// Who announces itself on its wire.
@@ -134,6 +139,8 @@ fn link(interface: &Value) -> Link {
         bond_mode: block(&["link-aggregation", "linkaggregation"], "mode"),
         has_ip: ["ipv4", "ipv6"].iter().filter_map(|family| interface.get(family)).any(has_ip)
             || interface.get("addressed") == Some(&Value::Bool(true)),
+        has_ipv4: interface.get("ipv4").is_some_and(has_ip),
+        made: text(interface, "madeBy").is_some(),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),

@@ -29,6 +29,11 @@ const FROZEN_POLICY: &[Effect] = &[
     FrontEnd("node state: a copy of the policy, compiled for each node that has the revision"),
 ];
 
+const FROZEN_NETWORK: &[Effect] = &[
+    Admission("immutable"),
+    FrontEnd("host networks: a copy of the object, compiled for each node that has the revision"),
+];
+
 pub(crate) const LAYER2_CONFIGURATION: &[FieldEffect] = &[
     field("spec", PARTS),
     field(
@@ -283,6 +288,12 @@ pub(crate) const REVISION: &[FieldEffect] = &[
         ],
     ),
     field("spec.nodePolicies[].spec", FROZEN_POLICY),
+    field("spec.vlanConfigs", FROZEN_NETWORK),
+    field("spec.vlanConfigs.**", FROZEN_NETWORK),
+    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
+    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
+    field("spec.attachments", FROZEN_NETWORK),
+    field("spec.attachments.**", FROZEN_NETWORK),
     field(
         "spec.revision",
         &[Admission("starts with the name of the object"), FrontEnd("rollout: what nodes report to have applied")],

@@ -75,6 +75,10 @@ pub struct HostLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 68, max = 65_535))]
     pub mtu: Option<u32>,
+    /// Further names that it is found by, where its own has no room for all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1, max = 127)), extend("x-kubernetes-list-type" = "set"))]
+    pub alt_names: Vec<String>,
     /// Its hardware address; without it the kernel's choice stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<Mac>,
@@ -179,6 +183,9 @@ pub struct HostDhcp {
     /// Whether routes of the lease are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routes: Option<bool>,
+    /// Whether that holds for a default route too: a second one can cut the node off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<bool>,
     /// Who asked for it.
     pub origin: EntryOrigin,
 }
@@ -245,7 +252,8 @@ pub struct HostRule {
     pub origin: EntryOrigin,
 }
 
-/// VLANs that pass a bridge port.
+/// VLANs that pass a bridge port. Of a link that is made here these are all; a link that was there already keeps
+/// those that somebody else gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostBridgeVlan {
     /// The port, or the bridge itself.

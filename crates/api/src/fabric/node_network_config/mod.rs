@@ -17,7 +17,7 @@ use self::{
     host::HostConfig,
     routing::{FabricVrf, MirrorAcl, Vrf},
 };
-use super::text::{InterfaceAddress, Mac};
+use super::text::{Interface, InterfaceAddress, Ip, Mac};
 
 /// The whole network of one node.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -137,6 +137,50 @@ pub struct NodeNetworkConfigStatus {
     /// The autonomous system of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_number: Option<u32>,
+    /// What came of `spec.host.dhcp`: one entry for each link that asks for an address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["link"]))]
+    pub leases: Vec<HostLease>,
+}
+
+/// What a link that asks for an address was lent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostLease {
+    /// The link.
+    pub link: Interface,
+    /// The address that it has; none while it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<InterfaceAddress>,
+    /// The server that lent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Ip>,
+    /// When the lease began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquired: Option<Time>,
+    /// When the node asks this server for more time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renew_at: Option<Time>,
+    /// When the node asks any server for more time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebind_at: Option<Time>,
+    /// When the address is given up; none for a lease without an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
+    /// What is wrong, also while the address is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<LeaseProblem>,
+}
+
+/// What is wrong with a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeaseProblem {
+    /// A stable word, such as `DHCPNoOffer`, `DHCPNak`, `DHCPExpired` or `AddressConflict`.
+    #[schemars(length(min = 1, max = 64))]
+    pub reason: String,
+    /// A sentence for people.
+    #[schemars(length(max = 1024))]
+    pub message: String,
 }
 
 /// What an agent does with its configuration.

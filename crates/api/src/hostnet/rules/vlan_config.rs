@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_types::{IfName, MacAddr};
+use netloom_types::IfName;
 use serde_json::{Value, json};
 
 use super::{DEFAULT_MTU, MTUS, known_cluster_network, mtu_of, uplinks_of};
@@ -125,35 +125,16 @@ fn mtu(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, findings: &mut Find
 }
 
 fn hardware_address(spec: &VlanConfigSpec, findings: &mut Findings) {
-    let Some(text) = spec.uplink.link_attributes.as_ref().and_then(|link| link.hardware_addr.as_deref()) else {
-        return;
-    };
+    let Some(link) = &spec.uplink.link_attributes else { return };
+    let Some(text) = link.hardware_addr.as_deref() else { return };
     let path = "spec.uplink.linkAttributes.hardwareAddr";
-    match text.parse().ok().or_else(|| six_bytes(text).map(MacAddr::new)) {
+    match link.hardware_address() {
         None => findings.invalid(path, text, "must be six bytes, as 02:00:5e:00:00:01 or in Base64"),
         Some(address) if address.is_multicast() || address.is_zero() => {
             findings.invalid(path, text, format!("{address} is not the address of one station"));
         }
         Some(_) => {}
     }
-}
-
-/// Six bytes in Base64 are eight letters without padding.
-fn six_bytes(text: &str) -> Option<[u8; 6]> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    if text.len() != 8 {
-        return None;
-    }
-    let number = text.bytes().try_fold(0_u64, |number, byte| Some(number << 6 | u64::from(digit(byte)?)))?;
-    let [_, _, bytes @ ..] = number.to_be_bytes();
-    Some(bytes)
 }
 
 /// A node has one uplink into a cluster network.

@@ -1,0 +1,352 @@
+//! What one node gets of host networks: links, VLANs of bridge ports, addresses and wishes for addresses.
+//!
+//! An object that a node cannot have, for what it reports of its links, is left out there and nowhere else, and what
+//! stands on it with it. Links that somebody else made are never taken over, and the installer's VLAN on the network
+//! of the nodes themselves is never asked for, so that it can never be taken back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_api::{
+    fabric::{
+        node_network_config::host::{
+            EntryOrigin, HostAddress, HostBridgeVlan, HostConfig, HostDhcp, HostLink, HostLinkKind, IpFamily,
+        },
+        text::{Interface, InterfaceAddress, Mac},
+    },
+    hostnet::{BondMode, BondOptions, MGMT, Mode, names},
+};
+use serde_json::json;
+
+use super::{
+    choice::Choice,
+    naming,
+    networks::{Asking, Networks},
+    prepared::{HostNetwork, Uplink},
+    vlans::Painted,
+};
+use crate::{
+    digest,
+    finding::{Finding, reason},
+    nodestate::Inventory,
+};
+
+/// Routes of a lease stand behind those of the node itself.
+const LEASE_METRIC: u32 = 1024;
+
+/// What one node gets, and what it does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostPart {
+    /// For the node's configuration; none when nothing is wanted.
+    pub config: Option<HostConfig>,
+    /// What was left out, or not all of it done.
+    pub refusals: Vec<Refusal>,
+    /// A short name for the configuration; empty when there is none.
+    pub digest: String,
+}
+
+/// Why an object has no effect on a node, or not all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The kind of the object.
+    pub asking: Asking,
+    /// Its name.
+    pub name: String,
+    /// What was found.
+    pub finding: Finding,
+}
+
+impl Refusal {
+    pub(super) fn new(asking: Asking, name: &str, finding: Finding) -> Self {
+        Self { asking, name: name.to_owned(), finding }
+    }
+}
+
+impl HostPart {
+    /// What the nodes of a group get that report these links. `own` has, for each host network of the choice, the
+    /// address that it gives to the node.
+    pub(crate) fn of(choice: &Choice, networks: &Networks, inventory: &Inventory, own: &[Option<&str>]) -> Self {
+        let mut maker = Maker::new(choice, networks, inventory);
+        for uplink in choice.uplinks.values() {
+            maker.uplink(uplink);
+        }
+        maker.installed();
+        for (host, address) in choice.hosts.iter().zip(own) {
+            maker.host(host, *address);
+        }
+        maker.finish()
+    }
+
+    /// A node that has told nothing of its links keeps what it was told.
+    pub(crate) fn unreported(choice: &Choice, told: Option<&HostConfig>) -> Self {
+        let finding = || Finding::new(reason::NOT_REPORTED, "", "the node has not told yet which links it has");
+        let uplinks = choice.matched.iter().map(|one| (Asking::VlanConfig, &one.source.key.name));
+        let hosts = choice.hosts.iter().map(|one| (Asking::HostNetworkConfig, &one.source.key.name));
+        let refusals = uplinks.chain(hosts).map(|(asking, name)| Refusal::new(asking, name, finding())).collect();
+        Self { digest: digest_of(told), config: told.cloned(), refusals }
+    }
+}
+
+fn digest_of(config: Option<&HostConfig>) -> String {
+    config.map(|config| digest::short(&json!(config))).unwrap_or_default()
+}
+
+/// A bridge that host networks can stand on.
+struct Ground<'a> {
+    mtu: Option<u32>,
+    /// Who made it; none for what the installer made.
+    uplink: Option<&'a Uplink>,
+    /// VLANs of the bridge itself, and of its uplink.
+    own: Painted,
+    port: Painted,
+}
+
+struct Maker<'a> {
+    choice: &'a Choice,
+    networks: &'a Networks,
+    inventory: &'a Inventory,
+    grounds: BTreeMap<&'a str, Ground<'a>>,
+    config: HostConfig,
+    refusals: Vec<Refusal>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(choice: &'a Choice, networks: &'a Networks, inventory: &'a Inventory) -> Self {
+        let refusals = choice.refusals.clone();
+        Self { choice, networks, inventory, grounds: BTreeMap::new(), config: HostConfig::default(), refusals }
+    }
+
+    /// Bridge, bond and ports of an uplink.
+    fn uplink(&mut self, uplink: &'a Uplink) {
+        let name = &uplink.source.key.name;
+        let ports = match self.ports(uplink) {
+            Ok(ports) => ports,
+            Err(finding) => return self.refusals.push(Refusal::new(Asking::VlanConfig, name, finding)),
+        };
+        let network = &uplink.spec.cluster_network;
+        let (bridge, bond) = (names::bridge(network), names::bond(network));
+        let attributes = uplink.spec.uplink.link_attributes.clone().unwrap_or_default();
+        let mtu = attributes.mtu.and_then(|mtu| u32::try_from(mtu).ok()).filter(|mtu| *mtu > 0);
+        let asked = |path: &str| origin(Asking::VlanConfig, name, path);
+        let BondOptions { mode, miimon } = uplink.spec.uplink.bond_options.clone().unwrap_or_default();
+        let miimon = miimon.filter(|every| *every >= 0).unwrap_or(100);
+        self.config.links.push(HostLink {
+            mtu,
+            vlan_filtering: Some(true),
+            ..link(&bridge, HostLinkKind::Bridge, asked("spec.clusterNetwork"))
+        });
+        self.config.links.push(HostLink {
+            mtu,
+            mac_address: attributes.hardware_address().map(|mac| Mac(mac.to_string())),
+            controller: Some(Interface(bridge)),
+            bond_mode: Some(mode_word(mode.unwrap_or(BondMode::ActiveBackup)).to_owned()),
+            options: BTreeMap::from([("miimon".to_owned(), miimon.to_string())]),
+            ..link(&bond, HostLinkKind::Bond, asked("spec.uplink"))
+        });
+        for i in ports {
+            let nic = &uplink.spec.uplink.nics[i];
+            self.config.links.push(HostLink {
+                controller: Some(Interface(bond.clone())),
+                ..link(nic, HostLinkKind::Existing, asked(&format!("spec.uplink.nics[{i}]")))
+            });
+        }
+        let mut ground = Ground { mtu, uplink: Some(uplink), own: Painted::default(), port: Painted::default() };
+        self.carry(network, &mut ground, &BTreeSet::new());
+        self.grounds.insert(network, ground);
+    }
+
+    /// Which interfaces go into the bond. One that is not there is left out and told; one that somebody else uses
+    /// keeps the whole uplink away from the node.
+    fn ports(&mut self, uplink: &Uplink) -> Result<Vec<usize>, Finding> {
+        let network = &uplink.spec.cluster_network;
+        let bond = names::bond(network);
+        for device in [names::bridge(network), bond.clone()] {
+            if self.is_foreign(&device) {
+                return Err(taken("spec.clusterNetwork", &device));
+            }
+        }
+        let mut ports = Vec::new();
+        for (i, nic) in uplink.spec.uplink.nics.iter().enumerate() {
+            let path = format!("spec.uplink.nics[{i}]");
+            let Some(found) = self.inventory.get(nic) else {
+                let why = format!("the node has no link {nic}; the bond is made without it");
+                let finding = Finding::new(reason::NO_LINK, path, why);
+                self.refusals.push(Refusal::new(Asking::VlanConfig, &uplink.source.key.name, finding));
+                continue;
+            };
+            match found.controller.as_deref().filter(|controller| *controller != bond) {
+                Some(other) if self.is_foreign(other) => {
+                    let why = format!("{nic} is a port of {other}, which somebody else made");
+                    return Err(Finding::new(reason::NO_LINK, path, why));
+                }
+                None if found.controller.is_none() && found.has_ipv4 => {
+                    let why = format!("{nic} has an address of its own, which it would lose in a bond");
+                    return Err(Finding::new(reason::NO_LINK, path, why));
+                }
+                Some(_) | None => ports.push(i),
+            }
+        }
+        Ok(ports)
+    }
+
+    /// Whether the node has a link of that name that no agent made.
+    fn is_foreign(&self, name: &str) -> bool {
+        self.inventory.get(name).is_some_and(|link| !link.made)
+    }
+
+    /// The network of the nodes themselves, which is there where the installer has made it.
+    fn installed(&mut self) {
+        let wanted = self.networks.attachments.contains_key(MGMT) || self.choice.hosts.iter().any(|h| h.is_on_mgmt());
+        let there = [names::bridge(MGMT), names::bond(MGMT)].iter().all(|name| self.inventory.get(name).is_some());
+        if wanted && there {
+            let mut ground = Ground { mtu: None, uplink: None, own: Painted::default(), port: Painted::default() };
+            self.carry(MGMT, &mut ground, &self.installer_vlans());
+            self.grounds.insert(MGMT, ground);
+        }
+    }
+
+    /// VLANs through which the node itself is reached.
+    fn installer_vlans(&self) -> BTreeSet<u16> {
+        let bridge = names::bridge(MGMT);
+        let own = self.inventory.links.values().filter(|link| !link.made && link.base.as_ref() == Some(&bridge));
+        own.filter_map(|link| link.vlan).collect()
+    }
+
+    /// The VLANs that pods and machines need on the uplink.
+    fn carry(&self, network: &str, ground: &mut Ground<'_>, except: &BTreeSet<u16>) {
+        for attachment in self.networks.attachments.get(network).into_iter().flat_map(|carried| &carried.all) {
+            let asked = EntryOrigin {
+                kind: "NetworkAttachmentDefinition".to_owned(),
+                namespace: Some(attachment.namespace.clone()),
+                name: attachment.name.0.clone(),
+                path: "spec.config".to_owned(),
+            };
+            for range in &attachment.vlans {
+                ground.port.add(range.min, range.max, except, &asked);
+            }
+        }
+    }
+
+    /// The interface of a host network, with its VLAN on bridge and uplink.
+    fn host(&mut self, host: &HostNetwork, address: Option<&str>) {
+        let name = &host.source.key.name;
+        if let Err(finding) = self.try_host(host, address) {
+            self.refusals.push(Refusal::new(Asking::HostNetworkConfig, name, finding));
+        }
+    }
+
+    fn try_host(&mut self, host: &HostNetwork, address: Option<&str>) -> Result<(), Finding> {
+        let (network, vlan) = (host.spec.cluster_network.as_str(), host.spec.vlan_id);
+        if self.is_foreign(&host.interface) {
+            return Err(taken("spec.vlanID", &host.interface));
+        }
+        if host.is_on_mgmt() && self.installer_vlans().contains(&vlan) {
+            let why = format!("VLAN {vlan} of {MGMT:?} is the one through which the node is reached");
+            return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
+        }
+        let address = match (host.spec.mode, address) {
+            (Mode::Static, None) => {
+                let why = "no address is given for this node; the others keep theirs";
+                return Err(Finding::new(reason::NO_STATIC_IP, "spec.ips", why));
+            }
+            (Mode::Static, Some(address)) => Some(address),
+            (Mode::Dhcp, _) => None,
+        };
+        let Some(ground) = self.grounds.get_mut(network) else {
+            let why = format!("the node has no uplink into cluster network {network:?}");
+            return Err(Finding::new(reason::NO_UPLINK, "spec.clusterNetwork", why));
+        };
+        let asked = |path: &str| origin(Asking::HostNetworkConfig, &host.source.key.name, path);
+        // The object that needs the VLAN for the node itself is told first, whoever else needs it.
+        ground.own.over(vlan, &asked("spec.vlanID"));
+        ground.port.over(vlan, &asked("spec.vlanID"));
+        self.config.links.push(HostLink {
+            mtu: ground.mtu,
+            alt_names: naming::alternative(&host.interface, network, vlan).into_iter().collect(),
+            base: Some(Interface(names::bridge(network))),
+            vlan_id: Some(vlan),
+            ..link(&host.interface, HostLinkKind::Vlan, asked("spec.vlanID"))
+        });
+        let link = Interface(host.interface.clone());
+        match address {
+            Some(address) => self.config.addresses.push(HostAddress {
+                link,
+                address: InterfaceAddress(address.to_owned()),
+                origin: asked("spec.ips"),
+            }),
+            None => self.config.dhcp.push(HostDhcp {
+                link,
+                family: IpFamily::Ipv4,
+                table: None,
+                metric: Some(LEASE_METRIC),
+                routes: Some(true),
+                gateway: Some(false),
+                origin: asked("spec.mode"),
+            }),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> HostPart {
+        for (network, ground) in std::mem::take(&mut self.grounds) {
+            for (port, painted) in [(names::bridge(network), ground.own), (names::bond(network), ground.port)] {
+                // What we make has no VLAN but those that are named; what is there already keeps its own.
+                if let Some(uplink) = ground.uplink {
+                    let asked = origin(Asking::VlanConfig, &uplink.source.key.name, "spec.clusterNetwork");
+                    self.config.bridge_vlans.push(HostBridgeVlan {
+                        port: Interface(port.clone()),
+                        min: 1,
+                        max: 1,
+                        pvid: true,
+                        untagged: true,
+                        origin: asked,
+                    });
+                }
+                self.config.bridge_vlans.extend(painted.ranges(&port));
+            }
+        }
+        let config = Some(self.config).filter(|config| *config != HostConfig::default());
+        HostPart { digest: digest_of(config.as_ref()), config, refusals: self.refusals }
+    }
+}
+
+fn taken(path: &str, device: &str) -> Finding {
+    let why = format!("the node has a link {device} already, which somebody else made; it is left as it is");
+    Finding::new(reason::NO_NAME, path, why)
+}
+
+fn origin(asking: Asking, name: &str, path: &str) -> EntryOrigin {
+    EntryOrigin { kind: asking.kind().to_owned(), namespace: None, name: name.to_owned(), path: path.to_owned() }
+}
+
+/// A link that is up and nothing else.
+fn link(name: &str, kind: HostLinkKind, origin: EntryOrigin) -> HostLink {
+    HostLink {
+        name: Interface(name.to_owned()),
+        kind,
+        up: true,
+        mtu: None,
+        alt_names: Vec::new(),
+        mac_address: None,
+        controller: None,
+        base: None,
+        vlan_id: None,
+        vxlan: None,
+        table: None,
+        bond_mode: None,
+        options: BTreeMap::new(),
+        vlan_filtering: None,
+        origin,
+    }
+}
+
+fn mode_word(mode: BondMode) -> &'static str {
+    match mode {
+        BondMode::BalanceRr => "balance-rr",
+        BondMode::ActiveBackup => "active-backup",
+        BondMode::BalanceXor => "balance-xor",
+        BondMode::Broadcast => "broadcast",
+        BondMode::Lacp => "802.3ad",
+        BondMode::BalanceTlb => "balance-tlb",
+        BondMode::BalanceAlb => "balance-alb",
+    }
+}

@@ -1,0 +1,96 @@
+//! What there is to say about uplinks and host networks: for which nodes they are, and what does not work where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_api::condition::Truth;
+
+use super::{
+    choice::Choice,
+    networks::{Asking, Broken, Networks},
+    part::HostPart,
+};
+use crate::{
+    finding::Finding,
+    placement::Group,
+    report::{Seen, Verdict, short},
+};
+
+/// Reports by kind and name.
+pub type Reports = BTreeMap<(Asking, String), NetworkReport>;
+
+/// What there is to say about one object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkReport {
+    /// Why the object cannot be used as it stands.
+    pub broken: Option<Broken>,
+    /// What its interface is called; of a host network only.
+    pub interface: Option<String>,
+    /// The nodes that it is for: selected, and for a host network also reached by its cluster network.
+    pub matched: BTreeSet<String>,
+    /// Nodes that a host network selects and its cluster network does not reach.
+    pub stranded: BTreeSet<String>,
+    /// What does not work, by node.
+    pub refused: BTreeMap<String, Finding>,
+}
+
+impl NetworkReport {
+    /// What does not work, as conditions `ready`: that of the whole object, else of the first node.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let not_ready =
+            |reason, message| Verdict { kind: "ready", status: Truth::False, reason, message: short(message) };
+        if let Some((first, broken)) = self.broken.as_ref().and_then(|broken| Some((broken.findings.first()?, broken)))
+        {
+            let then = if broken.stays { "its last good version stays in effect" } else { "it has no effect" };
+            return vec![not_ready(first.reason, format!("{first}; {then}"))];
+        }
+        let Some((node, first)) = self.refused.first_key_value() else { return Vec::new() };
+        let nodes = self.refused.values().filter(|finding| *finding == first).count();
+        let seen = Seen { what: first.clone(), nodes, first: node.clone() };
+        vec![not_ready(first.reason, seen.sentence())]
+    }
+}
+
+/// Tells about every object. `choices` has one for each group, `parts` one for each node that gets anything.
+pub(crate) fn reports<'a>(
+    networks: &Networks,
+    groups: &[Group],
+    choices: &[Choice],
+    parts: impl Iterator<Item = (&'a str, &'a HostPart)>,
+) -> Reports {
+    let mut reports: Reports = BTreeMap::new();
+    for uplink in &networks.uplinks {
+        reports.insert((Asking::VlanConfig, uplink.source.key.name.clone()), NetworkReport::default());
+    }
+    for host in &networks.hosts {
+        let report = NetworkReport { interface: Some(host.interface.clone()), ..NetworkReport::default() };
+        reports.insert((Asking::HostNetworkConfig, host.source.key.name.clone()), report);
+    }
+    for (object, broken) in &networks.broken {
+        reports.entry(object.clone()).or_default().broken = Some(broken.clone());
+    }
+    let mut of = |asking: Asking, name: &str, tell: &mut dyn FnMut(&mut NetworkReport)| {
+        if let Some(report) = reports.get_mut(&(asking, name.to_owned())) {
+            tell(report);
+        }
+    };
+    for (group, choice) in groups.iter().zip(choices) {
+        let members = || group.members.iter().cloned();
+        for uplink in &choice.matched {
+            of(Asking::VlanConfig, &uplink.source.key.name, &mut |report| report.matched.extend(members()));
+        }
+        for host in &choice.hosts {
+            of(Asking::HostNetworkConfig, &host.source.key.name, &mut |report| report.matched.extend(members()));
+        }
+        for host in &choice.stranded {
+            of(Asking::HostNetworkConfig, &host.source.key.name, &mut |report| report.stranded.extend(members()));
+        }
+    }
+    for (node, part) in parts {
+        for refusal in &part.refusals {
+            of(refusal.asking, &refusal.name, &mut |report| {
+                report.refused.entry(node.to_owned()).or_insert_with(|| refusal.finding.clone());
+            });
+        }
+    }
+    reports
+}
