@@ -8,11 +8,11 @@ use crate::{
     admission::View,
     dig,
     foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE},
-    hostnet::names,
+    hostnet::{names, nodes::Names},
 };
 
 /// The running machines on `nodes` that use an attachment of the cluster network, as `namespace/name`.
-pub(super) fn running_on(view: &dyn View, cluster_network: &str, nodes: &BTreeSet<&str>) -> BTreeSet<String> {
+pub(super) fn running_on(view: &dyn View, cluster_network: &str, nodes: &Names<'_>) -> BTreeSet<String> {
     let attachments = view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, cluster_network);
     let machines = attachments.iter().flat_map(|attachment| users(view, attachment, &[MACHINE_INSTANCE]));
     let here = |machine: &Arc<Value>| dig::text(machine, "status.nodeName").is_some_and(|node| nodes.contains(node));

@@ -20,7 +20,7 @@ use crate::{
         condition::ready,
         host_network_config::{BY_PLACE, BY_UNDERLAY, place},
         machines, names,
-        nodes::{self, Nodes},
+        nodes::{self, Names, Nodes},
         vlan_status::BY_UNREADY_NETWORK,
     },
     selector,
@@ -35,29 +35,18 @@ pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
         return;
     }
     let nodes = Nodes::of(review.view);
-    let covered = covered(&nodes, review.view, cluster_network, selector.as_ref());
+    let covered = nodes.covered(review.view, cluster_network, selector.as_ref());
     nodes::annotate(object, &covered);
-}
-
-/// The nodes that get the interface: those that the cluster network reaches and the selector means.
-fn covered<'a>(
-    nodes: &'a Nodes,
-    view: &dyn View,
-    cluster_network: &str,
-    selector: Option<&LabelSelector>,
-) -> BTreeSet<&'a str> {
-    nodes.reached(view, cluster_network).intersection(&nodes.selected(selector)).copied().collect()
 }
 
 pub(crate) fn create(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConfig, findings: &mut Findings) {
     let spec = &new.spec;
     place_is_free(write, spec, findings);
     check_selector(spec, findings);
-    let nodes = Nodes::of(write.review.view);
-    addresses(write.review.view, &nodes, spec, findings);
+    addresses(write.review.view, spec, findings);
     if spec.underlay {
         only_underlay(write, findings);
-        reaches_every_node(write.review.view, &nodes, spec, findings);
+        reaches_every_node(write.review.view, spec, findings);
     }
 }
 
@@ -75,14 +64,13 @@ pub(crate) fn update(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
     if reselected {
         check_selector(spec, findings);
     }
-    let nodes = Nodes::of(write.review.view);
     if reselected || old.mode != spec.mode || old.ips != spec.ips {
-        addresses(write.review.view, &nodes, spec, findings);
+        addresses(write.review.view, spec, findings);
     }
     if spec.underlay {
         only_underlay(write, findings);
         if reselected || !old.underlay {
-            reaches_every_node(write.review.view, &nodes, spec, findings);
+            reaches_every_node(write.review.view, spec, findings);
         }
     }
     if old.underlay {
@@ -160,7 +148,7 @@ fn check_selector(spec: &HostNetworkConfigSpec, findings: &mut Findings) {
 }
 
 /// The addresses fit the mode, the nodes and each other.
-fn addresses(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+fn addresses(view: &dyn View, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     match spec.mode {
         Mode::Dhcp if spec.ips.is_empty() => {}
         Mode::Dhcp => findings.warn("spec.ips is left unused: with mode dhcp the addresses come from the server"),
@@ -168,7 +156,8 @@ fn addresses(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findi
             findings.required("spec.ips", "mode static needs an address for each node");
         }
         Mode::Static => {
-            let covered = covered(nodes, view, &spec.cluster_network, spec.node_selector.as_ref());
+            let nodes = Nodes::of(view);
+            let covered = nodes.covered(view, &spec.cluster_network, spec.node_selector.as_ref());
             one_for_each(spec, &covered, findings);
             hosts_of_one_subnet(spec, findings);
         }
@@ -176,8 +165,8 @@ fn addresses(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findi
 }
 
 /// One address for each covered node, and for no other.
-fn one_for_each(spec: &HostNetworkConfigSpec, covered: &BTreeSet<&str>, findings: &mut Findings) {
-    for node in covered.iter().filter(|node| !spec.ips.contains_key(**node)) {
+fn one_for_each(spec: &HostNetworkConfigSpec, covered: &Names<'_>, findings: &mut Findings) {
+    for node in covered.iter().filter(|node| !spec.ips.contains_key(*node)) {
         findings.required(format!("spec.ips[{node}]"), format!("node {node:?} gets the interface and has no address"));
     }
     for (node, text) in spec.ips.iter().filter(|(node, _)| !covered.contains(node.as_str())) {
@@ -250,17 +239,18 @@ fn only_underlay(write: &Write<'_, HostNetworkConfig>, findings: &mut Findings) 
 }
 
 /// Tunnels need the interface on every node that can have workload.
-fn reaches_every_node(view: &dyn View, nodes: &Nodes, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+fn reaches_every_node(view: &dyn View, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+    let nodes = Nodes::of(view);
     let workers = nodes.workers();
     let reached = nodes.reached(view, &spec.cluster_network);
-    if let Some(node) = workers.difference(&reached).next() {
+    if let Some(node) = workers.without(&reached).iter().next() {
         findings.invalid(
             "spec.clusterNetwork",
             spec.cluster_network.as_str(),
             format!("does not reach node {node:?}, and the underlay must reach every node"),
         );
     }
-    if let Some(node) = workers.difference(&nodes.selected(spec.node_selector.as_ref())).next() {
+    if let Some(node) = workers.without(&nodes.selected(spec.node_selector.as_ref())).iter().next() {
         findings.forbidden(
             "spec.nodeSelector",
             format!("leaves out node {node:?}, and the underlay must reach every node"),

@@ -13,7 +13,7 @@ use crate::{
         HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
         host_network_config::BY_UNDERLAY,
         machines, names,
-        nodes::{self, Nodes, selector_of},
+        nodes::{self, Names, Nodes, selector_of},
         vlan_config::BY_NIC,
     },
     selector,
@@ -142,12 +142,12 @@ fn overlap(
     write: &Write<'_, VlanConfig>,
     spec: &VlanConfigSpec,
     nodes: &Nodes,
-    own: &BTreeSet<&str>,
+    own: &Names<'_>,
     findings: &mut Findings,
 ) {
     for other in write.others(uplinks_of(write.review.view, &spec.cluster_network)) {
         let theirs = nodes.with_labels(&selector_of(&other));
-        let both: BTreeSet<String> = own.intersection(&theirs).map(|&node| node.to_owned()).collect();
+        let both: BTreeSet<String> = own.and(&theirs).map(str::to_owned).collect();
         if !both.is_empty() {
             findings.forbidden(
                 "spec.nodeSelector",
@@ -163,13 +163,7 @@ fn overlap(
 }
 
 /// An interface can be in one bond only.
-fn nics(
-    write: &Write<'_, VlanConfig>,
-    spec: &VlanConfigSpec,
-    nodes: &Nodes,
-    own: &BTreeSet<&str>,
-    findings: &mut Findings,
-) {
+fn nics(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, nodes: &Nodes, own: &Names<'_>, findings: &mut Findings) {
     for (i, nic) in spec.uplink.nics.iter().enumerate() {
         let path = format!("spec.uplink.nics[{i}]");
         if let Err(error) = nic.parse::<IfName>() {
@@ -183,7 +177,7 @@ fn nics(
             // Two uplinks into one cluster network are refused as a whole.
             let elsewhere =
                 dig::at(&other, "spec.clusterNetwork").is_none_or(|network| *network != spec.cluster_network);
-            if let Some(node) = own.intersection(&theirs).next().filter(|_| elsewhere && !dig::is_terminating(&other)) {
+            if let Some(node) = own.and(&theirs).next().filter(|_| elsewhere && !dig::is_terminating(&other)) {
                 findings.duplicate(
                     path.as_str(),
                     nic.as_str(),
@@ -195,9 +189,9 @@ fn nics(
 }
 
 /// The nodes of another uplink; an object that shows the installer's is named after its one node.
-fn nodes_of<'a>(uplink: &'a Value, nodes: &'a Nodes) -> BTreeSet<&'a str> {
+fn nodes_of<'a>(uplink: &'a Value, nodes: &'a Nodes) -> Names<'a> {
     match dig::name(uplink).strip_prefix(names::MGMT_VLAN_CONFIG_PREFIX) {
-        Some(node) => BTreeSet::from([node]),
+        Some(node) => Names::one(node),
         None => nodes.with_labels(&selector_of(uplink)),
     }
 }
@@ -210,9 +204,7 @@ fn in_use(view: &dyn View, old: &VlanConfigSpec, new: Option<&VlanConfigSpec>, f
         None => (NETWORK, before),
         Some(new) if new.cluster_network != old.cluster_network => (NETWORK, before),
         Some(new) if new.uplink != old.uplink => ("spec.uplink", before),
-        Some(new) => {
-            ("spec.nodeSelector", before.difference(&nodes.with_labels(&new.node_selector)).copied().collect())
-        }
+        Some(new) => ("spec.nodeSelector", before.without(&nodes.with_labels(&new.node_selector))),
     };
     if affected.is_empty() {
         return;
