@@ -161,6 +161,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         | Error::Damaged { .. }
         | Error::Open(_)
         | Error::Elsewhere { .. }
+        | Error::OutOfReach(_)
         | Error::NothingOpen => Failure::refused(error),
         Error::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             Failure::usage(format_args!("{error}; changes need root"))

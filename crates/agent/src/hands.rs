@@ -49,6 +49,7 @@ pub(crate) struct Tools {
     pub(crate) place: Place,
     pub(crate) store: Store,
     pub(crate) host: KernelHost,
+    /// What must be reached after a change if it was before.
     pub(crate) probes: Vec<Probe>,
     /// Where the API is: it must be reached after a change too, unless the change may cut it off.
     pub(crate) api: Vec<SocketAddr>,
@@ -137,7 +138,9 @@ impl Worker {
                     let seen = self.tools.host.observe(self.scope);
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
-                Effect::Transact { wish, protected } => Event::Transacted(self.transact(&wish, protected)),
+                Effect::Transact { wish, protected, reach } => {
+                    Event::Transacted(self.transact(&wish, protected, reach))
+                }
                 Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
                 Effect::Abandon => Event::Abandoned(self.abandon()),
                 Effect::Listen(_) | Effect::Ask(_) => continue,
@@ -167,20 +170,22 @@ impl Worker {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
-    fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<Done, Failure> {
+    fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>, reach: bool) -> Result<Done, Failure> {
         let began = Instant::now();
-        let (changed, drivers) = self.change(wish, protected)?;
+        let (changed, drivers) = self.change(wish, protected, reach)?;
         self.scope.ethtool = drivers;
         let took = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
         Ok(Done { changed, took })
     }
 
     /// The transaction; says whether anything had to be changed, and whether the wish is about drivers.
-    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<(bool, bool), Failure> {
+    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>, reach: bool) -> Result<(bool, bool), Failure> {
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
         let kept = self.tools.api.iter().filter(|address| protected.contains(&address.ip()));
-        probes.extend(kept.map(|address| Probe::Tcp(*address)));
+        let api: Vec<Probe> = kept.map(|address| Probe::Tcp(*address)).collect();
+        let first = if reach { api.iter().map(ToString::to_string).collect() } else { Vec::new() };
+        probes.extend(api);
         let failed = |error| outcome::failed(&error);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let mut turn = self.turn()?;
@@ -201,6 +206,7 @@ impl Worker {
             scope,
             timeout: UNATTENDED,
             stop: Some(&stop),
+            first,
             ..Request::new(&state, wish.source())
         };
         let drivers = needs_drivers(&state, &Ownership::default());

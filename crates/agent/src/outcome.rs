@@ -21,6 +21,7 @@ pub(crate) fn undone(why: &Cause) -> Failure {
 pub(crate) fn failed(error: &Error) -> Failure {
     match error {
         Error::Plan(error) => Failure::unplanned(error),
+        Error::OutOfReach(_) => Failure::new(Reason::OutOfReach, error),
         Error::Open(summary) => Failure { waits_for: Some(checkpoint(summary)), ..plain(error) },
         Error::File { .. }
         | Error::Name(_)

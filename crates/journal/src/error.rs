@@ -180,6 +180,12 @@ pub enum Error {
         /// Why it was rolled back.
         why: Cause,
     },
+    /// What the change must not cost is not reached before it either.
+    #[error(
+        "nothing was changed: {} cannot be reached, so nobody could tell whether the change costs the way there; it is tried again when there is one",
+        .0.join(", ")
+    )]
+    OutOfReach(Vec<String>),
     /// There is no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -214,6 +220,7 @@ impl Error {
             Self::Elsewhere { .. } => "ChangeOfAnotherNamespace",
             Self::NothingOpen => "NothingToConfirm",
             Self::TooLate { .. } => "NotConfirmedInTime",
+            Self::OutOfReach(_) => "OutOfReach",
             Self::Plan(_) => "PlanRefused",
             Self::Host(error) => error.reason(),
             Self::Lost { .. } => "UndoInterrupted",
@@ -225,7 +232,9 @@ impl Error {
     /// When to try again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Busy { .. } | Self::Lost { .. } | Self::Unrecorded(_) => Retry::After(Duration::from_secs(1)),
+            Self::Busy { .. } | Self::Lost { .. } | Self::Unrecorded(_) | Self::OutOfReach(_) => {
+                Retry::After(Duration::from_secs(1))
+            }
             Self::File { .. } | Self::Open(_) | Self::Elsewhere { .. } | Self::Plan(_) | Self::UndoIncomplete(_) => {
                 Retry::OnChange
             }

@@ -52,6 +52,8 @@ pub struct Request<'a> {
     pub timeout: Duration,
     /// Set by somebody else to have the change undone.
     pub stop: Option<&'a AtomicBool>,
+    /// Probes of which one at least must pass before anything is changed; none means that none has to.
+    pub first: Vec<String>,
 }
 
 impl<'a> Request<'a> {
@@ -66,6 +68,7 @@ impl<'a> Request<'a> {
             confirm: true,
             timeout: Duration::from_mins(1),
             stop: None,
+            first: Vec::new(),
         }
     }
 }
@@ -267,6 +270,9 @@ impl<'a> Turn<'a> {
         }
         self.hands.scope = request.scope;
         let passing = probe::passing(probes);
+        if !request.first.is_empty() && !request.first.iter().any(|name| passing.contains(name)) {
+            return Err(Error::OutOfReach(request.first.clone()));
+        }
         let begin = self.begin(planned, request);
         let deadline = begin.deadline;
         let mut log = Log { begin, sent: 0, not_ours: [].into(), phase: Phase::Running, whole: 0 };

@@ -1,6 +1,6 @@
 //! The agent itself: what happened goes in, what to do comes out.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
@@ -8,7 +8,7 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 
 use crate::{
-    CONFIG, Effect, Event, Failure, Heard, Kept, Mode, NODE, STATE, Settings, Standing, Turn, Wish,
+    CONFIG, Effect, Event, Failure, Heard, Kept, Mode, NODE, Prepared, Reason, STATE, Settings, Standing, Turn, Wish,
     asking::Asking,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
@@ -16,6 +16,7 @@ use crate::{
     objects::Objects,
     people::Told,
     policy::Merged,
+    prepared::prepare,
     report, status,
     target::{Target, chosen},
 };
@@ -26,6 +27,8 @@ pub(crate) enum Work {
     Recover,
     Observe,
     Transact,
+    /// The last good wish is brought about while the present one waits for the API.
+    Return,
     Keep(Box<Kept>),
     Abandon,
 }
@@ -111,16 +114,15 @@ impl Agent {
     /// What to do now.
     pub fn decide(&mut self, now: Timestamp) -> Turn {
         self.aim();
-        let mut effects = Vec::new();
-        if self.at_work.is_none() && self.not_before.is_none_or(|not_before| not_before <= now) {
-            effects.extend(self.next_work(now));
-        }
+        let mut effects: Vec<Effect> = self.next_work(now).into_iter().collect();
         effects.extend(self.listen());
         if self.asking.is_free(now) {
             self.asking.resume();
             for requests in self.requests(now) {
                 effects.push(Effect::Ask(self.asking.chain(requests)));
             }
+            // What waited to be told before it is tried again, and turned out to need no telling.
+            effects.extend(self.next_work(now));
         }
         self.idle = effects.is_empty();
         Turn { effects, wake_at: self.wake_at(now) }
@@ -188,8 +190,11 @@ impl Agent {
         self.untold.push(told);
     }
 
-    /// What the host needs next.
+    /// What the host needs next, when nothing is done to it now.
     fn next_work(&mut self, now: Timestamp) -> Option<Effect> {
+        if self.at_work.is_some() || self.not_before.is_some_and(|not_before| not_before > now) {
+            return None;
+        }
         if !self.recovered {
             return Some(self.start(Work::Recover, Effect::Recover));
         }
@@ -199,12 +204,18 @@ impl Agent {
         if let Some(effect) = self.next_filing() {
             return Some(effect);
         }
+        if let Some(wish) = self.last_good() {
+            let effect = Effect::Transact { wish, protected: self.settings.protected.clone(), reach: false };
+            return Some(self.start(Work::Return, effect));
+        }
         if let Target::Wanted(prepared) = &self.target {
             let wish = prepared.clone();
-            if self.needs_transaction() && self.attempt.due(now).is_some_and(|due| due <= now) {
+            if self.attempt_at(now).is_some_and(|due| due <= now) {
                 self.attempt.begin(now);
-                let protected = if self.may_be_cut_off() { Vec::new() } else { self.settings.protected.clone() };
-                return Some(self.start(Work::Transact, Effect::Transact { wish, protected }));
+                let careful = !self.may_be_cut_off();
+                let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
+                let reach = careful && !self.is_kept(&wish.wish);
+                return Some(self.start(Work::Transact, Effect::Transact { wish, protected, reach }));
             }
         }
         if self.look_at().is_some_and(|at| at <= now) {
@@ -251,6 +262,29 @@ impl Agent {
         let Target::Wanted(prepared) = &self.target else { return false };
         let wish = &prepared.wish;
         !wish.is_empty() || wish.config.is_some() || self.kept.as_ref().is_some_and(|kept| kept.uid == wish.uid)
+    }
+
+    /// When the wish is brought about (again). What failed is told before it is tried again, if it can be told
+    /// at all: a wish that costs the way to the API for as long as it is tried would never be heard of.
+    fn attempt_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let due = self.attempt.due(now).filter(|_| self.needs_transaction())?;
+        let news = matches!(&self.attempt.stage, Stage::Failed { failure, .. } if failure.reason != Reason::OutOfReach);
+        let untold = news && !self.asking.is_clear();
+        Some(if untold { later(due, self.settings.reconnect) } else { due })
+    }
+
+    /// Whether a wish was in place before. Such a one did not cost the way to the API, and a node that lost it may
+    /// need the wish to find it again.
+    fn is_kept(&self, wish: &Wish) -> bool {
+        self.kept.as_ref().and_then(|kept| kept.wish.as_ref()) == Some(wish)
+    }
+
+    /// The last good wish, when the node is to be held against it: what keeps it from the API may be a change that
+    /// this takes back.
+    fn last_good(&mut self) -> Option<Arc<Prepared>> {
+        let wanted = std::mem::take(&mut self.attempt.waits) && matches!(self.target, Target::Wanted(_));
+        let wish = self.kept.as_ref().filter(|_| wanted)?.wish.clone()?;
+        prepare(wish).ok().map(Arc::new)
     }
 
     /// When the host is to be read; none when it is not.
@@ -331,8 +365,11 @@ impl Agent {
     }
 
     fn transacted(&mut self, now: Timestamp, result: Result<crate::Done, Failure>) {
-        self.at_work = None;
+        let work = self.at_work.take();
         self.looking.must = true;
+        if matches!(work, Some(Work::Return)) {
+            return;
+        }
         let Stage::Running { .. } = self.attempt.stage else { return };
         match result {
             Ok(done) => {
@@ -373,12 +410,11 @@ impl Agent {
     /// When time alone makes a difference.
     fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
         let free = self.at_work.is_none() && self.recovered && self.settings.enforce;
-        let due = if self.needs_transaction() { self.attempt.due(now) } else { None };
         let slow = match &self.attempt.stage {
             Stage::Running { since, .. } => Some(later(*since, self.settings.patience)).filter(|at| *at > now),
             Stage::Untried | Stage::Reached { .. } | Stage::Failed { .. } => None,
         };
-        let host = [due, self.look_at()].into_iter().flatten().filter(|_| free);
+        let host = [self.attempt_at(now), self.look_at()].into_iter().flatten().filter(|_| free);
         // After a failure at disk or host everything there waits.
         let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
         host.chain(self.not_before.filter(|_| free)).chain(self.asking.resumes_at()).chain(slow).min()

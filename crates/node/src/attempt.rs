@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use netloom_plan::Difference;
 
 use crate::{
-    Failure, Settings, Wish,
+    Failure, Reason, Settings, Wish,
     backoff::{later, wait},
     effect::Done,
     settings::Drift,
@@ -18,6 +18,8 @@ pub(crate) struct Attempt {
     pub(crate) stage: Stage,
     /// Where the host is not as it was verified to be.
     pub(crate) drift: Vec<Difference>,
+    /// Whether it just turned out that the wish has to wait for the API.
+    pub(crate) waits: bool,
     /// When drift may be repaired next.
     repair_at: Option<Timestamp>,
     /// How often it was, and when last.
@@ -101,7 +103,9 @@ impl Attempt {
             Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => 0,
         };
         let count = before.saturating_add(1);
-        let next = later(now, wait(settings.retry_first, settings.retry_most, count, settings.seed));
+        self.waits = failure.reason == Reason::OutOfReach;
+        let most = if self.waits { settings.reconnect } else { settings.retry_most };
+        let next = later(now, wait(settings.retry_first, most, count, settings.seed));
         self.stage = Stage::Failed { failure, count, next: Some(next) };
     }
 

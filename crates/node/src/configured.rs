@@ -8,6 +8,7 @@ use netloom_api::fabric::{
 use serde_json::{Value, json};
 
 use crate::{
+    Reason,
     attempt::{Attempt, Stage},
     condition::{seconds, short},
 };
@@ -16,6 +17,10 @@ use crate::{
 pub(crate) fn answer(now: Timestamp, config: &NodeNetworkConfig, attempt: &Attempt, lost: &[String]) -> Option<Value> {
     let refused = unsupported(&config.spec).or_else(|| lost.first().cloned());
     let (progress, error) = match (&attempt.stage, attempt.failure(), refused) {
+        // A wish that was not even begun is not taken for a bad one.
+        (_, Some((failure, ..)), _) if failure.reason == Reason::OutOfReach => {
+            (ConfigStatus::Provisioning, Some(failure.message.clone()))
+        }
         (_, Some((failure, ..)), _) => (ConfigStatus::Invalid, Some(failure.message.clone())),
         (Stage::Reached { .. }, None, Some(why)) => (ConfigStatus::Invalid, Some(why)),
         (Stage::Reached { .. }, None, None) => (ConfigStatus::Provisioned, None),

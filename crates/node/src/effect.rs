@@ -60,6 +60,9 @@ pub enum Effect {
         wish: Arc<Prepared>,
         /// Addresses that must stay reachable.
         protected: Vec<IpAddr>,
+        /// Whether nothing may be changed while the API is out of reach: whether the wish costs the way to it
+        /// could not be told then.
+        reach: bool,
     },
     /// Put this on disk in the place of what is there.
     Keep(Box<Kept>),

@@ -19,6 +19,9 @@ pub enum Reason {
     ProbeFailed,
     /// The change did not end by itself and was taken back.
     RolledBack,
+    /// The API is not reached, so nobody could tell whether a change costs the way to it; nothing was touched. That
+    /// says nothing against the wish.
+    OutOfReach,
 }
 
 impl Reason {
@@ -30,6 +33,7 @@ impl Reason {
             Self::VerificationFailed => "VerificationFailed",
             Self::ProbeFailed => "ProbeFailed",
             Self::RolledBack => "RolledBack",
+            Self::OutOfReach => "OutOfReach",
         }
     }
 }

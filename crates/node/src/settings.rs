@@ -55,6 +55,9 @@ pub struct Settings {
     pub retry_first: SignedDuration,
     /// The most that it grows to.
     pub retry_most: SignedDuration,
+    /// How long it may take to notice that the API is reached again. So much longer the next attempt at a wish
+    /// waits for the failure of the last one to be told.
+    pub reconnect: SignedDuration,
 }
 
 impl Settings {
@@ -77,6 +80,8 @@ impl Settings {
             patience: SignedDuration::from_secs(1),
             retry_first: SignedDuration::from_secs(1),
             retry_most: SignedDuration::from_mins(5),
+            // Longer than a connection takes to notice that its packets pass again.
+            reconnect: SignedDuration::from_secs(30),
         }
     }
 }

@@ -51,8 +51,6 @@ pub enum Misfortune {
     Condition(usize),
     /// Somebody deletes a node's network state.
     DeleteState(usize),
-    /// Somebody helps the nodes that have lost the way to the server.
-    Console,
     /// Everything works from now on.
     Calm,
 }
@@ -100,7 +98,6 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
         ));
     }
     all.push((end, Misfortune::Calm));
-    all.push((end + 30 * SECOND, Misfortune::Console));
     all.sort_by_key(|(at, _)| *at);
     all
 }

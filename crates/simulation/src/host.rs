@@ -71,19 +71,18 @@ impl Host {
         self.mtu(PATH).is_some_and(|mtu| mtu >= LEAST_MTU)
     }
 
-    /// Whether they do not, and nothing is under way that would be taken back.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.journal.is_none() && !self.has_path()
-    }
-
-    /// Carries a wish out; what cannot be carried out is taken back at once.
-    pub(crate) fn begin(&mut self, wish: &Prepared, online: bool) -> Result<Begun, Failure> {
+    /// Carries a wish out; what cannot be carried out is taken back at once. With `reach`, nothing is changed
+    /// while the API is not reached.
+    pub(crate) fn begin(&mut self, wish: &Prepared, online: bool, reach: bool) -> Result<Begun, Failure> {
         self.recover_left();
         let observed = self.sim.observed().clone();
         let state = wish.resolve(&observed)?;
         let options = Options { protected: Vec::new(), allow_cut: false };
         let planned = plan(&state, &observed, &self.owned, &options).map_err(|error| Failure::unplanned(&error))?;
         let reached = online && self.has_path();
+        if reach && !reached && !planned.plan.is_empty() {
+            return Err(Failure::new(Reason::OutOfReach, "the API is not reached, and the wish is new"));
+        }
         self.journal = Some(Box::new((self.sim.clone(), self.owned.clone())));
         for planned in &planned.plan.steps {
             if let Err(error) = self.sim.apply(&planned.step) {

@@ -35,7 +35,7 @@ pub(crate) fn settings(number: usize) -> Settings {
 pub(crate) enum Act {
     Recover,
     Observe,
-    Begin(Arc<Prepared>),
+    Begin(Arc<Prepared>, bool),
     Finish(Arc<Prepared>, Box<Begun>, Micros),
     Keep(Box<Kept>),
     Abandon,
@@ -46,7 +46,7 @@ impl Act {
         match self {
             Self::Recover => "recover",
             Self::Observe => "observe",
-            Self::Begin(_) => "begin",
+            Self::Begin(..) => "begin",
             Self::Finish(..) => "finish",
             Self::Keep(_) => "keep",
             Self::Abandon => "abandon",
@@ -60,7 +60,7 @@ impl Cluster {
         let (after, act) = match effect {
             Effect::Recover => (2 * MILLISECOND, Act::Recover),
             Effect::Observe => (2 * MILLISECOND, Act::Observe),
-            Effect::Transact { wish, protected: _ } => (MILLISECOND, Act::Begin(wish)),
+            Effect::Transact { wish, protected: _, reach } => (MILLISECOND, Act::Begin(wish, reach)),
             Effect::Keep(kept) => (MILLISECOND, Act::Keep(kept)),
             Effect::Abandon => (MILLISECOND, Act::Abandon),
             // Nobody speaks on these wires.
@@ -97,7 +97,7 @@ impl Cluster {
                 Some(Event::Recovered(Ok(found.then(|| "a change that did not end was taken back".to_owned()))))
             }
             Act::Observe => Some(Event::Observed(Ok(Box::new(node.host.observed().clone())))),
-            Act::Begin(wish) => self.begin(number, wish),
+            Act::Begin(wish, reach) => self.begin(number, wish, reach),
             Act::Finish(wish, begun, took) => self.finish(number, &wish, *begun, took),
             Act::Keep(kept) => {
                 node.disk = Some(*kept);
@@ -111,13 +111,13 @@ impl Cluster {
         }
     }
 
-    fn begin(&mut self, number: usize, wish: Arc<Prepared>) -> Option<Event> {
+    fn begin(&mut self, number: usize, wish: Arc<Prepared>, reach: bool) -> Option<Event> {
         let online = !self.nodes[number].shell.is_cut(self.now);
         if let Some(config) = &wish.wish.config {
             self.safety.tried(number, &config.revision);
         }
         let early = self.bug == Some(Bug::ReportsEarly);
-        match self.nodes[number].host.begin(&wish, online) {
+        match self.nodes[number].host.begin(&wish, online, reach) {
             Err(failure) => Some(Event::Transacted(Err(failure))),
             Ok(begun) => {
                 let took = if begun.changed { self.setup.change_takes } else { 20 * MILLISECOND };

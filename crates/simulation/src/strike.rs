@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Cluster, Faults, Micros, Misfortune, PATH, Process, SECOND, Trouble, cluster::Happening, people,
-    process::server_clock, safety::Foreign,
+    Cluster, Faults, Micros, Misfortune, Process, SECOND, Trouble, cluster::Happening, people, process::server_clock,
+    safety::Foreign,
 };
 
 /// How far a process falls behind: less than it takes until others notice.
@@ -95,7 +95,6 @@ impl Cluster {
             Misfortune::DeleteState(number) => {
                 self.server.remove(&people::state_of(number));
             }
-            Misfortune::Console => self.console(),
             Misfortune::Calm => self.calm(),
         }
         self.spread(None);
@@ -106,18 +105,6 @@ impl Cluster {
         let target = people::state_of(number);
         if self.server.edit(server_clock(self.now), &target, change) {
             self.safety.keep(target, what);
-        }
-    }
-
-    /// Somebody goes to the nodes that have lost the way to the server and are not about to find it again: one that
-    /// was cut off when a change began could not tell that the change costs the way.
-    fn console(&mut self) {
-        for number in 0..self.nodes.len() {
-            if self.nodes[number].host.is_lost() {
-                self.nodes[number].host.meddle(PATH, 1500);
-                self.host_changed(number, true);
-                self.path_changed(number, false);
-            }
         }
     }
 

@@ -207,6 +207,26 @@ fn probes_that_failed_before_or_pass_in_the_end_do_not_matter() {
 }
 
 #[test]
+fn what_must_be_reached_first_keeps_a_change_from_beginning() {
+    let wish = wish();
+    let mut request = request(&wish);
+    request.first = vec!["api".to_owned(), "other api".to_owned()];
+    let run = |bench: &Bench, other: Verdict| {
+        let answers = vec![("gateway", vec![Verdict::Passed]), ("api", vec![no()]), ("other api", vec![other])];
+        let (prepared, store) = (change(&bench.seen()), bench.scratch.store());
+        let mut probes = Script { answers, runs: 0 };
+        process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request, &mut probes))
+    };
+    let bench = Bench::new();
+    let error = run(&bench, no()).unwrap_err();
+    assert_eq!(error.reason(), "OutOfReach");
+    assert!(error.to_string().contains("api, other api"), "{error}");
+    bench.untouched();
+    assert_eq!(run(&bench, Verdict::Passed).unwrap(), Outcome::Confirmed, "one of them is enough");
+    bench.changed();
+}
+
+#[test]
 fn the_deadline_and_a_stop_take_the_change_back() {
     let wish = wish();
     let store_of = |bench: &Bench| bench.scratch.store();

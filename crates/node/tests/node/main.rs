@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod crashes;
+mod cut_off;
 mod drift;
 mod model;
 mod policies;

@@ -173,6 +173,8 @@ pub(crate) struct Rig {
     pub(crate) online: bool,
     /// Whether watch events arrive.
     pub(crate) hears: bool,
+    /// Whether every request is refused, although the API can be reached.
+    pub(crate) unheard: bool,
     /// How many effects are left until the agent is killed, and how.
     pub(crate) life: Option<(usize, Death)>,
     /// Every effect, by a word.
@@ -203,6 +205,7 @@ impl Rig {
             now,
             online: true,
             hears: true,
+            unheard: false,
             life: None,
             effects: Vec::new(),
             stale: None,
@@ -345,8 +348,12 @@ impl Rig {
         let (word, events) = match effect {
             Effect::Recover => ("recover", vec![Event::Recovered(Ok(None))]),
             Effect::Observe => ("observe", vec![Event::Observed(Ok(Box::new(self.host.sim.observed().clone())))]),
-            Effect::Transact { wish, protected } => {
-                let outcome = self.host.transact(&wish, protected);
+            Effect::Transact { wish, protected, reach } => {
+                let outcome = if reach && !self.online {
+                    Err(Failure::new(Reason::OutOfReach, "the API is not reached"))
+                } else {
+                    self.host.transact(&wish, protected)
+                };
                 if let (Ok(_), Some(config)) = (&outcome, &wish.wish.config) {
                     self.verified.push((config.revision.clone(), config.generation));
                 }
@@ -381,7 +388,7 @@ impl Rig {
         let mut broken = false;
         for request in chain.0 {
             self.check(&request);
-            let done = if self.online && !broken { self.api.perform(&request) } else { None };
+            let done = if self.online && !self.unheard && !broken { self.api.perform(&request) } else { None };
             let answer = match &done {
                 Some(_) => Answer::Done,
                 None if broken => Answer::Skipped,

@@ -1,0 +1,66 @@
+//! What an agent does while the API is not reached, or does not answer.
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::{
+    model::{Rig, condition, desire, dummy, set_mtu, with_dummy},
+    revisions::{config, pair},
+};
+
+#[test]
+fn a_failure_is_told_before_the_wish_is_tried_again() {
+    let mut rig = Rig::usual();
+    rig.run();
+    rig.host.cursed = Some("d0");
+    desire(&mut rig, &dummy("d0", 1400));
+    rig.unheard = true;
+    rig.run_for(SignedDuration::from_secs(25));
+    assert_eq!(rig.count("transact"), 1, "nobody was told of the first attempt yet");
+    rig.unheard = false;
+    rig.run_for(SignedDuration::from_secs(15));
+    assert_eq!(rig.condition("Degraded").1, "ApplyFailed");
+    assert!(rig.count("transact") > 1, "as soon as it was told, it is tried again");
+}
+
+#[test]
+fn a_failure_that_cannot_be_told_holds_nothing_up_for_ever() {
+    let mut rig = Rig::usual();
+    rig.run();
+    rig.host.cursed = Some("d0");
+    desire(&mut rig, &dummy("d0", 1400));
+    rig.unheard = true;
+    rig.run_for(SignedDuration::from_millis(10));
+    rig.host.cursed = None;
+    rig.run_for(SignedDuration::from_secs(40));
+    assert_eq!(rig.mtu("d0"), Some(1400));
+}
+
+#[test]
+fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    pair(
+        &mut rig,
+        "r1",
+        "x1",
+        &json!({"interfaces": [dummy("d0", 1400)["interfaces"][0], dummy("c0", 1300)["interfaces"][0]]}),
+    );
+    rig.online = false;
+    rig.run_for(SignedDuration::from_mins(5));
+    assert_eq!((rig.mtu("c0"), rig.host.changes), (None, 1), "whether it costs the way there could not be told");
+    rig.meddle(&set_mtu("d0", 1000));
+    rig.run_for(SignedDuration::from_secs(35));
+    assert_eq!(rig.mtu("d0"), Some(1400), "meanwhile the node keeps to its last good wish");
+    rig.online = true;
+    let soon = SignedDuration::from_secs(70);
+    let mut answers = Vec::new();
+    for _ in 0..soon.as_secs() {
+        rig.run_for(SignedDuration::from_secs(1));
+        answers.push(rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["configStatus"].clone());
+    }
+    assert!(rig.mtu("c0").is_some() && rig.mtu("d0") == Some(1400));
+    assert_eq!(answers.last(), Some(&json!("provisioned")));
+    assert!(!answers.contains(&json!("invalid")), "{answers:?}");
+    assert_eq!(condition(rig.state(), "Available").0, "True");
+}
