@@ -86,6 +86,28 @@ fn an_address_that_somebody_insists_on_is_given_up() {
     assert_eq!(sent, declined(sent.message.xid));
     stage.nothing();
     assert_eq!(stage.told(), ["AddressInUse"]);
+    stage.wake();
+    let sent = stage.packet();
+    assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "it is not wished for");
+}
+
+#[test]
+fn an_address_that_was_had_anew_may_be_defended_anew() {
+    let mut stage = Stage::bound_with(|settings| settings.probing.count = 0, |answer| answer);
+    stage.wake();
+    let xid = stage.packet().message.xid;
+    stage.arp(in_use());
+    stage.sent_arp();
+    stage.answer(&Answer::new(Kind::Nak, xid));
+    stage.expect(&Action::Drop(net()));
+    stage.expect(&Action::Watch(None));
+    stage.expect(&Action::Forget);
+    let xid = stage.requesting();
+    stage.answer(&Answer::new(Kind::Ack, xid));
+    stage.rest();
+    stage.arp(in_use());
+    assert_eq!(stage.sent_arp(), Arp::announcement(MAC, ADDRESS));
+    assert!(stage.client.lease().is_some());
 }
 
 #[test]

@@ -117,6 +117,18 @@ fn a_refusal_of_another_server_or_of_nobody_changes_nothing() {
 }
 
 #[test]
+fn what_was_wrong_with_an_answer_is_not_said_of_the_next_question() {
+    let mut stage = Stage::up();
+    let xid = stage.requesting();
+    stage.answer(&Answer::new(Kind::Ack, xid).without(51));
+    stage.answer(&Answer::new(Kind::Nak, xid));
+    stage.told();
+    stage.wake();
+    stage.wake();
+    assert_eq!(stage.told(), ["NoDHCPServer"]);
+}
+
+#[test]
 fn an_answer_that_comes_when_its_lease_is_over_is_too_late() {
     let mut stage = Stage::up();
     let xid = stage.packet().message.xid;

@@ -192,6 +192,32 @@ fn a_refused_renewal_takes_the_address_away_at_once() {
 }
 
 #[test]
+fn a_refusal_long_after_another_one_is_a_first_one() {
+    let mut stage = Stage::bound_with(|settings| settings.probing.count = 0, |answer| answer);
+    for _ in 0..3 {
+        stage.go_to(stage.elapsed() + secs(LEASE / 2));
+        let xid = last_xid(&stage.rest());
+        stage.answer(&Answer::new(Kind::Nak, xid));
+        stage.expect(&Action::Drop(net()));
+        stage.expect(&Action::Watch(None));
+        stage.expect(&Action::Forget);
+        let xid = stage.requesting();
+        stage.answer(&Answer::new(Kind::Ack, xid));
+        assert!(stage.client.lease().is_some(), "it was asked for at once");
+    }
+}
+
+#[test]
+fn the_usual_t2_is_not_before_the_servers_t1() {
+    let mut stage = Stage::up_with(|settings| settings.probing.count = 0);
+    let xid = stage.requesting();
+    stage.answer(&Answer::new(Kind::Ack, xid).seconds(58, 3149));
+    let lease = stage.keep();
+    assert!(lease.renew.since_boot_ms <= lease.rebind.since_boot_ms, "{lease:?}");
+    assert!(lease.rebind.since_boot_ms < lease.expires.since_boot_ms);
+}
+
+#[test]
 fn any_server_may_refuse_a_lease_that_is_being_rebound() {
     let mut stage = bound_with_times();
     stage.go_to(secs(1999));

@@ -234,6 +234,33 @@ fn while_the_link_is_down_nothing_is_sent_and_the_address_stays() {
 }
 
 #[test]
+fn a_link_that_goes_down_is_not_announced_on() {
+    let mut stage = Stage::up_with(|settings| settings.probing.count = 0);
+    let xid = stage.requesting();
+    stage.answer(&Answer::new(Kind::Ack, xid));
+    stage.rest();
+    stage.link(false);
+    stage.pass(secs(10));
+    stage.nothing();
+}
+
+#[test]
+fn a_link_that_carries_less_than_before_does_not_get_the_old_size() {
+    for (mtu, wanted) in [(1500, Some(1400)), (1300, None)] {
+        let (lease, given) = kept();
+        let remembered = Some(Remembered { lease: Lease { mtu: Some(1400), ..lease }, installed: true });
+        let mut stage = Stage::start(Settings { mtu, ..Stage::settings() }, remembered, later(given, secs(600)));
+        stage.link(true);
+        stage.pass(secs(20));
+        let held = stage.rest().into_iter().find_map(|action| match action {
+            Action::Hold(held) => Some(held.mtu),
+            _ => None,
+        });
+        assert_eq!(held, Some(wanted));
+    }
+}
+
+#[test]
 fn a_lease_that_ends_while_the_link_is_down_is_dropped_on_its_day() {
     let mut stage = Stage::bound();
     stage.link(false);

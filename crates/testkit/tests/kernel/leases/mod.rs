@@ -89,6 +89,28 @@ pub(crate) fn are_declined_when_in_use() -> Outcome {
     Ok(Ended::OK)
 }
 
+/// A link and a VLAN on it have one hardware address between them, and each has its own lease.
+pub(crate) fn are_each_links_own() -> Outcome {
+    let Some(mut server) = Server::start("192.0.2.100,192.0.2.100")? else { return Ok(no_server()) };
+    server.serve_vlan("100", "198.51.100.1/24", "198.51.100.7,198.51.100.7")?;
+    let mut plain = Node::start(&server, Probing::QUICK, RouteChoice::None)?;
+    let mut tagged = plain.in_vlan(100)?;
+    same("the hardware address", &tagged.mac().to_string(), &plain.mac().to_string())?;
+    tagged.until("LeaseBound")?;
+    plain.until("LeaseBound")?;
+    same("the address in the VLAN", &tagged.kept()?.address.to_string(), "198.51.100.7/24")?;
+    same("the address beside it", &plain.kept()?.address.to_string(), "192.0.2.100/24")?;
+    tagged.later(Duration::from_secs(LEASE / 2 + 1));
+    let first = tagged.kept()?.expires.since_boot_ms;
+    tagged.until_kept(|lease| lease.expires.since_boot_ms > first)?;
+    let book = server.book()?;
+    for node in [&plain, &tagged] {
+        let id = colons(node.kept()?.client_id.bytes());
+        check("the server tells them apart", book.contains(&id), &book)?;
+    }
+    Ok(Ended::OK)
+}
+
 /// What the client does not listen to never reaches it.
 pub(crate) fn wake_nobody_for_other_frames() -> Outcome {
     let Some(server) = Server::start("192.0.2.100,192.0.2.100")? else { return Ok(no_server()) };

@@ -1,6 +1,6 @@
 //! A machine with one link and a client on it: sockets, clock and `ip` around what the client decides.
 
-use std::{os::fd::AsFd as _, process::Command, time::Duration};
+use std::{os::fd::AsFd as _, process::Command, rc::Rc, time::Duration};
 
 use jiff::Timestamp;
 use netloom_dhcp::{
@@ -11,21 +11,21 @@ use netloom_dhcp::{
 use netloom_journal::{Clock as _, SystemClock};
 use netloom_netlink::frames::{Frames, Instruction};
 use netloom_testkit::space::{KernelStage, Space, ip};
-use netloom_types::{IfName, MacAddr};
+use netloom_types::{IfName, MacAddr, VlanId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
 
 use super::server::Server;
 
-/// The link that the client is on.
-pub(crate) const LINK: &str = "c1";
+/// The link to the server.
+const LINK: &str = "c1";
 /// As long as anything may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BOOT: &str = "this-boot";
 
 /// A machine with a client.
 pub(crate) struct Node {
-    space: Space,
+    space: Rc<Space>,
     stage: KernelStage,
     frames: Frames,
     clients: Clients,
@@ -42,15 +42,34 @@ impl Node {
     pub(crate) fn start(server: &Server, probing: Probing, routes: RouteChoice) -> Result<Self, String> {
         let space = Space::new()?;
         server.wire(&space, LINK, "c0")?;
+        Self::on(Rc::new(space), LINK, None, probing, routes)
+    }
+
+    /// The same machine with a client on a VLAN of its link.
+    pub(crate) fn in_vlan(&self, id: u16) -> Result<Self, String> {
+        let (name, number) = (format!("{LINK}.{id}"), id.to_string());
+        let at = ["-n", self.space.name(), "link"];
+        ip(&[&at[..], &["add", "link", LINK, "name", &name, "up", "type", "vlan", "id", &number]].concat())?;
+        let vlan = VlanId::try_from(id).map_err(text)?;
+        Self::on(self.space.clone(), &name, Some(vlan), self.settings.probing, self.settings.routes)
+    }
+
+    fn on(
+        space: Rc<Space>,
+        link: &str,
+        vlan: Option<VlanId>,
+        probing: Probing,
+        routes: RouteChoice,
+    ) -> Result<Self, String> {
         let stage = space.stage()?;
-        let link: IfName = LINK.parse().map_err(text)?;
-        let mac: MacAddr = shown(&space, &["link", "show", LINK])?[0]["address"]
+        let mac: MacAddr = shown(&space, &["link", "show", link])?[0]["address"]
             .as_str()
             .ok_or("the link has no address")?
             .parse()
             .map_err(text)?;
-        let client_id = ClientId::new(space.name(), "mgmt", None);
-        let settings = Settings { probing, routes, ..Settings::new(mac, client_id, BOOT) };
+        let link: IfName = link.parse().map_err(text)?;
+        let client_id = ClientId::new(space.name(), "mgmt", vlan);
+        let settings = Settings { probing, routes, vlan, ..Settings::new(mac, client_id, BOOT) };
         let (clients, frames) = (Clients::new(), Frames::new().map_err(text)?);
         let (later, kept, told) = (Duration::ZERO, None, Vec::new());
         let mut node = Self { space, stage, frames, clients, settings, link, later, kept, told };
@@ -108,6 +127,11 @@ impl Node {
         self.kept.clone().ok_or_else(|| "no lease is kept".to_owned())
     }
 
+    /// The hardware address of the link.
+    pub(crate) fn mac(&self) -> MacAddr {
+        self.settings.mac
+    }
+
     /// How many frames reached the client.
     pub(crate) fn heard(&self) -> u64 {
         self.clients.get(self.link).map_or(0, |client| client.counts().heard)
@@ -115,7 +139,7 @@ impl Node {
 
     /// The IPv4 address of the link, as `ip` shows it; null when there is none.
     pub(crate) fn addresses(&self) -> Result<Value, String> {
-        let all = shown(&self.space, &["-4", "address", "show", "dev", LINK])?;
+        let all = shown(&self.space, &["-4", "address", "show", "dev", self.link.as_str()])?;
         Ok(all[0]["addr_info"][0].clone())
     }
 
@@ -159,7 +183,7 @@ impl Node {
                 Action::Watch(Some(address)) => self.listen(arp::ETHERTYPE, &filter::conflicts(address))?,
                 Action::Hold(held) => self.hold(&held)?,
                 Action::Drop(address) => {
-                    ip(&["-n", self.space.name(), "address", "del", &address.to_string(), "dev", LINK])?;
+                    ip(&["-n", self.space.name(), "address", "del", &address.to_string(), "dev", self.link.as_str()])?;
                 }
                 Action::Keep(lease) => self.kept = Some(*lease),
                 Action::Forget => self.kept = None,
@@ -172,14 +196,15 @@ impl Node {
     fn hold(&self, held: &Configuration) -> Result<(), String> {
         let (address, time) = (held.address.to_string(), held.lifetime.as_secs().to_string());
         let at = ["-n", self.space.name()];
-        let set = ["address", "replace", &address, "dev", LINK, "valid_lft", &time, "preferred_lft", &time];
+        let link = self.link.as_str();
+        let set = ["address", "replace", &address, "dev", link, "valid_lft", &time, "preferred_lft", &time];
         ip(&[&at[..], &set].concat())?;
         for route in &held.routes {
             let to = route.to.to_string();
             let via = route.via.map(|via| via.to_string());
             let over: Vec<&str> = via.iter().flat_map(|via| ["via", via.as_str()]).collect();
             let set = ["route", "replace", &to];
-            ip(&[&at[..], &set, &over, &["dev", LINK, "metric", "1024"]].concat())?;
+            ip(&[&at[..], &set, &over, &["dev", link, "metric", "1024"]].concat())?;
         }
         Ok(())
     }

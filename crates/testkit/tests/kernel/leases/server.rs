@@ -35,7 +35,7 @@ impl Server {
         ip(&[&at[..], &["set", "lo", "up"]].concat())?;
         ip(&[&at[..], &["add", BRIDGE, "up", "type", "bridge"]].concat())?;
         ip(&["-n", space.name(), "address", "add", "192.0.2.1/24", "dev", BRIDGE])?;
-        let Some((child, lines)) = dnsmasq(&space, range)? else { return Ok(None) };
+        let Some((child, lines)) = dnsmasq(&space, range, &[])? else { return Ok(None) };
         let mut server = Self { space, child, lines, log: String::new() };
         server.says("IP range", 1)?;
         Ok(Some(server))
@@ -51,7 +51,7 @@ impl Server {
         fs::remove_file(self.space.root().join("leases")).ok();
         ip(&["-n", self.name(), "address", "flush", "dev", BRIDGE])?;
         ip(&["-n", self.name(), "address", "add", address, "dev", BRIDGE])?;
-        (self.child, self.lines) = dnsmasq(&self.space, range)?.ok_or("dnsmasq is gone")?;
+        (self.child, self.lines) = dnsmasq(&self.space, range, &[])?.ok_or("dnsmasq is gone")?;
         self.log.clear();
         self.says("IP range", 1)
     }
@@ -62,6 +62,19 @@ impl Server {
         ip(&[&pair[..], &["netns", self.name()]].concat())?;
         ip(&["-n", self.name(), "link", "set", port, "up", "master", BRIDGE])?;
         ip(&["-n", space.name(), "link", "set", end, "up"])
+    }
+
+    /// Serves a VLAN of the bridge too, with this address and these to give.
+    pub(crate) fn serve_vlan(&mut self, id: &str, address: &str, range: &str) -> Result<(), String> {
+        let name = format!("{BRIDGE}.{id}");
+        ip(&["-n", self.name(), "link", "add", "link", BRIDGE, "name", &name, "up", "type", "vlan", "id", id])?;
+        ip(&["-n", self.name(), "address", "add", address, "dev", &name])?;
+        self.end();
+        let range = format!("--dhcp-range={range},255.255.255.0,{LEASE}");
+        let more = [format!("--interface={name}"), range];
+        (self.child, self.lines) = dnsmasq(&self.space, "192.0.2.100,192.0.2.100", &more)?.ok_or("dnsmasq is gone")?;
+        self.log.clear();
+        self.says("IP range", 2)
     }
 
     /// Somebody else on the link, who has these addresses on `x1`.
@@ -117,7 +130,7 @@ impl Drop for Server {
 }
 
 /// Starts dnsmasq in a namespace.
-fn dnsmasq(space: &Space, range: &str) -> Result<Option<(Child, Receiver<String>)>, String> {
+fn dnsmasq(space: &Space, range: &str, more: &[String]) -> Result<Option<(Child, Receiver<String>)>, String> {
     match Command::new("dnsmasq").arg("--version").stdout(Stdio::null()).status() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("dnsmasq: {error}")),
@@ -128,7 +141,7 @@ fn dnsmasq(space: &Space, range: &str) -> Result<Option<(Child, Receiver<String>
     command.args(["netns", "exec", space.name(), "dnsmasq", "--keep-in-foreground", "--log-facility=-"]);
     command.args(["--conf-file=/dev/null", "--port=0", "--no-ping", "--dhcp-authoritative", "--log-dhcp"]);
     command.args(["--user=root", "--pid-file="]);
-    command.arg(format!("--interface={BRIDGE}"));
+    command.args(more).arg(format!("--interface={BRIDGE}"));
     command.arg(format!("--dhcp-leasefile={book}"));
     command.arg(format!("--dhcp-range={range},255.255.255.0,{LEASE}"));
     command.arg("--dhcp-option=option:classless-static-route,203.0.113.0/24,192.0.2.1,0.0.0.0/0,192.0.2.1");
