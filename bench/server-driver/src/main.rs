@@ -6,25 +6,23 @@
 //!
 //! ```text
 //! server      the processes that are measured
-//! client      connections to them
 //! objects     what is written
 //! crowd       many clients that write at once
 //! figures/    what is measured, one file to a figure
 //! ```
 
-mod client;
 mod crowd;
 mod figures;
 mod objects;
 mod server;
 
-use std::{env, error::Error, path::Path, process::ExitCode};
+use std::{env, path::Path, process::ExitCode};
 
+use bench_client as client;
 use figures::Bench;
 use server::Programs;
 
-/// Why a benchmark could not be run.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub use bench_client::Failure;
 
 /// Rounds of every figure; the median of an odd number is a real one.
 const ROUNDS: usize = 5;

@@ -1,6 +1,6 @@
 //! HTTP/2 over TLS to a server on loopback. One [`Client`] is one connection.
 
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -8,6 +8,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
@@ -19,7 +20,8 @@ use tokio_rustls::{
     },
 };
 
-use crate::Failure;
+/// Why something could not be done.
+pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What a connection may have on its way: more than any figure needs, so that the client never
 /// holds up the server.
@@ -65,7 +67,9 @@ impl Access {
 impl Client {
     /// A request and its whole answer, which must be a good one.
     pub async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes, Failure> {
-        let answer = self.begin(method.clone(), path, body).await?;
+        // What a patch says of the rest of an object is nothing.
+        let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let answer = self.begin(method.clone(), path, content, body).await?;
         let status = answer.status();
         let whole = answer.into_body().collect().await?.to_bytes();
         if !status.is_success() {
@@ -76,19 +80,53 @@ impl Client {
 
     /// A request whose answer does not end: its body, once the server has taken it.
     pub async fn follow(&mut self, path: &str) -> Result<Incoming, Failure> {
-        let answer = self.begin(Method::GET, path, Bytes::new()).await?;
+        let answer = self.begin(Method::GET, path, "application/json", Bytes::new()).await?;
         if answer.status() != StatusCode::OK {
             return Err(format!("GET {path}: {}", answer.status()).into());
         }
         Ok(answer.into_body())
     }
 
-    async fn begin(&mut self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, Failure> {
+    /// A watch of what a path lists, from what is there on.
+    pub async fn watch(&mut self, path: &str) -> Result<Watch, Failure> {
+        Ok(Watch { body: self.follow(&format!("{path}?watch=true")).await?, rest: Vec::new() })
+    }
+
+    async fn begin(
+        &mut self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
         let uri = format!("https://127.0.0.1:{}{path}", self.port);
-        let request = Request::builder().method(method).uri(uri).header("content-type", "application/json");
-        let request = request.header("user-agent", "server-bench").body(Full::new(body))?;
+        let request = Request::builder().method(method).uri(uri).header("content-type", content);
+        let request = request.header("user-agent", "netloom-bench").body(Full::new(body))?;
         self.requests.ready().await?;
         Ok(self.requests.send_request(request).await?)
+    }
+}
+
+/// Events of a watch.
+pub struct Watch {
+    body: Incoming,
+    /// The beginning of an event whose end has not come.
+    rest: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event; an error when there will be none.
+    pub async fn next(&mut self) -> Result<Value, Failure> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Ok(serde_json::from_slice(&line)?);
+            }
+            let frame = self.body.frame().await.ok_or("the watch has ended")??;
+            if let Some(data) = frame.data_ref() {
+                self.rest.extend_from_slice(data);
+            }
+        }
     }
 }
 

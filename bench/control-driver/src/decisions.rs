@@ -1,0 +1,63 @@
+//! What the pure parts cost: compiling a large cluster, and rollouts in simulated time.
+
+use bench_client::Failure;
+use bench_table::{Bound, Row, Series, Unit};
+
+use crate::{ROUNDS, Said};
+
+pub async fn compiling(program: &str) -> Result<Vec<Row>, Failure> {
+    let [mut all, mut zone, mut every] = [const { Series(Vec::new()) }; 3];
+    for _ in 0..ROUNDS {
+        let said = Said::by(program, &[]).await?;
+        all.push(said.value("from nothing")? / 1e3);
+        zone.push(said.value("one policy of a zone")? / 1e3);
+        every.push(said.value("one policy of all nodes")? / 1e3);
+    }
+    let change = |what: &str, change: &Series| Row {
+        what: format!("compile: {what} has changed, against everything"),
+        ours: Some((change.clone(), Unit::Milliseconds)),
+        peer: None,
+        figure: (change.over(&all), Unit::Times),
+        bound: Bound::AtMost(0.02),
+    };
+    let changes = [change("one policy of a zone", &zone), change("one policy of all nodes", &every)];
+    let everything = Row {
+        what: "compile: 5000 nodes and 50 policies, from nothing".to_owned(),
+        ours: None,
+        peer: None,
+        figure: (all, Unit::Milliseconds),
+        bound: Bound::AtMost(2.0),
+    };
+    Ok([everything].into_iter().chain(changes).collect())
+}
+
+/// Times are simulated ones: every round would be the same.
+pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
+    const NODES: f64 = 1000.0;
+    let said = Said::by(program, &[]).await?;
+    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![said.value(name)? / part]));
+    let (waves, one_by_one) = (of("in waves", 1e3)?, of("one by one", 1e3)?);
+    Ok(vec![
+        Row {
+            what: "rollout to 1000 simulated nodes, the first watched for 30 s".to_owned(),
+            figure: (waves.over(&one_by_one), Unit::Times),
+            ours: Some((waves, Unit::Milliseconds)),
+            peer: Some(("one by one", one_by_one, Unit::Milliseconds)),
+            bound: Bound::AtMost(0.05),
+        },
+        Row {
+            what: "API writes for each of 1000 simulated nodes, status aside".to_owned(),
+            ours: None,
+            peer: Some(("writes of status", of("status", NODES)?, Unit::Times)),
+            figure: (of("writes", NODES)?, Unit::Times),
+            bound: Bound::AtMost(2.0),
+        },
+        Row {
+            what: "nodes of 1000 that a bad change reaches".to_owned(),
+            ours: None,
+            peer: None,
+            figure: (of("reached by a bad change", 1.0)?, Unit::Pieces),
+            bound: Bound::AtMost(1.0),
+        },
+    ])
+}
