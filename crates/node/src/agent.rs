@@ -63,7 +63,7 @@ impl Agent {
     /// An agent that begins its life, with what an earlier one kept on disk.
     pub fn new(settings: Settings, kept: Option<Kept>) -> Self {
         Self {
-            objects: Objects::of(&settings.node),
+            objects: Objects::of(&settings.node, settings.mode),
             recovered: !settings.enforce,
             settings,
             kept,
@@ -86,11 +86,11 @@ impl Agent {
         self.idle = false;
         match event {
             Event::Objects(change) => {
-                let knew = self.objects.is_whole(self.settings.mode);
+                let knew = self.objects.is_whole();
                 self.objects.take(change);
                 self.astray = true;
                 // What was seen before lacks the neighbours that the object tells of.
-                let knows = self.objects.is_whole(self.settings.mode);
+                let knows = self.objects.is_whole();
                 self.looking.must |= knows && !knew && !self.listening.is_empty();
             }
             Event::HostChanged => self.looking.changed(now),
@@ -130,7 +130,7 @@ impl Agent {
 
     /// How the agent stands after the last [`decide`](Self::decide).
     pub fn standing(&self) -> Standing {
-        let whole = self.objects.is_whole(self.settings.mode);
+        let whole = self.objects.is_whole();
         let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
         let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
         if !self.idle || !whole || !free || !self.recovered || missing {
@@ -336,7 +336,11 @@ impl Agent {
     /// the last life said stands: else policies that go by neighbours would take their part back with every
     /// restart.
     fn heard(&self) -> Heard {
-        let said = chosen(&self.objects).map(|(_, raw)| report::neighbours(raw)).unwrap_or_default();
+        if self.listening.is_empty() {
+            return Heard::new();
+        }
+        let reported = chosen(&self.objects).and_then(|(state, _)| self.objects.report(&state.meta.key));
+        let said = reported.map(|report| report::neighbours(&report.value())).unwrap_or_default();
         let known = |link: &IfName| self.looking.heard.get(link).and_then(|heard| heard.neighbours.clone());
         let on = |link: &IfName| known(link).or_else(|| said.get(link).cloned());
         self.listening.iter().map(|link| (*link, netloom_nmyaml::Heard { neighbours: on(link) })).collect()

@@ -1,23 +1,22 @@
 //! When the host is looked at, and what was seen last.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use netloom_model::Observed;
 use netloom_types::IfName;
-use serde_json::Value;
 
 use crate::{
     Heard, Settings,
     backoff::{later, spread},
-    report,
+    report::{self, ReportText},
 };
 
 /// What is known of the host.
 #[derive(Debug, Default)]
 pub(crate) struct Looking {
     /// The last report.
-    pub(crate) current: Option<Arc<Value>>,
+    pub(crate) current: Option<ReportText>,
     /// Why there is none newer.
     pub(crate) blind: Option<String>,
     /// Whether the host must be read before anything is said of it.
@@ -76,7 +75,7 @@ impl Looking {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {
                 self.blind = None;
-                self.current = Some(Arc::new(report::current_state(observed, heard, named)));
+                self.current = Some(ReportText::of(&report::current_state(observed, heard, named)));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The objects of one node, as they were last seen.
 //!
 //! Watch events and the answers to our own writes come by different ways, so an older version of an object
-//! may arrive after a newer one; it never replaces it. Objects of other nodes are not taken in.
+//! may arrive after a newer one; it never replaces it. Objects of other nodes are not taken in. What a network
+//! state reports is most of it and read once in a while, so it is kept apart from the object, as text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +14,7 @@ use netloom_compile::{NodeState, ObjectKey, Snapshot};
 use netloom_control::{Change, ObjectRef};
 use serde_json::Value;
 
-use crate::Mode;
+use crate::{Mode, report::ReportText};
 
 /// The node itself.
 pub const NODE: GroupKind<'static> = netloom_api::foreign::NODE;
@@ -30,6 +31,7 @@ const ALL: [GroupKind<'static>; 4] = [NODE, POLICY, STATE, CONFIG];
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     node: String,
+    mode: Mode,
     snapshot: Snapshot,
     seen: BTreeMap<ObjectRef, Seen>,
     listed: BTreeSet<GroupKind<'static>>,
@@ -42,24 +44,26 @@ struct Seen {
     version: Option<u64>,
     /// None once it went; remembered so that an older version does not bring it back.
     object: Option<Arc<Value>>,
+    /// What a network state reports.
+    report: Option<ReportText>,
 }
 
 impl Objects {
-    pub(crate) fn of(node: &str) -> Self {
-        Self { node: node.to_owned(), ..Self::default() }
+    pub(crate) fn of(node: &str, mode: Mode) -> Self {
+        Self { node: node.to_owned(), mode, ..Self::default() }
     }
 
     pub(crate) fn take(&mut self, change: Change) {
         match change {
-            Change::Put(object) => self.put(&object),
+            Change::Put(object) => self.put(object),
             Change::Gone(object) => self.gone(&object),
-            Change::Listed { kind, objects } => self.replace(kind, &objects),
+            Change::Listed { kind, objects } => self.replace(kind, objects),
         }
     }
 
     /// Whether everything was listed that a decision needs.
-    pub(crate) fn is_whole(&self, mode: Mode) -> bool {
-        let needed: &[GroupKind<'static>] = match mode {
+    pub(crate) fn is_whole(&self) -> bool {
+        let needed: &[GroupKind<'static>] = match self.mode {
             Mode::Centralized => &[STATE, CONFIG],
             Mode::Distributed => &[STATE, CONFIG, NODE, POLICY],
         };
@@ -74,9 +78,14 @@ impl Objects {
         self.changes
     }
 
-    /// An object as the server has it.
+    /// An object as the server has it, but for what it reports.
     pub(crate) fn raw(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Arc<Value>> {
         self.seen.get(&ObjectRef { kind, key: key.clone() })?.object.as_ref()
+    }
+
+    /// What a network state reports.
+    pub(crate) fn report(&self, key: &ObjectKey) -> Option<&ReportText> {
+        self.seen.get(&ObjectRef { kind: STATE, key: key.clone() })?.report.as_ref()
     }
 
     /// The node's network states, the one that counts first: it is called like the node, else it is the
@@ -91,19 +100,27 @@ impl Objects {
         states
     }
 
-    fn put(&mut self, object: &Arc<Value>) {
-        let Some(reference) = reference(object) else { return };
-        if !self.is_ours(reference.kind, object) {
+    fn put(&mut self, object: Arc<Value>) {
+        let Some(reference) = reference(&object) else { return };
+        if !self.is_ours(reference.kind, &object) {
             // It was given to another node.
-            self.forget(&reference, object);
+            self.forget(&reference, &object);
             return;
         }
-        let version = version(object);
+        let version = version(&object);
         if self.seen.get(&reference).is_some_and(|seen| !is_newer(version, seen.version)) {
             return;
         }
-        self.snapshot.put(object);
-        self.seen.insert(reference, Seen { version, object: Some(object.clone()) });
+        // Policies are merged by the links that a node reports.
+        let whole = self.mode == Mode::Distributed;
+        if whole {
+            self.snapshot.put(&object);
+        }
+        let (object, report) = if reference.kind == STATE { taken_apart(object) } else { (object, None) };
+        if !whole {
+            self.snapshot.put(&object);
+        }
+        self.seen.insert(reference, Seen { version, object: Some(object), report });
         self.changes += 1;
     }
 
@@ -120,12 +137,12 @@ impl Objects {
             return;
         }
         self.snapshot.remove(reference.kind, &reference.key);
-        self.seen.insert(reference.clone(), Seen { version, object: None });
+        self.seen.insert(reference.clone(), Seen { version, object: None, report: None });
         self.changes += 1;
     }
 
     /// A list is newer than every event before it, so what it does not have is gone.
-    fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) {
+    fn replace(&mut self, kind: GroupKind<'static>, objects: Vec<Arc<Value>>) {
         self.listed.insert(kind);
         self.changes += 1;
         let listed: BTreeSet<ObjectRef> = objects.iter().filter_map(|object| reference(object)).collect();
@@ -148,6 +165,13 @@ impl Objects {
             _ => text("/metadata/name") == self.node,
         }
     }
+}
+
+/// A network state without what it reports, and that.
+fn taken_apart(object: Arc<Value>) -> (Arc<Value>, Option<ReportText>) {
+    let mut object = Arc::unwrap_or_clone(object);
+    let report = object.get_mut("status").and_then(|status| status.as_object_mut()?.remove("currentState"));
+    (Arc::new(object), report.map(|report| ReportText::of(&report)))
 }
 
 fn reference(object: &Value) -> Option<ObjectRef> {
@@ -186,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_object_called_like_the_node_counts_and_then_the_oldest() {
-        let mut objects = Objects::of("a");
+        let mut objects = Objects::of("a", Mode::Centralized);
         for (version, name) in [(3, "x"), (2, "y"), (9, "a")] {
             objects.take(Change::Put(state(version, name, "a")));
         }
@@ -194,8 +218,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_state_reports_is_kept_apart_and_policies_know_its_links() {
+        for (mode, links) in [(Mode::Centralized, 0), (Mode::Distributed, 1)] {
+            let mut objects = Objects::of("a", mode);
+            let report = json!({"interfaces": [{"name": "eth0", "type": "ethernet", "state": "up"}]});
+            let mut object = Arc::unwrap_or_clone(state(1, "a", "a"));
+            object["status"] = json!({"currentState": report, "observedGeneration": 3});
+            objects.take(Change::Put(Arc::new(object)));
+            let key = ObjectKey::new("n", "a");
+            let raw = objects.raw(STATE, &key).unwrap();
+            assert_eq!(raw["status"], json!({"observedGeneration": 3}));
+            assert_eq!(objects.report(&key).unwrap().value(), report);
+            assert_eq!(objects.states()[0].inventory.links.len(), links, "{mode:?}");
+            objects.take(Change::Put(state(2, "a", "a")));
+            assert_eq!(objects.report(&key), None, "what is not there any more is not kept");
+        }
+    }
+
+    #[test]
     fn older_versions_and_other_nodes_are_not_taken_in() {
-        let mut objects = Objects::of("a");
+        let mut objects = Objects::of("a", Mode::Centralized);
         objects.take(Change::Put(state(5, "a", "b")));
         assert!(names(&objects).is_empty());
         objects.take(Change::Put(state(6, "a", "a")));

@@ -1,8 +1,12 @@
 //! What a node reports of itself.
 //!
-//! This is the one place that turns an observation into `status.currentState`.
+//! This is the one place that turns an observation into `status.currentState`. Between two observations a report
+//! is kept as text: as a tree it takes ten times as much.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use netloom_model::Observed;
 use netloom_nmyaml::ReportOptions;
@@ -17,9 +21,24 @@ pub fn current_state(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>
     netloom_nmyaml::report(observed, heard, &ReportOptions { keep: named, ..ReportOptions::default() })
 }
 
-/// The neighbours that a node's network state tells of, on the links on which it could tell.
-pub(crate) fn neighbours(object: &Value) -> BTreeMap<IfName, Vec<Value>> {
-    let interfaces = object.pointer("/status/currentState/interfaces").and_then(Value::as_array);
+/// A report as text; equal reports are equal texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReportText(Arc<str>);
+
+impl ReportText {
+    pub(crate) fn of(report: &Value) -> Self {
+        Self(report.to_string().into())
+    }
+
+    /// The report itself.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.0).expect("it was written from a value")
+    }
+}
+
+/// The neighbours that a report tells of, on the links on which it could tell.
+pub(crate) fn neighbours(report: &Value) -> BTreeMap<IfName, Vec<Value>> {
+    let interfaces = report.get("interfaces").and_then(Value::as_array);
     let on = |interface: &Value| {
         let name = interface.get("name")?.as_str()?.parse().ok()?;
         Some((name, interface.pointer("/lldp/neighbors")?.as_array()?.clone()))

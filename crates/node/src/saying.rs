@@ -36,7 +36,7 @@ impl Agent {
     /// Everything that is to be asked of the API.
     pub(crate) fn requests(&mut self, now: Timestamp) -> Vec<Vec<(ObjectRef, Action)>> {
         let mut requests = Vec::new();
-        if !self.objects.is_whole(self.settings.mode) {
+        if !self.objects.is_whole() {
             return requests;
         }
         if let Some((state, raw)) = chosen(&self.objects) {
@@ -92,7 +92,8 @@ impl Agent {
 
     fn say_unmanaged(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
-        let object = status::unmanaged(now, raw, state.meta.generation);
+        let reported = self.objects.report(&state.meta.key);
+        let object = status::unmanaged(now, raw, state.meta.generation, reported);
         let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
         object.map(|object| (target, Action::ApplyStatus { object })).into_iter().collect()
     }
@@ -114,7 +115,8 @@ impl Agent {
             now,
             object: raw,
             generation: state.meta.generation,
-            current: self.looking.current.as_deref(),
+            reported: self.objects.report(&state.meta.key),
+            current: self.looking.current.as_ref(),
             blind: self.looking.blind.as_deref(),
             attempt: &self.attempt,
             wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),

@@ -15,6 +15,7 @@ use crate::{
     Drift,
     attempt::{Attempt, Stage},
     condition::{Said, milliseconds, seconds, short},
+    report::ReportText,
     wish::uid,
 };
 
@@ -27,8 +28,10 @@ pub(crate) struct Picture<'a> {
     /// The object as it stands.
     pub(crate) object: &'a Value,
     pub(crate) generation: Option<i64>,
-    /// The report; none before the host was read.
-    pub(crate) current: Option<&'a Value>,
+    /// What the object reports.
+    pub(crate) reported: Option<&'a ReportText>,
+    /// What there is to report; none before the host was read.
+    pub(crate) current: Option<&'a ReportText>,
     /// Why the host cannot be read, when it cannot.
     pub(crate) blind: Option<&'a str>,
     pub(crate) attempt: &'a Attempt,
@@ -39,7 +42,7 @@ pub(crate) struct Picture<'a> {
     pub(crate) drift: Drift,
 }
 
-/// The status as it stands in an object.
+/// The status as it stands in an object, but for what that reports.
 pub(crate) fn standing(object: &Value) -> NodeNetworkStateStatus {
     object.get("status").and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default()
 }
@@ -47,11 +50,8 @@ pub(crate) fn standing(object: &Value) -> NodeNetworkStateStatus {
 /// What to write for a node that is managed; none when that stands there.
 pub(crate) fn managed(picture: &Picture<'_>) -> Option<Value> {
     let before = standing(picture.object);
-    let mut after = NodeNetworkStateStatus {
-        current_state: picture.current.map(|report| StateDocument(report.clone())).or(before.current_state.clone()),
-        observed_generation: picture.generation,
-        ..NodeNetworkStateStatus::default()
-    };
+    let mut after =
+        NodeNetworkStateStatus { observed_generation: picture.generation, ..NodeNetworkStateStatus::default() };
     for said in [said_managed(), available(picture), progressing(picture), degraded(picture)] {
         if !is_foreign(&before.conditions, said.kind) {
             after.conditions.0.push(said.condition(picture.now, picture.generation, &before.conditions));
@@ -62,11 +62,17 @@ pub(crate) fn managed(picture: &Picture<'_>) -> Option<Value> {
         after.checkpoint.clone_from(&failure.waits_for);
     }
     after.last_applied = last_applied(picture, before.last_applied.as_ref());
-    (ours(&before) != after).then(|| apply(picture.object, &after))
+    let report = picture.current.or(picture.reported);
+    (report != picture.reported || ours(&before) != after).then(|| apply(picture.object, after, report))
 }
 
 /// What to write once for a node that is not managed any more: everything stays as it was last said.
-pub(crate) fn unmanaged(now: Timestamp, object: &Value, generation: Option<i64>) -> Option<Value> {
+pub(crate) fn unmanaged(
+    now: Timestamp,
+    object: &Value,
+    generation: Option<i64>,
+    reported: Option<&ReportText>,
+) -> Option<Value> {
     let before = standing(object);
     let mut after = ours(&before);
     let said = Said::new("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
@@ -74,7 +80,7 @@ pub(crate) fn unmanaged(now: Timestamp, object: &Value, generation: Option<i64>)
         return None;
     }
     after.conditions.set(said.condition(now, generation, &before.conditions));
-    Some(apply(object, &after))
+    Some(apply(object, after, reported))
 }
 
 /// What to write on a second object for one node; none when the controller or somebody has said it.
@@ -85,7 +91,7 @@ pub(crate) fn conflicting(now: Timestamp, object: &Value, generation: Option<i64
         return None;
     }
     let conditions = Conditions(vec![said.condition(now, generation, &before.conditions)]);
-    Some(apply(object, &NodeNetworkStateStatus { conditions, ..NodeNetworkStateStatus::default() }))
+    Some(apply(object, NodeNetworkStateStatus { conditions, ..NodeNetworkStateStatus::default() }, None))
 }
 
 fn said_managed() -> Said {
@@ -181,7 +187,8 @@ fn ours(status: &NodeNetworkStateStatus) -> NodeNetworkStateStatus {
     status
 }
 
-fn apply(object: &Value, status: &NodeNetworkStateStatus) -> Value {
+fn apply(object: &Value, mut status: NodeNetworkStateStatus, report: Option<&ReportText>) -> Value {
+    status.current_state = report.map(|report| StateDocument(report.value()));
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     json!({
         "apiVersion": "nmstate.io/v1",

@@ -39,7 +39,7 @@ pub(crate) enum Target {
 impl Target {
     /// What the node shall be like. Until the API was read, that is what it was last.
     pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>) -> Self {
-        if !objects.is_whole(settings.mode) {
+        if !objects.is_whole() {
             let wish = kept.and_then(|kept| kept.wish.clone());
             return wish.map_or(Self::Unknown, Self::wanted);
         }
