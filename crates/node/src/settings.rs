@@ -74,7 +74,7 @@ impl Settings {
             seed: 0,
             // Drift shall be named within a tenth of a second; a tool that makes a link sends its events
             // within a few milliseconds.
-            quiet: SignedDuration::from_millis(50),
+            quiet: SignedDuration::from_millis(20),
             longest: SignedDuration::from_millis(500),
             poll: SignedDuration::from_secs(60),
             patience: SignedDuration::from_secs(1),
