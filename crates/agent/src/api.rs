@@ -4,12 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request as HttpRequest};
 use kube::Client;
-use netloom_api::registry;
 use netloom_node::{Action, Answer, Chain, Change, Event, MANAGER, ObjectRef, Request};
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::timeout};
 
-use crate::metrics::Metrics;
+use crate::{kinds::served, metrics::Metrics};
 
 /// How long one request may take. The network may be the one that is being changed, and then there is no
 /// answer at all.
@@ -123,12 +122,8 @@ impl From<kube::Error> for Refusal {
 
 /// Where an object is.
 fn path(target: &ObjectRef) -> String {
-    let (group, kind) = (target.kind.group, target.kind.kind);
-    let (version, plural) = match registry::find(group, kind) {
-        Some(kind) => (kind.version, kind.plural.to_owned()),
-        // The only others that an agent writes are nodes and events.
-        None => ("v1", format!("{}s", kind.to_lowercase())),
-    };
+    let group = target.kind.group;
+    let (version, plural) = served(target.kind);
     let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
     let (namespace, name) = (&target.key.namespace, &target.key.name);
     if namespace.is_empty() {

@@ -16,6 +16,7 @@ mod clock;
 mod ears;
 mod file;
 mod hands;
+mod kinds;
 mod metrics;
 mod neighbours;
 mod options;

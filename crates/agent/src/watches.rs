@@ -11,10 +11,12 @@ use kube::{
         watcher::{self, Event as Watched},
     },
 };
-use netloom_api::{admission::GroupKind, registry};
+use netloom_api::admission::GroupKind;
 use netloom_node::{Agent, Change, Event, Mode, NODE, POLICY, STATE};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
+
+use crate::kinds::served;
 
 /// Follows every kind that the agent must know; the tasks end when `tasks` is dropped.
 pub(crate) fn follow(
@@ -41,12 +43,8 @@ fn selector(kind: GroupKind<'static>, node: &str) -> Option<String> {
 }
 
 fn resource(kind: GroupKind<'static>) -> ApiResource {
-    let version = registry::find(kind.group, kind.kind).map_or("v1", |known| known.version);
-    let wanted = GroupVersionKind::gvk(kind.group, version, kind.kind);
-    match registry::find(kind.group, kind.kind) {
-        Some(known) => ApiResource::from_gvk_with_plural(&wanted, known.plural),
-        None => ApiResource::from_gvk(&wanted),
-    }
+    let (version, plural) = served(kind);
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, &version, kind.kind), &plural)
 }
 
 async fn one(
@@ -84,9 +82,10 @@ async fn one(
 }
 
 /// An object with its kind, which lists leave out, and without what nothing here reads.
-fn whole(mut object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
-    object.metadata.managed_fields = None;
-    let mut value = json!(object);
+fn whole(object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
+    let DynamicObject { types: _, mut metadata, data: mut value } = object;
+    metadata.managed_fields = None;
+    value["metadata"] = json!(metadata);
     value["apiVersion"] = json!(resource.api_version);
     value["kind"] = json!(resource.kind);
     if resource.kind == NODE.kind {
