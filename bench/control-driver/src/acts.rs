@@ -14,7 +14,7 @@ use crate::{
     ROUNDS,
     kernel::Kernel,
     sight::Sight,
-    site::{self, NODE, POLICIES, Site, condition, ip, is_available},
+    site::{self, NODE, POLICIES, Programs, Site, condition, ip, is_available},
 };
 
 /// Pairs of links that the node has beside what the policy makes.
@@ -24,10 +24,10 @@ const PUBLISHED: f64 = 60.0;
 /// What the policy sets and others change.
 const MTU: u32 = 1400;
 
-pub async fn rows(netloom: &str, folder: &str) -> Result<Vec<Row>, Failure> {
+pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Failure> {
     lay_links(folder).await?;
-    let [changed, told, repaired] = changes(netloom, folder).await?;
-    let named = drifts(netloom, folder).await?;
+    let [changed, told, repaired] = changes(programs, folder).await?;
+    let named = drifts(programs, folder).await?;
     eprintln!("bench: changed {changed:?}, told {told:?}, repaired {repaired:?}, named {named:?}");
     let row = |what: &str, figure: Series, bound: f64| Row {
         what: what.to_owned(),
@@ -47,8 +47,8 @@ pub async fn rows(netloom: &str, folder: &str) -> Result<Vec<Row>, Failure> {
 
 /// Changes a policy, and then what it made: until that is said and verified, until the drift is told, until it
 /// is repaired.
-async fn changes(netloom: &str, folder: &str) -> Result<[Series; 3], Failure> {
-    let (site, mut sight) = begin(netloom, folder, &[]).await?;
+async fn changes(programs: Programs<'_>, folder: &str) -> Result<[Series; 3], Failure> {
+    let (site, mut sight) = begin(programs, folder, &[]).await?;
     let [mut changed, mut told, mut repaired] = [const { Series(Vec::new()) }; 3];
     for round in 1..=ROUNDS {
         changed.push(change(&site, &mut sight, round).await?.as_secs_f64());
@@ -61,8 +61,8 @@ async fn changes(netloom: &str, folder: &str) -> Result<[Series; 3], Failure> {
 }
 
 /// Changes what a policy made on a node that leaves it so: until that is said.
-async fn drifts(netloom: &str, folder: &str) -> Result<Series, Failure> {
-    let (site, mut sight) = begin(netloom, folder, &["--drift", "report"]).await?;
+async fn drifts(programs: Programs<'_>, folder: &str) -> Result<Series, Failure> {
+    let (site, mut sight) = begin(programs, folder, &["--drift", "report"]).await?;
     let mut named = Series::default();
     for round in 1..=ROUNDS {
         named.push(drift(&mut sight, round).await?.as_secs_f64());
@@ -72,8 +72,8 @@ async fn drifts(netloom: &str, folder: &str) -> Result<Series, Failure> {
 }
 
 /// A node with an agent, and the policy's first edition in place there.
-async fn begin(netloom: &str, folder: &str, words: &[&str]) -> Result<(Site, Sight), Failure> {
-    let mut site = Site::open(netloom, folder).await?;
+async fn begin(programs: Programs<'_>, folder: &str, words: &[&str]) -> Result<(Site, Sight), Failure> {
+    let mut site = Site::open(programs, folder).await?;
     site.control().await?;
     let mut sight = site.attend(words).await?;
     site.send(Method::POST, POLICIES, &policy(0)).await?;

@@ -1,9 +1,9 @@
-//! The benchmarks of the control loop: `control-bench NETLOOM COMPILE ROLLOUT LAB FOLDER [NAME]`.
+//! The benchmarks of the control loop: `control-bench NETLOOM AGENT COMPILE ROLLOUT LAB FOLDER [NAME]`.
 //!
 //! What decides is pure, so programs of their own call it: COMPILE compiles a large cluster, ROLLOUT simulates
-//! one. What acts is measured as it runs: NETLOOM as server, controller and agent in a network namespace of
-//! their own, with FOLDER for their data. LAB runs this program again in a kernel that has every kind of link:
-//! `LAB lab -- control-bench --in-the-lab NETLOOM`. Prints a Markdown table on standard output and what it is
+//! one. What acts is measured as it runs: NETLOOM as server and controller, AGENT as agent (the program with the
+//! verbs of a node alone), in a network namespace of their own, with FOLDER for their data. LAB runs this program
+//! again in a kernel that has every kind of link: `LAB lab -- control-bench --in-the-lab NETLOOM AGENT`. Prints a Markdown table on standard output and what it is
 //! doing on standard error. Exit status 1 when a figure misses its bound.
 //!
 //! ```text
@@ -31,6 +31,7 @@ use std::{
 
 use bench_client::Failure;
 use nix::sched::{CloneFlags, unshare};
+use site::Programs;
 use tokio::process::Command;
 
 /// Rounds of every figure; the median of an odd number is a real one.
@@ -55,20 +56,22 @@ fn run() -> Result<bool, Failure> {
     unshare(CloneFlags::CLONE_NEWNET)?;
     let runtime = tokio::runtime::Runtime::new()?;
     match words[..] {
-        ["--in-the-lab", netloom] => runtime.block_on(rest::say_large(netloom)).map(|()| true),
-        [netloom, compile, rollout, lab, folder] => {
-            runtime.block_on(measure([netloom, compile, rollout, lab, folder], None))
+        ["--in-the-lab", netloom, agent] => {
+            runtime.block_on(rest::say_large(Programs { netloom, agent })).map(|()| true)
         }
-        [netloom, compile, rollout, lab, folder, name] => {
-            runtime.block_on(measure([netloom, compile, rollout, lab, folder], Some(name)))
+        [netloom, agent, compile, rollout, lab, folder] => {
+            runtime.block_on(measure(Programs { netloom, agent }, [compile, rollout, lab, folder], None))
         }
-        _ => Err("usage: control-bench NETLOOM COMPILE ROLLOUT LAB FOLDER [NAME]".into()),
+        [netloom, agent, compile, rollout, lab, folder, name] => {
+            runtime.block_on(measure(Programs { netloom, agent }, [compile, rollout, lab, folder], Some(name)))
+        }
+        _ => Err("usage: control-bench NETLOOM AGENT COMPILE ROLLOUT LAB FOLDER [NAME]".into()),
     }
 }
 
 /// Measures; whether every bound holds.
-async fn measure(places: [&str; 5], name: Option<&str>) -> Result<bool, Failure> {
-    let [netloom, compile, rollout, lab, folder] = places;
+async fn measure(programs: Programs<'_>, places: [&str; 4], name: Option<&str>) -> Result<bool, Failure> {
+    let [compile, rollout, lab, folder] = places;
     if let Some(name) = name.filter(|name| !NAMES.contains(name)) {
         return Err(format!("there is no benchmark {name:?}; there are: {}", NAMES.join(", ")).into());
     }
@@ -81,13 +84,13 @@ async fn measure(places: [&str; 5], name: Option<&str>) -> Result<bool, Failure>
         rows.extend(decisions::rolling(rollout).await?);
     }
     if wanted("control-acts") {
-        rows.extend(acts::rows(netloom, folder).await?);
+        rows.extend(acts::rows(programs, folder).await?);
     }
     if wanted("control-rest") {
-        rows.extend(rest::rows(netloom, folder).await?);
+        rows.extend(rest::rows(programs, folder).await?);
     }
     if wanted("control-large") {
-        rows.extend(rest::large(netloom, lab).await?);
+        rows.extend(rest::large(programs, lab).await?);
     }
     Ok(bench_table::print(&rows))
 }

@@ -12,7 +12,7 @@ use crate::{
     Said,
     acts::{PAIRS, lay_links},
     process::{Done, Memory},
-    site::{POLICIES, Site, ip, ip_batch},
+    site::{POLICIES, Programs, Site, ip, ip_batch},
 };
 
 /// How long it is watched: the host is read once in that time though it does not change.
@@ -22,9 +22,9 @@ const ROUTES: usize = 50_000;
 /// In the lab all of this is memory.
 const IN_MEMORY: &str = "/run/netloom-bench";
 
-pub async fn rows(netloom: &str, folder: &str) -> Result<Vec<Row>, Failure> {
+pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Failure> {
     lay_links(folder).await?;
-    let mut site = Site::open(netloom, folder).await?;
+    let mut site = Site::open(programs, folder).await?;
     site.attend(&[]).await?;
     let agent = site.agent()?;
     // What the start leaves to be done is not rest.
@@ -66,9 +66,10 @@ async fn revision(site: &Site) -> Result<f64, Failure> {
 }
 
 /// What the lab says of a node with very much on it.
-pub async fn large(netloom: &str, lab: &str) -> Result<Vec<Row>, Failure> {
+pub async fn large(programs: Programs<'_>, lab: &str) -> Result<Vec<Row>, Failure> {
     let own = std::env::current_exe()?;
-    let said = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--in-the-lab", netloom]).await?;
+    let Programs { netloom, agent } = programs;
+    let said = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--in-the-lab", netloom, agent]).await?;
     let memory = |name: &str| Ok::<_, Failure>((Series(vec![said.value(name)?]), Unit::Mebibytes));
     Ok(vec![Row {
         what: format!("an agent with {VLANS} VLANs and {ROUTES} routes: resident memory"),
@@ -80,7 +81,7 @@ pub async fn large(netloom: &str, lab: &str) -> Result<Vec<Row>, Failure> {
 }
 
 /// The other side of [`large`]: makes such a node, and says what its agent has.
-pub async fn say_large(netloom: &str) -> Result<(), Failure> {
+pub async fn say_large(programs: Programs<'_>) -> Result<(), Failure> {
     let mut lines = "link set lo up\nlink add base0 up type dummy\naddr add 10.0.0.1/8 dev base0\n".to_owned();
     for vlan in 1..=VLANS {
         writeln!(lines, "link add v{vlan} link base0 type vlan id {vlan}")?;
@@ -90,7 +91,7 @@ pub async fn say_large(netloom: &str) -> Result<(), Failure> {
     }
     ip_batch(IN_MEMORY, &lines).await?;
     eprintln!("bench: the node has its links and routes");
-    let mut site = Site::open(netloom, IN_MEMORY).await?;
+    let mut site = Site::open(programs, IN_MEMORY).await?;
     let mut sight = site.attend(&[]).await?;
     // Once more with everything in place: what two observations take must not add up.
     ip("link add extra0 type dummy").await?;

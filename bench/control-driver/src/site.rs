@@ -34,9 +34,19 @@ pub const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 /// How long a process may take to be ready, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs<'a> {
+    /// The whole program.
+    pub netloom: &'a str,
+    /// The one with the verbs of a node alone.
+    pub agent: &'a str,
+}
+
 /// A server with one node in it, and who works on that.
 pub struct Site {
     netloom: String,
+    agent_program: String,
     folder: PathBuf,
     pub access: Access,
     server: Child,
@@ -46,20 +56,22 @@ pub struct Site {
 
 impl Site {
     /// Starts a server in an empty folder, with a node in it.
-    pub async fn open(netloom: &str, folder: &str) -> Result<Self, Failure> {
+    pub async fn open(programs: Programs<'_>, folder: &str) -> Result<Self, Failure> {
         let folder = Path::new(folder).join("site");
         if fs::exists(&folder)? {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)?;
         let kubeconfig = folder.join("admin.kubeconfig");
+        let Programs { netloom, agent } = programs;
         let mut command = Command::new(netloom);
         command.args(["server", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.join("data"));
         command.arg("--kubeconfig-out").arg(&kubeconfig);
         let (server, line) = ready(&mut command, &folder.join("server.log")).await?;
         let port = line.rsplit(':').next().unwrap_or_default().trim().parse()?;
         let access = Access::read(&fs::read_to_string(&kubeconfig)?, port)?;
-        let site = Self { netloom: netloom.to_owned(), folder, access, server, controller: None, agent: None };
+        let (netloom, agent_program) = (netloom.to_owned(), agent.to_owned());
+        let site = Self { netloom, agent_program, folder, access, server, controller: None, agent: None };
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}});
         site.send(Method::POST, NODES, &node).await?;
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
@@ -88,7 +100,7 @@ impl Site {
                 return Err(format!("no identity for the node: {made}").into());
             }
         }
-        let mut command = Command::new(&self.netloom);
+        let mut command = Command::new(&self.agent_program);
         command.args(["agent", "--node", NODE, "--kubeconfig"]).arg(identity);
         command.arg("--state-dir").arg(self.folder.join("state")).args(words);
         let log = fs::File::create(self.folder.join("agent.log"))?;

@@ -5,26 +5,15 @@
 
 use std::path::Path;
 
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::Client;
 use serde_json::Value;
 
 use crate::{
     args::Format,
-    failure::{Exit, Failure},
+    connection::config,
+    failure::Failure,
     text::{self, push},
 };
-
-/// Runs a verb that talks to a cluster. One thread is enough for one request after the other.
-pub(crate) fn asynchronously(verb: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
-    runtime.block_on(verb)
-}
 
 /// An object of a cluster as data.
 pub(crate) fn object_text(object: &serde_json::Value, format: Format) -> String {
@@ -170,24 +159,6 @@ impl Cluster {
             }
             other => Failure::usage(format_args!("{what}: {other}")),
         }
-    }
-}
-
-/// How to reach the cluster: by a kubeconfig, or by what the environment says.
-pub(crate) async fn config(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
-    match kubeconfig {
-        Some(file) => {
-            let read = Kubeconfig::read_from(file)
-                .map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
-            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
-                .await
-                .map_err(|error| Failure::usage(format_args!("cannot use {}: {error}", file.display())))
-        }
-        None => Config::infer().await.map_err(|error| {
-            Failure::usage(format_args!(
-                "no cluster is known: {error}; give --kubeconfig FILE or set KUBECONFIG (`netloom server` writes one)"
-            ))
-        }),
     }
 }
 

@@ -4,11 +4,13 @@ mod args;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod commands;
+#[cfg(feature = "agent")]
+mod connection;
 mod explain;
 mod facts;
 mod failure;
 mod input;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "agent")]
 mod logging;
 mod login;
 #[cfg(feature = "cluster")]
@@ -54,8 +56,19 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Verb::State(args) => state(args),
         Verb::Version(args) => commands::version::run(&args),
         Verb::Gen(args) => commands::generate::run(&args),
+        #[cfg(feature = "agent")]
+        Verb::Node(verb) => node_verb(verb),
         #[cfg(feature = "cluster")]
         Verb::Cluster(verb) => cluster_verb(verb),
+    }
+}
+
+#[cfg(feature = "agent")]
+fn node_verb(verb: args::node::Verb) -> Result<Exit, Failure> {
+    use args::node::Verb;
+    match verb {
+        Verb::Agent(args) => commands::agent::run(args),
+        Verb::Client(args) => commands::agent::client(args),
     }
 }
 
@@ -70,8 +83,6 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),
         Verb::Controller(args) => commands::controller::run(args),
-        Verb::Agent(args) => commands::agent::run(args),
-        Verb::Client(args) => commands::agent::client(args),
         Verb::Server(args) => commands::server::run(args),
     }
 }

@@ -4,10 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
 
-use super::{
-    DataFormatArg, FormatArg,
-    node::{AgentArgs, ClientArgs},
-};
+use super::{DataFormatArg, FormatArg};
 
 /// Where the embedded API server keeps everything, unless somebody says otherwise.
 pub(crate) const DATA_DIR: &str = "/var/lib/netloom/server";
@@ -84,10 +81,6 @@ pub(crate) enum Verb {
     Delete(DeleteArgs),
     /// Bring what objects ask for to the nodes of a cluster, and serve the admission rules to it
     Controller(ControllerArgs),
-    /// Keep one node to its wish, and report
-    Agent(AgentArgs),
-    /// Do once what the agent of a node does all the time
-    Client(ClientArgs),
     /// Serve the Kubernetes API from one file, without a cluster
     Server(ServerArgs),
 }
@@ -374,6 +367,9 @@ pub(crate) enum GenVerb {
         /// Image with this program as its entry point
         #[arg(long, value_name = "IMAGE", default_value = netloom_api::generate::IMAGE)]
         image: String,
+        /// Image for the nodes, when it is another one: a program with the verbs of a node is enough there
+        #[arg(long, value_name = "IMAGE")]
+        agent_image: Option<String>,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,

@@ -6,7 +6,7 @@
 
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "agent")]
 pub(crate) mod node;
 
 use std::{net::IpAddr, path::PathBuf};
@@ -57,6 +57,10 @@ pub(crate) enum Verb {
     State(StateArgs),
     /// Print the version
     Version(VersionArgs),
+    /// The parts for nodes of clusters.
+    #[cfg(feature = "agent")]
+    #[command(flatten)]
+    Node(node::Verb),
     /// The parts for clusters.
     #[cfg(feature = "cluster")]
     #[command(flatten)]

@@ -24,6 +24,15 @@ Examples:
 Exit status: 0 done, 1 the desired state is not fulfilled (that is reported), 2 the API or this machine cannot be
 used, 3 the desired state is refused and nothing was touched.";
 
+/// The verbs of one node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Keep one node to its wish, and report
+    Agent(AgentArgs),
+    /// Do once what the agent of a node does all the time
+    Client(ClientArgs),
+}
+
 /// Who merges policies into the desired state of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeWord {

@@ -10,7 +10,7 @@ use crate::{
     args::node::{
         AgentArgs, ClientArgs, ClientPolicyArgs, ClientStateArgs, ClientVerb, DriftWord, HostArg, ModeWord, NodePlace,
     },
-    cluster::{self, asynchronously},
+    connection::{self, asynchronously},
     failure::{Exit, Failure},
     logging,
     output::Output,
@@ -90,7 +90,7 @@ async fn work(place: NodePlace, options: Options) -> Result<Exit, Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    let config = cluster::config(kubeconfig.as_deref()).await?;
+    let config = connection::config(kubeconfig.as_deref()).await?;
     match netloom_agent::run(options, config, stop).await.map_err(Failure::usage)? {
         Ended::Stopped | Ended::Settled => Ok(Exit::Done),
         Ended::Failed(failure) if failure.reason == Reason::InvalidDesiredState => Err(Failure::refused(failure)),
@@ -101,7 +101,7 @@ async fn work(place: NodePlace, options: Options) -> Result<Exit, Failure> {
 
 async fn for_all(place: NodePlace, timeout: u32) -> Result<Exit, Failure> {
     let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _ } = place;
-    let config = cluster::config(kubeconfig.as_deref()).await?;
+    let config = connection::config(kubeconfig.as_deref()).await?;
     let limit = Duration::from_secs(timeout.into());
     let merged = tokio::time::timeout(limit, netloom_agent::merge_all(config))
         .await

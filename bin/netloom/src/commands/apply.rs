@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::{
     args::cluster::ApplyArgs,
-    cluster::{Cluster, Served, asynchronously},
+    cluster::{Cluster, Served},
+    connection::asynchronously,
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::Output,

@@ -18,7 +18,8 @@ use tokio::{
 
 use crate::{
     args::cluster::ControllerArgs,
-    cluster::{Cluster, config},
+    cluster::Cluster,
+    connection::config,
     failure::{Exit, Failure},
     logging, output,
 };

@@ -5,8 +5,9 @@ use serde_json::json;
 
 use crate::{
     args::cluster::DeleteArgs,
-    cluster::{Cluster, asynchronously},
+    cluster::Cluster,
     commands::apply::path_of,
+    connection::asynchronously,
     failure::{Exit, Failure},
     manifests,
     output::Output,

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::{
     args::{Format, cluster::GetArgs},
-    cluster::{Cluster, Served, asynchronously, escaped, object_text},
+    cluster::{Cluster, Served, escaped, object_text},
+    connection::asynchronously,
     failure::{Exit, Failure},
     output, text,
 };

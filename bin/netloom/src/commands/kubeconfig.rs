@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::{
     args::cluster::KubeconfigArgs,
-    cluster::{Cluster, asynchronously},
+    cluster::Cluster,
+    connection::asynchronously,
     failure::{Exit, Failure},
     output,
 };

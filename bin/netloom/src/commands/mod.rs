@@ -1,6 +1,6 @@
 //! One file for each verb, each with a `run` that takes the verb's arguments and nothing global.
 
-#[cfg(feature = "cluster")]
+#[cfg(feature = "agent")]
 pub(crate) mod agent;
 #[cfg(feature = "cluster")]
 pub(crate) mod apply;

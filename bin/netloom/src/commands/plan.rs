@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use crate::{
     args::cluster::PlanArgs,
-    cluster::{Cluster, asynchronously},
+    cluster::Cluster,
     commands::{diff::differs, result},
+    connection::asynchronously,
     failure::{Exit, Failure},
     manifests,
     output::{Colour, Output, plain},

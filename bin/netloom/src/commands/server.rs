@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     args::cluster::{ServerArgs, ServerVerb},
-    cluster::asynchronously,
+    connection::asynchronously,
     failure::{Exit, Failure},
     logging, output,
 };

@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{Format, cluster::ValidateArgs},
-    cluster::{Cluster, asynchronously},
+    cluster::Cluster,
+    connection::asynchronously,
     failure::{Exit, Failure},
     manifests::{self, Contents, Flaw, Manifest},
     output::{self, Output},

@@ -29,10 +29,10 @@ pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
                 Reached { address: url.as_deref().map(address).transpose()?, authority: authority.as_deref() };
             manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), generate::webhook(reached))])?;
         }
-        GenVerb::Workloads { image, dir } => {
+        GenVerb::Workloads { image, agent_image, dir } => {
             let files = [
                 ("controller.yaml", generate::controller_workload(image)),
-                ("agent.yaml", generate::agent_workload(image)),
+                ("agent.yaml", generate::agent_workload(agent_image.as_ref().unwrap_or(image))),
             ];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
         }
