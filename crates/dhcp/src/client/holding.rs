@@ -95,11 +95,18 @@ impl Client {
         self.state = State::Probing { lease: Box::new(lease), sent: 0, next };
     }
 
+    /// Hears ARP about the address that is in use, if any, and no longer about one that was being checked.
+    pub(super) fn watch_held(&self, actions: &mut Vec<Action>) {
+        let in_use = self.held.as_ref().filter(|held| held.installed);
+        actions.push(Action::Watch(in_use.map(|held| held.lease.address.addr())));
+    }
+
     pub(super) fn probe_again(&mut self, now: Now, actions: &mut Vec<Action>) {
         let State::Probing { lease, sent, .. } = std::mem::replace(&mut self.state, State::Offline) else { return };
         let probing = self.settings.probing;
         if lease.times.expires <= now.since_boot {
             // It was so short that it ended meanwhile.
+            self.watch_held(actions);
             return self.discover(now, actions);
         }
         if sent >= probing.count {

@@ -196,6 +196,7 @@ impl Client {
                 if let State::Probing { lease, .. } = std::mem::replace(&mut self.state, State::Offline) {
                     // It was given to us, so it is asked for again when the link is back.
                     self.held.get_or_insert(*lease);
+                    self.watch_held(actions);
                 }
                 self.tell(Standing::LinkDown, actions);
             }

@@ -181,6 +181,26 @@ fn a_repeated_request_counts_from_the_first_of_them() {
 }
 
 #[test]
+fn a_lease_that_ends_while_it_is_checked_is_never_used() {
+    let mut stage = Stage::up();
+    let xid = stage.packet().message.xid;
+    stage.answer(&Answer::new(Kind::Offer, xid).seconds(51, 10));
+    stage.packet();
+    stage.began = stage.now.since_boot;
+    stage.pass(secs(8));
+    stage.rest();
+    stage.answer(&Answer::new(Kind::Ack, xid).seconds(51, 10));
+    stage.expect(&Action::Watch(Some(ADDRESS)));
+    stage.go_to(secs(10));
+    let done = stage.rest();
+    let (last, probes) = done.split_last().unwrap();
+    assert!(matches!(last, Action::Send(frame) if frame[12..14] == [8, 0]), "it begins anew on the second");
+    assert_eq!(probes.last(), Some(&Action::Watch(None)));
+    stage.pass(secs(20));
+    assert!(!stage.rest().iter().any(|action| matches!(action, Action::Hold(_) | Action::Keep(_))));
+}
+
+#[test]
 fn everything_that_a_server_gives_reaches_the_link() {
     let mut stage = Stage::up_with(|settings| settings.probing.count = 0);
     let xid = stage.requesting();

@@ -303,6 +303,23 @@ fn an_address_that_changes_is_checked_announced_and_set_before_the_old_one_goes(
 }
 
 #[test]
+fn a_link_that_goes_down_while_a_new_address_is_checked_keeps_the_old_one() {
+    let mut stage = bound_with_times();
+    stage.wake();
+    let xid = stage.packet().message.xid;
+    stage.answer(&Answer::new(Kind::Ack, xid).giving([192, 0, 2, 10]));
+    stage.rest();
+    stage.link(false);
+    stage.expect(&Action::Watch(Some(ADDRESS)));
+    stage.nothing();
+    stage.pass(secs(2));
+    stage.link(true);
+    let sent = stage.packet();
+    assert_eq!(sent.message.options.get(50), Some(&ADDRESS.octets()[..]), "the server decides again");
+    assert_eq!(stage.client.lease().unwrap().address, net());
+}
+
+#[test]
 fn an_old_address_ends_on_its_day_while_a_new_one_is_checked() {
     let mut stage = bound_with_times();
     stage.go_to(secs(LEASE - 2));

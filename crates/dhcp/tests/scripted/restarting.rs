@@ -292,6 +292,7 @@ fn a_link_that_goes_down_while_an_address_is_checked_asks_for_it_again() {
     stage.pass(secs(2));
     stage.rest();
     stage.link(false);
+    stage.expect(&Action::Watch(None));
     stage.pass(secs(10));
     stage.nothing();
     assert!(stage.client.lease().is_none(), "it was never used");
