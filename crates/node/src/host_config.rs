@@ -135,10 +135,12 @@ fn add_address(interface: &mut Value, address: &HostAddress) {
     let (ip, length) = address.address.0.split_once('/').unwrap_or((&address.address.0, ""));
     let family = if ip.contains(':') { "ipv6" } else { "ipv4" };
     let length = length.parse::<u64>().map_or_else(|_| json!(length), |length| json!(length));
-    // Others may have addresses there, such as the one that the node is reached by.
+    // Others may have addresses on what is there already, such as the one that the node is reached by. What is made
+    // here has those that are said here.
+    let ours = interface.get("type").is_some();
     let block = &mut interface[family];
     block["enabled"] = json!(true);
-    block["allow-extra-address"] = json!(true);
+    block["allow-extra-address"] = json!(!ours);
     let item = json!({"ip": ip, "prefix-length": length});
     match block.get_mut("address").and_then(Value::as_array_mut) {
         Some(list) => list.push(item),

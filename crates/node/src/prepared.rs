@@ -15,7 +15,7 @@ use std::{
 use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
 use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, VlanMembership};
 use netloom_nmyaml::{Document, ResolveOptions};
-use netloom_types::{IfName, Protocol, VlanId};
+use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
 use crate::{
     Failure, OWNER, Reason, Wish,
@@ -41,6 +41,8 @@ pub struct Prepared {
     /// Links that the controller makes: one of that name that somebody else made is not taken over.
     made: BTreeSet<IfName>,
     vlans: Vec<HostBridgeVlan>,
+    /// VLANs of ports that the wish before had.
+    vlans_before: Vec<HostBridgeVlan>,
 }
 
 /// Reads a wish.
@@ -63,7 +65,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
     let vlans = host.bridge_vlans.clone();
-    Ok(Prepared { wish, listen, state_lost, config_lost, document, origins, made, vlans })
+    Ok(Prepared { wish, listen, state_lost, config_lost, document, origins, made, vlans, vlans_before: Vec::new() })
 }
 
 /// Whether the controller's configuration has precedence: the older object does, then the first name.
@@ -75,6 +77,14 @@ fn config_first(wish: &Wish) -> bool {
 }
 
 impl Prepared {
+    /// The same after another wish: of a port that somebody else made, only what that one added can be taken away.
+    #[must_use]
+    pub fn following(mut self, before: Option<&Wish>) -> Self {
+        let host = before.and_then(|wish| wish.config.as_ref()).and_then(|config| config.host.as_ref());
+        self.vlans_before = host.map(|host| host.bridge_vlans.clone()).unwrap_or_default();
+        self
+    }
+
     /// The name of the wish for people and records.
     pub fn source(&self) -> &str {
         &self.wish.source
@@ -130,7 +140,10 @@ impl Prepared {
                 membership.pvid = Some(first);
             }
         }
-        for (name, (membership, origin)) in all {
+        for (name, (mut membership, origin)) in all {
+            if let Some(link) = observed.links.get(&name).filter(|_| !self.made.contains(&name)) {
+                membership = beside(membership, &link.vlans, &self.added_before(name));
+            }
             let known = observed.links.get(&name).map(|link| link.kind.clone());
             let link = match (state.links.entry(name), known) {
                 (std::collections::btree_map::Entry::Occupied(link), _) => link.into_mut(),
@@ -145,5 +158,43 @@ impl Prepared {
             link.vlans = Some(membership);
         }
         Ok(())
+    }
+
+    /// The VLANs that the wish before had on a port.
+    fn added_before(&self, port: IfName) -> VlanSet {
+        let mut all = VlanSet::new();
+        for vlan in self.vlans_before.iter().filter(|vlan| vlan.port.0 == port.as_str()) {
+            if let (Ok(first), Ok(last)) = (VlanId::try_from(vlan.min), VlanId::try_from(vlan.max)) {
+                all.insert_range(first, last);
+            }
+        }
+        all
+    }
+}
+
+/// What a port that somebody else made shall have: what is wanted, and what it has but for what we added before.
+fn beside(mut wanted: VlanMembership, has: &VlanMembership, before: &VlanSet) -> VlanMembership {
+    let (ours, gone) = (wanted.all(), before.minus(&wanted.all()));
+    for (set, had) in [(&mut wanted.tagged, &has.tagged), (&mut wanted.untagged, &has.untagged)] {
+        for range in had.minus(&gone).minus(&ours).ranges() {
+            set.insert_range(*range.start(), *range.end());
+        }
+    }
+    wanted.pvid = wanted.pvid.or(has.pvid);
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_of_somebody_else_keeps_what_we_did_not_add() {
+        let set = |ids: &[u16]| ids.iter().map(|id| VlanId::try_from(*id).unwrap()).collect::<VlanSet>();
+        let pvid = VlanId::try_from(1).ok();
+        let has = VlanMembership { tagged: set(&[2014, 2015, 2021]), untagged: set(&[1]), pvid };
+        let wanted = VlanMembership { tagged: set(&[2015, 2016]), ..VlanMembership::default() };
+        let found = beside(wanted, &has, &set(&[2014, 2015]));
+        assert_eq!(found, VlanMembership { tagged: set(&[2015, 2016, 2021]), untagged: set(&[1]), pvid });
     }
 }

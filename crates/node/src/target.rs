@@ -39,19 +39,19 @@ pub(crate) enum Target {
 impl Target {
     /// What the node shall be like. Until the API was read, that is what it was last.
     pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>) -> Self {
+        let before = kept.and_then(|kept| kept.wish.as_ref());
         if !objects.is_whole() {
-            let wish = kept.and_then(|kept| kept.wish.clone());
-            return wish.map_or(Self::Unknown, Self::wanted);
+            return before.map_or(Self::Unknown, |wish| Self::wanted(wish.clone(), before));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
             return Self::Unmanaged { uid: uid(raw) };
         }
-        Self::wanted(Wish::of(state, raw, config_part(settings, objects, raw, kept)))
+        Self::wanted(Wish::of(state, raw, config_part(settings, objects, raw, kept)), before)
     }
 
-    fn wanted(wish: Wish) -> Self {
-        match prepare(wish.clone()) {
+    fn wanted(wish: Wish, before: Option<&Wish>) -> Self {
+        match prepare(wish.clone()).map(|prepared| prepared.following(before)) {
             Ok(prepared) => Self::Wanted(Arc::new(prepared)),
             Err(failure) => Self::Unreadable { wish: Box::new(wish), failure },
         }
