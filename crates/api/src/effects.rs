@@ -116,6 +116,10 @@ mod tests {
         ("NetworkConfigRevision", "spec.attachments"),
         ("NetworkConfigRevision", "spec.revision"),
         ("NetworkConfigRevision", "status"),
+        ("ClusterNetwork", ""),
+        ("VlanConfig", ""),
+        ("VlanStatus", ""),
+        ("HostNetworkConfig", ""),
         ("NodeNetworkConfig", "spec.revision"),
         ("NodeNetworkConfig", "spec.digest"),
         ("NodeNetworkConfig", "spec.host"),
@@ -123,6 +127,8 @@ mod tests {
     ];
     /// What of that needs something that comes with another front end.
     const ELSEWHERE: &[(&str, &str)] = &[
+        ("VlanConfig", "spec.uplink.linkAttributes.txQLen"),
+        ("HostNetworkConfig", "spec.mode"),
         ("NodeNetworkConfig", "spec.host.dhcp"),
         ("NodeNetworkConfig", "status.asNumber"),
         ("NodeNetworkConfig", "status.leases"),

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    hostnet::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig},
+    hostnet::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig, VlanStatus},
     key::{Meta, ObjectKey},
     objects::{Node, NodeState, Policy, metadata},
 };
@@ -48,6 +48,8 @@ pub struct Snapshot {
     pub host_networks: Shelf<HostNetworkConfig>,
     /// VLANs that pods and machines need.
     pub attachments: Shelf<Attachment>,
+    /// How nodes are connected, as it was told.
+    pub vlan_statuses: Shelf<VlanStatus>,
     /// Which links nodes list.
     pub monitors: Shelf<LinkMonitor>,
 }
@@ -110,6 +112,7 @@ impl Snapshot {
             (hostnet::GROUP, "ClusterNetwork") => &mut self.cluster_networks,
             (hostnet::GROUP, "VlanConfig") => &mut self.uplinks,
             (hostnet::GROUP, "HostNetworkConfig") => &mut self.host_networks,
+            (hostnet::GROUP, "VlanStatus") => &mut self.vlan_statuses,
             (hostnet::GROUP, "LinkMonitor") => &mut self.monitors,
             ("k8s.cni.cncf.io", "NetworkAttachmentDefinition") => &mut self.attachments,
             _ => return None,

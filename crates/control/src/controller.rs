@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     index::{Index, REVISION},
-    picture,
+    networks, picture,
     request::{Action, Chain, ObjectRef, Request, RequestId},
     status, tell,
 };
@@ -118,6 +118,7 @@ impl Controller {
         let mut work = Work::default();
         status::of_policies(now, index, &compiled, &mut work);
         status::of_states(now, index, &compiled, &mut work);
+        networks::tell(now, index, &compiled, &mut work);
         if !freeze(index, &compiled, &mut work) {
             self.roll(now, index, &compiled, &mut work);
         }

@@ -9,8 +9,14 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::{admission::GroupKind, fabric, foreign, hostnet, rollout::annotation};
+use netloom_api::{
+    admission::GroupKind,
+    fabric, foreign,
+    hostnet::{self, names},
+    rollout::annotation,
+};
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::request::ObjectRef;
@@ -25,6 +31,7 @@ pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "Ro
 pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "ClusterNetwork");
 pub(crate) const UPLINK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanConfig");
 pub(crate) const HOST_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "HostNetworkConfig");
+pub(crate) const VLAN_STATUS: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanStatus");
 pub(crate) const MONITOR: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "LinkMonitor");
 pub(crate) const ATTACHMENT: GroupKind<'static> = foreign::ATTACHMENT;
 
@@ -67,9 +74,19 @@ pub(crate) struct Mark {
     pub(crate) conditions: BTreeSet<String>,
     /// The digest that the wish belongs to; of network states only.
     pub(crate) digest: Option<String>,
-    /// The status that we write; of policies only.
+    /// The status that we write; of the kinds in [`TOLD`] only.
     pub(crate) status: Option<Value>,
+    /// Annotations that we write; of the kinds of host networks and of nodes only.
+    pub(crate) notes: BTreeMap<&'static str, String>,
+    /// What holds it when it is deleted; of host networks only.
+    pub(crate) finalizers: Vec<String>,
 }
+
+/// Kinds whose status is compared with what is to be told.
+const TOLD: [GroupKind<'static>; 4] = [POLICY, CLUSTER_NETWORK, HOST_NETWORK, MONITOR];
+/// Annotations that are compared with what is to be told, with the kinds that have them.
+const NOTED: [(GroupKind<'static>, &str); 3] =
+    [(UPLINK, names::MATCHED_NODES), (HOST_NETWORK, names::MATCHED_NODES), (NODE, names::TUNNEL_INTERFACE)];
 
 impl Index {
     /// Every kind that must be followed.
@@ -84,12 +101,14 @@ impl Index {
         CLUSTER_NETWORK,
         UPLINK,
         HOST_NETWORK,
+        VLAN_STATUS,
         MONITOR,
         ATTACHMENT,
     ];
 
     /// Those among them that a cluster may do without: where one is not served there is no object of it.
-    pub const OPTIONAL: &'static [GroupKind<'static>] = &[CLUSTER_NETWORK, UPLINK, HOST_NETWORK, MONITOR, ATTACHMENT];
+    pub const OPTIONAL: &'static [GroupKind<'static>] =
+        &[CLUSTER_NETWORK, UPLINK, HOST_NETWORK, VLAN_STATUS, MONITOR, ATTACHMENT];
 
     /// Takes note of a change.
     pub fn take(&mut self, now: Timestamp, change: Change) {
@@ -190,8 +209,19 @@ impl Mark {
             gone: false,
             conditions: if kind == NODE { conditions(object) } else { BTreeSet::new() },
             digest: (kind == STATE).then(|| annotation(annotation::DIGEST)).flatten(),
-            status: (kind == POLICY).then(|| object.get("status").cloned()).flatten(),
+            status: TOLD.contains(&kind).then(|| object.get("status").cloned()).flatten(),
+            notes: NOTED
+                .iter()
+                .filter(|(noted, _)| *noted == kind)
+                .filter_map(|(_, name)| Some((*name, annotation(name)?)))
+                .collect(),
+            finalizers: if kind == HOST_NETWORK { finalizers(object) } else { Vec::new() },
         }
+    }
+
+    /// The status as its type has it; what cannot be read was never told.
+    pub(crate) fn status_as<T: DeserializeOwned + Default>(&self) -> T {
+        self.status.as_ref().and_then(|status| T::deserialize(status).ok()).unwrap_or_default()
     }
 
     /// Whether it is a later version; when that cannot be told it is.
@@ -203,9 +233,14 @@ impl Mark {
     }
 
     /// What matters and is not in a snapshot.
-    fn beside(&self) -> (&str, &BTreeSet<String>, &Option<String>, &Option<Value>) {
-        (&self.uid, &self.conditions, &self.digest, &self.status)
+    fn beside(&self) -> impl PartialEq + '_ {
+        (&self.uid, &self.conditions, &self.digest, &self.status, &self.notes, &self.finalizers)
     }
+}
+
+fn finalizers(object: &Value) -> Vec<String> {
+    let all = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    all.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 /// Whether two versions of a network state come to the same for every decision. Nodes report often, and

@@ -21,6 +21,7 @@
 mod controller;
 mod index;
 pub mod lease;
+mod networks;
 mod picture;
 mod removals;
 mod request;
@@ -29,6 +30,7 @@ mod tell;
 
 pub use controller::{Answer, Controller, Leadership, Settings, Turn};
 pub use index::{Change, Index};
+pub use networks::FINALIZER;
 pub use request::{Action, Chain, ObjectRef, Request, RequestId};
 
 /// The name under which the controller owns fields.

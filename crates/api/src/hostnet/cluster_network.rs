@@ -54,7 +54,7 @@ impl Declared for ClusterNetwork {
 }
 
 const READY: &[Effect] = &[
-    Effect::Planned("host networks: told by the controller, from the reports of connected nodes"),
+    Effect::Status("controller: from the reports of connected nodes"),
     Effect::Admission("a HostNetworkConfig is taken only when it is ready"),
 ];
 

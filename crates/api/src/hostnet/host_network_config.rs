@@ -220,21 +220,21 @@ fn underlay(object: &Value) -> Vec<String> {
     vec![underlay.to_string()]
 }
 
-const REPORT: &[Effect] = &[Effect::Planned("host networks: told by the controller, from the nodes' reports")];
+const REPORT: &[Effect] = &[Effect::Status("controller: from the nodes' reports")];
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::Planned("host networks: a VLAN interface on nodes")]),
+    field("spec", &[Effect::FrontEnd("host networks: a VLAN interface on nodes")]),
     field("spec.description", &[Effect::People]),
     field(
         "spec.nodeSelector",
         &[
             Effect::Admission("must be a valid selector; must match every node for the underlay"),
-            Effect::Planned("host networks: selects nodes"),
+            Effect::FrontEnd("host networks: selects nodes"),
         ],
     ),
     field(
         "spec.nodeSelector.**",
-        &[Effect::Admission("must be a valid selector"), Effect::Planned("host networks: selects nodes")],
+        &[Effect::Admission("must be a valid selector"), Effect::FrontEnd("host networks: selects nodes")],
     ),
     field(
         "spec.clusterNetwork",
@@ -242,7 +242,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "at most 12 bytes; must exist and be ready; one object for each VLAN of it; not changed for an underlay that machines use",
             ),
-            Effect::Planned("host networks: the bridge that carries the interface"),
+            Effect::FrontEnd("host networks: the bridge that carries the interface"),
         ],
     ),
     field(
@@ -251,7 +251,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "true in one object only, which must reach every node, cannot be deleted, and stays while machines use overlay networks",
             ),
-            Effect::Planned("host networks: names the interface for tunnels on each node"),
+            Effect::FrontEnd("host networks: names the interface for tunnels on each node"),
         ],
     ),
     field(
@@ -260,14 +260,15 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "2 to 4094; once for each cluster network; not the installer's VLAN of mgmt; not changed for an underlay that machines use",
             ),
-            Effect::Planned("host networks: the VLAN of the interface, on bridge and uplink"),
+            Effect::FrontEnd("host networks: the VLAN of the interface, on bridge and uplink"),
         ],
     ),
     field(
         "spec.mode",
         &[
             Effect::Admission("static or dhcp; static needs ips; a warning for ips that dhcp leaves unused"),
-            Effect::Planned("host networks: fixed address or DHCP client"),
+            Effect::FrontEnd("host networks: a fixed address"),
+            Effect::Planned("host networks: a DHCP client; refused by nodes until then"),
         ],
     ),
     field(
@@ -276,7 +277,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "one IPv4 host address for each covered node and for no other, all different and in one subnet",
             ),
-            Effect::Planned("host networks: the address of the interface"),
+            Effect::FrontEnd("host networks: the address of the interface"),
         ],
     ),
     field("status", REPORT),

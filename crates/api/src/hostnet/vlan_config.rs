@@ -184,7 +184,7 @@ fn nics(object: &Value) -> Vec<String> {
 }
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::Planned("host networks: the uplink of nodes")]),
+    field("spec", &[Effect::FrontEnd("host networks: the uplink of nodes")]),
     field("spec.description", &[Effect::People]),
     field(
         "spec.clusterNetwork",
@@ -192,7 +192,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "at most 12 bytes; must exist; not mgmt; not changed while machines or the platform use it",
             ),
-            Effect::Planned("host networks: the bridge that the bond goes into"),
+            Effect::FrontEnd("host networks: the bridge that the bond goes into"),
         ],
     ),
     field(
@@ -201,29 +201,29 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "keys and values must be those of labels; no node that another object of the cluster network has; no node taken away that machines use",
             ),
-            Effect::Planned("host networks: selects nodes"),
+            Effect::FrontEnd("host networks: selects nodes"),
         ],
     ),
     field(
         "spec.uplink",
         &[
             Effect::Admission("not changed while machines or the platform use it"),
-            Effect::Planned("host networks: the bond"),
+            Effect::FrontEnd("host networks: the bond"),
         ],
     ),
     field(
         "spec.uplink.nics",
         &[
             Effect::Admission("names of links; none that another object bonds on a common node"),
-            Effect::Planned("host networks: the ports of the bond"),
+            Effect::FrontEnd("host networks: the ports of the bond"),
         ],
     ),
-    field("spec.uplink.linkAttributes", &[Effect::Planned("host networks: the bond as a link")]),
+    field("spec.uplink.linkAttributes", &[Effect::FrontEnd("host networks: the bond as a link")]),
     field(
         "spec.uplink.linkAttributes.mtu",
         &[
             Effect::Admission("0 or 576 to 9000; the same in all objects of the cluster network"),
-            Effect::Planned("host networks: MTU of bond and bridge"),
+            Effect::FrontEnd("host networks: MTU of bond and bridge"),
         ],
     ),
     field("spec.uplink.linkAttributes.txQLen", &[Effect::Planned("host networks: queue length of the bond")]),
@@ -231,10 +231,10 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.uplink.linkAttributes.hardwareAddr",
         &[
             Effect::Admission("a hardware address of one station, as text or Base64"),
-            Effect::Planned("host networks: address of the bond"),
+            Effect::FrontEnd("host networks: address of the bond"),
         ],
     ),
-    field("spec.uplink.bondOptions", &[Effect::Planned("host networks: the bond")]),
-    field("spec.uplink.bondOptions.mode", &[Effect::Planned("host networks: mode of the bond")]),
-    field("spec.uplink.bondOptions.miimon", &[Effect::Planned("host networks: monitoring of the bond's ports")]),
+    field("spec.uplink.bondOptions", &[Effect::FrontEnd("host networks: the bond")]),
+    field("spec.uplink.bondOptions.mode", &[Effect::FrontEnd("host networks: mode of the bond")]),
+    field("spec.uplink.bondOptions.miimon", &[Effect::FrontEnd("host networks: monitoring of the bond's ports")]),
 ];

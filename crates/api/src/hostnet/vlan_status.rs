@@ -95,7 +95,7 @@ fn unready_network(object: &Value) -> Vec<String> {
     if condition::ready(object) == Some("False") { cluster_network(object) } else { Vec::new() }
 }
 
-const CONTROLLER: &[Effect] = &[Effect::Planned("host networks: told by the controller, from the node's report")];
+const CONTROLLER: &[Effect] = &[Effect::Status("controller: from the node's report")];
 const LEGACY: &[Effect] = &[Effect::Reserved("legacy and unused; kept so that objects of older releases keep it")];
 
 const EFFECTS: &[FieldEffect] = &[
@@ -103,7 +103,7 @@ const EFFECTS: &[FieldEffect] = &[
     field(
         "status.clusterNetwork",
         &[
-            Effect::Planned("host networks: told by the controller, from the node's report"),
+            Effect::Status("controller: from the node's report"),
             Effect::Admission("a HostNetworkConfig needs one such object of its cluster network"),
         ],
     ),
@@ -115,7 +115,7 @@ const EFFECTS: &[FieldEffect] = &[
     field(
         "status.conditions",
         &[
-            Effect::Planned("host networks: told by the controller, from the node's report"),
+            Effect::Status("controller: from the node's report"),
             Effect::Admission("a HostNetworkConfig is refused while one of its cluster network is not ready"),
         ],
     ),

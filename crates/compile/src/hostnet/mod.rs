@@ -19,7 +19,7 @@ mod report;
 mod vlans;
 
 pub use networks::{Asking, Broken};
-pub use objects::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig, Wished};
+pub use objects::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig, VlanStatus, Wished};
 pub use part::{HostPart, Refusal};
 pub use report::{NetworkReport, Reports};
 

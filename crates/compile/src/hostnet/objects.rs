@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{
     fabric::network_config_revision::VlanRange,
-    hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, names},
+    hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus, names},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -36,6 +36,15 @@ pub type HostNetworkConfig = Wished<HostNetworkConfigSpec>;
 /// A `LinkMonitor`.
 pub type LinkMonitor = Wished<LinkMonitorSpec>;
 
+/// How one node is connected to one cluster network, as it was told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VlanStatus {
+    /// What it says of itself.
+    pub meta: Meta,
+    /// What it tells.
+    pub status: VlanStatusStatus,
+}
+
 /// A `NetworkAttachmentDefinition`: the VLANs that pods and machines need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachment {
@@ -54,6 +63,17 @@ impl Kept for ClusterNetwork {
 
     fn same(&self, other: &Self) -> bool {
         (&self.meta.created, self.meta.deleted) == (&other.meta.created, other.meta.deleted)
+    }
+}
+
+impl Kept for VlanStatus {
+    fn read(object: &Value) -> Result<Self, String> {
+        let status = object.get("status").map(plain).transpose()?;
+        Ok(Self { meta: meta(object)?, status: status.unwrap_or_default() })
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        (&self.status, self.meta.deleted) == (&other.status, other.meta.deleted)
     }
 }
 

@@ -23,6 +23,8 @@ pub type Reports = BTreeMap<(Asking, String), NetworkReport>;
 pub struct NetworkReport {
     /// Why the object cannot be used as it stands.
     pub broken: Option<Broken>,
+    /// The cluster network that it is of, as far as it is in force.
+    pub cluster_network: Option<String>,
     /// What its interface is called; of a host network only.
     pub interface: Option<String>,
     /// The nodes that it is for: selected, and for a host network also reached by its cluster network.
@@ -59,10 +61,16 @@ pub(crate) fn reports<'a>(
 ) -> Reports {
     let mut reports: Reports = BTreeMap::new();
     for uplink in &networks.uplinks {
-        reports.insert((Asking::VlanConfig, uplink.source.key.name.clone()), NetworkReport::default());
+        let cluster_network = Some(uplink.spec.cluster_network.clone());
+        let report = NetworkReport { cluster_network, ..NetworkReport::default() };
+        reports.insert((Asking::VlanConfig, uplink.source.key.name.clone()), report);
     }
     for host in &networks.hosts {
-        let report = NetworkReport { interface: Some(host.interface.clone()), ..NetworkReport::default() };
+        let report = NetworkReport {
+            cluster_network: Some(host.spec.cluster_network.clone()),
+            interface: Some(host.interface.clone()),
+            ..NetworkReport::default()
+        };
         reports.insert((Asking::HostNetworkConfig, host.source.key.name.clone()), report);
     }
     for (object, broken) in &networks.broken {

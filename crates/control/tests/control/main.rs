@@ -3,4 +3,5 @@
 
 mod crashes;
 mod model;
+mod networks;
 mod stories;

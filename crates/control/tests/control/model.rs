@@ -1,6 +1,9 @@
 //! An API server as far as the controller's requests go, and agents that answer.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::admission::GroupKind;
@@ -77,6 +80,12 @@ impl Api {
             Action::Apply { object } if !wrong(object) => {
                 let mut merged = known.unwrap_or_else(|| json!({}));
                 merge(&mut merged, object);
+                // The controller is the only one who applies these, so what it leaves out goes.
+                for part in ["spec", "status"] {
+                    if object.get(part).is_some() {
+                        merged[part] = object[part].clone();
+                    }
+                }
                 ("apply", self.store(merged))
             }
             Action::ApplyStatus { object } if !wrong(object) => {
@@ -137,6 +146,8 @@ pub(crate) struct Rig {
     pub(crate) now: Timestamp,
     /// How many writes the controller may carry out before it is killed and another takes over.
     pub(crate) lives: Option<usize>,
+    /// Nodes that cannot have an address of a host network.
+    pub(crate) refusing: BTreeSet<String>,
 }
 
 impl Rig {
@@ -156,7 +167,14 @@ impl Rig {
             }));
         }
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
-        let mut rig = Self { api, index: Index::default(), controller: Controller::default(), now, lives: None };
+        let mut rig = Self {
+            api,
+            index: Index::default(),
+            controller: Controller::default(),
+            now,
+            lives: None,
+            refusing: BTreeSet::new(),
+        };
         rig.restart();
         rig
     }
@@ -241,13 +259,18 @@ impl Rig {
             if config["status"]["observedGeneration"] == generation || !paired {
                 continue;
             }
-            let bad = mtu(state) == Some(9999);
+            let addressed = config.pointer("/spec/host/addresses").is_some();
+            let bad = mtu(state) == Some(9999) || (addressed && self.refusing.contains(&node));
+            let leases = config["status"]["leases"].clone();
             config["status"] = json!({
                 "configStatus": if bad { "invalid" } else { "provisioned" },
                 "errorMessage": if bad { "eth1: the driver takes at most 9000" } else { "" },
                 "lastAppliedRevision": config["spec"]["revision"],
                 "observedGeneration": generation,
             });
+            if !leases.is_null() {
+                config["status"]["leases"] = leases;
+            }
             self.write(config);
             acted = true;
         }

@@ -1,0 +1,132 @@
+//! What each node was told, and how far it says to have got with it.
+
+use std::collections::BTreeMap;
+
+use netloom_api::fabric::{
+    NodeNetworkConfig,
+    node_network_config::{
+        ConfigStatus, HostLease,
+        host::{EntryOrigin, HostConfig},
+    },
+};
+use netloom_compile::{Compiled, NodeWish, hostnet::Asking};
+
+use crate::index::Index;
+
+/// How far a node is with one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It was not told yet what the object wants now.
+    Untold,
+    /// It was told, and has not answered.
+    Told,
+    /// It tried, and could not.
+    Failed(String),
+    /// It has done it.
+    Done,
+}
+
+/// One node, as far as host networks go.
+#[derive(Debug)]
+pub(super) struct NodeAnswer<'a> {
+    told: Option<&'a HostConfig>,
+    answered: Progress,
+    wish: Option<NodeWish<'a>>,
+    leases: &'a [HostLease],
+}
+
+/// Every node of the cluster that stays, by name.
+pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled) -> BTreeMap<&'a str, NodeAnswer<'a>> {
+    let snapshot = index.snapshot();
+    let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
+    nodes
+        .map(|(key, node)| {
+            let config = snapshot.configs.get(key);
+            let answer = NodeAnswer {
+                told: config.and_then(|config| config.spec.host.as_ref()),
+                answered: config.map_or(Progress::Untold, |config| answered(config)),
+                wish: compiled.wishes.get(node.name()),
+                leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
+            };
+            (node.name(), answer)
+        })
+        .collect()
+}
+
+/// What a node says about what it was told now; what it said about an earlier wish does not count.
+fn answered(config: &NodeNetworkConfig) -> Progress {
+    let Some(status) = &config.status else { return Progress::Told };
+    let revision = status.last_applied_revision.as_deref().unwrap_or_default();
+    if revision != config.spec.revision || status.observed_generation != config.metadata.generation {
+        return Progress::Told;
+    }
+    match status.config_status {
+        ConfigStatus::Unseen | ConfigStatus::Provisioning => Progress::Told,
+        ConfigStatus::Provisioned => Progress::Done,
+        ConfigStatus::Invalid => Progress::Failed(status.error_message.clone().unwrap_or_default()),
+    }
+}
+
+impl NodeAnswer<'_> {
+    /// How far the node is with what an object wants of it now.
+    pub(super) fn progress(&self, asking: Asking, name: &str) -> Progress {
+        // A node that takes no part is told nothing.
+        let Some(wish) = &self.wish else { return Progress::Untold };
+        let wanted = wish.host_config();
+        if self.told == wanted || same(self.told, wanted, asking, name) {
+            self.answered.clone()
+        } else {
+            Progress::Untold
+        }
+    }
+
+    /// Whether nothing of an object is on the node any more, as far as it was told and has answered.
+    pub(super) fn is_rid_of(&self, asking: Asking, name: &str) -> bool {
+        !self.was_told(asking, name) && self.answered == Progress::Done
+    }
+
+    /// Whether the node was told anything that an object asked for.
+    pub(super) fn was_told(&self, asking: Asking, name: &str) -> bool {
+        self.told.is_some_and(|told| origins(told).any(|origin| is(origin, asking, name)))
+    }
+
+    /// Whether the node was never told anything.
+    pub(super) fn is_untold(&self) -> bool {
+        self.told.is_none() && self.answered == Progress::Untold
+    }
+
+    /// What the node says about the lease of a link.
+    pub(super) fn lease(&self, link: &str) -> Option<&HostLease> {
+        self.leases.iter().find(|lease| lease.link.0 == link)
+    }
+
+    /// The address that the node shall have on a link.
+    pub(super) fn address(&self, link: &str) -> Option<&str> {
+        let wanted = self.wish.as_ref().and_then(NodeWish::host_config)?;
+        wanted.addresses.iter().find(|address| address.link.0 == link).map(|address| address.address.0.as_str())
+    }
+}
+
+fn is(origin: &EntryOrigin, asking: Asking, name: &str) -> bool {
+    origin.kind == asking.kind() && origin.name == name
+}
+
+fn origins(host: &HostConfig) -> impl Iterator<Item = &EntryOrigin> {
+    let links = host.links.iter().map(|entry| &entry.origin);
+    let addresses = host.addresses.iter().map(|entry| &entry.origin);
+    let dhcp = host.dhcp.iter().map(|entry| &entry.origin);
+    links.chain(addresses).chain(dhcp).chain(host.bridge_vlans.iter().map(|entry| &entry.origin))
+}
+
+/// Whether two configurations have the same of what one object asked for.
+fn same(one: Option<&HostConfig>, other: Option<&HostConfig>, asking: Asking, name: &str) -> bool {
+    let empty = HostConfig::default();
+    let (one, other) = (one.unwrap_or(&empty), other.unwrap_or(&empty));
+    macro_rules! equal {
+        ($($list:ident),*) => {$(
+            one.$list.iter().filter(|entry| is(&entry.origin, asking, name))
+                .eq(other.$list.iter().filter(|entry| is(&entry.origin, asking, name)))
+        )&&*};
+    }
+    equal!(links, addresses, dhcp, bridge_vlans)
+}

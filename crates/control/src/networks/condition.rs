@@ -1,0 +1,71 @@
+//! The condition `ready` in the spelling of host networks, with its times.
+
+use jiff::Timestamp;
+use netloom_api::{condition::Truth, hostnet::HostCondition};
+
+/// Whether something is ready, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) truth: Truth,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl Verdict {
+    pub(super) fn new(truth: Truth, reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { truth, reason: reason.into(), message: message.into() }
+    }
+
+    /// Everything is in place.
+    pub(super) fn applied() -> Self {
+        Self::new(Truth::True, "Applied", "")
+    }
+
+    /// It is on its way.
+    pub(super) fn pending(message: &str) -> Self {
+        Self::new(Truth::False, "Pending", message)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.truth == Truth::True
+    }
+
+    /// The condition. What says what was said before is the same to the second, so that it is not written again.
+    pub(super) fn condition(&self, now: Timestamp, before: &[HostCondition]) -> HostCondition {
+        let Self { truth, reason, message } = self;
+        let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let known = before.iter().find(|condition| condition.kind == "ready");
+        if let Some(known) = known
+            && (known.status, &known.reason, &known.message) == (*truth, &said(reason), &said(message))
+        {
+            return known.clone();
+        }
+        let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
+        let since = known.filter(|known| known.status == *truth).and_then(|known| known.last_transition_time.clone());
+        HostCondition {
+            kind: "ready".to_owned(),
+            status: *truth,
+            last_update_time: Some(now.clone()),
+            last_transition_time: Some(since.unwrap_or(now)),
+            reason: said(reason),
+            message: said(message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_changes_only_with_what_it_says() {
+        let (early, late) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(90).unwrap());
+        let first = Verdict::pending("one of two").condition(early, &[]);
+        assert_eq!(Verdict::pending("one of two").condition(late, std::slice::from_ref(&first)), first);
+        let more = Verdict::pending("two of two").condition(late, std::slice::from_ref(&first));
+        assert_eq!(more.last_transition_time, first.last_transition_time, "it was not ready all along");
+        assert_ne!(more.last_update_time, first.last_update_time);
+        let done = Verdict::applied().condition(late, &[more]);
+        assert_eq!((done.message, done.last_transition_time.as_deref()), (None, Some("1970-01-01T00:01:30Z")));
+    }
+}

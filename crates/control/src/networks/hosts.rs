@@ -1,0 +1,292 @@
+//! The status of host networks, and when one that is deleted may go.
+//!
+//! An entry of `nodeStatus` is what is remembered of a node: it is made when the object is for the node, before the node
+//! is told anything, and goes when the node has reported that nothing of the object is left there, or is gone itself. So
+//! the finalizer goes with the last entry.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use netloom_api::{
+    condition::Truth,
+    fabric::node_network_config::HostLease,
+    hostnet::{GROUP, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
+};
+use netloom_compile::{
+    Compiled, Meta, ObjectKey,
+    hostnet::{Asking, NetworkReport},
+    reason,
+};
+use serde_json::{Value, json};
+
+use super::{
+    answers::{NodeAnswer, Progress},
+    condition::Verdict,
+    matched,
+};
+use crate::{
+    controller::Work,
+    index::{HOST_NETWORK, Index, Mark},
+    request::{Action, ObjectRef},
+};
+
+/// Holds a deleted object until every node that had it has let go of it.
+pub const FINALIZER: &str = "netloom.dev/host-network";
+
+const ASKING: Asking = Asking::HostNetworkConfig;
+
+/// What is known beside the objects.
+struct Scene<'a> {
+    now: Timestamp,
+    index: &'a Index,
+    answers: &'a BTreeMap<&'a str, NodeAnswer<'a>>,
+}
+
+/// Tells about every host network.
+pub(super) fn tell(
+    now: Timestamp,
+    index: &Index,
+    compiled: &Compiled,
+    answers: &BTreeMap<&str, NodeAnswer<'_>>,
+    work: &mut Work,
+) {
+    let scene = Scene { now, index, answers };
+    let nothing = NetworkReport::default();
+    let shelf = &index.snapshot().host_networks;
+    let readable = shelf.iter().map(|(_, object)| (&object.meta, Some(&object.spec)));
+    for (meta, spec) in readable.chain(shelf.unreadable().map(|object| (&object.meta, None))) {
+        let Some(mark) = index.mark(HOST_NETWORK, &meta.key) else { continue };
+        if meta.deleted {
+            scene.release(meta, mark, work);
+            continue;
+        }
+        let report = compiled.networks.get(&(ASKING, meta.key.name.clone())).unwrap_or(&nothing);
+        if let Some(patch) = metadata(mark, report) {
+            // The next turn tells the rest: every write is tied to the version that it was decided on.
+            work.single(target(&meta.key), Action::Patch { patch });
+            continue;
+        }
+        let before: HostNetworkConfigStatus = mark.status_as();
+        let after = scene.status(meta, spec, report, &before);
+        scene.write(meta, mark, &before, &after, work);
+    }
+}
+
+fn target(key: &ObjectKey) -> ObjectRef {
+    ObjectRef { kind: HOST_NETWORK, key: key.clone() }
+}
+
+/// What the object shall say of itself, where it does not.
+fn metadata(mark: &Mark, report: &NetworkReport) -> Option<Value> {
+    let held = mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER);
+    let annotations = matched::annotations(mark, report);
+    if held && annotations.is_none() {
+        return None;
+    }
+    let mut metadata = json!({"resourceVersion": mark.resource_version});
+    if !held {
+        let all: Vec<&str> = mark.finalizers.iter().map(String::as_str).chain([FINALIZER]).collect();
+        metadata["finalizers"] = json!(all);
+    }
+    if let Some(annotations) = annotations {
+        metadata["annotations"] = annotations.into();
+    }
+    Some(json!({"metadata": metadata}))
+}
+
+fn finalizers_patch(mark: &Mark, finalizers: &[String]) -> Action {
+    Action::Patch { patch: json!({"metadata": {"finalizers": finalizers, "resourceVersion": mark.resource_version}}) }
+}
+
+impl Scene<'_> {
+    fn status(
+        &self,
+        meta: &Meta,
+        spec: Option<&HostNetworkConfigSpec>,
+        report: &NetworkReport,
+        before: &HostNetworkConfigStatus,
+    ) -> HostNetworkConfigStatus {
+        let mut node_status = self.left_over(meta, &before.node_status, &report.matched);
+        let mut ready = 0;
+        if let Some(spec) = spec {
+            for node in &report.matched {
+                let known = before.node_status.get(node);
+                let entry = self.entry(meta, spec, report, node, known);
+                ready += usize::from(entry.conditions.iter().any(|condition| condition.status == Truth::True));
+                node_status.insert(node.clone(), entry);
+            }
+            if report.matched.is_empty() {
+                for node in &report.stranded {
+                    let why = format!("the node has no uplink into cluster network {:?}", spec.cluster_network);
+                    let verdict = Verdict::new(Truth::False, "NoUplink", why);
+                    let known = before.node_status.get(node);
+                    node_status.entry(node.clone()).or_insert_with(|| self.bare(meta, spec, &verdict, known));
+                }
+            }
+        }
+        let verdict = overall(report, ready);
+        HostNetworkConfigStatus { conditions: vec![verdict.condition(self.now, &before.conditions)], node_status }
+    }
+
+    /// Entries of nodes that the object is not for any more and that have not reported to be rid of it.
+    fn left_over(
+        &self,
+        meta: &Meta,
+        before: &BTreeMap<String, NodeStatus>,
+        matched: &BTreeSet<String>,
+    ) -> BTreeMap<String, NodeStatus> {
+        let verdict = Verdict::pending("is being taken back");
+        let others = before.iter().filter(|(node, _)| !matched.contains(*node));
+        let held = others.filter(|(node, _)| {
+            let answer = self.answers.get(node.as_str());
+            answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
+        });
+        held.map(|(node, entry)| {
+            let conditions = vec![verdict.condition(self.now, &entry.conditions)];
+            (node.clone(), NodeStatus { conditions, ..entry.clone() })
+        })
+        .collect()
+    }
+
+    fn entry(
+        &self,
+        meta: &Meta,
+        spec: &HostNetworkConfigSpec,
+        report: &NetworkReport,
+        node: &str,
+        before: Option<&NodeStatus>,
+    ) -> NodeStatus {
+        let interface = report.interface.clone().unwrap_or_default();
+        let answer = self.answers.get(node);
+        let lease = answer.and_then(|answer| answer.lease(&interface)).filter(|_| spec.mode == Mode::Dhcp);
+        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name));
+        let verdict = match (report.refused.get(node), &progress) {
+            (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
+            (None, Progress::Untold) => Verdict::pending("the node waits for its turn"),
+            (None, Progress::Told) => Verdict::pending("the node is at it"),
+            (None, Progress::Failed(why)) => {
+                let message = format!("setup l3 connectivity failed: {why}");
+                Verdict::new(Truth::False, "ApplyFailed", message)
+            }
+            (None, Progress::Done) if spec.mode == Mode::Dhcp => leased(lease),
+            (None, Progress::Done) => Verdict::applied(),
+        };
+        let done = progress == Progress::Done && !report.refused.contains_key(node);
+        let fixed = answer.filter(|_| done).and_then(|answer| answer.address(&interface)).map(str::to_owned);
+        let lent = lease.filter(|_| done).and_then(|lease| lease.address.as_ref()).map(|address| address.0.clone());
+        NodeStatus {
+            interface: Some(interface),
+            addresses: fixed.into_iter().chain(lent).collect(),
+            lease: lease.filter(|_| done).and_then(told_lease),
+            ..self.bare(meta, spec, &verdict, before)
+        }
+    }
+
+    fn bare(
+        &self,
+        meta: &Meta,
+        spec: &HostNetworkConfigSpec,
+        verdict: &Verdict,
+        before: Option<&NodeStatus>,
+    ) -> NodeStatus {
+        let known = before.map(|before| before.conditions.as_slice()).unwrap_or_default();
+        NodeStatus {
+            cluster_network: spec.cluster_network.clone(),
+            vlan_id: Some(spec.vlan_id),
+            mode: Some(spec.mode),
+            observed_generation: meta.generation,
+            conditions: vec![verdict.condition(self.now, known)],
+            ..NodeStatus::default()
+        }
+    }
+
+    /// A deleted object waits for nodes, and for nothing else.
+    fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
+        let before: HostNetworkConfigStatus = mark.status_as();
+        let node_status = self.left_over(meta, &before.node_status, &BTreeSet::new());
+        if !mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+            return;
+        }
+        let told = self.answers.values().any(|answer| answer.was_told(ASKING, &meta.key.name));
+        if node_status.is_empty() && !told {
+            let kept: Vec<String> = mark.finalizers.iter().filter(|name| *name != FINALIZER).cloned().collect();
+            return work.single(target(&meta.key), finalizers_patch(mark, &kept));
+        }
+        let message = format!("is being deleted; nodes that still have it: {}", node_status.len());
+        let conditions = vec![Verdict::pending(&message).condition(self.now, &before.conditions)];
+        self.write(meta, mark, &before, &HostNetworkConfigStatus { conditions, node_status }, work);
+    }
+
+    fn write(
+        &self,
+        meta: &Meta,
+        mark: &Mark,
+        before: &HostNetworkConfigStatus,
+        after: &HostNetworkConfigStatus,
+        work: &mut Work,
+    ) {
+        debug_assert!(self.index.mark(HOST_NETWORK, &meta.key).is_some(), "only what is there has a status");
+        if before != after {
+            let object = json!({
+                "apiVersion": format!("{GROUP}/v1beta1"),
+                "kind": "HostNetworkConfig",
+                "metadata": {"name": meta.key.name, "resourceVersion": mark.resource_version},
+                "status": after,
+            });
+            work.single(target(&meta.key), Action::ApplyStatus { object });
+        }
+    }
+}
+
+/// Whether the object as a whole is ready: when all of its nodes are.
+fn overall(report: &NetworkReport, ready: usize) -> Verdict {
+    if report.broken.is_some()
+        && let Some(first) = report.verdicts().first()
+    {
+        return Verdict::new(first.status, first.reason, first.message.as_str());
+    }
+    let nodes = report.matched.len();
+    match (nodes, ready) {
+        (0, _) if report.stranded.is_empty() => Verdict::new(Truth::True, "NoMatchingNode", "no node is selected"),
+        (0, _) => {
+            let why = "cluster network is down: no selected node has an uplink into it";
+            Verdict::new(Truth::False, "NoUplink", why)
+        }
+        (nodes, ready) if nodes == ready => Verdict::applied(),
+        (nodes, ready) => Verdict::pending(&format!("{ready} of {nodes} nodes are ready")),
+    }
+}
+
+/// The word that status has for what was found.
+fn word(found: &str) -> &'static str {
+    match found {
+        reason::NO_UPLINK => "NoUplink",
+        reason::NO_STATIC_IP => "NoStaticIP",
+        reason::NOT_REPORTED => "Pending",
+        _ => "ApplyFailed",
+    }
+}
+
+/// A node with an address is ready, also while it has trouble to keep it; the trouble is told.
+fn leased(lease: Option<&HostLease>) -> Verdict {
+    let Some(lease) = lease else { return Verdict::pending("the node asks for a lease") };
+    let truth = if lease.address.is_some() { Truth::True } else { Truth::False };
+    match &lease.problem {
+        Some(problem) => Verdict::new(truth, problem.reason.as_str(), problem.message.as_str()),
+        None if truth == Truth::True => Verdict::applied(),
+        None => Verdict::pending("the node asks for a lease"),
+    }
+}
+
+fn told_lease(lease: &HostLease) -> Option<Lease> {
+    let text = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
+        time.as_ref().map(|time| time.0.to_string())
+    };
+    Some(Lease {
+        server: lease.server.as_ref()?.0.clone(),
+        acquired: text(&lease.acquired)?,
+        renew_at: text(&lease.renew_at),
+        rebind_at: text(&lease.rebind_at),
+        expires_at: text(&lease.expires_at),
+    })
+}

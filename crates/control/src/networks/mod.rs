@@ -1,0 +1,44 @@
+//! What is told about host networks, from what they want and what nodes answered.
+//!
+//! ```text
+//! Compiled.networks, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
+//!                                                              ClusterNetwork.status, labels of nodes, tunnels
+//! NodeNetworkStatus (links) ------------------------------> LinkMonitor.status
+//! ```
+//!
+//! Everything is decided from live objects, and written only where it says something else than what stands there. So
+//! what one node reports makes one write, and none that another node would look at.
+
+mod answers;
+mod condition;
+mod hosts;
+mod matched;
+mod monitors;
+mod nodes;
+mod uplinks;
+
+use jiff::Timestamp;
+use netloom_compile::Compiled;
+
+use crate::{controller::Work, index::Index};
+
+pub use hosts::FINALIZER;
+
+/// Asks for everything that is not told yet.
+pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    let snapshot = index.snapshot();
+    let unused = snapshot.cluster_networks.is_empty()
+        && snapshot.uplinks.is_empty()
+        && snapshot.host_networks.is_empty()
+        && snapshot.vlan_statuses.is_empty()
+        && snapshot.monitors.is_empty();
+    if unused {
+        return;
+    }
+    let answers = answers::all(index, compiled);
+    matched::tell(index, compiled, work);
+    let connections = uplinks::tell(now, index, compiled, &answers, work);
+    hosts::tell(now, index, compiled, &answers, work);
+    nodes::tell(index, compiled, &answers, &connections, work);
+    monitors::tell(index, work);
+}

@@ -1,0 +1,108 @@
+//! Which links of nodes are listed: `LinkMonitor`s that every cluster has, and what they list.
+//!
+//! A monitor is written when its list has changed, whatever else a node reports.
+
+use std::collections::BTreeMap;
+
+use netloom_api::{
+    condition::Truth,
+    fabric::{NodeNetworkStatus, node_network_status::NodeInterface},
+    hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus},
+};
+use netloom_compile::{Node, ObjectKey};
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::{
+    controller::Work,
+    index::{CLUSTER_NETWORK, Index, MONITOR},
+    request::{Action, ObjectRef},
+};
+
+/// The monitor of physical interfaces.
+const CARDS: &str = "nic";
+/// What a physical interface is called as a type.
+const CARD: &str = "device";
+
+/// Asks for monitors that are missing, and for lists that are not true.
+pub(super) fn tell(index: &Index, work: &mut Work) {
+    let snapshot = index.snapshot();
+    let networks = snapshot.cluster_networks.iter().filter(|(_, network)| !network.meta.deleted);
+    let mut wanted: Vec<(String, Value, Option<Value>)> = Vec::new();
+    for (key, _) in networks {
+        let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
+        let status: ClusterNetworkStatus = mark.status_as();
+        if status.conditions.iter().any(|condition| condition.kind == "ready" && condition.status == Truth::True) {
+            let rule = json!({"nameRule": format!("{}(-br|-bo)", key.name)});
+            let owner = json!({
+                "apiVersion": format!("{GROUP}/v1beta1"), "kind": "ClusterNetwork", "name": key.name, "uid": mark.uid,
+            });
+            wanted.push((key.name.clone(), rule, Some(owner)));
+        }
+    }
+    if !snapshot.cluster_networks.is_empty() {
+        wanted.push((CARDS.to_owned(), json!({"typeRule": CARD}), None));
+    }
+    for (name, rule, owner) in wanted {
+        let key = ObjectKey::global(name);
+        if index.mark(MONITOR, &key).is_none() {
+            let object = json!({
+                "apiVersion": format!("{GROUP}/v1beta1"),
+                "kind": "LinkMonitor",
+                "metadata": {"name": key.name, "ownerReferences": owner.into_iter().collect::<Vec<_>>()},
+                "spec": {"targetLinkRule": rule},
+            });
+            work.single(ObjectRef { kind: MONITOR, key }, Action::Create { object });
+        }
+    }
+    for (key, monitor) in snapshot.monitors.iter().filter(|(_, monitor)| !monitor.meta.deleted) {
+        let Some(mark) = index.mark(MONITOR, key) else { continue };
+        let before: LinkMonitorStatus = mark.status_as();
+        let Some(after) = listed(index, &monitor.spec) else { continue };
+        if after != before {
+            let object = json!({
+                "apiVersion": format!("{GROUP}/v1beta1"),
+                "kind": "LinkMonitor",
+                "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
+                "status": after,
+            });
+            work.single(ObjectRef { kind: MONITOR, key: key.clone() }, Action::Apply { object });
+        }
+    }
+}
+
+/// The links of every node that the monitor is for; none when its rules cannot be read, which admission refuses.
+fn listed(index: &Index, spec: &LinkMonitorSpec) -> Option<LinkMonitorStatus> {
+    let rule = &spec.target_link_rule;
+    let (kind, name) = (Regex::new(&rule.type_rule).ok()?, Regex::new(&rule.name_rule).ok()?);
+    let snapshot = index.snapshot();
+    let selected = |node: &Node| spec.node_selector.iter().all(|(key, value)| node.labels.get(key) == Some(value));
+    let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted && selected(node));
+    let link_status: BTreeMap<String, Vec<LinkStatus>> = nodes
+        .filter_map(|(key, _)| {
+            let links = links(snapshot.statuses.get(key)?);
+            let fits = |link: &LinkStatus| kind.is_match(&link.kind) && name.is_match(&link.name);
+            Some((key.name.clone(), links.into_iter().filter(fits).collect()))
+        })
+        .collect();
+    Some(LinkMonitorStatus { link_status })
+}
+
+fn links(report: &NodeNetworkStatus) -> Vec<LinkStatus> {
+    let interfaces = report.status.as_ref().map(|status| status.interfaces.as_slice()).unwrap_or_default();
+    let index_of = |name: &str| interfaces.iter().find(|one| one.name == name).and_then(|one| one.index);
+    let link = |one: &NodeInterface| LinkStatus {
+        name: one.name.clone(),
+        index: one.index.unwrap_or_default(),
+        kind: one.kind.clone().filter(|kind| kind != "ethernet").unwrap_or_else(|| CARD.to_owned()),
+        mac: one.mac.clone().unwrap_or_default(),
+        promiscuous: one.promiscuous,
+        state: match one.state.as_str() {
+            "up" => LinkState::Up,
+            "down" => LinkState::Down,
+            _ => LinkState::Unknown,
+        },
+        master_index: one.controller.as_deref().and_then(index_of),
+    };
+    interfaces.iter().filter(|one| one.kind.as_deref() != Some("loopback") && one.name != "lo").map(link).collect()
+}

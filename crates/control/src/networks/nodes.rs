@@ -1,0 +1,136 @@
+//! What is written on nodes: a label for each cluster network that they are connected to, and the interface that tunnels
+//! of overlay networks use.
+//!
+//! Nodes change all the time for reasons that have nothing to do with networks, so these patches are not tied to a
+//! version: each names one key, and says the same whoever writes it.
+
+use std::collections::BTreeMap;
+
+use netloom_api::{
+    condition::Truth,
+    hostnet::{MGMT, names},
+};
+use netloom_compile::{
+    Compiled, Node, ObjectKey,
+    hostnet::Asking,
+    nodestate::{Inventory, Link},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    answers::{NodeAnswer, Progress},
+    uplinks::Connections,
+};
+use crate::{
+    controller::Work,
+    index::{Index, NODE},
+    request::{Action, ObjectRef},
+};
+
+/// Asks for labels and annotations that are not true.
+pub(super) fn tell(
+    index: &Index,
+    compiled: &Compiled,
+    answers: &BTreeMap<&str, NodeAnswer<'_>>,
+    connections: &Connections,
+    work: &mut Work,
+) {
+    let tunnels = Tunnels::of(index, compiled);
+    let inventories: BTreeMap<&str, &Inventory> =
+        index.snapshot().states.iter().map(|(_, state)| (state.node_name.as_str(), state.inventory.as_ref())).collect();
+    for (key, node) in index.snapshot().nodes.iter().filter(|(_, node)| !node.meta.deleted) {
+        let mut metadata = Map::new();
+        let labels = labels(index, node, connections);
+        if !labels.is_empty() {
+            metadata.insert("labels".to_owned(), labels.into());
+        }
+        let said = index.mark(NODE, key).and_then(|mark| mark.notes.get(names::TUNNEL_INTERFACE)).map(String::as_str);
+        let wanted = tunnels.interface(key, answers, inventories.get(node.name()).copied(), said);
+        if let Some(wanted) = wanted.filter(|wanted| Some(wanted.as_str()) != said) {
+            metadata.insert("annotations".to_owned(), json!({names::TUNNEL_INTERFACE: wanted}));
+        }
+        if !metadata.is_empty() {
+            let target = ObjectRef { kind: NODE, key: key.clone() };
+            work.single(target, Action::Patch { patch: json!({"metadata": metadata}) });
+        }
+    }
+}
+
+/// Labels that come, or go. While nobody can tell whether a node is connected, its label stays as it is.
+fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, Value> {
+    let mut changes = Map::new();
+    for (network, _) in index.snapshot().cluster_networks.iter() {
+        let label = names::node_label(&network.name);
+        let has = node.labels.get(&label).is_some_and(|value| value == "true");
+        let connection = connections.get(&network.name).and_then(|nodes| nodes.get(node.name()));
+        let truth = connection.map_or(Truth::False, |connection| connection.verdict.truth);
+        let connected = match truth {
+            Truth::True => true,
+            Truth::False => false,
+            Truth::Unknown => has,
+        };
+        let wanted = connected || network.name == MGMT;
+        if wanted != has {
+            changes.insert(label, if wanted { json!("true") } else { Value::Null });
+        }
+    }
+    changes
+}
+
+/// Which interfaces tunnels use.
+struct Tunnels {
+    /// The host network that says so, and what its interface is called.
+    underlay: Option<(String, String)>,
+    /// Every interface that a host network has: one that a tunnel used is not kept when it is the underlay no more.
+    ours: Vec<String>,
+    /// Whether the platform has a network for the nodes themselves, whose interface tunnels use by default.
+    by_default: bool,
+}
+
+impl Tunnels {
+    fn of(index: &Index, compiled: &Compiled) -> Self {
+        let snapshot = index.snapshot();
+        let reports = || compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::HostNetworkConfig);
+        let underlay = reports().find_map(|((_, name), report)| {
+            let object = snapshot.host_networks.get(&ObjectKey::global(name))?;
+            let says = object.spec.underlay && !object.meta.deleted && report.broken.is_none();
+            Some((name.clone(), report.interface.clone().filter(|_| says)?))
+        });
+        Self {
+            underlay,
+            ours: reports().filter_map(|(_, report)| report.interface.clone()).collect(),
+            by_default: snapshot.cluster_networks.get(&ObjectKey::global(MGMT)).is_some(),
+        }
+    }
+
+    /// The interface that tunnels of a node shall use; none when there is nothing to say. An interface counts once the
+    /// node has reported to have it.
+    fn interface(
+        &self,
+        node: &ObjectKey,
+        answers: &BTreeMap<&str, NodeAnswer<'_>>,
+        inventory: Option<&Inventory>,
+        said: Option<&str>,
+    ) -> Option<String> {
+        if let Some((name, interface)) = &self.underlay {
+            let answer = answers.get(node.name.as_str());
+            let has = answer.is_some_and(|answer| {
+                answer.was_told(Asking::HostNetworkConfig, name)
+                    && answer.progress(Asking::HostNetworkConfig, name) == Progress::Done
+            });
+            if has || said == Some(interface) {
+                return Some(interface.clone());
+            }
+        }
+        let stale = said.is_some_and(|said| self.ours.iter().any(|name| name == said));
+        let installed = inventory.and_then(installed);
+        installed.filter(|_| stale || (self.by_default && said.is_none())).or_else(|| said.map(str::to_owned))
+    }
+}
+
+/// The interface by which the node itself is reached on the network of the installer.
+fn installed(inventory: &Inventory) -> Option<String> {
+    let bridge = names::bridge(MGMT);
+    let is = |name: &String, link: &Link| name.starts_with(&bridge) && link.has_ipv4 && !link.made;
+    inventory.links.iter().find(|(name, link)| is(name, link)).map(|(name, _)| name.clone())
+}

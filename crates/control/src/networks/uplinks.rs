@@ -1,0 +1,167 @@
+//! How each node is connected to each cluster network, as `VlanStatus` and `ClusterNetwork` tell it.
+//!
+//! There is one `VlanStatus` for each node and network. It stays until the node has reported that the uplink is gone, or
+//! is gone itself.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netloom_api::{
+    condition::Truth,
+    hostnet::{ClusterNetworkStatus, GROUP, MGMT, VlanStatusStatus, names},
+};
+use netloom_compile::{
+    Compiled, ObjectKey,
+    hostnet::{Asking, NetworkReport},
+    reason,
+};
+use serde_json::json;
+
+use super::{
+    answers::{NodeAnswer, Progress},
+    condition::Verdict,
+};
+use crate::{
+    controller::Work,
+    index::{CLUSTER_NETWORK, Index, UPLINK, VLAN_STATUS},
+    request::{Action, ObjectRef},
+};
+
+/// How nodes are connected, by cluster network and node.
+pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
+
+/// How one node is connected to one network.
+#[derive(Debug)]
+pub(super) struct Connection {
+    uplink: String,
+    pub(super) verdict: Verdict,
+    /// Whether an object with precedence connects the node.
+    displaced: bool,
+}
+
+/// Tells how each node is connected.
+pub(super) fn tell(
+    now: Timestamp,
+    index: &Index,
+    compiled: &Compiled,
+    answers: &BTreeMap<&str, NodeAnswer<'_>>,
+    work: &mut Work,
+) -> Connections {
+    let connections = connections(compiled, answers);
+    for (network, nodes) in &connections {
+        for (node, connection) in nodes {
+            status(now, index, (network, node), connection, work);
+        }
+    }
+    for (key, known) in index.snapshot().vlan_statuses.iter() {
+        let VlanStatusStatus { cluster_network, vlan_config, node, .. } = &known.status;
+        let wanted = connections.get(cluster_network).is_some_and(|nodes| nodes.contains_key(node))
+            && names::vlan_status(cluster_network, node) == key.name;
+        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || node.is_rid_of(Asking::VlanConfig, vlan_config);
+        let over = answers.get(node.as_str()).is_none_or(is_rid);
+        if !wanted && over && !known.meta.deleted && cluster_network != MGMT {
+            let Some(mark) = index.mark(VLAN_STATUS, key) else { continue };
+            let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
+            let target = ObjectRef { kind: VLAN_STATUS, key: key.clone() };
+            work.single(target, Action::Delete { uid, resource_version });
+        }
+    }
+    networks(now, index, &connections, work);
+    connections
+}
+
+fn connections(compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
+    let mut connections = Connections::new();
+    let uplinks = compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::VlanConfig);
+    for ((_, name), report) in uplinks {
+        let Some(network) = &report.cluster_network else { continue };
+        for node in &report.matched {
+            let Some(answer) = answers.get(node.as_str()) else { continue };
+            let connection = connection(name, node, report, answer);
+            let known = connections.entry(network.clone()).or_default();
+            if known.get(node).is_none_or(|known| known.displaced) {
+                known.insert(node.clone(), connection);
+            }
+        }
+    }
+    connections
+}
+
+fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswer<'_>) -> Connection {
+    let refused = report.refused.get(node);
+    let displaced = refused.is_some_and(|finding| finding.reason == reason::UPLINK_CONFLICT);
+    let unknown = |message: &str| Verdict::new(Truth::Unknown, "Pending", message);
+    let verdict = match (refused, answer.progress(Asking::VlanConfig, name)) {
+        (Some(finding), _) if finding.reason == reason::NOT_REPORTED => unknown(&finding.message),
+        (Some(finding), _) => Verdict::new(Truth::False, finding.reason, finding.to_string()),
+        (None, Progress::Untold) => unknown("the node waits for its turn"),
+        (None, Progress::Told) => unknown("the node is at it"),
+        (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
+        (None, Progress::Done) => Verdict::applied(),
+    };
+    Connection { uplink: name.to_owned(), verdict, displaced }
+}
+
+fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connection: &Connection, work: &mut Work) {
+    let key = ObjectKey::global(names::vlan_status(network, node));
+    let known = index.snapshot().vlan_statuses.get(&key);
+    let before = known.map(|known| known.status.clone()).unwrap_or_default();
+    let after = VlanStatusStatus {
+        cluster_network: network.to_owned(),
+        vlan_config: connection.uplink.clone(),
+        link_monitor: network.to_owned(),
+        node: node.to_owned(),
+        local_areas: before.local_areas.clone(),
+        conditions: vec![connection.verdict.condition(now, &before.conditions)],
+    };
+    let leaving = known.is_some_and(|known| known.meta.deleted);
+    let owner = index.mark(UPLINK, &ObjectKey::global(connection.uplink.as_str()));
+    let Some(owner) = owner.filter(|_| !leaving && (known.is_none() || after != before)) else { return };
+    let mut object = json!({
+        "apiVersion": format!("{GROUP}/v1beta1"),
+        "kind": "VlanStatus",
+        "metadata": {
+            "name": key.name,
+            "labels": {names::CLUSTER_NETWORK: network, names::VLAN_CONFIG: connection.uplink, names::NODE: node},
+            "ownerReferences": [{
+                "apiVersion": format!("{GROUP}/v1beta1"), "kind": "VlanConfig", "name": connection.uplink, "uid": owner.uid,
+            }],
+        },
+        "status": after,
+    });
+    if let Some(mark) = index.mark(VLAN_STATUS, &key) {
+        object["metadata"]["resourceVersion"] = json!(mark.resource_version);
+    }
+    work.single(ObjectRef { kind: VLAN_STATUS, key }, Action::Apply { object });
+}
+
+/// A cluster network is ready as soon as a node is connected; that of the installer always is.
+fn networks(now: Timestamp, index: &Index, connections: &Connections, work: &mut Work) {
+    for (key, network) in index.snapshot().cluster_networks.iter().filter(|(_, network)| !network.meta.deleted) {
+        let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
+        let before: ClusterNetworkStatus = mark.status_as();
+        let verdict = verdict(&network.meta.key.name, connections.get(&key.name));
+        let after = ClusterNetworkStatus { conditions: vec![verdict.condition(now, &before.conditions)] };
+        if after != before {
+            let object = json!({
+                "apiVersion": format!("{GROUP}/v1beta1"),
+                "kind": "ClusterNetwork",
+                "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
+                "status": after,
+            });
+            work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Apply { object });
+        }
+    }
+}
+
+fn verdict(network: &str, nodes: Option<&BTreeMap<String, Connection>>) -> Verdict {
+    let connected = nodes.into_iter().flatten().filter(|(_, connection)| connection.verdict.is_ready()).count();
+    if network == MGMT || connected > 0 {
+        return Verdict::new(Truth::True, "Connected", "");
+    }
+    let message = match nodes.map_or(0, BTreeMap::len) {
+        0 => "no node is connected; create a VlanConfig for it".to_owned(),
+        nodes => format!("none of {nodes} nodes is connected yet"),
+    };
+    Verdict::new(Truth::False, "NotConnected", message)
+}

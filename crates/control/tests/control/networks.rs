@@ -1,0 +1,334 @@
+//! What is told about host networks, and when.
+
+use netloom_api::admission::GroupKind;
+use serde_json::{Value, json};
+
+use crate::model::Rig;
+
+const HOST_NETWORK: GroupKind<'static> = GroupKind::new("network.harvesterhci.io", "HostNetworkConfig");
+const UPLINK: GroupKind<'static> = GroupKind::new("network.harvesterhci.io", "VlanConfig");
+const NODE: GroupKind<'static> = GroupKind::new("", "Node");
+const MATCHED: &str = "network.harvesterhci.io/matched-nodes";
+
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind,
+        "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": spec,
+    })
+}
+
+/// Three nodes, all connected to one cluster network.
+fn connected() -> Rig {
+    let mut rig = Rig::new(3);
+    rig.write(object("ClusterNetwork", "cn1", &json!({})));
+    rig.write(object("VlanConfig", "u", &json!({"clusterNetwork": "cn1", "uplink": {"nics": ["eth1"]}})));
+    rig
+}
+
+fn host_network(rig: &mut Rig, mode: &str, ips: &Value) {
+    let mut spec = json!({"clusterNetwork": "cn1", "vlanID": 20, "mode": mode});
+    if !ips.is_null() {
+        spec["ips"] = ips.clone();
+    }
+    edit(rig, "HostNetworkConfig", "h", |object| object["spec"] = spec.clone());
+}
+
+/// Changes an object, or makes it.
+fn edit(rig: &mut Rig, kind: &str, name: &str, change: impl Fn(&mut Value)) {
+    let mut known = rig.api.get(kind, name).cloned().unwrap_or_else(|| object(kind, name, &json!({})));
+    change(&mut known);
+    rig.write(known);
+}
+
+fn addresses() -> Value {
+    json!({"n0": "192.0.2.10/24", "n1": "192.0.2.11/24", "n2": "192.0.2.12/24"})
+}
+
+fn ready<'a>(rig: &'a Rig, kind: &str, name: &str) -> (&'a str, &'a str) {
+    let condition = &rig.api.get(kind, name).unwrap()["status"]["conditions"][0];
+    (condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
+}
+
+fn entry<'a>(rig: &'a Rig, node: &str) -> &'a Value {
+    &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"][node]
+}
+
+fn writes(rig: &Rig, kind: &str) -> usize {
+    rig.api.writes.iter().filter(|write| write.1 == kind).count()
+}
+
+#[test]
+fn fixed_addresses_are_told_once_all_nodes_have_them() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+    let told = entry(&rig, "n1");
+    assert_eq!((&told["interface"], &told["addresses"]), (&json!("cn1-br.20"), &json!(["192.0.2.11/24"])));
+    assert_eq!(
+        (&told["clusterNetwork"], &told["vlanID"], &told["mode"]),
+        (&json!("cn1"), &json!(20), &json!("static"))
+    );
+    assert_eq!(told["observedGeneration"], rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["generation"]);
+    assert_eq!(
+        rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["annotations"][MATCHED],
+        r#"["n0","n1","n2"]"#
+    );
+    let before = rig.api.writes.len();
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.api.writes.len(), before, "a restart repeats nothing");
+}
+
+#[test]
+fn one_changed_address_is_one_node() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    rig.api.writes.clear();
+    let mut ips = addresses();
+    ips["n1"] = json!("192.0.2.99/24");
+    host_network(&mut rig, "static", &ips);
+    rig.run();
+    assert_eq!(entry(&rig, "n1")["addresses"], json!(["192.0.2.99/24"]));
+    let told: Vec<&str> =
+        rig.api.writes.iter().filter(|write| write.1 == "NodeNetworkConfig").map(|write| write.2.as_str()).collect();
+    assert_eq!(told, ["n1"], "the others are told nothing");
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+}
+
+#[test]
+fn uplinks_and_cluster_networks_say_what_nodes_reported() {
+    let mut rig = connected();
+    rig.run();
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
+    let statuses = rig.api.list("VlanStatus");
+    assert_eq!(statuses.len(), 3);
+    let status = statuses.iter().find(|status| status["status"]["node"] == "n0").unwrap();
+    assert_eq!(status["status"]["vlanConfig"], "u");
+    assert_eq!(status["status"]["conditions"][0]["status"], "True");
+    assert_eq!(status["metadata"]["labels"]["network.harvesterhci.io/clusternetwork"], "cn1");
+    assert_eq!(status["metadata"]["ownerReferences"][0]["name"], "u");
+    let label = |rig: &Rig, node: &str| {
+        rig.api.get("Node", node).unwrap()["metadata"]["labels"]["network.harvesterhci.io/cn1"].clone()
+    };
+    assert_eq!(label(&rig, "n0"), "true");
+    let monitor = rig.api.get("LinkMonitor", "cn1").unwrap();
+    assert_eq!(monitor["spec"]["targetLinkRule"]["nameRule"], "cn1(-br|-bo)");
+
+    rig.remove(UPLINK, "u");
+    rig.run();
+    assert_eq!(rig.api.list("VlanStatus").len(), 0);
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
+    assert_eq!(label(&rig, "n0"), Value::Null);
+    assert!(rig.api.get("NodeNetworkConfig", "n0").unwrap()["spec"].get("host").is_none());
+}
+
+#[test]
+fn a_host_network_without_uplink_waits_for_one() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let uplink = rig.api.get("VlanConfig", "u").unwrap().clone();
+    rig.remove(UPLINK, "u");
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("False", "NoUplink"));
+    assert_eq!(entry(&rig, "n2")["conditions"][0]["reason"], "NoUplink");
+    assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["annotations"][MATCHED], "[]");
+    rig.write(uplink);
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+}
+
+#[test]
+fn a_deleted_host_network_waits_for_every_node_that_has_it() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let finalizers = |rig: &Rig| rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]));
+    edit(&mut rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!("False"));
+    edit(&mut rig, "HostNetworkConfig", "h", |object| {
+        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+    rig.run();
+    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]), "one node is away");
+    let left: Vec<&String> =
+        rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"].as_object().unwrap().keys().collect();
+    assert_eq!(left, ["n2"]);
+    // A node that is gone holds nothing up.
+    rig.remove(NODE, "n2");
+    rig.run();
+    assert_eq!(finalizers(&rig), json!([]));
+    rig.remove(HOST_NETWORK, "h");
+    rig.run();
+}
+
+#[test]
+fn a_node_that_joins_without_an_address_says_so_and_the_others_stay_ready() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &json!({"n0": "192.0.2.10/24", "n1": "192.0.2.11/24"}));
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("False", "Pending"));
+    assert_eq!(entry(&rig, "n2")["conditions"][0]["reason"], "NoStaticIP");
+    assert_eq!(entry(&rig, "n0")["conditions"][0]["status"], "True");
+    let condition = &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["conditions"][0];
+    assert_eq!(condition["message"], "2 of 3 nodes are ready");
+}
+
+#[test]
+fn leases_and_what_is_wrong_with_them_are_told() {
+    let mut rig = connected();
+    host_network(&mut rig, "dhcp", &Value::Null);
+    rig.run();
+    assert_eq!(entry(&rig, "n0")["conditions"][0]["message"], "the node asks for a lease");
+    let lease = json!({
+        "link": "cn1-br.20", "address": "192.0.2.77/24", "server": "192.0.2.1",
+        "acquired": "2030-01-01T00:00:00Z", "renewAt": "2030-01-01T00:30:00Z", "expiresAt": "2030-01-01T01:00:00Z",
+    });
+    let mut failing = lease.clone();
+    failing["problem"] = json!({"reason": "DHCPNoOffer", "message": "no server answers"});
+    for (node, lease) in [("n0", lease), ("n1", failing)] {
+        edit(&mut rig, "NodeNetworkConfig", node, |object| object["status"]["leases"] = json!([lease]));
+    }
+    edit(&mut rig, "NodeNetworkConfig", "n2", |object| {
+        let problem = json!({"reason": "DHCPNak", "message": "the server took the address back"});
+        object["status"]["leases"] = json!([{"link": "cn1-br.20", "problem": problem}]);
+    });
+    rig.api.writes.clear();
+    rig.run();
+    assert_eq!(writes(&rig, "HostNetworkConfig"), 1, "what three nodes report is one write");
+    let told = entry(&rig, "n0");
+    assert_eq!(told["addresses"], json!(["192.0.2.77/24"]));
+    assert_eq!(told["lease"]["server"], "192.0.2.1");
+    assert_eq!(told["lease"]["expiresAt"], "2030-01-01T01:00:00Z");
+    let verdict = |node: &str| {
+        let condition = &entry(&rig, node)["conditions"][0];
+        (condition["status"].as_str().unwrap().to_owned(), condition["reason"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(verdict("n0"), ("True".to_owned(), "Applied".to_owned()));
+    assert_eq!(verdict("n1"), ("True".to_owned(), "DHCPNoOffer".to_owned()), "the address is still there");
+    assert_eq!(verdict("n2"), ("False".to_owned(), "DHCPNak".to_owned()));
+}
+
+#[test]
+fn a_label_that_changes_moves_the_uplink_and_the_annotations() {
+    let mut rig = connected();
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["nodeSelector"] = json!({"zone": "a"}));
+    host_network(&mut rig, "dhcp", &Value::Null);
+    edit(&mut rig, "Node", "n1", |object| object["metadata"]["labels"] = json!({"zone": "a"}));
+    rig.run();
+    let matched = |rig: &Rig, kind: &str, name: &str| {
+        rig.api.get(kind, name).unwrap()["metadata"]["annotations"][MATCHED].clone()
+    };
+    assert_eq!(matched(&rig, "VlanConfig", "u"), r#"["n1"]"#);
+    assert_eq!(matched(&rig, "HostNetworkConfig", "h"), r#"["n1"]"#);
+    edit(&mut rig, "Node", "n1", |object| object["metadata"]["labels"] = json!({}));
+    edit(&mut rig, "Node", "n2", |object| object["metadata"]["labels"] = json!({"zone": "a"}));
+    rig.run();
+    assert_eq!(matched(&rig, "VlanConfig", "u"), r#"["n2"]"#);
+    assert_eq!(matched(&rig, "HostNetworkConfig", "h"), r#"["n2"]"#);
+    let nodes = rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"].as_object().unwrap();
+    assert_eq!(nodes.keys().collect::<Vec<_>>(), ["n2"]);
+}
+
+#[test]
+fn a_network_that_a_node_cannot_have_is_taken_back_everywhere() {
+    let mut rig = connected();
+    rig.run();
+    rig.refusing.insert("n0".to_owned());
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let failed = rig.api.list("NetworkConfigRevision").into_iter().find(|one| one["status"]["isInvalid"] == true);
+    assert!(failed.is_some(), "a host network goes through the same rollout as a policy");
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("False", "Pending"));
+    let told = |node: &str| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"]["host"]["addresses"].clone();
+    assert_eq!(["n0", "n1", "n2"].map(told), [Value::Null, Value::Null, Value::Null]);
+}
+
+#[test]
+fn tunnels_use_the_underlay_where_it_is_in_place() {
+    let mut rig = connected();
+    rig.write(object("ClusterNetwork", "mgmt", &json!({})));
+    let links = json!([
+        {"name": "eth1", "type": "ethernet", "state": "up"},
+        {"name": "mgmt-br", "type": "linux-bridge", "state": "up"},
+        {"name": "mgmt-br.5", "type": "vlan", "state": "up", "vlan": {"id": 5, "base-iface": "mgmt-br"},
+         "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.200", "prefix-length": 24}]}},
+    ]);
+    for node in ["n0", "n1", "n2"] {
+        edit(&mut rig, "NodeNetworkState", node, |object| {
+            object["status"]["currentState"]["interfaces"] = links.clone();
+        });
+    }
+    rig.run();
+    let tunnel = |rig: &Rig| {
+        rig.api.get("Node", "n0").unwrap()["metadata"]["annotations"]["ovn.kubernetes.io/tunnel_interface"].clone()
+    };
+    assert_eq!(tunnel(&rig), "mgmt-br.5");
+    host_network(&mut rig, "static", &addresses());
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(true));
+    rig.run();
+    assert_eq!(tunnel(&rig), "cn1-br.20");
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(false));
+    rig.run();
+    assert_eq!(tunnel(&rig), "mgmt-br.5");
+}
+
+#[test]
+fn links_are_listed_where_a_monitor_asks_for_them_and_only_on_a_change() {
+    let mut rig = connected();
+    let report = |mac: &str, seen: &str| {
+        json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkStatus", "metadata": {"name": "n0"},
+            "spec": {}, "status": {"lastUpdated": seen, "interfaces": [
+                {"name": "lo", "type": "loopback", "state": "up", "index": 1},
+                {"name": "eth1", "mac": mac, "state": "up", "index": 2, "controller": "cn1-bo"},
+                {"name": "cn1-bo", "type": "bond", "state": "down", "index": 3, "promiscuous": true},
+            ]},
+        })
+    };
+    rig.write(report("02:00:00:00:00:01", "2030-01-01T00:00:00Z"));
+    rig.run();
+    let listed =
+        |rig: &Rig, name: &str| rig.api.get("LinkMonitor", name).unwrap()["status"]["linkStatus"]["n0"].clone();
+    let card = json!([{"name": "eth1", "index": 2, "type": "device", "mac": "02:00:00:00:00:01", "promiscuous": false, "state": "up", "masterIndex": 3}]);
+    assert_eq!(listed(&rig, "nic"), card);
+    let bond = json!([{"name": "cn1-bo", "index": 3, "type": "bond", "promiscuous": true, "state": "down"}]);
+    assert_eq!(listed(&rig, "cn1"), bond);
+    rig.api.writes.clear();
+    rig.write(report("02:00:00:00:00:01", "2030-01-01T00:01:00Z"));
+    rig.run();
+    assert_eq!(writes(&rig, "LinkMonitor"), 0, "that it looked again is no change");
+    rig.write(report("02:00:00:00:00:02", "2030-01-01T00:02:00Z"));
+    rig.run();
+    assert_eq!(writes(&rig, "LinkMonitor"), 1, "only the list that has changed");
+}
+
+#[test]
+fn a_controller_that_is_killed_at_any_write_ends_at_the_same() {
+    let story = |lives: Option<usize>| {
+        let mut rig = connected();
+        host_network(&mut rig, "static", &addresses());
+        rig.lives = lives;
+        rig.run();
+        let done = rig.lives.is_none();
+        edit(&mut rig, "HostNetworkConfig", "h", |object| {
+            object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+        });
+        rig.run();
+        let hosts: Vec<Value> =
+            rig.api.list("NodeNetworkConfig").into_iter().map(|config| config["spec"]["host"].clone()).collect();
+        let finalizers = rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"].clone();
+        (done, (hosts, finalizers))
+    };
+    let (_, wanted) = story(None);
+    assert_eq!(wanted.1, json!([]));
+    for lives in 0.. {
+        let (killed, found) = story(Some(lives));
+        assert_eq!(found, wanted, "killed before write {lives}");
+        if !killed {
+            return;
+        }
+    }
+}
