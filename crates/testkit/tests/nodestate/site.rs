@@ -5,6 +5,8 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::mpsc::{RecvTimeoutError, channel},
+    time::Duration,
 };
 
 use kube::{
@@ -31,6 +33,8 @@ const KINDS: [(&str, &str, &str, &str, bool); 7] = [
     ("events.k8s.io", "v1", "Event", "events", true),
     ("", "v1", "Node", "nodes", false),
 ];
+/// As long as a server of the slowest machine takes to start.
+const READY: Duration = Duration::from_mins(5);
 /// Where all objects of stories are that are in a namespace.
 const NAMESPACE: &str = "default";
 
@@ -43,17 +47,21 @@ impl Process {
         let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file).spawn();
         let mut process = Self(child.map_err(|error| format!("{}: {error}", command.get_program().display()))?);
-        let mut reader = BufReader::new(process.0.stdout.take().ok_or("no standard output")?);
-        let mut line = String::new();
-        while reader.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
-            if line.contains(word) {
-                // The rest is read and dropped, so that it never waits for a reader.
-                std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
-                return Ok(process);
+        let reader = BufReader::new(process.0.stdout.take().ok_or("no standard output")?);
+        let (said, heard) = channel();
+        let word = word.to_owned();
+        // Read to its end, so that it never waits for a reader.
+        std::thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok).filter(|line| line.contains(&word)) {
+                said.send(line).ok();
             }
-            line.clear();
+        });
+        let program = command.get_program().display();
+        match heard.recv_timeout(READY) {
+            Ok(_) => Ok(process),
+            Err(RecvTimeoutError::Disconnected) => Err(format!("{program} ended before it was ready:\n{}", tail(log))),
+            Err(RecvTimeoutError::Timeout) => Err(format!("{program} is not ready in time:\n{}", tail(log))),
         }
-        Err(format!("{} ended before it was ready:\n{}", command.get_program().display(), tail(log)))
     }
 
     /// Starts a command that says nothing on standard output.
