@@ -79,11 +79,24 @@ fn claim(
     let owner: Arc<str> = wish.whole_of.clone().unwrap_or_else(|| origin.source.clone());
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),
-        before: if is_marked(key, observed) { Previous::Absent } else { value(key, observed) },
+        before: if is_marked(key, observed) { Previous::Absent } else { before(key, observed) },
         ours: Previous::Absent,
     });
     claim.origins.insert(owner, origin.clone());
     claim.ours = ours;
+}
+
+/// What there is to return to. A link of ours is no controller to return to: it was somebody's hand that put the port
+/// there, and the link goes when nobody asks for it any more.
+fn before(key: &ObjectKey, observed: &Observed) -> Previous {
+    match value(key, observed) {
+        Previous::Controller(Some(controller))
+            if observed.links.get(&controller).is_some_and(netloom_model::Link::is_ours) =>
+        {
+            Previous::Controller(None)
+        }
+        there => there,
+    }
 }
 
 /// Whether the kernel itself says that netloom made the object, even when the record of it was lost.

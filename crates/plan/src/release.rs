@@ -41,6 +41,8 @@ pub(crate) struct Named<'a> {
     wish: &'a HostState,
     routes: BTreeSet<RouteKey>,
     rules: BTreeSet<RuleKey>,
+    /// The other ends of pairs, which are there as long as the end that is wished for.
+    peers: BTreeSet<IfName>,
 }
 
 impl<'a> Named<'a> {
@@ -48,7 +50,9 @@ impl<'a> Named<'a> {
     pub(crate) fn of(wish: &'a HostState) -> Self {
         let routes = wish.routes.iter().map(|wish| wish.route.key()).collect();
         let rules = wish.rules.iter().map(|wish| wish.rule.key).collect();
-        Self { wish, routes, rules }
+        let present = wish.links.values().filter(|link| link.presence == Presence::Present);
+        let peers = present.filter_map(|link| link.attrs.link(Attr::VethPeer)).collect();
+        Self { wish, routes, rules, peers }
     }
 
     /// Whether the wish names the object.
@@ -56,7 +60,9 @@ impl<'a> Named<'a> {
         let wish = self.wish;
         let link = |name: &IfName| wish.links.get(name);
         match key {
-            ObjectKey::Link(name) => link(name).is_some_and(|l| l.presence == Presence::Present),
+            ObjectKey::Link(name) => {
+                link(name).is_some_and(|l| l.presence == Presence::Present) || self.peers.contains(name)
+            }
             ObjectKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
             ObjectKey::Controller(name) => {
                 link(name).is_some_and(|l| l.controller != netloom_model::ControllerWish::Keep)

@@ -160,6 +160,36 @@ fn a_port_is_let_go_whatever_the_kernel_made_of_it() {
 }
 
 #[test]
+fn the_other_end_of_a_pair_stays_as_long_as_the_one_that_is_named() {
+    let mut host = host();
+    let end = |link: &str, peer: &str| {
+        let mut end = LinkWish::new(name(link), LinkKind::Veth, origin());
+        end.attrs.wish(Attr::VethPeer, Value::Link(name(peer)));
+        end
+    };
+    let before = host.observed().clone();
+    let made = set(&mut host, &whole([end("p1", "p2"), end("p2", "p1")]), &Ownership::default());
+    let again = set(&mut host, &whole([end("p1", "p2")]), &made.ownership);
+    assert!(again.plan.is_empty(), "{:?}", again.plan);
+    set(&mut host, &whole([]), &again.ownership);
+    assert_eq!(host.observed().links, before.links, "both ends go together");
+}
+
+#[test]
+fn a_port_that_somebody_put_into_our_bridge_does_not_return_there() {
+    let mut host = host();
+    let bridge = LinkWish::new(name("br5"), LinkKind::Bridge, origin());
+    let before = host.observed().clone();
+    let made = set(&mut host, &whole([bridge.clone()]), &Ownership::default());
+    host.apply(&Step::SetController { name: name("eth0"), controller: Some(name("br5")) }).unwrap();
+    let mut port = card("eth0");
+    port.controller = ControllerWish::Detached;
+    let repaired = set(&mut host, &whole([bridge, port]), &made.ownership);
+    set(&mut host, &whole([]), &repaired.ownership);
+    assert_eq!(host.observed().links, before.links);
+}
+
+#[test]
 fn what_carries_our_mark_goes_even_when_the_record_was_lost() {
     let mut host = host();
     let mut eth0 = card("eth0");
