@@ -13,7 +13,9 @@ use serde_json::json;
 
 use crate::{
     index::{Index, REVISION},
-    networks, picture,
+    networks,
+    patience::Patience,
+    picture,
     request::{Action, Chain, ObjectRef, Request, RequestId},
     status, tell,
 };
@@ -25,7 +27,7 @@ pub struct Settings {
     pub quiet: SignedDuration,
     /// But not longer than so long after the first change.
     pub longest: SignedDuration,
-    /// The time after a refused request before the next decision; it doubles with each.
+    /// The time after a refused write of an object before the next one; it doubles with each.
     pub retry_first: SignedDuration,
     /// The most that it grows to.
     pub retry_most: SignedDuration,
@@ -80,7 +82,8 @@ pub struct Turn {
 pub struct Controller {
     settings: Settings,
     compiler: Compiler,
-    outstanding: BTreeSet<RequestId>,
+    /// Requests under way, and what they are about.
+    outstanding: BTreeMap<RequestId, ObjectRef>,
     last_id: u64,
     /// The change of the index that was decided on last; none before the first time.
     handled: Option<u64>,
@@ -90,8 +93,7 @@ pub struct Controller {
     wake_at: Option<Timestamp>,
     /// Events that were asked for. A restart asks again, and the server knows them by their names.
     announced: BTreeSet<ObjectRef>,
-    refusals: u32,
-    not_before: Option<Timestamp>,
+    patience: Patience,
 }
 
 impl Controller {
@@ -112,31 +114,31 @@ impl Controller {
         }
         self.handled = Some(index.changes().0);
         self.dirty_since = None;
-        self.not_before = None;
         self.wake_at = None;
         let compiled = self.compiler.compile(index.snapshot());
         let mut work = Work::default();
         status::of_policies(now, index, &compiled, &mut work);
         status::of_states(now, index, &compiled, &mut work);
         networks::tell(now, index, &compiled, &mut work);
-        if !freeze(index, &compiled, &mut work) {
+        let frozen = freeze(index, &compiled, &mut work);
+        // A revision that cannot be made must not keep those that can from being taken back or finished.
+        if frozen.is_none_or(|target| self.patience.knows(&target)) {
             self.roll(now, index, &compiled, &mut work);
         }
-        self.send(work)
+        self.send(now, work)
     }
 
     /// Takes note of the answer to a request.
     pub fn answered(&mut self, now: Timestamp, request: RequestId, answer: &Answer) {
-        if !self.outstanding.remove(&request) {
-            return;
-        }
-        if *answer == Answer::Refused {
-            let doubled = 2_i32.saturating_pow(self.refusals.min(16));
-            let wait = self.settings.retry_first.checked_mul(doubled).unwrap_or(self.settings.retry_most);
-            self.not_before = Some(later(now, wait.min(self.settings.retry_most)));
-            self.refusals = self.refusals.saturating_add(1);
-        } else if self.outstanding.is_empty() && self.not_before.is_none() {
-            self.refusals = 0;
+        let Some(target) = self.outstanding.remove(&request) else { return };
+        match answer {
+            Answer::Refused => {
+                self.announced.remove(&target);
+                self.patience.refused(now, target, &self.settings);
+                self.wake_when_patience_ends(now);
+            }
+            Answer::Done => self.patience.done(&target),
+            Answer::Skipped => {}
         }
     }
 
@@ -151,9 +153,7 @@ impl Controller {
             }
             (Some(_), _) => None,
         };
-        let due = [dirty, self.wake_at, self.not_before].into_iter().flatten().min()?;
-        // After a refusal everything waits, whatever else there is to do.
-        Some(self.not_before.map_or(due, |not_before| due.max(not_before)))
+        [dirty, self.wake_at].into_iter().flatten().min()
     }
 
     /// Brings revisions to nodes.
@@ -197,7 +197,9 @@ impl Controller {
         wishes
     }
 
-    fn send(&mut self, mut work: Work) -> Turn {
+    fn send(&mut self, now: Timestamp, mut work: Work) -> Turn {
+        self.patience.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
+        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.patience.holds(now, target)));
         // Enough for the events that a cluster has at one time; they are only asked for once more.
         const MOST: usize = 4096;
         if self.announced.len() > MOST {
@@ -211,24 +213,29 @@ impl Controller {
         let mut number = |(target, action): (ObjectRef, Action)| {
             self.last_id += 1;
             let id = RequestId(self.last_id);
-            self.outstanding.insert(id);
+            self.outstanding.insert(id, target.clone());
             Request { id, target, action }
         };
         let chains: Vec<Chain> =
             work.0.into_iter().map(|chain| Chain(chain.into_iter().map(&mut number).collect())).collect();
-        let wake_at = if chains.is_empty() { self.wake_at } else { None };
+        self.wake_when_patience_ends(now);
+        let wake_at = self.wake_at.filter(|_| chains.is_empty());
         Turn { chains, wake_at }
+    }
+
+    fn wake_when_patience_ends(&mut self, now: Timestamp) {
+        self.wake_at = [self.wake_at, self.patience.ends_after(now)].into_iter().flatten().min();
     }
 }
 
-/// Makes the candidate a revision, or the newest one again. Says whether there was something to do.
-fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> bool {
+/// Makes the candidate a revision, or the newest one again. Says which one, when there was something to do.
+fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<ObjectRef> {
     let candidate = &compiled.revision;
     let revisions = &index.snapshot().revisions;
     let newest = picture::newest(index);
     let empty = candidate.is_empty();
     if newest.is_some_and(|newest| name(newest) == candidate.name) || (empty && revisions.is_empty()) {
-        return false;
+        return None;
     }
     let sequence = newest.map_or(0, picture::sequence) + 1;
     let annotations = json!({annotation::SEQUENCE: sequence.to_string()});
@@ -242,8 +249,8 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> bool {
         object["metadata"]["annotations"] = annotations;
         Action::Create { object }
     };
-    work.single(target, action);
-    true
+    work.single(target.clone(), action);
+    Some(target)
 }
 
 /// Chains of requests without their numbers.
@@ -260,6 +267,6 @@ pub(crate) fn name(revision: &NetworkConfigRevision) -> &str {
     revision.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
+pub(crate) fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }

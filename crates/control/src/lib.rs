@@ -22,6 +22,7 @@ mod controller;
 mod index;
 pub mod lease;
 mod networks;
+mod patience;
 mod picture;
 mod removals;
 mod request;

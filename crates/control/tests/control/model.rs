@@ -148,6 +148,10 @@ pub(crate) struct Rig {
     pub(crate) lives: Option<usize>,
     /// Nodes that cannot have an address of a host network.
     pub(crate) refusing: BTreeSet<String>,
+    /// What the server does for nobody.
+    pub(crate) refuses: Option<fn(&Request) -> bool>,
+    /// How often it has refused that.
+    pub(crate) refused: usize,
 }
 
 impl Rig {
@@ -167,14 +171,8 @@ impl Rig {
             }));
         }
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
-        let mut rig = Self {
-            api,
-            index: Index::default(),
-            controller: Controller::default(),
-            now,
-            lives: None,
-            refusing: BTreeSet::new(),
-        };
+        let (index, controller, refusing) = (Index::default(), Controller::default(), BTreeSet::new());
+        let mut rig = Self { api, index, controller, now, lives: None, refusing, refuses: None, refused: 0 };
         rig.restart();
         rig
     }
@@ -232,7 +230,9 @@ impl Rig {
                     self.restart();
                     return false;
                 }
-                let done = self.api.perform(request);
+                let refused = self.refuses.is_some_and(|refuses| refuses(request));
+                self.refused += usize::from(refused);
+                let done = if refused { None } else { self.api.perform(request) };
                 self.lives = self.lives.map(|lives| lives - 1);
                 broken = done.is_none();
                 let answer = if broken { Answer::Refused } else { Answer::Done };
@@ -288,6 +288,21 @@ impl Rig {
                 assert!(wake_at > self.now, "a wake-up in the past");
                 self.now = wake_at;
             }
+        }
+        panic!("it never ends: {:?}", self.turn());
+    }
+
+    /// For some time, whether there is something to do or not.
+    pub(crate) fn run_for(&mut self, time: SignedDuration) {
+        let end = self.now.checked_add(time).unwrap();
+        for _ in 0..2000 {
+            let turn = self.turn();
+            if turn.chains.is_empty() && turn.wake_at.is_none_or(|at| at > end) && !self.agents() {
+                self.now = end;
+                return;
+            }
+            assert!(turn.wake_at.is_none_or(|at| at > self.now), "a wake-up in the past");
+            self.step(&turn);
         }
         panic!("it never ends: {:?}", self.turn());
     }

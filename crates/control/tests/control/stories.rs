@@ -150,6 +150,33 @@ fn a_refused_write_is_asked_for_again_later() {
 }
 
 #[test]
+fn an_object_that_is_refused_for_good_holds_up_nobody_else() {
+    let mut rig = Rig::new(3);
+    rig.refuses = Some(|request| request.target.kind == POLICY);
+    rig.policy("jumbo", 9000);
+    rig.run_for(SignedDuration::from_mins(2));
+    assert_eq!(rig.mtus(), [Some(9000); 3], "its status cannot be written, and its nodes have it all the same");
+    let tries = rig.refused;
+    assert!((5..=15).contains(&tries), "{tries} tries in two minutes, ever more slowly");
+}
+
+#[test]
+fn a_revision_that_cannot_be_made_keeps_no_other_from_being_finished() {
+    let mut rig = Rig::new(3);
+    rig.policy("jumbo", 9000);
+    while rig.mtus().iter().flatten().count() == 0 {
+        let turn = rig.turn();
+        rig.step(&turn);
+    }
+    rig.refuses = Some(|request| {
+        request.target.kind.kind == "NetworkConfigRevision" && matches!(request.action, Action::Create { .. })
+    });
+    rig.policy("small", 1400);
+    rig.run_for(SignedDuration::from_mins(2));
+    assert_eq!(rig.mtus(), [Some(9000); 3]);
+}
+
+#[test]
 fn an_unmanaged_node_is_left_out_until_it_is_managed() {
     let mut rig = Rig::new(3);
     let mut state = rig.api.get("NodeNetworkState", "n1").unwrap().clone();
