@@ -5,7 +5,7 @@
 //! there depends on its *place* (its group, the links that it reports, and what was written by hand).
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     hash::Hash,
     sync::Arc,
 };
@@ -91,6 +91,11 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Eq + Hash> Numbers<T> {
+    /// Forgets the values whose numbers nobody has any more; no number is ever given twice.
+    fn retain(&mut self, used: &HashSet<u32>) {
+        self.0.retain(|_, number| used.contains(number));
+    }
+
     fn of(&mut self, value: T) -> u32 {
         let Self(known, next) = self;
         *known.entry(value).or_insert_with(|| {
@@ -170,6 +175,10 @@ impl Usher {
             placement.findings.entry(state.meta.key.clone()).or_default().push(finding);
         }
         self.known = known;
+        let used = |number: fn(&Facts) -> u32| self.known.values().map(|(_, facts)| number(facts)).collect();
+        let (inventories, hands) = (used(|facts| facts.inventory_id), used(|facts| facts.hand_id));
+        self.inventories.retain(&inventories);
+        self.hands.retain(&hands);
         placement
     }
 
