@@ -57,6 +57,8 @@ impl Asking {
             return;
         }
         match answer {
+            // Requests that were sent together are refused together, and count once.
+            Answer::Refused if self.not_before.is_some() => {}
             Answer::Refused => {
                 self.refusals = self.refusals.saturating_add(1);
                 self.not_before = Some(later(now, wait(PAUSE.0, PAUSE.1, self.refusals, seed)));
