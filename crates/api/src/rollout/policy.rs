@@ -63,7 +63,8 @@ pub struct RolloutPolicySpec {
     /// Conditions of the `Node` that must be `True` before a change, and after it for the node to
     /// count as done.
     #[serde(default = "ready")]
-    #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "set"))]
+    // Whole: of a set with a default an empty one could not be applied, because it has nothing that anybody owns.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "atomic"))]
     pub health_gates: Vec<String>,
     /// How long a node may take to report a change as done, in seconds.
     #[serde(default = "two_minutes")]
