@@ -198,10 +198,10 @@ impl Controller {
     }
 
     fn send(&mut self, now: Timestamp, mut work: Work) -> Turn {
-        self.patience.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
-        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.patience.holds(now, target)));
         // Enough for the events that a cluster has at one time; they are only asked for once more.
         const MOST: usize = 4096;
+        self.patience.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
+        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.patience.holds(now, target)));
         if self.announced.len() > MOST {
             self.announced.clear();
         }
