@@ -51,8 +51,8 @@ pub(crate) struct Tools {
     pub(crate) host: KernelHost,
     /// What must be reached after a change if it was before.
     pub(crate) probes: Vec<Probe>,
-    /// Where the API is: it must be reached after a change too, unless the change may cut it off.
-    pub(crate) api: Vec<SocketAddr>,
+    /// The port of the API, which must be reached after a change too, unless the change may cut it off.
+    pub(crate) api_port: u16,
 }
 
 impl Hands {
@@ -182,8 +182,8 @@ impl Worker {
     fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>, reach: bool) -> Result<(bool, bool), Failure> {
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
-        let kept = self.tools.api.iter().filter(|address| protected.contains(&address.ip()));
-        let api: Vec<Probe> = kept.map(|address| Probe::Tcp(*address)).collect();
+        let port = self.tools.api_port;
+        let api: Vec<Probe> = protected.iter().map(|ip| Probe::Tcp(SocketAddr::new(*ip, port))).collect();
         let first = if reach { api.iter().map(ToString::to_string).collect() } else { Vec::new() };
         probes.extend(api);
         let failed = |error| outcome::failed(&error);

@@ -25,6 +25,7 @@ mod pulse;
 mod run;
 mod serve;
 mod watches;
+mod whereabouts;
 
 pub use centralized::{Merged, merge_all};
 pub use options::{Options, Task};

@@ -8,7 +8,7 @@ use netloom_model::EngineError;
 use netloom_node::{Agent, Effect, Event, Failure, Kept, Settings, Standing};
 use netloom_place::{Place, PlaceError};
 use tokio::{
-    net::{TcpListener, lookup_host},
+    net::TcpListener,
     sync::{
         Notify,
         mpsc::{self, UnboundedReceiver},
@@ -28,13 +28,11 @@ use crate::{
     pulse::Pulse,
     serve::serve,
     watches,
+    whereabouts::Whereabouts,
 };
 
 /// How long a change that is under way may take to end when the agent is told to stop.
 const ENDING: Duration = Duration::from_secs(15);
-/// How long the name of the API server may take to be looked up: without the network there is no answer, and
-/// the last good wish must not wait for one.
-const LOOKUP: Duration = Duration::from_secs(2);
 
 /// How an agent ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,14 +114,19 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         tasks.spawn(serve(listener, Arc::clone(&metrics), Arc::clone(&pulse)));
     }
     // An agent that works in another namespace than its own does not reach the API through that one.
-    let protected = if options.netns.is_none() { addresses(&config).await } else { Vec::new() };
+    let whereabouts = Whereabouts::of(&config).filter(|_| options.netns.is_none());
+    let protected = match &whereabouts {
+        // A name that cannot be looked up yet is looked up again when the API is reached.
+        Some(whereabouts) => whereabouts.addresses().await.unwrap_or_default(),
+        None => Vec::new(),
+    };
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Notify::new());
     let (hands, ears, kept) = match options.task {
         Task::PolicyOnce => (None, None, None),
         Task::Daemon | Task::StateOnce => {
-            let (tools, kept) = tools(&options, &protected)?;
+            let (tools, kept) = tools(&options, whereabouts.as_ref().map_or(0, |api| api.port))?;
             let ears = Ears::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
             (Some(Hands::start(tools, events.clone(), &changed)?), Some(ears), kept)
         }
@@ -131,9 +134,10 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     if options.task != Task::Daemon {
         client.apiserver_version().await.map_err(Error::Api)?;
     }
-    watches::follow(&client, &options.node, options.mode, &events, &mut tasks);
+    watches::Follower { client: &client, node: &options.node, mode: options.mode, events: &events, api: whereabouts }
+        .follow(&mut tasks);
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
-    let agent = Agent::new(settings(&options, protected.iter().map(std::net::SocketAddr::ip).collect()), kept);
+    let agent = Agent::new(settings(&options, protected), kept);
     let mut shell = Shell { agent, api, hands, ears, clock: Clock::start(), metrics, pulse, options, queue, changed };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
@@ -147,28 +151,13 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
 }
 
 /// What the hands work with, and what an earlier life kept.
-fn tools(options: &Options, api: &[std::net::SocketAddr]) -> Result<(Tools, Option<Kept>), Error> {
+fn tools(options: &Options, api_port: u16) -> Result<(Tools, Option<Kept>), Error> {
     let place = Place::new(options.netns.as_deref(), &options.state_dir);
     let store = place.store()?;
     let host = place.host(false)?;
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
-    Ok((Tools { place, store, host, probes: options.probes.clone(), api: api.to_vec() }, kept))
-}
-
-/// Where the API is. A name that cannot be looked up now protects nothing: there is no way to it to be lost.
-async fn addresses(config: &Config) -> Vec<std::net::SocketAddr> {
-    let url = &config.cluster_url;
-    let Some(host) = url.host() else { return Vec::new() };
-    let port = url.port_u16().unwrap_or(443);
-    let host = host.trim_matches(['[', ']']);
-    if let Ok(ip) = host.parse::<IpAddr>() {
-        return vec![std::net::SocketAddr::new(ip, port)];
-    }
-    match timeout(LOOKUP, lookup_host((host, port))).await {
-        Ok(Ok(found)) => found.collect(),
-        Ok(Err(_)) | Err(_) => Vec::new(),
-    }
+    Ok((Tools { place, store, host, probes: options.probes.clone(), api_port }, kept))
 }
 
 fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
@@ -301,6 +290,7 @@ impl Shell {
                 self.pulse.read();
             }
             Event::Objects(_)
+            | Event::Api(_)
             | Event::HostChanged
             | Event::Recovered(_)
             | Event::Kept(_)

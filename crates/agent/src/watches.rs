@@ -16,21 +16,38 @@ use netloom_node::{Agent, Change, Event, Mode, NODE, POLICY, STATE};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
 
-use crate::kinds::served;
+use crate::{kinds::served, whereabouts::Whereabouts};
 
-/// Follows every kind that the agent must know; the tasks end when `tasks` is dropped.
-pub(crate) fn follow(
-    client: &Client,
-    node: &str,
-    mode: Mode,
-    events: &UnboundedSender<Event>,
-    tasks: &mut JoinSet<()>,
-) {
-    for kind in Agent::kinds(mode) {
-        let resource = resource(*kind);
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        tasks.spawn(one(api, *kind, resource, selector(*kind, node), events.clone()));
+/// What is followed, and who is told.
+pub(crate) struct Follower<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) node: &'a str,
+    pub(crate) mode: Mode,
+    pub(crate) events: &'a UnboundedSender<Event>,
+    /// Where the API is, when the node must not lose the way there.
+    pub(crate) api: Option<Whereabouts>,
+}
+
+impl Follower<'_> {
+    /// Follows every kind that the agent must know; the tasks end when `tasks` is dropped.
+    pub(crate) fn follow(&self, tasks: &mut JoinSet<()>) {
+        for kind in Agent::kinds(self.mode) {
+            let resource = resource(*kind);
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            let moving = self.api.clone().filter(Whereabouts::may_change);
+            let one = One { kind: *kind, resource, events: self.events.clone(), moving };
+            tasks.spawn(one.follow(api, selector(*kind, self.node)));
+        }
     }
+}
+
+/// One kind that is followed.
+struct One {
+    kind: GroupKind<'static>,
+    resource: ApiResource,
+    events: UnboundedSender<Event>,
+    /// Where the API is, when that may change.
+    moving: Option<Whereabouts>,
 }
 
 /// What the server shall leave out.
@@ -47,36 +64,38 @@ fn resource(kind: GroupKind<'static>) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, &version, kind.kind), &plural)
 }
 
-async fn one(
-    api: Api<DynamicObject>,
-    kind: GroupKind<'static>,
-    resource: ApiResource,
-    selector: Option<String>,
-    events: UnboundedSender<Event>,
-) {
-    let config = selector.iter().fold(watcher::Config::default(), |config, selector| config.fields(selector));
-    let mut stream = watcher::watcher(api, config).default_backoff().boxed();
-    let mut listed = Vec::new();
-    while let Some(event) = stream.next().await {
-        let change = match event {
-            Ok(Watched::Init) => {
-                listed.clear();
-                continue;
+impl One {
+    async fn follow(self, api: Api<DynamicObject>, selector: Option<String>) {
+        let Self { kind, resource, events, moving } = self;
+        let config = selector.iter().fold(watcher::Config::default(), |config, selector| config.fields(selector));
+        let mut stream = watcher::watcher(api, config).default_backoff().boxed();
+        let mut listed = Vec::new();
+        while let Some(event) = stream.next().await {
+            let change = match event {
+                Ok(Watched::Init) => {
+                    listed.clear();
+                    continue;
+                }
+                Ok(Watched::InitApply(object)) => {
+                    listed.push(whole(object, &resource));
+                    continue;
+                }
+                Ok(Watched::InitDone) => Change::Listed { kind, objects: std::mem::take(&mut listed) },
+                Ok(Watched::Apply(object)) => Change::Put(whole(object, &resource)),
+                Ok(Watched::Delete(object)) => Change::Gone(whole(object, &resource)),
+                Err(why) => {
+                    tracing::warn!(kind = kind.kind, %why, "the watch was interrupted");
+                    continue;
+                }
+            };
+            if let (Some(moving), Change::Listed { .. }) = (&moving, &change)
+                && let Some(addresses) = moving.addresses().await
+            {
+                events.send(Event::Api(addresses)).ok();
             }
-            Ok(Watched::InitApply(object)) => {
-                listed.push(whole(object, &resource));
-                continue;
+            if events.send(Event::Objects(change)).is_err() {
+                return;
             }
-            Ok(Watched::InitDone) => Change::Listed { kind, objects: std::mem::take(&mut listed) },
-            Ok(Watched::Apply(object)) => Change::Put(whole(object, &resource)),
-            Ok(Watched::Delete(object)) => Change::Gone(whole(object, &resource)),
-            Err(why) => {
-                tracing::warn!(kind = kind.kind, %why, "the watch was interrupted");
-                continue;
-            }
-        };
-        if events.send(Event::Objects(change)).is_err() {
-            return;
         }
     }
 }

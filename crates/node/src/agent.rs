@@ -93,6 +93,7 @@ impl Agent {
                 let knows = self.objects.is_whole();
                 self.looking.must |= knows && !knew && !self.listening.is_empty();
             }
+            Event::Api(addresses) => self.settings.protected = addresses,
             Event::HostChanged => self.looking.changed(now),
             Event::Heard(heard) => self.looking.heard(heard),
             Event::Answered { request, answer } => self.asking.answered(now, request, &answer, self.settings.seed),

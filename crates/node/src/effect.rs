@@ -14,6 +14,8 @@ use crate::{Failure, Kept, Prepared, report::Heard};
 pub enum Event {
     /// Objects came, changed or went. What a server answers to a write is told before the answer itself.
     Objects(Change),
+    /// Where the API is now; told before any object that was read there.
+    Api(Vec<IpAddr>),
     /// The kernel reports a change of the host, or that it lost count.
     HostChanged,
     /// The answer to [`Effect::Recover`]: what was found and finished, for people.
