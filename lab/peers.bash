@@ -100,9 +100,12 @@ tier_cluster() {
     local with=(env NETLOOM="$(realpath "${CARGO_TARGET_DIR:-target}/debug/netloom")" NETLOOM_PEERS="$PEERS")
     timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" || status=$?
     # A kernel is only booted for something.
-    if "${with[@]}" "$program" --stories --list "$@" | grep -q ': test$'; then
-        lab_run "${with[@]}" "$program" --stories "$@" || status=$?
+    local stories first
+    mapfile -t stories < <("${with[@]}" "$program" --stories --list "$@" | sed -n 's/: test$//p')
+    # A dozen at a time: a kernel of the lab that is five minutes old was seen to stand still under the real server.
+    for ((first = 0; first < ${#stories[@]}; first += 12)); do
+        lab_run "${with[@]}" "$program" --stories "${stories[@]:first:12}" || status=$?
         [[ -z $lab_unavailable ]] || { not_run "no kernel for the stories about nodes (see above)"; return; }
-    fi
+    done
     return "$status"
 }

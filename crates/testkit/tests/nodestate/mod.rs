@@ -51,13 +51,9 @@ pub(crate) struct Theatre<'a> {
     netloom: PathBuf,
     folder: PathBuf,
     ground: &'a dyn Ground,
-    /// What the story before left ready to use, and how many have used it.
-    site: RefCell<Option<(Site, usize)>>,
+    /// What the story before left ready to use.
+    site: RefCell<Option<Site>>,
 }
-
-/// How many stories one server serves. The real one stands still for minutes when it has run for five of them, in
-/// the middle of whatever is asked of it then; a new one is there in seconds.
-const STORIES: usize = 12;
 
 impl<'a> Theatre<'a> {
     /// A theatre for one run of a tier; `netloom` is the program.
@@ -78,15 +74,15 @@ impl<'a> Theatre<'a> {
     }
 
     fn play(&self, story: &Story) -> Outcome {
-        let ready = self.site.borrow_mut().take().filter(|(_, played)| *played < STORIES);
-        let (mut site, played) = match ready {
-            Some(ready) => ready,
-            None => (Site::open(&self.netloom, &self.folder, self.ground)?, 0),
+        let ready = self.site.borrow_mut().take();
+        let mut site = match ready {
+            Some(site) => site,
+            None => Site::open(&self.netloom, &self.folder, self.ground)?,
         };
         let outcome = play::story(&mut site, self.ground, story)?;
         // A story that failed ends above, and its site with it.
         site.clear()?;
-        *self.site.borrow_mut() = Some((site, played + 1));
+        *self.site.borrow_mut() = Some(site);
         Ok(outcome)
     }
 }
