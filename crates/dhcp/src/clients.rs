@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_types::IfName;
+use netloom_types::{IfName, Ipv4Net};
 
 use crate::{
     client::{Client, Remembered},
@@ -82,6 +82,13 @@ impl Clients {
     /// When [`Clients::wake`] is due.
     pub fn wake_at(&self) -> Option<Duration> {
         self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Has the client of a link take these networks for those that the node is reached or managed through.
+    pub fn protect(&mut self, link: IfName, networks: Vec<Ipv4Net>) {
+        if let Some(client) = self.clients.get_mut(&link) {
+            client.protect(networks);
+        }
     }
 
     /// The client of a link.

@@ -8,22 +8,9 @@
 
 use std::net::Ipv4Addr;
 
-use netloom_types::MacAddr;
+use netloom_types::{FilterInstruction, MacAddr};
 
 use crate::{arp, datagram, message::CLIENT_PORT};
-
-/// One instruction of the classic packet filter, field by field as the kernel wants it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Instruction {
-    /// What to do.
-    pub code: u16,
-    /// How many instructions to pass over if the test holds.
-    pub if_true: u8,
-    /// How many if it does not.
-    pub if_false: u8,
-    /// The number that goes with it.
-    pub k: u32,
-}
 
 const LOAD_WORD: u16 = 0x20;
 const LOAD_HALF: u16 = 0x28;
@@ -52,7 +39,7 @@ enum Line {
 }
 
 /// Packets of UDP for the port of clients, to this address or to everybody.
-pub fn messages(mac: MacAddr) -> Vec<Instruction> {
+pub fn messages(mac: MacAddr) -> Vec<FilterInstruction> {
     use Line::{Else, Load, Must, MustNot, Skip};
     let [high @ .., _, _, _, _] = mac.bytes();
     let [_, _, low @ ..] = mac.bytes();
@@ -77,7 +64,7 @@ pub fn messages(mac: MacAddr) -> Vec<Instruction> {
 }
 
 /// Frames of ARP in which somebody uses this address or asks whether it is free.
-pub fn conflicts(address: Ipv4Addr) -> Vec<Instruction> {
+pub fn conflicts(address: Ipv4Addr) -> Vec<FilterInstruction> {
     use Line::{Enough, Load, Must};
     let [kinds @ .., _, _] = arp::KIND;
     let [_, _, _, _, lengths @ ..] = arp::KIND;
@@ -97,7 +84,7 @@ pub fn conflicts(address: Ipv4Addr) -> Vec<Instruction> {
 }
 
 /// Puts the two ends behind the lines and the ways to them into the lines.
-fn program(lines: &[Line]) -> Vec<Instruction> {
+fn program(lines: &[Line]) -> Vec<FilterInstruction> {
     let accept = lines.len();
     let way = |from: usize, to: usize| u8::try_from(to - from - 1).expect("these programs have a few lines");
     let instruction = |(at, line): (usize, &Line)| {
@@ -110,9 +97,9 @@ fn program(lines: &[Line]) -> Vec<Instruction> {
             Line::Skip(k, over) => (IF_EQUAL, over, refuse, k),
             Line::Enough(k) => (IF_EQUAL, accept, 0, k),
         };
-        Instruction { code, if_true, if_false, k }
+        FilterInstruction { code, if_true, if_false, k }
     };
-    let end = |k| Instruction { code: RETURN, if_true: 0, if_false: 0, k };
+    let end = |k| FilterInstruction { code: RETURN, if_true: 0, if_false: 0, k };
     lines.iter().enumerate().map(instruction).chain([end(WHOLE_FRAME), end(0)]).collect()
 }
 
@@ -133,14 +120,14 @@ mod tests {
     const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 
     /// Runs a program as the kernel does: what is loaded beyond the end refuses.
-    fn passes(program: &[Instruction], frame: &[u8]) -> bool {
+    fn passes(program: &[FilterInstruction], frame: &[u8]) -> bool {
         let bytes = |at: usize, count: usize| {
             let bytes = frame.get(at..at + count)?;
             Some(bytes.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
         };
         let (mut a, mut x, mut at) = (0, 0, 0);
         loop {
-            let Instruction { code, if_true, if_false, k } = program[at];
+            let FilterInstruction { code, if_true, if_false, k } = program[at];
             let place = usize::try_from(k).unwrap();
             let loaded = match code {
                 LOAD_WORD => bytes(place, 4),

@@ -462,6 +462,7 @@ impl<'a> Turn<'a> {
         // A full disk must not keep the host from being put back: without these two lines the next
         // turn only does the same once more.
         journal.note(&Record::Undoing { why: why.to_string().into() }).ok();
+        let undo = undo.after(log.begin.created.until(self.hands.clock.now()));
         let ended =
             undo.carry_out(&mut self.hands, self.batch).map_err(|source| Error::Lost { why: why.clone(), source })?;
         match ended {

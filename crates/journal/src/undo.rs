@@ -100,6 +100,19 @@ impl Undo {
         undo
     }
 
+    /// The same after so much time: addresses that end are put back for what is left of them, and those that have
+    /// ended meanwhile are not.
+    pub(crate) fn after(mut self, passed: Duration) -> Self {
+        self.steps.retain_mut(|step| match step {
+            Step::AddAddress { address, .. } => address.after(passed).inspect(|later| *address = *later).is_some(),
+            _ => true,
+        });
+        for link in self.before.links.values_mut().flatten() {
+            link.addresses = link.addresses.iter().filter_map(|address| address.after(passed)).collect();
+        }
+        self
+    }
+
     /// Carries the undo out. The inner error lists what is not as it was.
     pub(crate) fn carry_out(
         self,
@@ -142,10 +155,10 @@ fn send(hands: &mut Hands<'_>, steps: &[Step], batch: usize, report: &mut UndoRe
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
+    use std::{borrow::Cow, net::IpAddr};
 
-    use netloom_model::{Alias, Attrs, Link, LinkKind, PlannedStep};
-    use netloom_types::IfName;
+    use netloom_model::{Address, Alias, Attrs, Link, LinkKind, PlannedStep};
+    use netloom_types::{IfName, Protocol};
 
     use super::*;
     use crate::record::{Phase, tests::begin};
@@ -183,5 +196,25 @@ mod tests {
             assert_eq!((ours.steps.len(), ours.before.links.len()), (2, 1));
         }
         assert_eq!(Undo::of_cut(&log, &Observed::default()).steps.len(), 2);
+    }
+
+    #[test]
+    fn an_address_that_ends_is_put_back_for_what_is_left_of_it() {
+        let name: IfName = "eth0".parse().unwrap();
+        let address =
+            |last: u8, seconds| Address::new(IpAddr::from([192, 0, 2, last]), 24, Protocol::NETLOOM).lasting(seconds);
+        let forever = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::NETLOOM);
+        let all = [address(1, 100), address(2, 30), forever];
+        let mut before = Target::default();
+        let link = Link { addresses: all.to_vec(), ..Link::new(name, LinkKind::Ethernet) };
+        before.links.insert(name, Some(link));
+        let mut steps: Vec<Step> = all.iter().map(|&address| Step::AddAddress { name, address }).collect();
+        steps.push(Step::SetUp { name, up: true });
+        let undo = Undo { steps, before }.after(Duration::from_secs(40));
+        let left = [address(1, 60), forever];
+        assert_eq!(undo.before.links[&name].as_ref().unwrap().addresses, left);
+        let mut wanted: Vec<Step> = left.iter().map(|&address| Step::AddAddress { name, address }).collect();
+        wanted.push(Step::SetUp { name, up: true });
+        assert_eq!(undo.steps, wanted);
     }
 }

@@ -1,6 +1,9 @@
 //! Addresses and neighbours of a link.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 use ipnet::IpNet;
 use netloom_types::{Lifetime, MacAddr, Protocol};
@@ -19,6 +22,10 @@ pub struct Address {
     pub preferred: Lifetime,
     /// Who put it there.
     pub protocol: Protocol,
+    /// Only of a wish: the life times are what is left of something that ends, such as a lease, so an address that
+    /// ends at another time does not do. Else they are the most that it may have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     /// The metric of the route to its prefix; 0 for the kernel's choice.
     pub route_metric: u32,
     /// What few addresses have. A wish leaves it out and takes any; what is put back has it all.
@@ -99,7 +106,26 @@ impl Address {
     /// An address that lasts for ever.
     pub fn new(ip: IpAddr, prefix_len: u8, protocol: Protocol) -> Self {
         let (valid, preferred) = (Lifetime::Forever, Lifetime::Forever);
-        Self { ip, prefix_len, valid, preferred, protocol, route_metric: 0, extra: AddressExtra::default() }
+        let extra = AddressExtra::default();
+        Self { ip, prefix_len, valid, preferred, protocol, exact: false, route_metric: 0, extra }
+    }
+
+    /// The same as long as that, and not longer: what is left of a lease.
+    #[must_use]
+    pub fn lasting(self, seconds: u32) -> Self {
+        Self { valid: Lifetime::Seconds(seconds), preferred: Lifetime::Seconds(seconds), exact: true, ..self }
+    }
+
+    /// The address when so much time has passed; none when it has gone by then.
+    #[must_use]
+    pub fn after(self, passed: Duration) -> Option<Self> {
+        let seconds = u32::try_from(passed.as_secs()).unwrap_or(u32::MAX);
+        let less = |time: Lifetime| match time {
+            Lifetime::Forever => Lifetime::Forever,
+            Lifetime::Seconds(left) => Lifetime::Seconds(left.saturating_sub(seconds)),
+        };
+        let (valid, preferred) = (less(self.valid), less(self.preferred));
+        (valid != Lifetime::Seconds(0)).then_some(Self { valid, preferred, ..self })
     }
 
     /// What the kernel tells addresses of one link apart by.
@@ -110,8 +136,10 @@ impl Address {
     /// Whether this address, as it is there, does what `wanted` asks for, whoever made it. A life
     /// time that runs down is still the one that was asked for; what is left out may be anything.
     pub fn fulfils(&self, wanted: &Self) -> bool {
+        let exact = wanted.exact;
         let same_time = |wanted: Lifetime, now: Lifetime| match (wanted, now) {
             (Lifetime::Forever, Lifetime::Forever) => true,
+            (Lifetime::Seconds(wanted), Lifetime::Seconds(left)) if exact => wanted.abs_diff(left) <= slack(wanted),
             (Lifetime::Seconds(most), Lifetime::Seconds(left)) => left <= most,
             (Lifetime::Forever, Lifetime::Seconds(_)) | (Lifetime::Seconds(_), Lifetime::Forever) => false,
         };
@@ -128,6 +156,19 @@ impl Address {
     /// Never for an address that was parsed: the length fits the family.
     pub fn prefix(&self) -> IpNet {
         IpNet::new(self.extra.peer.unwrap_or(self.ip), self.prefix_len).expect("prefix length fits the family").trunc()
+    }
+}
+
+/// How many seconds an address may end earlier or later than was asked for: what a change takes on a slow machine, and
+/// little where little is left.
+const fn slack(wanted: u32) -> u32 {
+    let part = wanted / 8;
+    if part < 5 {
+        5
+    } else if part > 60 {
+        60
+    } else {
+        part
     }
 }
 
@@ -185,5 +226,27 @@ mod tests {
         assert!(!left.fulfils(&wanted(Lifetime::Forever)));
         assert!(!left.fulfils(&Address { route_metric: 5, ..left }));
         assert!(!left.fulfils(&Address { prefix_len: 25, ..left }));
+    }
+
+    #[test]
+    fn what_is_left_of_a_lease_is_held_as_it_stands() {
+        let lease = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::NETLOOM).lasting(3600);
+        let there = |left| Address { valid: left, preferred: left, exact: false, ..lease };
+        for (left, does) in [(3600, true), (3545, true), (3640, true), (3500, false), (60, false), (7200, false)] {
+            assert_eq!(there(Lifetime::Seconds(left)).fulfils(&lease), does, "{left}");
+        }
+        assert!(!there(Lifetime::Forever).fulfils(&lease), "somebody made it last for ever");
+        assert!(!there(Lifetime::Seconds(20)).fulfils(&lease.lasting(30)));
+        assert!(there(Lifetime::Seconds(26)).fulfils(&lease.lasting(30)));
+    }
+
+    #[test]
+    fn an_address_that_time_passes_over_ends() {
+        let address = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::NETLOOM);
+        assert_eq!(address.after(Duration::MAX), Some(address));
+        let lease = Address { preferred: Lifetime::Seconds(50), ..address.lasting(100) };
+        let later = lease.after(Duration::from_millis(60_900)).unwrap();
+        assert_eq!((later.valid, later.preferred), (Lifetime::Seconds(40), Lifetime::Seconds(0)));
+        assert_eq!(lease.after(Duration::from_secs(100)), None);
     }
 }

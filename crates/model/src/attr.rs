@@ -229,6 +229,8 @@ attrs! {
     Mac: Common "mac-address", Shape::Mac, Live, None, ANY;
     /// The largest packet that the link takes.
     Mtu: Common "mtu", int(68, 0xffff_ffff), Live, None, ANY;
+    /// How many packets may wait to be sent.
+    TxQueueLength: Common "tx-queue-length", U32, Live, n(1000), ANY;
     /// Takes frames for every address.
     Promiscuous: Common "accept-all-mac-addresses", Shape::Bool, Live, NO, ANY;
 

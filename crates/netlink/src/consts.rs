@@ -54,6 +54,10 @@ pub const AF_INET6: u8 = 10;
 // linux/if_link.h: attributes of a link that more than the link codec reads.
 pub const IFLA_IFNAME: u16 = 3;
 pub const IFLA_LINKINFO: u16 = 18;
+pub const IFLA_NET_NS_FD: u16 = 28;
+pub const IFLA_INFO_KIND: u16 = 1;
+pub const IFLA_INFO_DATA: u16 = 2;
+pub const VETH_INFO_PEER: u16 = 1;
 pub const IFLA_AF_SPEC: u16 = 26;
 pub const IFLA_EXT_MASK: u16 = 29;
 pub const RTEXT_FILTER_BRVLAN_COMPRESSED: u32 = 4;

@@ -13,9 +13,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
+    time::Duration,
 };
 
-use netloom_types::IfName;
+use netloom_types::{FilterInstruction, IfName};
 use nix::{
     errno::Errno,
     sys::{
@@ -26,22 +27,9 @@ use nix::{
 use socket2::{Domain, SockFilter, Socket, Type};
 
 use crate::{
-    hearing::{LONGEST_FRAME, addresses},
+    hearing::{LONGEST_FRAME, addresses, wait_for_either},
     socket::NetlinkError,
 };
-
-/// One instruction of the classic packet filter, field by field as the kernel wants it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Instruction {
-    /// What to do.
-    pub code: u16,
-    /// How many instructions to pass over if the test holds.
-    pub if_true: u8,
-    /// How many if it does not.
-    pub if_false: u8,
-    /// The number that goes with it.
-    pub k: u32,
-}
 
 /// Why frames of a link cannot be had or sent.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +83,7 @@ pub struct FrameSocket {
 
 impl FrameSocket {
     /// Opens one in the namespace of the calling thread. It hears what the program lets through.
-    pub fn open(link: IfName, ethertype: u16, program: &[Instruction]) -> Result<Self, FrameError> {
+    pub fn open(link: IfName, ethertype: u16, program: &[FilterInstruction]) -> Result<Self, FrameError> {
         let failed = |source: io::Error| FrameError::Socket { link, source };
         let there = addresses(&BTreeSet::from([link])).map_err(|e| failed(e.into()))?;
         let address = there.get(&link).ok_or(FrameError::NoLink(link))?;
@@ -198,6 +186,13 @@ impl Frames {
             }
         }
         Ok(None)
+    }
+}
+
+impl Frames {
+    /// Waits until there may be a frame or `other` is ready to be read, at most this long, or without end.
+    pub fn wait_or(&self, other: BorrowedFd<'_>, at_most: Option<Duration>) -> Result<(), NetlinkError> {
+        wait_for_either(self.as_fd(), other, at_most)
     }
 }
 

@@ -160,13 +160,7 @@ impl Hearing {
 
     /// Waits until there may be a frame or `other` is ready to be read, at most this long, or without end.
     pub fn wait_or(&self, other: BorrowedFd<'_>, at_most: Option<Duration>) -> Result<(), NetlinkError> {
-        // A moment later rather than a moment too early: else the last one is waited for in circles.
-        let timeout = at_most.map(|time| PollTimeout::try_from(time + MOMENT).unwrap_or(PollTimeout::MAX));
-        let mut either = [self.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match poll(&mut either, timeout.unwrap_or(PollTimeout::NONE)) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(e) => Err(NetlinkError::Receive(e.into())),
-        }
+        wait_for_either(self.as_fd(), other, at_most)
     }
 
     fn grow(&self, address: &LinkAddr) -> io::Result<Ear> {
@@ -191,6 +185,21 @@ impl Hearing {
         };
         let messages: Vec<_> = self.groups.iter().map(message).collect();
         self.requests.batch(&messages).map(drop)
+    }
+}
+
+/// Waits until one of the two is ready to be read, at most this long, or without end.
+pub(crate) fn wait_for_either(
+    one: BorrowedFd<'_>,
+    other: BorrowedFd<'_>,
+    at_most: Option<Duration>,
+) -> Result<(), NetlinkError> {
+    // A moment later rather than a moment too early: else the last one is waited for in circles.
+    let timeout = at_most.map(|time| PollTimeout::try_from(time + MOMENT).unwrap_or(PollTimeout::MAX));
+    let mut either = [one, other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    match poll(&mut either, timeout.unwrap_or(PollTimeout::NONE)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(e) => Err(NetlinkError::Receive(e.into())),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::{collections::BTreeSet, thread, time::Duration};
 
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
-use netloom_types::{IfName, MacAddr};
+use netloom_types::{FilterInstruction, IfName, MacAddr};
 
 use crate::{
+    cable,
     events::Watch,
     execute,
-    frames::{FrameError, FrameSocket, Instruction},
+    frames::{FrameError, FrameSocket},
     hearing::{DeafError, Hearing},
     kernel::{Kernel, Options},
     netns::{Namespace, Worker},
@@ -46,6 +47,13 @@ impl KernelHost {
         self.worker.namespace()
     }
 
+    /// Lays a cable from a link here to one in another namespace; both are made, and are down. What is refused is
+    /// in the inner result.
+    pub fn cable(&self, near: IfName, there: &Namespace, far: IfName) -> Result<Result<(), StepError>, EngineError> {
+        let there = there.clone();
+        self.worker.run(move |kernel| cable::lay(&mut kernel.route, near, &there, far))?
+    }
+
     /// What went over the request sockets until now.
     pub fn counters(&self) -> Result<Counters, EngineError> {
         self.worker.run(|kernel| kernel.counters())
@@ -80,7 +88,7 @@ impl KernelHost {
         &self,
         link: IfName,
         ethertype: u16,
-        program: Vec<Instruction>,
+        program: Vec<FilterInstruction>,
     ) -> Result<Result<FrameSocket, FrameError>, EngineError> {
         self.worker.run(move |_| FrameSocket::open(link, ethertype, &program))
     }

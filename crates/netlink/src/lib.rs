@@ -24,6 +24,7 @@ mod alone;
 #[cfg(test)]
 mod any_bytes;
 pub mod bridge;
+mod cable;
 pub mod consts;
 pub mod debounce;
 mod delete;

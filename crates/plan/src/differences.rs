@@ -1,7 +1,7 @@
 //! Where a host differs from what it shall be, property by property.
 
 use netloom_model::{Address, Attr, Host, Link, Resolver, Route, RouteMetrics, Value};
-use netloom_types::{IfName, Protocol};
+use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
     Difference, aspects,
@@ -100,6 +100,18 @@ fn shown(link: &Link, attr: Attr) -> String {
     link.attrs.get(attr).unwrap_or(Value::Unset).display(attr)
 }
 
+/// An address, and when it ends where that matters. No number is told: it would be another one each time.
+fn end_in_words(address: &Address, wanted: &Link) -> String {
+    let Some(leased) = wanted.addresses.iter().find(|leased| leased.exact && leased.key() == address.key()) else {
+        return address.to_string();
+    };
+    match address.valid {
+        _ if address.exact || address.fulfils(leased) => format!("{address} until its lease ends"),
+        Lifetime::Forever => format!("{address} for ever"),
+        Lifetime::Seconds(_) => format!("{address} until another time"),
+    }
+}
+
 fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, String)) {
     let wanted = &goal.link;
     if wanted.alias != now.alias {
@@ -113,8 +125,9 @@ fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, Stri
         differ("alt-names", list(wanted), list(now));
     }
     if !aspects::addresses(wanted, now).is_empty() {
-        let list = |link: &Link| link.addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
-        differ("address", list(wanted), list(now));
+        let list = |texts: Vec<String>| texts.join(", ");
+        let asked = wanted.addresses.iter().map(|address| end_in_words(address, wanted)).collect();
+        differ("address", list(asked), list(now.addresses.iter().map(|a| end_in_words(a, wanted)).collect()));
     }
     if goal.vlans && wanted.vlans != now.vlans {
         let list = |link: &Link| {

@@ -18,6 +18,8 @@ use crate::{
 
 const PASSTHRU: u64 = 8;
 const SIT: u64 = 2;
+/// How many packets may wait at a new macvtap, whose reader is a program; all other links start with the same number.
+const MACVTAP_QUEUE: u64 = 500;
 
 impl SimHost {
     pub(crate) fn create_link(
@@ -91,6 +93,9 @@ impl SimHost {
         }
         if attrs.int(Attr::TunnelMode) == Some(SIT) && *kind == LinkKind::IpTunnel && said_not(said, Attr::TunnelTtl) {
             attrs.set(Attr::TunnelTtl, Value::Int(64));
+        }
+        if *kind == LinkKind::MacVtap && said_not(said, Attr::TxQueueLength) {
+            attrs.set(Attr::TxQueueLength, Value::Int(MACVTAP_QUEUE));
         }
         if said_not(said, Attr::Mtu) {
             attrs.set(Attr::Mtu, Value::Int(self.default_mtu(kind, &attrs)));

@@ -6,6 +6,7 @@
 mod id;
 mod mac;
 mod name;
+mod packet_filter;
 pub mod spelling;
 mod vlan_set;
 
@@ -13,6 +14,7 @@ pub use id::{Lifetime, Protocol, RouteTable, VlanId, Vni};
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;
 pub use name::{AltName, IfName};
+pub use packet_filter::FilterInstruction;
 pub use vlan_set::VlanSet;
 
 /// Why a text or a number is not a value of one of these types.

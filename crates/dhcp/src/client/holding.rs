@@ -125,7 +125,7 @@ impl Client {
         let old = self.held.take().filter(|old| old.installed).map(|old| old.lease.address);
         let is_new = !given.installed && old.is_none_or(|old| old.addr() != address.addr());
         given.installed = true;
-        let configuration = self.configuration(&given, now);
+        let configuration = self.configured(&given, now);
         actions.extend(given.confirmed.then(|| Action::Keep(Box::new(given.lease.clone()))));
         actions.push(Action::Hold(Box::new(configuration)));
         if is_new {
@@ -149,7 +149,7 @@ impl Client {
     }
 
     /// What a link has by a lease, as this client is set up.
-    fn configuration(&self, held: &Held, now: Now) -> Configuration {
+    pub(super) fn configured(&self, held: &Held, now: Now) -> Configuration {
         let lease = &held.lease;
         Configuration {
             address: lease.address,

@@ -28,7 +28,7 @@ use std::{net::Ipv4Addr, time::Duration};
 use netloom_types::Ipv4Net;
 
 use crate::{
-    effect::{Action, Input},
+    effect::{Action, Configuration, Input},
     ignored::Counts,
     lease::Lease,
     random::Random,
@@ -166,6 +166,16 @@ impl Client {
     /// The lease whose address is on the link.
     pub fn lease(&self) -> Option<&Lease> {
         self.held.as_ref().filter(|held| held.installed).map(|held| &held.lease)
+    }
+
+    /// What the link has by that lease, as it was last held.
+    pub fn configuration(&self, now: Now) -> Option<Configuration> {
+        self.held.as_ref().filter(|held| held.installed).map(|held| self.configured(held, now))
+    }
+
+    /// Takes other networks for those that the node is reached or managed through. What was given before stays.
+    pub fn protect(&mut self, networks: Vec<Ipv4Net>) {
+        self.settings.protected = networks;
     }
 
     /// What became of the frames that came.

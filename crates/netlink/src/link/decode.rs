@@ -13,13 +13,14 @@ use super::{
     table::{Block, IFF_PROMISC, Layout, sysctl_slots},
 };
 use crate::{
-    consts::{AF_INET, AF_INET6, IFLA_AF_SPEC, IFLA_IFNAME, IFLA_LINKINFO},
+    consts::{AF_INET, AF_INET6, IFLA_AF_SPEC, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO},
     wire::{Attribute, Attributes, Message, attributes},
 };
 
 // linux/if_link.h
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINK: u16 = 5;
 const IFLA_MASTER: u16 = 10;
 const IFLA_OPERSTATE: u16 = 16;
@@ -33,8 +34,6 @@ const IFLA_ALT_IFNAME: u16 = 53;
 const IFLA_PERM_ADDRESS: u16 = 54;
 const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
 const IFLA_INFO_SLAVE_DATA: u16 = 5;
 /// `IFLA_INET_CONF`, in the part of the link that belongs to IPv4.
@@ -217,6 +216,11 @@ impl<'a> Top<'a> {
             IFLA_MTU => {
                 if let Some(mtu) = a.u32() {
                     put(&mut self.attrs, Attr::Mtu, Value::Int(mtu.into()));
+                }
+            }
+            IFLA_TXQLEN => {
+                if let Some(length) = a.u32() {
+                    put(&mut self.attrs, Attr::TxQueueLength, Value::Int(length.into()));
                 }
             }
             IFLA_LINK => self.link = index(),

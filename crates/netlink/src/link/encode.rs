@@ -20,8 +20,9 @@ use super::{
 };
 use crate::{
     consts::{
-        AF_INET6, AF_UNSPEC, IFLA_AF_SPEC, IFLA_EXT_MASK, IFLA_IFNAME, IFLA_LINKINFO, NLM_F_APPEND, NLM_F_CREATE,
-        NLM_F_EXCL, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK, RTM_NEWLINKPROP,
+        AF_INET6, AF_UNSPEC, IFLA_AF_SPEC, IFLA_EXT_MASK, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO,
+        NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, RTM_DELLINK, RTM_DELLINKPROP, RTM_GETLINK, RTM_NEWLINK,
+        RTM_NEWLINKPROP, VETH_INFO_PEER,
     },
     wire::{Msg, attributes, ifinfomsg},
 };
@@ -31,11 +32,8 @@ const IFLA_MASTER: u16 = 10;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_PROP_LIST: u16 = 52;
 const IFLA_ALT_IFNAME: u16 = 53;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
 const IFLA_INFO_SLAVE_DATA: u16 = 5;
-const VETH_INFO_PEER: u16 = 1;
 const IFLA_GRE_ENCAP_LIMIT: u16 = 11;
 /// `RTEXT_FILTER_SKIP_STATS`
 const SKIP_STATISTICS: u32 = 8;
@@ -77,7 +75,9 @@ pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepEr
     for (attr, value) in new.attrs.iter() {
         match wire(attr, layout) {
             Wire::Top(..) if attr == Attr::Mtu && *new.kind == LinkKind::Bridge => later.wish(attr, value.clone()),
-            Wire::Top(..) | Wire::Flag(_) | Wire::Data(..) | Wire::Composed if !is_kernels_own(attr, value, layout) => {
+            Wire::Top(..) | Wire::Flag(_) | Wire::Data(..) | Wire::Composed
+                if !is_kernels_own(attr, value, layout) || is_unlike_others(attr, new.kind) =>
+            {
                 first.wish(attr, value.clone());
             }
             Wire::BridgePort(..) | Wire::BondPort(..) | Wire::Inet6(..) => later.wish(attr, value.clone()),
@@ -110,6 +110,11 @@ fn is_kernels_own(attr: Attr, value: &Value, layout: Layout) -> bool {
         // Kinds of tunnels differ in what they start with.
         Layout::Iptun4 | Layout::Iptun6 | Layout::Gre4 | Layout::Gre6 => *value == Value::Unset,
     }
+}
+
+/// Whether links of this kind start with another value than all others do.
+fn is_unlike_others(attr: Attr, kind: &LinkKind) -> bool {
+    attr == Attr::TxQueueLength && *kind == LinkKind::MacVtap
 }
 
 /// Says defaults of the model that are not those of the kernel.

@@ -82,6 +82,7 @@ pub(crate) fn wire(attr: Attr, layout: Layout) -> Wire {
     match attr {
         Attr::Mac => Top(1, Form::Mac),
         Attr::Mtu => Top(4, Form::U32),
+        Attr::TxQueueLength => Top(13, Form::U32),
         Attr::Promiscuous => Flag(IFF_PROMISC),
         Attr::Base => match layout {
             Layout::Plain => Top(5, Form::Link),
