@@ -127,7 +127,6 @@ mod tests {
     ];
     /// What of that needs something that comes with another front end.
     const ELSEWHERE: &[(&str, &str)] = &[
-        ("VlanConfig", "spec.uplink.linkAttributes.txQLen"),
         ("HostNetworkConfig", "spec.mode"),
         ("NodeNetworkConfig", "spec.host.dhcp"),
         ("NodeNetworkConfig", "status.asNumber"),

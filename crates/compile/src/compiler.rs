@@ -73,7 +73,7 @@ pub struct Counts {
 }
 
 /// Compiles snapshots that follow each other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Compiler {
     run: u64,
     counts: Counts,
@@ -106,7 +106,7 @@ struct Answers {
 }
 
 /// Answers and when they were last asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Memory<K, V>(HashMap<K, (V, u64)>);
 
 impl<K, V> Default for Memory<K, V> {
@@ -335,6 +335,7 @@ impl Compiler {
             report.stays = broken.stays;
         }
         tell(&mut reports, placement, answers);
+        tell_who_merges(&mut reports, snapshot, placement, answers);
         reports
     }
 
@@ -373,6 +374,26 @@ fn tell(reports: &mut BTreeMap<ObjectKey, PolicyReport>, placement: &Placement, 
     }
     for ((policy, finding), Seen { what: (), nodes, first }) in findings {
         reports.entry(policy.clone()).or_default().findings.push(Seen { what: finding.clone(), nodes, first });
+    }
+}
+
+/// Adds to each report which of its nodes merge policies themselves.
+fn tell_who_merges(
+    reports: &mut BTreeMap<ObjectKey, PolicyReport>,
+    snapshot: &Snapshot,
+    placement: &Placement,
+    answers: &[Answer],
+) {
+    let merges = |object: &ObjectKey| snapshot.states.get(object).is_some_and(|state| state.merges_itself);
+    for (node, seat) in placement.nodes.iter().filter(|(_, seat)| merges(&seat.object)) {
+        let matched = answers[seat.place].desired.matched.iter().filter(|(_, links)| !links.is_empty());
+        for (policy, _) in matched {
+            let here = Seen { what: (), nodes: 1, first: node.clone() };
+            match &mut reports.entry(policy.clone()).or_default().left_to_nodes {
+                Some(seen) => seen.join(&here),
+                none => *none = Some(here),
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Nodes for which the same changes are in one entry, so a change of a thousand nodes is as short as
 //! that of one. Pure, and equal input gives equal output.
 
+mod hosts;
 mod reach;
 mod things;
 
@@ -14,7 +15,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{nodestate::Desired, wishes::Wishes};
+use crate::{
+    hostnet::HostPart,
+    nodestate::Desired,
+    wishes::{NodeWish, Wishes},
+};
 
 use self::things::{Thing, things};
 
@@ -40,7 +45,8 @@ pub struct Entry {
     pub change: Change,
     /// Its values that differ.
     pub fields: Vec<Field>,
-    /// Who asks for it; for what is no longer wanted, who did. Empty for what was written by hand.
+    /// Who asks for it; for what is no longer wanted, who did. Empty for what was written by hand. Policies are told by
+    /// their names, objects of other kinds by kind and name.
     pub policies: Vec<String>,
 }
 
@@ -70,12 +76,12 @@ pub struct Field {
 pub fn differences(before: &Wishes, after: &Wishes) -> Vec<NodeDifference> {
     let nodes: BTreeSet<&str> = before.iter().chain(after.iter()).map(|wish| wish.node).collect();
     // Nodes that share both answers share the difference, which is then worked out once.
-    let mut pairs: BTreeMap<[Option<*const Desired>; 2], usize> = BTreeMap::new();
+    let mut pairs: BTreeMap<[Option<Answers>; 2], usize> = BTreeMap::new();
     let mut found: Vec<NodeDifference> = Vec::new();
     for node in nodes {
-        let [old, new] = [before, after].map(|wishes| wishes.get(node).map(|wish| wish.desired));
-        let place = *pairs.entry([old, new].map(|desired| desired.map(Arc::as_ptr))).or_insert_with(|| {
-            let difference = difference(old.map(Arc::as_ref), new.map(Arc::as_ref));
+        let [old, new] = [before, after].map(|wishes| wishes.get(node));
+        let place = *pairs.entry([old, new].map(|wish| wish.map(|wish| answers(&wish)))).or_insert_with(|| {
+            let difference = difference(old.as_ref(), new.as_ref());
             let same = |known: &NodeDifference| known.is_same(&difference);
             found.iter().position(same).unwrap_or_else(|| {
                 found.push(difference);
@@ -88,36 +94,69 @@ pub fn differences(before: &Wishes, after: &Wishes) -> Vec<NodeDifference> {
     found
 }
 
+/// Which answers a wish is made of.
+type Answers = (*const Desired, Option<*const HostPart>);
+
+fn answers(wish: &NodeWish<'_>) -> Answers {
+    (Arc::as_ptr(wish.desired), wish.host.map(Arc::as_ptr))
+}
+
 impl NodeDifference {
     fn is_same(&self, other: &Self) -> bool {
         (&self.entries, &self.gained, &self.lost) == (&other.entries, &other.gained, &other.lost)
     }
 }
 
-fn difference(before: Option<&Desired>, after: Option<&Desired>) -> NodeDifference {
+fn difference(before: Option<&NodeWish<'_>>, after: Option<&NodeWish<'_>>) -> NodeDifference {
+    let mut entries = of_documents(before.map(|wish| &**wish.desired), after.map(|wish| &**wish.desired));
+    entries.extend(of_hosts(before, after));
+    let [ways_before, ways_after] = [before, after].map(|wish| {
+        let mut ways = reach::of(wish.and_then(|wish| wish.desired.document.as_ref()));
+        ways.extend(reach::of(Some(&hosts::document(wish.and_then(NodeWish::host_config)))));
+        ways
+    });
+    NodeDifference {
+        nodes: Vec::new(),
+        entries,
+        gained: reach::missing(&ways_after, &ways_before),
+        lost: reach::missing(&ways_before, &ways_after),
+    }
+}
+
+fn of_documents(before: Option<&Desired>, after: Option<&Desired>) -> Vec<Entry> {
     let (old, new) = (wanted(before), wanted(after));
     let all: BTreeSet<&Thing> = old.keys().chain(new.keys()).collect();
     let entries = all.into_iter().filter_map(|thing| {
-        let (was, is) = (old.get(thing), new.get(thing));
-        let fields = fields(was, is);
-        let change = match (was, is) {
-            (None, _) => Change::Added,
-            (Some(_), None) => Change::Removed,
-            (Some(_), Some(_)) if fields.is_empty() => return None,
-            (Some(_), Some(_)) => Change::Changed,
-        };
+        let (change, fields) = change(old.get(thing), new.get(thing))?;
         let asker = if change == Change::Removed { before } else { after };
         let policies = asker.map(|desired| thing.policies(&desired.provenance)).unwrap_or_default();
         Some(Entry { thing: thing.to_string(), change, fields, policies })
     });
-    let [ways_before, ways_after] =
-        [before, after].map(|desired| reach::of(desired.and_then(|one| one.document.as_ref())));
-    NodeDifference {
-        nodes: Vec::new(),
-        entries: entries.collect(),
-        gained: reach::missing(&ways_after, &ways_before),
-        lost: reach::missing(&ways_before, &ways_after),
-    }
+    entries.collect()
+}
+
+fn of_hosts(before: Option<&NodeWish<'_>>, after: Option<&NodeWish<'_>>) -> Vec<Entry> {
+    let [old, new] = [before, after].map(|wish| hosts::things(wish.and_then(NodeWish::host_config)));
+    let all: BTreeSet<&Thing> = old.keys().chain(new.keys()).collect();
+    let entries = all.into_iter().filter_map(|thing| {
+        let (was, is) = (old.get(thing), new.get(thing));
+        let (change, fields) = change(was.map(|asked| &asked.values), is.map(|asked| &asked.values))?;
+        let policies = is.or(was).map(hosts::Asked::askers).unwrap_or_default();
+        Some(Entry { thing: thing.to_string(), change, fields, policies })
+    });
+    entries.collect()
+}
+
+/// What becomes of a thing; none when it stays as it is.
+fn change(was: Option<&BTreeMap<String, Value>>, is: Option<&BTreeMap<String, Value>>) -> Option<(Change, Vec<Field>)> {
+    let fields = fields(was, is);
+    let change = match (was, is) {
+        (None, _) => Change::Added,
+        (Some(_), None) => Change::Removed,
+        (Some(_), Some(_)) if fields.is_empty() => return None,
+        (Some(_), Some(_)) => Change::Changed,
+    };
+    Some((change, fields))
 }
 
 fn wanted(desired: Option<&Desired>) -> BTreeMap<Thing, BTreeMap<String, Value>> {
@@ -217,5 +256,50 @@ mod tests {
         // Another address of the same network reaches what the first one did.
         let moved = compared(&[policy("a", &addressed("10.0.1.7"))], &[policy("a", &addressed("10.0.1.8"))]);
         assert_eq!((&moved[0].gained[..], &moved[0].lost[..]), (&[][..], &[][..]));
+    }
+
+    #[test]
+    fn an_edited_host_network_is_told_for_the_nodes_that_it_concerns() {
+        let hostnet = |kind: &str, name: &str, spec: Value| {
+            json!({
+                "apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind,
+                "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": spec,
+            })
+        };
+        let uplink = [
+            hostnet("ClusterNetwork", "cn1", json!({})),
+            hostnet("VlanConfig", "u", json!({"clusterNetwork": "cn1", "uplink": {"nics": ["eth1"]}})),
+        ];
+        let with = |second: &str| {
+            let ips = json!({"n1": "192.0.2.11/24", "n2": second, "n3": "192.0.2.13/24"});
+            let host = json!({"clusterNetwork": "cn1", "vlanID": 20, "mode": "static", "ips": ips});
+            [&uplink[..], &[hostnet("HostNetworkConfig", "h", host)]].concat()
+        };
+        let made = compared(&uplink, &with("192.0.2.12/24"));
+        let things = |one: &NodeDifference| {
+            one.entries
+                .iter()
+                .map(|entry| (entry.thing.clone(), entry.change, entry.policies.clone()))
+                .collect::<Vec<_>>()
+        };
+        let both = vec!["HostNetworkConfig h".to_owned(), "VlanConfig u".to_owned()];
+        assert_eq!(
+            things(&made[0]),
+            [
+                ("interface cn1-bo".to_owned(), Change::Changed, both.clone()),
+                ("interface cn1-br".to_owned(), Change::Changed, both),
+                ("interface cn1-br.20".to_owned(), Change::Added, vec!["HostNetworkConfig h".to_owned()]),
+            ]
+        );
+        assert_eq!(made[0].entries[1].fields, [field("vlans", Some(json!(["1"])), Some(json!(["1", "20"])))]);
+        assert_eq!(made[0].gained, ["192.0.2.0/24 over cn1-br.20"]);
+
+        let edited = compared(&with("192.0.2.12/24"), &with("192.0.2.99/24"));
+        let [only] = &edited[..] else { panic!("{edited:?}") };
+        assert_eq!(only.nodes, ["n2"], "the others keep what they have");
+        let moved = field("addresses", Some(json!(["192.0.2.12/24"])), Some(json!(["192.0.2.99/24"])));
+        assert_eq!(only.entries[0].fields, [moved]);
+        assert_eq!(only.entries[0].policies, ["HostNetworkConfig h"]);
+        assert_eq!((&only.gained[..], &only.lost[..]), (&[][..], &[][..]));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a text.
-pub(crate) fn of_text(text: &str) -> String {
+pub fn of_text(text: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let digit = |four: u8| char::from(DIGITS[usize::from(four)]);

@@ -31,6 +31,7 @@ mod snapshot;
 mod wishes;
 
 pub use compiler::{Compiled, Compiler, Counts, compile};
+pub use digest::of_text as sha256;
 pub use finding::{Asker, Conflict, Finding, reason};
 pub use key::{Meta, ObjectKey};
 pub use objects::{Node, NodeState, Policy, Taint};

@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use netloom_api::nodestate::{NodeNetConfPolicy, NodeNetConfPolicySpec, NodeNetworkState, NodeNetworkStateStatus};
+use netloom_api::{
+    nodestate::{NodeNetConfPolicy, NodeNetConfPolicySpec, NodeNetworkState, NodeNetworkStateStatus},
+    rollout::annotation::{MERGED_BY, MERGED_BY_NODE},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -122,6 +125,8 @@ pub struct NodeState {
     pub revision: Option<String>,
     /// The record of what came from policies, as it stands.
     pub provenance: Option<String>,
+    /// Whether the node merges policies into the wish itself.
+    pub merges_itself: bool,
     /// What somebody wrote by hand, and what policies had before.
     pub hand: Arc<Hand>,
     /// The links that the node reports.
@@ -135,6 +140,7 @@ impl Kept for NodeState {
         let read: NodeNetworkState = plain(object)?;
         let annotation = |key: &str| read.metadata.annotations.as_ref()?.get(key).cloned();
         let (revision, provenance) = (annotation(REVISION), annotation(PROVENANCE));
+        let merges_itself = annotation(MERGED_BY).is_some_and(|by| by == MERGED_BY_NODE);
         let mut status = read.status.unwrap_or_default();
         let current = status.current_state.take();
         let inventory = current.map(|document| Inventory::read(&document.0)).unwrap_or_default();
@@ -146,6 +152,7 @@ impl Kept for NodeState {
             desired,
             revision,
             provenance,
+            merges_itself,
             hand: Arc::new(hand),
             inventory: Arc::new(inventory),
             status,

@@ -67,7 +67,7 @@ pub(crate) struct Facts {
 }
 
 /// Sorts nodes, and remembers the numbers that it has given.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Usher {
     labels: BTreeSet<String>,
     by_name: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Usher {
 }
 
 /// A number for each distinct value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Numbers<T>(HashMap<T, u32>, u32);
 
 impl<T> Default for Numbers<T> {

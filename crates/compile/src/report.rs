@@ -34,6 +34,8 @@ pub struct PolicyReport {
     pub conflict: Option<Seen<Conflict>>,
     /// What else was left out: each with the number of nodes.
     pub findings: Vec<Seen<Finding>>,
+    /// Nodes with matched links that merge policies themselves, outside of every rollout.
+    pub left_to_nodes: Option<Seen<()>>,
 }
 
 /// Something that was seen on some nodes.
@@ -58,6 +60,13 @@ impl<T> Seen<T> {
             self.first.clone_from(&other.first);
             self.what = other.what.clone();
         }
+    }
+}
+
+impl Seen<()> {
+    fn merging(&self) -> String {
+        let Self { what: (), nodes, first } = self;
+        format!("; merged by the nodes themselves and not rolled out: {nodes} ({first} is the first)")
     }
 }
 
@@ -88,8 +97,11 @@ impl PolicyReport {
     }
 
     fn ready(&self) -> Verdict {
-        let verdict =
-            |status, reason, message: String| Verdict { kind: "Ready", status, reason, message: short(message) };
+        let left = self.left_to_nodes.as_ref().map(Seen::merging).unwrap_or_default();
+        let verdict = |status, reason, message: String| {
+            let message = short(format!("{message}{left}"));
+            Verdict { kind: "Ready", status, reason, message }
+        };
         if let Some(first) = self.broken.first() {
             let then = if self.stays { "its last good version stays in effect" } else { "it has no effect" };
             return verdict(Truth::False, first.reason, format!("{first}; {then}"));

@@ -17,6 +17,7 @@ use crate::{
     patience::Patience,
     picture,
     request::{Action, Chain, ObjectRef, Request, RequestId},
+    sightings::Sightings,
     status, tell,
 };
 
@@ -62,8 +63,10 @@ pub enum Leadership {
 pub enum Answer {
     /// It is done; what the server answered was put into the index before.
     Done,
-    /// It was refused.
+    /// It was refused, or nothing was heard of it; asked again it may be done.
     Refused,
+    /// It is not allowed, or not what the server takes: asked again it would be refused again.
+    Denied,
     /// It was not sent, because one before it in its chain was refused.
     Skipped,
 }
@@ -78,7 +81,7 @@ pub struct Turn {
 }
 
 /// Decides, one turn after the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Controller {
     settings: Settings,
     compiler: Compiler,
@@ -94,6 +97,7 @@ pub struct Controller {
     /// Events that were asked for. A restart asks again, and the server knows them by their names.
     announced: BTreeSet<ObjectRef>,
     patience: Patience,
+    sightings: Sightings,
 }
 
 impl Controller {
@@ -132,7 +136,7 @@ impl Controller {
     pub fn answered(&mut self, now: Timestamp, request: RequestId, answer: &Answer) {
         let Some(target) = self.outstanding.remove(&request) else { return };
         match answer {
-            Answer::Refused => {
+            Answer::Refused | Answer::Denied => {
                 self.announced.remove(&target);
                 self.patience.refused(now, target, &self.settings);
                 self.wake_when_patience_ends(now);
@@ -160,7 +164,8 @@ impl Controller {
     fn roll(&mut self, now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
         let wishes = self.wishes(index, compiled);
         let revisions = picture::revisions(index, &wishes);
-        let nodes = picture::nodes(index);
+        self.sightings.note(now, index);
+        let nodes = picture::nodes(index, &self.sightings);
         let policies = picture::policies(index);
         let decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
         status::events(now, index, &decision, work);
@@ -173,7 +178,7 @@ impl Controller {
             }
         }
         let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
-        tell::finish(index, &wishes, &told, work);
+        tell::finish(now, index, &wishes, (&told, &decision.terms), work);
         tell::terms(index, &decision.terms, &told, work);
         for name in &decision.obsolete {
             let key = ObjectKey::global(name.as_str());

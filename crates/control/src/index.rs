@@ -80,13 +80,22 @@ pub(crate) struct Mark {
     pub(crate) notes: BTreeMap<&'static str, String>,
     /// What holds it when it is deleted; of host networks only.
     pub(crate) finalizers: Vec<String>,
+    /// What it asks for; of rollout policies only, and looked at where one cannot be read whole.
+    pub(crate) spec: Option<Value>,
 }
 
 /// Kinds whose status is compared with what is to be told.
-const TOLD: [GroupKind<'static>; 4] = [POLICY, CLUSTER_NETWORK, HOST_NETWORK, MONITOR];
+const TOLD: [GroupKind<'static>; 5] = [POLICY, ROLLOUT, CLUSTER_NETWORK, HOST_NETWORK, MONITOR];
 /// Annotations that are compared with what is to be told, with the kinds that have them.
-const NOTED: [(GroupKind<'static>, &str); 3] =
-    [(UPLINK, names::MATCHED_NODES), (HOST_NETWORK, names::MATCHED_NODES), (NODE, names::TUNNEL_INTERFACE)];
+const NOTED: [(GroupKind<'static>, &str); 7] = [
+    (UPLINK, names::MATCHED_NODES),
+    (HOST_NETWORK, names::MATCHED_NODES),
+    (NODE, names::TUNNEL_INTERFACE),
+    (CLUSTER_NETWORK, names::UPLINK_MTU),
+    (CLUSTER_NETWORK, names::MTU_SOURCE),
+    (CLUSTER_NETWORK, names::VLAN_IDS),
+    (CLUSTER_NETWORK, names::VLAN_IDS_HASH),
+];
 
 impl Index {
     /// Every kind that must be followed.
@@ -216,6 +225,7 @@ impl Mark {
                 .filter_map(|(_, name)| Some((*name, annotation(name)?)))
                 .collect(),
             finalizers: if kind == HOST_NETWORK { finalizers(object) } else { Vec::new() },
+            spec: (kind == ROLLOUT).then(|| object.get("spec").cloned()).flatten(),
         }
     }
 
@@ -249,8 +259,8 @@ fn says_the_same(a: &NodeState, b: &NodeState) -> bool {
     let wish =
         |state: &NodeState| (state.meta.created.clone(), state.meta.deleted, state.meta.generation, state.managed);
     wish(a) == wish(b)
-        && (&a.node_name, &a.desired, &a.revision, &a.provenance)
-            == (&b.node_name, &b.desired, &b.revision, &b.provenance)
+        && (&a.node_name, &a.desired, &a.revision, &a.provenance, a.merges_itself)
+            == (&b.node_name, &b.desired, &b.revision, &b.provenance, b.merges_itself)
         && (&a.hand, &a.inventory, &a.status.conditions) == (&b.hand, &b.inventory, &b.status.conditions)
 }
 

@@ -26,6 +26,7 @@ mod patience;
 mod picture;
 mod removals;
 mod request;
+mod sightings;
 mod status;
 mod tell;
 

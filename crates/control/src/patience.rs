@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Objects whose last write was refused.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Patience(BTreeMap<ObjectRef, Wait>);
 
 #[derive(Debug, Clone, Copy)]

@@ -11,16 +11,17 @@ use netloom_api::{
         NetworkConfigRevision, NodeNetworkConfig,
         node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
     },
-    rollout::{RolloutPolicy, annotation},
+    rollout::{RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
 };
-use netloom_compile::{NodeWish, ObjectKey, Wishes};
+use netloom_compile::{NodeWish, ObjectKey, Unreadable, Wishes};
 use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, Wish};
 use serde_json::Value;
 
 use crate::{
     controller::name,
-    index::{Index, NODE, STATE},
+    index::{Index, Mark, NODE, ROLLOUT, STATE},
     removals,
+    sightings::Sightings,
 };
 
 /// The place of a revision in the order of wishes.
@@ -92,14 +93,16 @@ fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
     let snapshot = index.snapshot();
     let config = snapshot.configs.get(&ObjectKey::global(wish.node));
     let state = snapshot.states.get(wish.object);
+    let stays = stays(index, wish);
     let written = config.zip(state).is_some_and(|(config, state)| {
-        let content = !wish.desired.held.is_empty() || wish.is_content_of(state);
+        let content = stays || wish.is_content_of(state);
         is_paired(index, config, wish) && content && wish.is_host_of(config)
     });
     let removals = match state {
         Some(state) if !written && is_limited(index) => {
             let told = config.and_then(|config| config.spec.host.as_ref());
-            removals::count(state, wish.desired.document.as_ref()) + removals::of_host(told, wish.host_config())
+            let of_wish = if stays { 0 } else { removals::count(state, wish.desired.document.as_ref()) };
+            of_wish + removals::of_host(told, wish.host_config())
         }
         Some(_) | None => 0,
     };
@@ -112,9 +115,29 @@ fn is_limited(index: &Index) -> bool {
     index.snapshot().rollouts.iter().any(|(_, policy)| limits(policy))
 }
 
+/// Whether the network state of a node is not ours to write: what stands there by hand cannot be read, or the node
+/// merges policies itself and each of us would undo what the other writes.
+pub(crate) fn stays(index: &Index, wish: NodeWish<'_>) -> bool {
+    let merges = || index.snapshot().states.get(wish.object).is_some_and(|state| state.merges_itself);
+    !wish.desired.held.is_empty() || merges()
+}
+
+/// Whether somebody merged policies into the network state of a node without a revision, as the node itself does or a
+/// client. That may be newer than what the node was told, so only its turn takes it back.
+pub(crate) fn is_merged_elsewhere(index: &Index, config: &NodeNetworkConfig, wish: NodeWish<'_>) -> bool {
+    let state = index.snapshot().states.get(wish.object);
+    let apart =
+        state.is_some_and(|state| state.revision.is_none() && state.provenance.is_some() && !wish.is_content_of(state));
+    let answered = config.status.as_ref().is_some_and(|status| {
+        status.last_applied_revision.as_ref() == Some(&config.spec.revision)
+            && status.observed_generation == config.metadata.generation
+    });
+    apart && answered
+}
+
 /// Whether both objects of a node belong together: they are written one after the other.
 pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, wish: NodeWish<'_>) -> bool {
-    if !wish.desired.held.is_empty() {
+    if stays(index, wish) {
         return true;
     }
     let state = index.snapshot().states.get(wish.object);
@@ -123,7 +146,7 @@ pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, wish: NodeWis
 }
 
 /// Every node that stays, with what it was told and what it answered.
-pub(crate) fn nodes(index: &Index) -> Vec<Node> {
+pub(crate) fn nodes(index: &Index, sightings: &Sightings) -> Vec<Node> {
     let snapshot = index.snapshot();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
@@ -133,23 +156,31 @@ pub(crate) fn nodes(index: &Index) -> Vec<Node> {
                 name: node.name().to_owned(),
                 labels: node.labels.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect(),
                 conditions: index.mark(NODE, key).map(|mark| mark.conditions.clone()).unwrap_or_default(),
-                assigned: config.map(|config| assigned(config)),
+                assigned: config.map(|config| assigned(config, sightings.since(node.name()))),
                 report: config.and_then(|config| config.status.as_ref()).and_then(report),
             }
         })
         .collect()
 }
 
-fn assigned(config: &NodeNetworkConfig) -> Assigned {
+fn assigned(config: &NodeNetworkConfig, known_since: Option<Timestamp>) -> Assigned {
     let annotation = |key: &str| config.metadata.annotations.as_ref()?.get(key);
     let written = annotation(annotation::ASSIGNED_AT).and_then(|time| time.parse().ok());
     let created = config.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let since = written.or(created).unwrap_or(Timestamp::UNIX_EPOCH);
     Assigned {
         revision: config.spec.revision.clone(),
         generation: config.metadata.generation.unwrap_or_default(),
-        since: written.or(created).unwrap_or(Timestamp::UNIX_EPOCH),
-        cause: annotation(annotation::ASSIGNED_FOR).and_then(|word| Cause::parse(word)).unwrap_or_default(),
+        since,
+        known_since: known_since.unwrap_or(since),
+        cause: cause(config),
     }
+}
+
+/// Why a node was told what it was told.
+pub(crate) fn cause(config: &NodeNetworkConfig) -> Cause {
+    let word = config.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ASSIGNED_FOR));
+    word.and_then(|word| Cause::parse(word)).unwrap_or_default()
 }
 
 fn report(status: &NodeNetworkConfigStatus) -> Option<Report> {
@@ -165,11 +196,30 @@ fn report(status: &NodeNetworkConfigStatus) -> Option<Report> {
 
 /// Every rollout policy.
 pub(crate) fn policies(index: &Index) -> Vec<Policy> {
-    let all = index.snapshot().rollouts.iter().filter(|(_, policy)| policy.metadata.deletion_timestamp.is_none());
-    all.map(|(key, policy)| Policy {
+    let rollouts = &index.snapshot().rollouts;
+    let all = rollouts.iter().filter(|(_, policy)| policy.metadata.deletion_timestamp.is_none());
+    let readable = all.map(|(key, policy)| Policy {
         name: key.name.clone(),
         spec: policy.spec.clone(),
         phase: policy.status.as_ref().and_then(|status| status.phase),
-    })
-    .collect()
+        unreadable: None,
+    });
+    let unreadable = rollouts.unreadable().filter(|object| !object.meta.deleted).map(|object| held(index, object));
+    readable.chain(unreadable).collect()
+}
+
+/// A policy that cannot be read. The nodes that it selects are those that it can be seen to select; when not even that
+/// can be seen it may be any, and none of those that no other policy names moves.
+fn held(index: &Index, object: &Unreadable) -> Policy {
+    let mark = index.mark(ROLLOUT, &object.meta.key);
+    let spec = mark.and_then(|mark| mark.spec.as_ref());
+    let part = |name: &str| spec.and_then(|spec| spec.get(name)).cloned();
+    let node_selector = part("nodeSelector").and_then(|value| serde_json::from_value(value).ok());
+    let priority = part("priority").and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+    Policy {
+        name: object.meta.key.name.clone(),
+        spec: RolloutPolicySpec { node_selector, priority, ..RolloutPolicySpec::default() },
+        phase: mark.map(Mark::status_as::<RolloutPolicyStatus>).and_then(|status| status.phase),
+        unreadable: Some(object.why.clone()),
+    }
 }

@@ -6,8 +6,8 @@ use netloom_api::{
     admission::GroupKind,
     condition::{Condition, Conditions, Truth},
     fabric::{
-        GROUP,
-        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, RevisionPhase},
+        GROUP, NetworkConfigRevision,
+        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, NodePolicyRevision, RevisionPhase},
     },
     nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     controller::Work,
     index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
+    picture,
     request::{Action, ObjectRef},
 };
 
@@ -27,12 +28,16 @@ pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Ev
 
 /// Asks for the status of every policy of node states that differs.
 pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    let trial = Trial::of(index, compiled);
     for (key, report) in &compiled.policies {
         let Some(mark) = index.mark(POLICY, key) else { continue };
         let before: NodeNetConfPolicyStatus =
             mark.status.as_ref().and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default();
         let mut conditions = Conditions::default();
-        for verdict in report.verdicts() {
+        for mut verdict in report.verdicts() {
+            if verdict.kind == "Ready" && verdict.status == Truth::True && trial.has_failed(key) {
+                (verdict.status, verdict.reason, verdict.message) = (Truth::False, ROLLOUT_FAILED, trial.words());
+            }
             let said =
                 Said { kind: verdict.kind, truth: verdict.status, reason: verdict.reason, message: &verdict.message };
             conditions.0.push(said.condition(now, report.generation, &before.conditions));
@@ -42,6 +47,48 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
         if after != before {
             work.status(index, (POLICY, "nmstate.io/v1"), key, &after);
         }
+    }
+}
+
+/// The reason of a policy that is sound, and that nodes could not have.
+const ROLLOUT_FAILED: &str = "RolloutFailed";
+
+/// What became of the revision that has all policies as they are now.
+struct Trial<'a> {
+    failed: Option<&'a NetworkConfigRevision>,
+    /// What nodes had before: a policy that was so already is not to blame.
+    good: Option<&'a NetworkConfigRevision>,
+}
+
+impl<'a> Trial<'a> {
+    fn of(index: &'a Index, compiled: &Compiled) -> Self {
+        let revisions = &index.snapshot().revisions;
+        let status = |revision: &NetworkConfigRevision| revision.status.clone().unwrap_or_default();
+        let wished = revisions.get(&ObjectKey::global(compiled.revision.name.as_str())).map(AsRef::as_ref);
+        let proven = revisions.iter().map(|(_, revision)| revision.as_ref()).filter(|revision| {
+            let status = status(revision);
+            !status.is_invalid && status.proven_at.is_some()
+        });
+        Self {
+            failed: wished.filter(|revision| status(revision).is_invalid),
+            good: proven.max_by_key(|revision| picture::sequence(revision)),
+        }
+    }
+
+    /// Whether a policy came with the revision that failed, or was changed by it.
+    fn has_failed(&self, policy: &ObjectKey) -> bool {
+        let frozen = |revision: &'a NetworkConfigRevision| {
+            let is_it = |one: &&NodePolicyRevision| one.namespace == policy.namespace && one.name.0 == policy.name;
+            revision.spec.node_policies.iter().find(is_it).map(|one| &one.spec)
+        };
+        self.failed.is_some_and(|failed| frozen(failed) != self.good.and_then(frozen))
+    }
+
+    fn words(&self) -> String {
+        let status = self.failed.and_then(|failed| failed.status.clone()).unwrap_or_default();
+        let name = self.failed.map(crate::controller::name).unwrap_or_default();
+        let (node, why) = (status.failed_node.unwrap_or_default(), status.failed_message.unwrap_or_default());
+        format!("revision {name}, which brought this version of the policy, failed on node {node}: {why}")
     }
 }
 
@@ -119,9 +166,9 @@ fn revision_status(
 pub(crate) fn of_rollouts(now: Timestamp, index: &Index, decision: &Decision, work: &mut Work) {
     for outcome in decision.policies.iter().filter(|outcome| !outcome.name.is_empty()) {
         let key = ObjectKey::global(outcome.name.as_str());
-        let Some(policy) = index.snapshot().rollouts.get(&key) else { continue };
-        let before = policy.status.clone().unwrap_or_default();
-        let after = rollout_status(now, outcome, policy.metadata.generation, &before);
+        let Some(mark) = index.mark(ROLLOUT, &key) else { continue };
+        let before: RolloutPolicyStatus = mark.status_as();
+        let after = rollout_status(now, outcome, mark.generation, &before);
         if after != before {
             work.status(index, (ROLLOUT, "netloom.dev/v1alpha1"), &key, &after);
         }

@@ -51,8 +51,16 @@ pub(crate) fn assign(
     work.0.push(chain);
 }
 
-/// Completes what was told to nodes and is only half written, but for those in `told`.
-pub(crate) fn finish(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>, told: &BTreeSet<&str>, work: &mut Work) {
+/// Completes what was told to nodes and is only half written, but for those in `told`. Where the revision means
+/// something else on the node by now, as after its labels changed, the node is told that anew: today's wish under
+/// yesterday's digest would be a pair that nobody ever decided on.
+pub(crate) fn finish(
+    now: Timestamp,
+    index: &Index,
+    wishes: &BTreeMap<String, Arc<Wishes>>,
+    (told, terms): (&BTreeSet<&str>, &BTreeMap<String, Terms>),
+    work: &mut Work,
+) {
     for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
         let revision = index.snapshot().revisions.get(&ObjectKey::global(config.spec.revision.as_str()));
         let failed = revision.and_then(|revision| revision.status.as_ref()).is_some_and(|status| status.is_invalid);
@@ -60,9 +68,18 @@ pub(crate) fn finish(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>, told
         if revision.is_none() || failed {
             continue;
         }
-        let Some(wish) = wishes.get(&config.spec.revision).and_then(|wishes| wishes.get(&key.name)) else { continue };
-        if !picture::is_paired(index, config, wish) {
-            work.0.extend(state(index, wish, &config.spec.revision, &config.spec.digest).map(|request| vec![request]));
+        let Some(wishes) = wishes.get(&config.spec.revision) else { continue };
+        let Some(wish) = wishes.get(&key.name) else { continue };
+        if picture::is_paired(index, config, wish) || picture::is_merged_elsewhere(index, config, wish) {
+            continue;
+        }
+        let (node, revision) = (key.name.clone(), config.spec.revision.clone());
+        if wish.digest() == config.spec.digest {
+            work.0.extend(state(index, wish, &revision, &config.spec.digest).map(|request| vec![request]));
+        } else {
+            let terms = terms.get(&node).copied().unwrap_or_default();
+            let assignment = Assignment { node, revision, cause: picture::cause(config) };
+            assign(now, index, wishes, &assignment, terms, work);
         }
     }
 }
@@ -117,9 +134,9 @@ fn config(now: Timestamp, index: &Index, assignment: &Assignment, digest: &str) 
     })
 }
 
-/// The request for the network state; none where what stands there by hand cannot be read.
+/// The request for the network state; none where it is not ours to write.
 fn state(index: &Index, wish: NodeWish<'_>, revision: &str, digest: &str) -> Option<(ObjectRef, Action)> {
-    if !wish.desired.held.is_empty() {
+    if picture::stays(index, wish) {
         return None;
     }
     let mut patch = wish.patch(index.snapshot(), revision);

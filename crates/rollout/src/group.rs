@@ -29,7 +29,9 @@ pub(crate) fn divide<'a>(view: &View<'a>, defaults: &'a Policy) -> Vec<Group<'a>
     let mut policies: Vec<&Policy> = view.policies.iter().collect();
     // One that selects by name of labels is asked before one that takes what is left.
     policies.sort_by_key(|policy| {
-        (policy.spec.node_selector.is_none(), std::cmp::Reverse(policy.spec.priority), policy.name.as_str())
+        let order = (std::cmp::Reverse(policy.spec.priority), policy.name.as_str());
+        // One that cannot be read may be for any of those that are left.
+        (policy.spec.node_selector.is_none(), policy.unreadable.is_none(), order)
     });
     policies.push(defaults);
     let mut groups: Vec<Group<'a>> = policies.into_iter().map(|policy| Group { policy, members: Vec::new() }).collect();

@@ -90,8 +90,11 @@ pub struct Assigned {
     pub revision: String,
     /// The generation of that object: a number that grows with each change of what it says.
     pub generation: i64,
-    /// When it was written, by the clock of the one who decided.
+    /// When it was written, by the clock of the one who decided then.
     pub since: Timestamp,
+    /// Since when the one who decides now knows of it, by its own clock: what is counted until a node must have
+    /// answered. The clock of another may be off by any time.
+    pub known_since: Timestamp,
     /// Why it was written.
     pub cause: Cause,
 }
@@ -166,12 +169,14 @@ pub struct Policy {
     pub spec: RolloutPolicySpec,
     /// The phase that its status says.
     pub phase: Option<Phase>,
+    /// Why the object cannot be read, when it cannot. Its nodes then stay as they are: it may be one that holds them.
+    pub unreadable: Option<String>,
 }
 
 impl Policy {
     /// The defaults, for nodes that no policy selects.
     pub fn of_defaults() -> Self {
-        Self { name: String::new(), spec: RolloutPolicySpec::default(), phase: None }
+        Self { name: String::new(), spec: RolloutPolicySpec::default(), phase: None, unreadable: None }
     }
 }
 

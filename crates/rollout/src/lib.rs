@@ -32,7 +32,7 @@
 //! - Only nodes told in their turn ([`Cause::Wave`]) decide about a revision, and only until it has proved
 //!   itself. What fails later holds up others and is reported, but does not take back what works elsewhere.
 //! - A revision that failed is not told to any node again. Deleting it makes it a new one.
-//! - Times are those of the deciding clock alone.
+//! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was told.
 
 mod decision;
 mod group;

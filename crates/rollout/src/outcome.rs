@@ -197,13 +197,33 @@ impl Scene<'_, '_, '_> {
         for (what, who) in [
             ("failed", names(failed)),
             ("failed on something else", names(round.repairs.iter().copied())),
-            ("cannot take it now", names(round.away.iter().copied())),
+            ("still at work on what they were told before", names(round.elsewhere.iter().copied())),
         ] {
             if !who.is_empty() {
                 parts.push(format!("{what}: {who}"));
             }
         }
+        parts.extend(self.gates(i, round));
         parts.join("; ")
+    }
+
+    /// What nodes must show before they can take the target, or count as well with it.
+    fn gates(&self, i: usize, round: &Round<'_, '_>) -> Vec<String> {
+        let spec = &self.groups[i].policy.spec;
+        let mut waiting: BTreeMap<String, Vec<&crate::group::Member<'_>>> = BTreeMap::new();
+        for member in &round.away {
+            let what = match standing::missing_gate(member.node, spec) {
+                Some(gate) => format!("cannot take it until condition {gate} is True"),
+                None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
+            };
+            waiting.entry(what).or_default().push(member);
+        }
+        for member in &round.at {
+            if let Standing::Unwell { gate, .. } = &member.standing {
+                waiting.entry(format!("have it, but condition {gate} is not True")).or_default().push(member);
+            }
+        }
+        waiting.into_iter().map(|(what, who)| format!("{what}: {}", names(who.into_iter()))).collect()
     }
 
     fn false_claims(&self) -> impl Iterator<Item = Event> {

@@ -77,7 +77,7 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
         canary_since: soak.since(),
         lets_others: obstacle.is_some() || complete || (soak.is_over() && !round.told.is_empty()),
         complete,
-        evidence: evidence(round),
+        evidence: evidence(group, round),
         obstacle,
         assignments,
     }
@@ -156,6 +156,9 @@ impl Soak {
 fn obstacle(group: &Group<'_>, aim: Aim<'_>, round: &Round<'_, '_>) -> Option<String> {
     let spec = &group.policy.spec;
     let name = &round.target.name;
+    if let Some(why) = &group.policy.unreadable {
+        return Some(format!("the policy cannot be read, so its nodes stay as they are: {why}"));
+    }
     if spec.paused {
         return Some("the policy is paused".to_owned());
     }
@@ -193,9 +196,11 @@ fn is_complete(group: &Group<'_>, round: &Round<'_, '_>, soak: &Soak) -> bool {
         && (proven || round.failed().count() <= tolerated)
 }
 
-fn evidence(round: &Round<'_, '_>) -> Evidence {
+fn evidence(group: &Group<'_>, round: &Round<'_, '_>) -> Evidence {
+    // What changes nothing works where what there is works, and that must be so somewhere.
+    let works = group.members.is_empty() || round.at.iter().any(|member| member.standing == Standing::Done);
     match round.done() {
-        0 if round.told.is_empty() && round.away.is_empty() && round.repairs.is_empty() => Evidence::Untouched,
+        0 if works && round.told.is_empty() && round.away.is_empty() && round.repairs.is_empty() => Evidence::Untouched,
         0 => Evidence::None,
         _ => Evidence::Reported,
     }

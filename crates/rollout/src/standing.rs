@@ -38,7 +38,7 @@ impl Standing {
 /// How the node stands at `now`.
 pub(crate) fn of(node: &Node, spec: &RolloutPolicySpec, now: Timestamp) -> Standing {
     let Some(assigned) = &node.assigned else { return Standing::Untold };
-    let until = later(assigned.since, spec.timeout_seconds);
+    let until = later(assigned.known_since, spec.timeout_seconds);
     match heard(node).map(|report| &report.progress) {
         Some(Progress::Failed(message)) => Standing::Failed(message.clone()),
         Some(Progress::Done) => match missing_gate(node, spec) {

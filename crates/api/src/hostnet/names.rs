@@ -10,6 +10,12 @@ pub const NODE: &str = "network.harvesterhci.io/node";
 pub const MATCHED_NODES: &str = "network.harvesterhci.io/matched-nodes";
 /// The MTU of a cluster network's uplinks (annotation).
 pub const UPLINK_MTU: &str = "network.harvesterhci.io/uplink-mtu";
+/// The `VlanConfig` that this MTU comes from (annotation).
+pub const MTU_SOURCE: &str = "network.harvesterhci.io/mtu-source-vc";
+/// The VLANs that attachments have in a cluster network, as `2,5,20` (annotation).
+pub const VLAN_IDS: &str = "network.harvesterhci.io/vlan-id-set-str";
+/// The SHA-256 of that text (annotation).
+pub const VLAN_IDS_HASH: &str = "network.harvesterhci.io/vlan-id-set-str-hash";
 /// The type of an attachment, such as `OverlayNetwork` (label).
 pub const ATTACHMENT_TYPE: &str = "network.harvesterhci.io/type";
 /// A node that takes no workload, so that uplinks leave it out (label).

@@ -226,7 +226,13 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::FrontEnd("host networks: MTU of bond and bridge"),
         ],
     ),
-    field("spec.uplink.linkAttributes.txQLen", &[Effect::Planned("host networks: queue length of the bond")]),
+    field(
+        "spec.uplink.linkAttributes.txQLen",
+        &[
+            Effect::Admission("-1, which leaves it alone, or more"),
+            Effect::FrontEnd("host networks: how many packets may wait at the bond"),
+        ],
+    ),
     field(
         "spec.uplink.linkAttributes.hardwareAddr",
         &[

@@ -17,6 +17,11 @@ pub const DRIFT: &str = "netloom.dev/drift";
 pub const MAY_BE_CUT_OFF: &str = "netloom.dev/may-be-cut-off";
 /// On a `NodeNetworkState`: the revision that its wish comes from.
 pub const REVISION: &str = "netloom.dev/revision";
+/// On a `NodeNetworkState`: `node` while the node's own agent merges policies into it. Whoever merges for many nodes
+/// then leaves the wish alone, or each would undo what the other writes.
+pub const MERGED_BY: &str = "netloom.dev/policies-merged-by";
+/// The value of [`MERGED_BY`].
+pub const MERGED_BY_NODE: &str = "node";
 /// On a `NodeNetworkState`: the digest of the `NodeNetworkConfig` that its wish belongs to. The two are
 /// written one after the other, and only together do they say what the node shall have.
 pub const DIGEST: &str = "netloom.dev/digest";

@@ -14,6 +14,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Thing {
     Interface(String),
+    /// A link that host networks want.
+    HostLink(String),
+    /// Anything else that they want; it is what it says.
+    HostOther(String),
     /// A route or rule has no name: it is what it says, so it never changes, it comes and goes.
     Route {
         shown: String,
@@ -32,7 +36,8 @@ pub(super) enum Thing {
 impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interface(name) => write!(f, "interface {name}"),
+            Self::Interface(name) | Self::HostLink(name) => write!(f, "interface {name}"),
+            Self::HostOther(shown) => f.write_str(shown),
             Self::Route { shown, .. } => write!(f, "route {shown}"),
             Self::Rule { shown, .. } => write!(f, "rule {shown}"),
             Self::Resolver => f.write_str("DNS resolver"),
@@ -51,7 +56,7 @@ impl Thing {
             Self::Rule { digest, .. } => share.rules.contains(digest),
             Self::Resolver => share.dns,
             Self::HostName => !share.hostname.is_empty(),
-            Self::Other(_) => false,
+            Self::Other(_) | Self::HostLink(_) | Self::HostOther(_) => false,
         };
         provenance.shares.iter().filter(|(_, share)| asks(share)).map(|(policy, _)| policy.to_string()).collect()
     }

@@ -78,7 +78,7 @@ pub(crate) struct Carried {
 type Known<T, R> = HashMap<String, (Arc<T>, R)>;
 
 /// What was read of live objects before.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Readings {
     uplinks: Known<VlanConfig, Result<Arc<Uplink>, Vec<Finding>>>,
     checks: Known<HostNetworkConfig, Result<(), Vec<Finding>>>,

@@ -136,6 +136,7 @@ impl<'a> Maker<'a> {
         });
         self.config.links.push(HostLink {
             mtu,
+            tx_queue_length: attributes.tx_q_len.and_then(|length| u32::try_from(length).ok()),
             mac_address: attributes.hardware_address().map(|mac| Mac(mac.to_string())),
             controller: Some(Interface(bridge)),
             bond_mode: Some(mode_word(mode.unwrap_or(BondMode::ActiveBackup)).to_owned()),
@@ -325,6 +326,7 @@ fn link(name: &str, kind: HostLinkKind, origin: EntryOrigin) -> HostLink {
         kind,
         up: true,
         mtu: None,
+        tx_queue_length: None,
         alt_names: Vec::new(),
         mac_address: None,
         controller: None,

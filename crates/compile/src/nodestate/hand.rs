@@ -34,6 +34,9 @@ pub struct Hand {
     pub(super) entries: BTreeMap<String, Vec<Map<String, Value>>>,
     /// VLANs that policies had on links whose neighbours are silent now.
     before: BTreeMap<ObjectKey, BTreeSet<String>>,
+    /// Whether policies have asked for something while the node says nothing of its links, such as in an object that
+    /// was put back without its status.
+    unreported: bool,
     /// Why no node can read it.
     refused: Vec<Finding>,
     /// What is odd about it and stops nothing.
@@ -53,6 +56,7 @@ impl Hand {
             Provenance::default()
         });
         hand.before = silent_vlans(&record, inventory);
+        hand.unreported = inventory.links.is_empty() && !record.is_empty();
         let Some(desired) = desired else { return hand };
         let rest = without(desired, &record);
         match canonical(PLACE, &rest) {
@@ -125,12 +129,18 @@ impl Hand {
         self.before.get(policy)
     }
 
+    /// Whether what policies want of the node cannot be told, although they wanted something before.
+    pub(super) fn is_unreported(&self) -> bool {
+        self.unreported
+    }
+
     /// All that distinguishes it from others, as a text.
     pub(crate) fn identity(&self) -> String {
+        let unreported = if self.unreported { "unreported" } else { "" };
         if self.is_empty() && self.before.is_empty() {
-            return String::new();
+            return unreported.to_owned();
         }
-        format!("{}{:?}{:?}", Value::Object(self.rest.clone()), self.before, self.refused)
+        format!("{unreported}{}{:?}{:?}", Value::Object(self.rest.clone()), self.before, self.refused)
     }
 }
 

@@ -69,6 +69,11 @@ pub(crate) fn merge<'a>(
         desired.held = hand.refused().to_vec();
         return desired;
     }
+    if hand.is_unreported() {
+        let message = "the node does not say what links it has; until it does, its desired state stays as it is";
+        desired.held = vec![Finding::new(reason::NOT_REPORTED, "status.currentState", message)];
+        return desired;
+    }
     let mut merge = Merge {
         hand,
         contributions: &contributions,

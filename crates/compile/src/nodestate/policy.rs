@@ -222,6 +222,12 @@ impl PolicySet {
         &self.prepared
     }
 
+    /// Policies that cannot be used and of which no earlier version is known, each with the first reason why.
+    pub fn unusable(&self) -> impl Iterator<Item = (&ObjectKey, &Finding)> {
+        let without = self.broken.iter().filter(|(_, broken)| !broken.stays);
+        without.filter_map(|(key, broken)| Some((key, broken.findings.first()?)))
+    }
+
     pub(crate) fn broken(&self) -> &BTreeMap<ObjectKey, Broken> {
         &self.broken
     }

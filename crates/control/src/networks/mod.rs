@@ -3,6 +3,7 @@
 //! ```text
 //! Compiled.networks, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
 //!                                                              ClusterNetwork.status, labels of nodes, tunnels
+//! links of mgmt that nodes report ------------------------> ClusterNetwork mgmt, VlanConfigs that show its uplinks
 //! NodeNetworkStatus (links) ------------------------------> LinkMonitor.status
 //! ```
 //!
@@ -10,8 +11,10 @@
 //! what one node reports makes one write, and none that another node would look at.
 
 mod answers;
+mod carried;
 mod condition;
 mod hosts;
+mod installed;
 mod matched;
 mod monitors;
 mod nodes;
@@ -26,6 +29,7 @@ pub use hosts::FINALIZER;
 
 /// Asks for everything that is not told yet.
 pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    installed::tell(index, work);
     let snapshot = index.snapshot();
     let unused = snapshot.cluster_networks.is_empty()
         && snapshot.uplinks.is_empty()

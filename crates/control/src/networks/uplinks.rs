@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::{
     answers::{NodeAnswer, Progress},
+    carried,
     condition::Verdict,
 };
 use crate::{
@@ -66,7 +67,7 @@ pub(super) fn tell(
             work.single(target, Action::Delete { uid, resource_version });
         }
     }
-    networks(now, index, &connections, work);
+    networks(now, index, compiled, &connections, work);
     connections
 }
 
@@ -136,9 +137,15 @@ fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connecti
 }
 
 /// A cluster network is ready as soon as a node is connected; that of the installer always is.
-fn networks(now: Timestamp, index: &Index, connections: &Connections, work: &mut Work) {
+fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Connections, work: &mut Work) {
     for (key, network) in index.snapshot().cluster_networks.iter().filter(|(_, network)| !network.meta.deleted) {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
+        if let Some(annotations) = carried::annotations(index, compiled, &key.name, mark) {
+            // The next turn tells the rest: every write is tied to the version that it was decided on.
+            let patch = json!({"metadata": {"annotations": annotations, "resourceVersion": mark.resource_version}});
+            work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Patch { patch });
+            continue;
+        }
         let before: ClusterNetworkStatus = mark.status_as();
         let verdict = verdict(&network.meta.key.name, connections.get(&key.name));
         let after = ClusterNetworkStatus { conditions: vec![verdict.condition(now, &before.conditions)] };

@@ -217,7 +217,7 @@ impl Rig {
     }
 
     /// Carries a turn out; false when the controller was killed on the way.
-    fn carry_out(&mut self, turn: &Turn) -> bool {
+    pub(crate) fn carry_out(&mut self, turn: &Turn) -> bool {
         for chain in &turn.chains {
             let mut broken = false;
             for request in &chain.0 {

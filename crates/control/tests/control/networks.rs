@@ -276,6 +276,75 @@ fn tunnels_use_the_underlay_where_it_is_in_place() {
 }
 
 #[test]
+fn what_the_installer_made_is_shown_and_follows_the_node() {
+    let mut rig = Rig::new(2);
+    rig.run();
+    assert!(rig.api.get("ClusterNetwork", "mgmt").is_none(), "no node has a bridge of the installer");
+    let links = |mode: &str, ports: &[&str]| {
+        let mut links = vec![
+            json!({"name": "mgmt-br", "type": "linux-bridge", "state": "up", "bridge": {"port": [{"name": "mgmt-bo"}]}}),
+            json!({"name": "mgmt-bo", "type": "bond", "state": "up", "mtu": 1500, "controller": "mgmt-br",
+                   "link-aggregation": {"mode": mode, "port": ports}}),
+        ];
+        links.extend(ports.iter().map(|port| json!({"name": port, "type": "ethernet", "state": "up"})));
+        json!(links)
+    };
+    let report = |rig: &mut Rig, links: &Value| {
+        edit(rig, "NodeNetworkState", "n0", |object| object["status"]["currentState"]["interfaces"] = links.clone());
+        rig.run();
+    };
+    report(&mut rig, &links("active-backup", &["eth0"]));
+    assert_eq!(ready(&rig, "ClusterNetwork", "mgmt"), ("True", "Connected"));
+    let shown = |rig: &Rig| rig.api.get("VlanConfig", "mgmt-vlanconfig-n0").unwrap()["spec"]["uplink"].clone();
+    assert_eq!(
+        shown(&rig),
+        json!({"nics": ["eth0"], "linkAttributes": {"mtu": 1500, "txQLen": -1},
+               "bondOptions": {"mode": "active-backup", "miimon": -1}})
+    );
+    assert!(rig.api.get("VlanConfig", "mgmt-vlanconfig-n1").is_none());
+    report(&mut rig, &links("802.3ad", &["eth0", "eth9"]));
+    assert_eq!(shown(&rig)["nics"], json!(["eth0", "eth9"]));
+    assert_eq!(shown(&rig)["bondOptions"]["mode"], "802.3ad");
+    assert!(rig.api.get("NodeNetworkConfig", "n0").is_none_or(|config| config["spec"].get("host").is_none()));
+    rig.remove(NODE, "n0");
+    rig.run();
+    assert!(rig.api.get("VlanConfig", "mgmt-vlanconfig-n0").is_none(), "it goes with its node");
+}
+
+#[test]
+fn a_cluster_network_says_how_large_its_packets_are_and_which_vlans_it_carries() {
+    let mut rig = connected();
+    let attachment = |name: &str, vlans: &Value| {
+        let config = json!({"type": "bridge", "bridge": "cn1-br", "vlan": 0, "vlanTrunk": vlans});
+        json!({
+            "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+            "metadata": {"namespace": "default", "name": name}, "spec": {"config": config.to_string()},
+        })
+    };
+    rig.write(attachment("a", &json!([{"id": 20}, {"minID": 5, "maxID": 7}])));
+    rig.run();
+    let said = |rig: &Rig, name: &str| {
+        let annotations = &rig.api.get("ClusterNetwork", "cn1").unwrap()["metadata"]["annotations"];
+        annotations[format!("network.harvesterhci.io/{name}")].clone()
+    };
+    assert_eq!(
+        ["uplink-mtu", "mtu-source-vc", "vlan-id-set-str"].map(|name| said(&rig, name)),
+        ["1500", "u", "5,6,7,20"].map(|text| json!(text))
+    );
+    assert_eq!(said(&rig, "vlan-id-set-str-hash"), "fd5fcb3ddf0c1c4b357e32a76fcc0af6c818bbd0a7818401920b68fa76b21319");
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["linkAttributes"] = json!({"mtu": 9000}));
+    rig.run();
+    assert_eq!(said(&rig, "uplink-mtu"), "9000");
+    rig.remove(UPLINK, "u");
+    rig.run();
+    assert_eq!([said(&rig, "uplink-mtu"), said(&rig, "mtu-source-vc")], [Value::Null, Value::Null]);
+    let before = rig.api.writes.len();
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.api.writes.len(), before, "what is true is not written again");
+}
+
+#[test]
 fn links_are_listed_where_a_monitor_asks_for_them_and_only_on_a_change() {
     let mut rig = connected();
     let report = |mac: &str, seen: &str| {

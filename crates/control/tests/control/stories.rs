@@ -37,6 +37,10 @@ fn a_policy_reaches_every_node_and_then_nothing_is_written() {
 fn a_bad_policy_reaches_one_node_and_is_taken_back() {
     let mut rig = Rig::new(6);
     rig.policy("jumbo", 9000);
+    rig.policy("quiet", 9000);
+    let mut quiet = rig.api.get("NodeNetConfPolicy", "quiet").unwrap().clone();
+    quiet["spec"]["desiredState"]["interfaces"][0].as_object_mut().unwrap().remove("mtu");
+    rig.write(quiet);
     rig.run();
     rig.api.writes.clear();
     rig.policy("jumbo", 9999);
@@ -50,6 +54,14 @@ fn a_bad_policy_reaches_one_node_and_is_taken_back() {
     assert_eq!(failed["status"]["failedMessage"], "eth1: the driver takes at most 9000");
     let events = rig.api.list("Event");
     assert!(events.iter().any(|event| event["reason"] == "RolloutFailed"), "{events:?}");
+    let ready = |rig: &Rig, policy: &str| {
+        let ready = &rig.api.get("NodeNetConfPolicy", policy).unwrap()["status"]["conditions"][0];
+        (ready["status"] == "True", ready["reason"].clone(), ready["message"].to_string())
+    };
+    let (is, reason, message) = ready(&rig, "jumbo");
+    assert_eq!((is, reason), (false, json!("RolloutFailed")));
+    assert!(message.contains("failed on node n0: eth1: the driver takes at most 9000"), "{message}");
+    assert!(ready(&rig, "quiet").0, "one that did not change is not to blame");
     // The content that was there before is wished for again: nothing is to be done.
     rig.api.writes.clear();
     rig.policy("jumbo", 9000);
@@ -121,6 +133,28 @@ fn a_half_written_node_is_completed() {
     assert_eq!(rig.mtus(), [Some(9000); 2]);
     let told = rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
     assert_eq!(told, 2, "nobody was told twice");
+}
+
+#[test]
+fn a_half_written_node_whose_links_changed_meanwhile_gets_a_pair_that_belongs_together() {
+    let mut rig = Rig::new(2);
+    rig.policy("jumbo", 9000);
+    while rig.api.get("NodeNetworkConfig", "n0").is_none() {
+        rig.lives = Some(1);
+        rig.run_until_killed();
+    }
+    let before = rig.api.get("NodeNetworkConfig", "n0").unwrap()["spec"]["digest"].clone();
+    let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+    state["status"]["currentState"]["interfaces"] = json!([{"name": "eth2", "type": "ethernet", "state": "up"}]);
+    rig.write(state);
+    let turn = rig.turn();
+    rig.carry_out(&turn);
+    let (config, state) = ("NodeNetworkConfig", "NodeNetworkState");
+    let digest = &rig.api.get(config, "n0").unwrap()["spec"]["digest"];
+    assert_ne!(*digest, before, "what is wished for now is not what was wished for then");
+    assert_eq!(rig.api.get(state, "n0").unwrap()["metadata"]["annotations"]["netloom.dev/digest"], *digest);
+    rig.run();
+    assert_eq!(rig.mtus(), [None, Some(9000)]);
 }
 
 #[test]
@@ -243,6 +277,26 @@ fn a_policy_for_rollouts_pauses_resumes_and_returns() {
 }
 
 #[test]
+fn nodes_of_a_rollout_policy_that_cannot_be_read_stand_still_and_it_says_so() {
+    let mut rig = Rig::new(2);
+    let mut node = rig.api.get("Node", "n0").unwrap().clone();
+    node["metadata"]["labels"] = json!({"zone": "a"});
+    rig.write(node);
+    let selector = json!({"matchLabels": {"zone": "a"}});
+    rig.write(rollout_policy(&json!({"paused": "yes", "nodeSelector": selector})));
+    rig.policy("jumbo", 9000);
+    rig.run();
+    assert_eq!(rig.mtus(), [None, Some(9000)], "those of others move");
+    let policy = rig.api.list("RolloutPolicy")[0].clone();
+    assert_eq!(policy["status"]["phase"], "Blocked");
+    let message = policy["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(message.contains("cannot be read") && message.contains("expected a boolean"), "{message}");
+    rig.write(rollout_policy(&json!({"paused": false, "nodeSelector": selector})));
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 2]);
+}
+
+#[test]
 fn nodes_are_told_on_which_terms_they_keep_to_their_wish() {
     let mut rig = Rig::new(2);
     rig.policy("jumbo", 9000);
@@ -283,6 +337,36 @@ fn a_node_that_is_not_ready_is_taken_up_later() {
     ready(&mut rig, "True");
     rig.run();
     assert_eq!(rig.mtus(), [Some(9000); 3]);
+}
+
+#[test]
+fn whoever_takes_over_counts_a_nodes_time_on_its_own_clock() {
+    for ahead in [SignedDuration::from_hours(5), SignedDuration::from_hours(-5)] {
+        let mut rig = Rig::new(2);
+        rig.policy("jumbo", 9000);
+        while rig.api.get("NodeNetworkState", "n0").unwrap()["metadata"].get("annotations").is_none() {
+            let turn = rig.turn();
+            rig.step(&turn);
+        }
+        // It was told and is at work; the one who told it dies, and the clock of the other is off.
+        rig.now = rig.now.checked_add(ahead).unwrap();
+        rig.restart();
+        let turn = rig.turn();
+        rig.carry_out(&turn);
+        let revision = || rig.api.list("NetworkConfigRevision")[0]["status"].clone();
+        assert_ne!(revision()["isInvalid"], true, "{ahead}: {}", revision());
+        let began = rig.now;
+        while rig.api.list("NetworkConfigRevision")[0]["status"]["isInvalid"] != true {
+            let turn = rig.turn();
+            if turn.chains.is_empty() {
+                rig.now = turn.wake_at.expect("a silent node is not waited for without end");
+            } else {
+                rig.carry_out(&turn);
+            }
+        }
+        let took = rig.now.duration_since(began).as_secs();
+        assert!((1..=600).contains(&took), "{ahead}: {took} s");
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn node() -> impl Strategy<Value = Node> {
         revision,
         generation,
         since,
+        known_since: since,
         cause,
     });
     let progress = prop_oneof![Just(Progress::Working), Just(Progress::Done), name().prop_map(Progress::Failed)];
@@ -81,7 +82,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                 pinned_revision,
                 ..RolloutPolicySpec::default()
             };
-            Policy { name, spec, phase: None }
+            Policy { name, spec, phase: None, unreadable: None }
         },
     )
 }

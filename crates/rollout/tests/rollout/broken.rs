@@ -58,7 +58,8 @@ fn clears_history(view: &View<'_>) -> Decision {
 
 /// Nothing is ever decided by time.
 fn never_wakes(view: &View<'_>) -> Decision {
-    let still = view.nodes.iter().filter_map(|node| Some(node.assigned.as_ref()?.since)).min().unwrap_or(view.now);
+    let still =
+        view.nodes.iter().filter_map(|node| Some(node.assigned.as_ref()?.known_since)).min().unwrap_or(view.now);
     Decision { wake_at: None, ..rollout(&View { now: still, ..*view }) }
 }
 

@@ -152,6 +152,21 @@ fn a_node_without_a_change_is_not_written_and_counts_by_its_own_report() {
 }
 
 #[test]
+fn a_revision_that_changes_nothing_is_not_good_where_nothing_works() {
+    let mut world = settled(3);
+    for node in world.nodes.values_mut() {
+        node.report.as_mut().unwrap().progress = Progress::Failed("the card is gone".to_owned());
+    }
+    world.wish("b", Content::new(1));
+    world.run();
+    assert_eq!(world.decision().policies[0].last_good.as_deref(), Some("a"));
+    let node = world.nodes.get_mut("n0001").unwrap();
+    node.report.as_mut().unwrap().progress = Progress::Done;
+    world.run();
+    assert_eq!(world.decision().policies[0].last_good.as_deref(), Some("b"));
+}
+
+#[test]
 fn a_newer_revision_takes_the_place_of_one_on_its_way() {
     let mut world = settled(40);
     world.wish("b", Content::new(2));
@@ -244,7 +259,10 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
     assert_eq!(world.ever_told("b").len(), 8);
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Waiting);
-    assert_eq!(decision.policies[0].message, "8 of 10 nodes have revision b; cannot take it now: n0000, n0005");
+    assert_eq!(
+        decision.policies[0].message,
+        "8 of 10 nodes have revision b; cannot take it until condition Ready is True: n0000, n0005"
+    );
     assert_eq!((decision.policies[0].nodes.total, decision.policies[0].nodes.unavailable), (10, 2));
     world.ready("n0000", true);
     world.ready("n0005", true);

@@ -108,7 +108,7 @@ impl World {
 
     pub(crate) fn policy(&mut self, name: &str, spec: RolloutPolicySpec) {
         self.policies.retain(|policy| policy.name != name);
-        self.policies.push(Policy { name: name.to_owned(), spec, phase: None });
+        self.policies.push(Policy { name: name.to_owned(), spec, phase: None, unreadable: None });
     }
 
     /// Wishes for a content; one that was wished for before becomes the newest again.
@@ -246,7 +246,7 @@ impl World {
         agent.written = Some(self.contents[&assignment.revision].of(node));
         let generation = node.assigned.as_ref().map_or(1, |assigned| assigned.generation + 1);
         let (revision, cause) = (assignment.revision.clone(), assignment.cause);
-        node.assigned = Some(Assigned { revision, generation, since: self.now, cause });
+        node.assigned = Some(Assigned { revision, generation, since: self.now, known_since: self.now, cause });
         self.told.push(assignment.clone());
     }
 

@@ -277,6 +277,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.links[].type", WHOLE),
     field("spec.host.links[].up", HOST),
     field("spec.host.links[].mtu", HOST),
+    field("spec.host.links[].txQueueLength", HOST),
     field("spec.host.links[].altNames", HOST),
     field("spec.host.links[].macAddress", HOST_STATION),
     field("spec.host.links[].controller", OTHER_LINK),

@@ -75,6 +75,9 @@ pub struct HostLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 68, max = 65_535))]
     pub mtu: Option<u32>,
+    /// How many packets may wait to be sent; without it the kernel's choice stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_queue_length: Option<u32>,
     /// Further names that it is found by, where its own has no room for all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(length(min = 1, max = 127)), extend("x-kubernetes-list-type" = "set"))]

@@ -1,0 +1,97 @@
+//! What host networks ask of a node, as the things that people are told of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig};
+use serde_json::{Value, json};
+
+use super::things::Thing;
+use crate::nodestate::leaves;
+
+/// What is wanted of one thing, and who asks for it.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) values: BTreeMap<String, Value>,
+    askers: BTreeSet<String>,
+}
+
+impl Asked {
+    /// Who asks, in order.
+    pub(super) fn askers(&self) -> Vec<String> {
+        self.askers.iter().cloned().collect()
+    }
+
+    fn by(&mut self, origin: &EntryOrigin) {
+        let EntryOrigin { kind, namespace, name, path: _ } = origin;
+        self.askers.insert(match namespace {
+            Some(namespace) => format!("{kind} {namespace}/{name}"),
+            None => format!("{kind} {name}"),
+        });
+    }
+}
+
+/// Everything that is asked for.
+pub(super) fn things(config: Option<&HostConfig>) -> BTreeMap<Thing, Asked> {
+    let mut all: BTreeMap<Thing, Asked> = BTreeMap::new();
+    let Some(HostConfig { links, bridge_vlans, addresses, dhcp, routes, rules }) = config else { return all };
+    for link in links {
+        let asked = all.entry(Thing::HostLink(link.name.0.clone())).or_default();
+        asked.values.extend(values(&json!(link)));
+        asked.by(&link.origin);
+    }
+    for vlan in bridge_vlans {
+        let asked = all.entry(Thing::HostLink(vlan.port.0.clone())).or_default();
+        let end = if vlan.max == vlan.min { String::new() } else { format!("-{}", vlan.max) };
+        add(&mut asked.values, "vlans", json!(format!("{}{end}", vlan.min)));
+        asked.by(&vlan.origin);
+    }
+    for address in addresses {
+        let asked = all.entry(Thing::HostLink(address.link.0.clone())).or_default();
+        add(&mut asked.values, "addresses", json!(address.address));
+        asked.by(&address.origin);
+    }
+    for lease in dhcp {
+        let asked = all.entry(Thing::HostLink(lease.link.0.clone())).or_default();
+        asked.values.extend(values(&json!(lease)).into_iter().map(|(path, value)| (format!("dhcp.{path}"), value)));
+        asked.by(&lease.origin);
+    }
+    for route in routes {
+        all.entry(Thing::HostOther(format!("route {}", shown(&json!(route))))).or_default().by(&route.origin);
+    }
+    for rule in rules {
+        all.entry(Thing::HostOther(format!("rule {}", shown(&json!(rule))))).or_default().by(&rule.origin);
+    }
+    all
+}
+
+/// The addresses as a document has them, for who reads documents.
+pub(super) fn document(config: Option<&HostConfig>) -> Value {
+    let addresses = config.into_iter().flat_map(|config| &config.addresses).filter_map(|address| {
+        let (ip, length) = address.address.0.split_once('/')?;
+        let family = if ip.contains(':') { "ipv6" } else { "ipv4" };
+        let length: u8 = length.parse().ok()?;
+        Some(json!({"name": address.link, family: {"enabled": true, "address": [{"ip": ip, "prefix-length": length}]}}))
+    });
+    json!({"interfaces": addresses.collect::<Vec<_>>()})
+}
+
+fn add(values: &mut BTreeMap<String, Value>, path: &str, value: Value) {
+    match values.entry(path.to_owned()).or_insert_with(|| json!([])) {
+        Value::Array(list) => list.push(value),
+        other => *other = value,
+    }
+}
+
+/// The single values of an entry, without how it is called and who asks.
+fn values(entry: &Value) -> BTreeMap<String, Value> {
+    let leaves = entry.as_object().map(leaves::of).unwrap_or_default();
+    let spoken = leaves.into_iter().map(|(path, value)| (leaves::spoken(&path), value));
+    let is_name = |path: &str| path == "name" || path == "link" || path == "origin" || path.starts_with("origin.");
+    spoken.filter(|(path, _)| !is_name(path)).collect()
+}
+
+fn shown(entry: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let words = values(entry).into_iter().map(|(path, value)| format!("{path} {}", text(&value)));
+    words.collect::<Vec<_>>().join(" ")
+}
