@@ -28,14 +28,14 @@ impl Api {
         let mut broken = false;
         for request in chain.0 {
             let answer = if broken { Answer::Skipped } else { self.one(&request).await };
-            broken |= answer == Answer::Refused;
+            broken |= matches!(answer, Answer::Refused | Answer::Denied);
             self.metrics.request(&answer);
             self.tell(Event::Answered { request: request.id, answer });
         }
     }
 
     async fn one(&self, request: &Request) -> Answer {
-        let Refusal { why, conflict } = match self.send(&request.target, &request.action).await {
+        let Refusal { why, conflict, last } = match self.send(&request.target, &request.action).await {
             Ok(object) => {
                 self.put(object);
                 return Answer::Done;
@@ -54,7 +54,7 @@ impl Api {
         }
         tracing::warn!(object = %request.target.key, kind = request.target.kind.kind, why, "a request was refused");
         self.metrics.refused(&why);
-        Answer::Refused
+        if last { Answer::Denied } else { Answer::Refused }
     }
 
     async fn send(&self, target: &ObjectRef, action: &Action) -> Result<Value, Refusal> {
@@ -92,7 +92,7 @@ impl Api {
         let request = request.body(body).map_err(kube::Error::HttpError)?;
         match timeout(PATIENCE, self.client.request::<Value>(request)).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Refusal { why: format!("no answer within {PATIENCE:?}"), conflict: false }),
+            Err(_) => Err(Refusal { why: format!("no answer within {PATIENCE:?}"), conflict: false, last: false }),
         }
     }
 
@@ -111,13 +111,21 @@ struct Refusal {
     why: String,
     /// Whether something that is there stands in the way.
     conflict: bool,
+    /// Whether it would be refused again.
+    last: bool,
 }
 
 impl From<kube::Error> for Refusal {
     fn from(error: kube::Error) -> Self {
-        let conflict = matches!(&error, kube::Error::Api(status) if status.code == 409);
-        Self { why: error.to_string(), conflict }
+        let code = if let kube::Error::Api(status) = &error { status.code } else { 0 };
+        Self { why: error.to_string(), conflict: code == 409, last: is_last(code) }
     }
+}
+
+/// Whether a status of the server is its last word about a request: not that of one that is busy, or of two who write
+/// at the same time.
+fn is_last(code: u16) -> bool {
+    (400..500).contains(&code) && ![401, 408, 409, 429].contains(&code)
 }
 
 /// Where an object is.
@@ -140,6 +148,13 @@ mod tests {
     use netloom_node::{CONFIG, NODE, STATE};
 
     use super::*;
+
+    #[test]
+    fn what_is_forbidden_is_the_last_word_and_what_is_busy_is_not() {
+        let last = [400, 403, 404, 422];
+        let not_yet = [0, 401, 408, 409, 429, 500, 503];
+        assert!(last.into_iter().all(is_last) && !not_yet.into_iter().any(is_last));
+    }
 
     #[test]
     fn every_kind_that_an_agent_writes_has_its_place() {

@@ -1,6 +1,6 @@
-//! The last good wish on disk: `wish.json` beside the journal.
+//! Files beside the journal; the last good wish is one of them, `wish.json`.
 //!
-//! It is replaced as a whole, so that at every moment the old or the new one is there. One that cannot be read
+//! A file is replaced as a whole, so that at every moment the old or the new one is there. One that cannot be read
 //! is put aside and said: the node then waits for the API instead of starting from it.
 
 use std::{
@@ -43,9 +43,7 @@ impl WishFile {
             Ok(content) if content.format == FORMAT => Ok(Some(content.kept)),
             read => {
                 let why = read.err().map_or_else(|| "it has another format".to_owned(), |error| error.to_string());
-                let aside = self.0.with_extension("json.damaged");
-                tracing::warn!(file = %self.0.display(), aside = %aside.display(), why, "the last good wish cannot be read");
-                fs::rename(&self.0, aside)?;
+                put_aside(&self.0, &why)?;
                 Ok(None)
             }
         }
@@ -53,28 +51,45 @@ impl WishFile {
 
     /// Puts `kept` in the place of what is there.
     pub(crate) fn write(&self, kept: &Kept) -> io::Result<()> {
-        let new = self.0.with_extension("json.new");
         let mut text = serde_json::to_vec(&Content { format: FORMAT.to_owned(), kept: kept.clone() })?;
         text.push(b'\n');
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&new, &self.0)?;
-        self.sync_folder()
+        replace(&self.0, &text)
     }
 
     /// Removes it; one that is not there is as good.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.0) {
-            Ok(()) => self.sync_folder(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        }
+        remove(&self.0)
     }
+}
 
-    fn sync_folder(&self) -> io::Result<()> {
-        self.0.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+/// Puts these bytes in the place of what a file has.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("json.new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_folder(path)
+}
+
+/// Removes a file; one that is not there is as good.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_folder(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
+}
+
+/// Puts a file that cannot be used where a person finds it and nobody else looks.
+pub(crate) fn put_aside(path: &Path, why: &str) -> io::Result<()> {
+    let aside = path.with_extension("json.damaged");
+    tracing::warn!(file = %path.display(), aside = %aside.display(), why, "a file cannot be used and is put aside");
+    fs::rename(path, aside)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]

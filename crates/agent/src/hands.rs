@@ -15,25 +15,18 @@ use std::{
 use jiff::SignedDuration;
 use netloom_journal::{Outcome, Request, Store, SystemClock, Turn};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
-use netloom_netlink::{
-    KernelHost,
-    events::{EVENT_BUFFER, Watch},
-    probe::Probe,
-};
-use netloom_node::{Done, Effect, Event, Failure, OWNER, Prepared, Reason};
+use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
+use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason};
 use netloom_place::{KernelProbes, Place, possible_in};
 use netloom_plan::needs_drivers;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
 
-use crate::{file::WishFile, outcome};
+use crate::{clock::Clock, file::WishFile, metrics::Metrics, notices, outcome};
 
 /// How long a change of somebody else is waited for.
 const WAIT: Duration = Duration::from_secs(10);
 /// Until when a change must have confirmed itself; the largest ones take a minute on slow machines.
 const UNATTENDED: Duration = Duration::from_mins(10);
-/// How long the kernel may be silent before it is listened to anew. Events end the wait, and what is lost is
-/// found by the poll, so it only bounds the call.
-const SILENCE: Duration = Duration::from_hours(24);
 
 /// The hands of an agent.
 #[derive(Debug)]
@@ -51,6 +44,8 @@ pub(crate) struct Tools {
     pub(crate) host: KernelHost,
     /// What must be reached after a change if it was before.
     pub(crate) probes: Vec<Probe>,
+    /// The clock that decisions are made with.
+    pub(crate) clock: Clock,
     /// The port of the API, which must be reached after a change too, unless the change may cut it off.
     pub(crate) api_port: u16,
 }
@@ -61,10 +56,10 @@ impl Hands {
         tools: Tools,
         events: UnboundedSender<Event>,
         changed: &Arc<Notify>,
+        metrics: &Arc<Metrics>,
     ) -> Result<Self, StartError> {
         let watch = tools.host.watch(EVENT_BUFFER)?;
-        let to = Arc::clone(changed);
-        thread::Builder::new().name("netlink-events".to_owned()).spawn(move || listen(watch, &to))?;
+        notices::follow(tools.place.clone(), watch, Arc::clone(changed), Arc::clone(metrics))?;
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let file = WishFile::in_folder(tools.store.dir());
@@ -105,22 +100,6 @@ pub(crate) enum StartError {
     Thread(#[from] io::Error),
 }
 
-/// Tells of every change of the host.
-fn listen(mut watch: Watch, changed: &Notify) {
-    loop {
-        match watch.next(SILENCE) {
-            Ok(Some(_)) => changed.notify_one(),
-            Ok(None) => {}
-            Err(error) => {
-                // The poll goes on, so drift is found all the same, only later.
-                tracing::error!(%error, "the kernel's notifications cannot be read any more");
-                changed.notify_one();
-                return;
-            }
-        }
-    }
-}
-
 struct Worker {
     tools: Tools,
     file: WishFile,
@@ -138,12 +117,12 @@ impl Worker {
                     let seen = self.tools.host.observe(self.scope);
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
-                Effect::Transact { wish, protected, reach } => {
-                    Event::Transacted(self.transact(&wish, protected, reach))
+                Effect::Transact { wish, leases, protected, reach } => {
+                    Event::Transacted(self.transact(&wish, &leases, protected, reach))
                 }
                 Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
                 Effect::Abandon => Event::Abandoned(self.abandon()),
-                Effect::Listen(_) | Effect::Ask(_) => continue,
+                Effect::Listen(_) | Effect::Lease(_) | Effect::Ask(_) => continue,
             };
             if events.send(event).is_err() {
                 return;
@@ -170,16 +149,28 @@ impl Worker {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
-    fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>, reach: bool) -> Result<Done, Failure> {
+    fn transact(
+        &mut self,
+        wish: &Prepared,
+        leases: &Leases,
+        protected: Vec<IpAddr>,
+        reach: bool,
+    ) -> Result<Done, Failure> {
         let began = Instant::now();
-        let (changed, drivers) = self.change(wish, protected, reach)?;
+        let (changed, drivers) = self.change((wish, leases), protected, reach)?;
         self.scope.ethtool = drivers;
         let took = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
         Ok(Done { changed, took })
     }
 
     /// The transaction; says whether anything had to be changed, and whether the wish is about drivers.
-    fn change(&mut self, wish: &Prepared, protected: Vec<IpAddr>, reach: bool) -> Result<(bool, bool), Failure> {
+    fn change(
+        &mut self,
+        (wish, leases): (&Prepared, &Leases),
+        protected: Vec<IpAddr>,
+        reach: bool,
+    ) -> Result<(bool, bool), Failure> {
+        let clock = self.tools.clock;
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
         let port = self.tools.api_port;
@@ -194,7 +185,7 @@ impl Worker {
         let mut scope = Scope::default();
         let (observed, state) = loop {
             let observed = turn.observe(scope).map_err(failed)?;
-            let state = wish.resolve(&observed)?;
+            let state = wish.resolve(&observed, leases, clock.now())?;
             if scope.ethtool || !needs_drivers(&state, &owned) {
                 break (observed, state);
             }

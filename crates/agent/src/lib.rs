@@ -3,7 +3,8 @@
 //! ```text
 //! watches ──► events ──► Agent::take ──► Agent::decide ──► effects ──┬─► hands: kernel, journal, disk (a thread)
 //! netlink ──────┤                                                  ├─► api: requests
-//! frames ───────┘                                                  └─► ears: where to listen
+//! frames ───────┤                                                  ├─► ears: where to listen
+//! leases ───────┘                                                  └─► leases: where to ask for addresses
 //! ```
 //!
 //! Nothing is decided here. What an effect comes to goes back as an event, whatever it is. The kernel, the
@@ -17,8 +18,10 @@ mod ears;
 mod file;
 mod hands;
 mod kinds;
+mod leases;
 mod metrics;
 mod neighbours;
+mod notices;
 mod options;
 mod outcome;
 mod pulse;

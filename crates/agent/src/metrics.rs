@@ -29,6 +29,7 @@ pub(crate) struct Metrics {
     observations: Counter,
     drift: Gauge,
     connected: Gauge,
+    deaf: Gauge,
     /// Why the API refused last.
     refusal: Mutex<Option<String>>,
 }
@@ -39,15 +40,20 @@ impl Metrics {
         let transactions = Family::default();
         let times = Histogram::new(SECONDS);
         let (requests, observations) = (Family::default(), Counter::default());
-        let (drift, connected) = (Gauge::default(), Gauge::default());
+        let (drift, connected, deaf) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("transactions", "Transactions, by what became of the wish", transactions.clone());
         registry.register("transaction_seconds", "How long a transaction took that ended well", times.clone());
         registry.register("requests", "Requests to the API, by their answer", requests.clone());
         registry.register("observations", "Times that the host was read", observations.clone());
         registry.register("drifted_fields", "Fields that are not as they were verified to be", drift.clone());
         registry.register("objects_listed", "Whether the node's objects were read from the API", connected.clone());
+        registry.register(
+            "deaf",
+            "Whether the kernel's notifications cannot be read, so that only the poll finds drift",
+            deaf.clone(),
+        );
         let refusal = Mutex::new(None);
-        Self { registry, transactions, times, requests, observations, drift, connected, refusal }
+        Self { registry, transactions, times, requests, observations, drift, connected, deaf, refusal }
     }
 
     pub(crate) fn transaction(&self, outcome: &Result<Done, Failure>) {
@@ -66,6 +72,7 @@ impl Metrics {
         let result = match answer {
             Answer::Done => "Done",
             Answer::Refused => "Refused",
+            Answer::Denied => "Denied",
             Answer::Skipped => "Skipped",
         };
         self.requests.get_or_create(&Ending { result }).inc();
@@ -86,6 +93,10 @@ impl Metrics {
 
     pub(crate) fn drifted(&self, fields: usize) {
         self.drift.set(i64::try_from(fields).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn deaf(&self, is: bool) {
+        self.deaf.set(i64::from(is));
     }
 
     pub(crate) fn listed(&self) {

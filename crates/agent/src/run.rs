@@ -23,6 +23,7 @@ use crate::{
     ears::Ears,
     file::WishFile,
     hands::{Hands, StartError, Tools},
+    leases::{self, Leasing},
     metrics::Metrics,
     options::{Options, Task},
     pulse::Pulse,
@@ -45,6 +46,8 @@ pub enum Ended {
     Failed(Failure),
     /// The API did not do its part in time.
     Unanswered(String),
+    /// There is nothing that the task could be about.
+    Unknown(String),
 }
 
 /// Why an agent cannot run.
@@ -67,6 +70,9 @@ pub enum Error {
     /// The API cannot be talked to at all.
     #[error("cannot reach the API: {0}")]
     Api(#[source] kube::Error),
+    /// Somebody else wrote at the same time, again and again.
+    #[error("somebody else wrote network states at the same time, {0} times in a row; try again when it is quieter")]
+    Overtaken(usize),
     /// The address for metrics cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -88,6 +94,7 @@ impl Error {
             Self::Host(error) => error.reason(),
             Self::Wish { .. } => "StateUnreadable",
             Self::Api(_) => "ApiUnavailable",
+            Self::Overtaken(_) => "Conflict",
             Self::Listen { .. } => "AddressUnavailable",
             Self::Thread(_) => "NoThread",
         }
@@ -123,12 +130,21 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Notify::new());
-    let (hands, ears, kept) = match options.task {
-        Task::PolicyOnce => (None, None, None),
+    let clock = Clock::start();
+    let (hands, ears, leasing, kept) = match options.task {
+        Task::PolicyOnce => (None, None, None, None),
         Task::Daemon | Task::StateOnce => {
-            let (tools, kept) = tools(&options, whereabouts.as_ref().map_or(0, |api| api.port))?;
+            let (tools, kept) = tools(&options, clock, whereabouts.as_ref().map_or(0, |api| api.port))?;
             let ears = Ears::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
-            (Some(Hands::start(tools, events.clone(), &changed)?), Some(ears), kept)
+            let leasing = leases::Tools {
+                place: tools.place.clone(),
+                folder: tools.store.dir().to_owned(),
+                node: options.node.clone(),
+                clock,
+                events: events.clone(),
+            };
+            let leasing = Leasing::new(leasing, protected.clone());
+            (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), Some(ears), Some(leasing), kept)
         }
     };
     if options.task != Task::Daemon {
@@ -138,7 +154,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         .follow(&mut tasks);
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
     let agent = Agent::new(settings(&options, protected), kept);
-    let mut shell = Shell { agent, api, hands, ears, clock: Clock::start(), metrics, pulse, options, queue, changed };
+    let mut shell = Shell { agent, api, hands, ears, leasing, clock, metrics, pulse, options, queue, changed };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
@@ -151,13 +167,13 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
 }
 
 /// What the hands work with, and what an earlier life kept.
-fn tools(options: &Options, api_port: u16) -> Result<(Tools, Option<Kept>), Error> {
+fn tools(options: &Options, clock: Clock, api_port: u16) -> Result<(Tools, Option<Kept>), Error> {
     let place = Place::new(options.netns.as_deref(), &options.state_dir);
     let store = place.store()?;
     let host = place.host(false)?;
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
-    Ok((Tools { place, store, host, probes: options.probes.clone(), api_port }, kept))
+    Ok((Tools { place, store, host, probes: options.probes.clone(), clock, api_port }, kept))
 }
 
 fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
@@ -169,6 +185,7 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
         namespace: options.namespace.clone(),
         mode: options.mode,
         enforce: options.task != Task::PolicyOnce,
+        resident: options.task == Task::Daemon,
         drift: options.drift,
         poll: SignedDuration::try_from(options.poll).unwrap_or(SignedDuration::MAX),
         protected,
@@ -183,6 +200,7 @@ struct Shell {
     api: Api,
     hands: Option<Hands>,
     ears: Option<Ears>,
+    leasing: Option<Leasing>,
     clock: Clock,
     metrics: Arc<Metrics>,
     pulse: Arc<Pulse>,
@@ -259,6 +277,9 @@ impl Shell {
     fn ended(&self) -> Option<Ended> {
         match self.agent.standing() {
             Standing::AtWork => None,
+            Standing::Settled if self.options.task == Task::PolicyOnce => {
+                Some(self.agent.unknown().map_or(Ended::Settled, Ended::Unknown))
+            }
             Standing::Settled => Some(Ended::Settled),
             Standing::Failed(failure) => Some(Ended::Failed(failure)),
         }
@@ -284,18 +305,26 @@ impl Shell {
                 if let (Some(ears), Ok(observed)) = (&self.ears, seen) {
                     ears.seen(observed);
                 }
+                if let (Some(leasing), Ok(observed)) = (&self.leasing, seen) {
+                    leasing.seen(observed);
+                }
+            }
+            Event::Api(addresses) => {
+                if let Some(leasing) = &mut self.leasing {
+                    leasing.reach(addresses);
+                }
             }
             Event::Objects(netloom_node::Change::Listed { .. }) => {
                 self.metrics.listed();
                 self.pulse.read();
             }
             Event::Objects(_)
-            | Event::Api(_)
             | Event::HostChanged
             | Event::Recovered(_)
             | Event::Kept(_)
             | Event::Abandoned(_)
             | Event::Heard(_)
+            | Event::Leases(_)
             | Event::Answered { .. } => {}
         }
         if let Event::Recovered(_) | Event::Observed(_) | Event::Transacted(_) | Event::Kept(_) | Event::Abandoned(_) =
@@ -314,6 +343,11 @@ impl Shell {
             Effect::Listen(links) => {
                 if let Some(ears) = &mut self.ears {
                     ears.listen(links);
+                }
+            }
+            Effect::Lease(order) => {
+                if let Some(leasing) = &mut self.leasing {
+                    leasing.order(order);
                 }
             }
             Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {

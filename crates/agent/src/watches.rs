@@ -113,3 +113,28 @@ fn whole(object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
     }
     Arc::new(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand agents that each followed everything would be a thousand times as much for the server to say.
+    #[test]
+    fn only_objects_of_the_own_node_are_asked_for() {
+        for mode in [Mode::Centralized, Mode::Distributed] {
+            for kind in Agent::kinds(mode) {
+                let asked = selector(*kind, "n1");
+                let wanted = match kind.kind {
+                    "NodeNetworkState" => Some("spec.nodeName=n1"),
+                    "NodeNetworkConfig" | "Node" => Some("metadata.name=n1"),
+                    // Whether a policy is for the node is told by more than a selector can say.
+                    "NodeNetConfPolicy" => None,
+                    other => panic!("{other} is followed, and nothing here says whose objects of it"),
+                };
+                assert_eq!(asked.as_deref(), wanted, "{}", kind.kind);
+            }
+        }
+        let followed = |mode| Agent::kinds(mode).contains(&POLICY);
+        assert!(!followed(Mode::Centralized) && followed(Mode::Distributed), "who does not merge needs no policies");
+    }
+}

@@ -1,9 +1,14 @@
 //! The agent itself: what happened goes in, what to do comes out.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
+use netloom_compile::ObjectKey;
+use netloom_control::{Answer, Chain, RequestId};
 use netloom_model::Observed;
 use netloom_types::IfName;
 
@@ -12,17 +17,21 @@ use crate::{
     asking::Asking,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
+    leasing::Leasing,
     looking::Looking,
     objects::Objects,
-    people::Told,
+    people::{EVENT, Told},
     policy::Merged,
     prepared::prepare,
     report, status,
-    target::{Target, chosen},
+    target::{Half, Target, chosen},
 };
 
+/// How many events are put aside: as many as people read after a node was cut off.
+const MOST_EVENTS: usize = 32;
+
 /// What is being done to the host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Work {
     Recover,
     Observe,
@@ -34,7 +43,7 @@ pub(crate) enum Work {
 }
 
 /// The agent of one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Agent {
     pub(crate) settings: Settings,
     pub(crate) objects: Objects,
@@ -45,12 +54,17 @@ pub struct Agent {
     /// After a failure at disk or host that belongs to no wish.
     pub(crate) not_before: Option<Timestamp>,
     pub(crate) target: Target,
+    /// A network state that came before the other object of its pair.
+    pub(crate) half: Option<Half>,
     pub(crate) attempt: Attempt,
     pub(crate) looking: Looking,
     pub(crate) listening: BTreeSet<IfName>,
+    pub(crate) leasing: Leasing,
     pub(crate) asking: Asking,
     /// Events that nobody was told yet.
     pub(crate) untold: Vec<Told>,
+    /// Events that are on their way to the API.
+    pub(crate) telling: BTreeMap<RequestId, Told>,
     /// What policies come to, for the objects of that count.
     pub(crate) merged: (u64, Merged),
     /// Whether the last turn found nothing to do.
@@ -70,11 +84,14 @@ impl Agent {
             at_work: None,
             not_before: None,
             target: Target::default(),
+            half: None,
             attempt: Attempt::default(),
             looking: Looking::new(),
             listening: BTreeSet::new(),
+            leasing: Leasing::default(),
             asking: Asking::default(),
             untold: Vec::new(),
+            telling: BTreeMap::new(),
             merged: (0, Merged::default()),
             idle: false,
             astray: true,
@@ -96,7 +113,11 @@ impl Agent {
             Event::Api(addresses) => self.settings.protected = addresses,
             Event::HostChanged => self.looking.changed(now),
             Event::Heard(heard) => self.looking.heard(heard),
-            Event::Answered { request, answer } => self.asking.answered(now, request, &answer, self.settings.seed),
+            Event::Leases(leases) => self.leased(leases),
+            Event::Answered { request, answer } => {
+                self.told(request, &answer);
+                self.asking.answered(now, request, &answer, self.settings.seed);
+            }
             Event::Recovered(result) => self.recovered(result),
             Event::Observed(result) => self.observed(now, result.as_deref().map_err(String::as_str)),
             Event::Transacted(result) => self.transacted(now, result),
@@ -114,13 +135,16 @@ impl Agent {
 
     /// What to do now.
     pub fn decide(&mut self, now: Timestamp) -> Turn {
-        self.aim();
-        let mut effects: Vec<Effect> = self.next_work(now).into_iter().collect();
+        self.aim(now);
+        let mut effects: Vec<Effect> = self.lease().into_iter().collect();
+        effects.extend(self.next_work(now));
         effects.extend(self.listen());
         if self.asking.is_free(now) {
             self.asking.resume();
             for requests in self.requests(now) {
-                effects.push(Effect::Ask(self.asking.chain(requests)));
+                let chain = self.asking.chain(requests);
+                self.sent(&chain);
+                effects.push(Effect::Ask(chain));
             }
             // What waited to be told before it is tried again, and turned out to need no telling.
             effects.extend(self.next_work(now));
@@ -134,13 +158,25 @@ impl Agent {
         let whole = self.objects.is_whole();
         let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
         let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
-        if !self.idle || !whole || !free || !self.recovered || missing {
+        if !self.idle || !whole || !free || !self.recovered || missing || self.waits_for_half() {
             return Standing::AtWork;
         }
         match self.attempt.failure() {
             Some((failure, ..)) if self.settings.enforce => Standing::Failed(failure.clone()),
             Some(_) | None => Standing::Settled,
         }
+    }
+
+    /// Why there is nothing to merge policies into, in words.
+    pub fn unknown(&self) -> Option<String> {
+        let node = &self.settings.node;
+        let key = ObjectKey::global(node.as_str());
+        if self.objects.snapshot().nodes.get(&key).is_none() {
+            return Some(format!("there is no Node {node:?} in the cluster; `netloom get nodes` lists those that are"));
+        }
+        chosen(&self.objects).is_none().then(|| {
+            format!("node {node:?} has no NodeNetworkState yet; its agent, or `netloom client state` there, makes one")
+        })
     }
 
     /// Where the host is not as it was verified to be, field by field.
@@ -156,12 +192,19 @@ impl Agent {
         }
     }
 
+    /// Whether the last wish is held for the other object of a pair.
+    pub(crate) fn waits_for_half(&self) -> bool {
+        self.half.as_ref().is_some_and(|half| half.waits)
+    }
+
     /// Turns to what is wanted now.
-    fn aim(&mut self) {
-        if !std::mem::take(&mut self.astray) {
+    fn aim(&mut self, now: Timestamp) {
+        let late = self.half.as_ref().is_some_and(|half| half.waits && half.until <= now);
+        if !std::mem::take(&mut self.astray) && !late {
             return;
         }
-        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref());
+        self.half = Half::of(now, &self.settings, &self.objects, self.kept.as_ref(), self.half.take());
+        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref(), self.waits_for_half());
         let before = std::mem::replace(&mut self.target, target);
         if matches!(self.target, Target::Nothing) && before.uid().is_some() {
             self.looking.must = true;
@@ -183,12 +226,27 @@ impl Agent {
 
     /// Puts an event aside until it can be told. Only the last ones are worth it.
     fn tell(&mut self, told: Told) {
-        // As many as people read after a node was cut off.
-        const MOST: usize = 32;
-        if self.untold.len() == MOST {
+        if self.untold.len() == MOST_EVENTS {
             self.untold.remove(0);
         }
         self.untold.push(told);
+    }
+
+    /// Takes note of an event that is on its way: requests for events come first, and in their order.
+    fn sent(&mut self, chain: &Chain) {
+        let event = chain.0.first().filter(|request| request.target.kind == EVENT && !self.untold.is_empty());
+        if let Some(request) = event {
+            self.telling.insert(request.id, self.untold.remove(0));
+        }
+    }
+
+    /// An event that did not arrive is told again; one that the API does not take is not, for nobody waits for it.
+    fn told(&mut self, request: RequestId, answer: &Answer) {
+        let Some(told) = self.telling.remove(&request) else { return };
+        match answer {
+            Answer::Refused | Answer::Skipped if self.untold.len() < MOST_EVENTS => self.untold.insert(0, told),
+            Answer::Refused | Answer::Skipped | Answer::Done | Answer::Denied => {}
+        }
     }
 
     /// What the host needs next, when nothing is done to it now.
@@ -206,7 +264,8 @@ impl Agent {
             return Some(effect);
         }
         if let Some(wish) = self.last_good() {
-            let effect = Effect::Transact { wish, protected: self.settings.protected.clone(), reach: false };
+            let (protected, leases) = (self.settings.protected.clone(), self.leasing.given());
+            let effect = Effect::Transact { wish, leases, protected, reach: false };
             return Some(self.start(Work::Return, effect));
         }
         if let Target::Wanted(prepared) = &self.target {
@@ -216,7 +275,9 @@ impl Agent {
                 let careful = !self.may_be_cut_off();
                 let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
                 let reach = careful && !self.is_kept(&wish.wish);
-                return Some(self.start(Work::Transact, Effect::Transact { wish, protected, reach }));
+                self.leasing.stale = false;
+                let leases = self.leasing.given();
+                return Some(self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach }));
             }
         }
         if self.look_at().is_some_and(|at| at <= now) {
@@ -268,7 +329,11 @@ impl Agent {
     /// When the wish is brought about (again). What failed is told before it is tried again, if it can be told
     /// at all: a wish that costs the way to the API for as long as it is tried would never be heard of.
     fn attempt_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let due = self.attempt.due(now).filter(|_| self.needs_transaction())?;
+        if self.leasing.waits {
+            return None;
+        }
+        let renewed = self.leasing.stale.then_some(now);
+        let due = self.attempt.due(now, renewed).filter(|_| self.needs_transaction())?;
         let news = matches!(&self.attempt.stage, Stage::Failed { failure, .. } if failure.reason != Reason::OutOfReach);
         let untold = news && !self.asking.is_clear();
         Some(if untold { later(due, self.settings.reconnect) } else { due })
@@ -353,8 +418,12 @@ impl Agent {
         if !matches!(self.attempt.stage, Stage::Reached { .. }) || !self.attempt.is_about(&prepared.wish) {
             return;
         }
+        // What a lease brought or took since is not on the host yet, and nobody's fault.
+        if self.leasing.stale || self.leasing.waits {
+            return;
+        }
         let found = prepared
-            .resolve(observed)
+            .resolve(observed, &self.leasing.given(), now)
             .and_then(|state| netloom_plan::unmet(&state, observed).map_err(|error| Failure::unplanned(&error)));
         match found {
             Ok(drift) => {
@@ -375,8 +444,10 @@ impl Agent {
         if matches!(work, Some(Work::Return)) {
             return;
         }
-        let Stage::Running { .. } = self.attempt.stage else { return };
+        let Stage::Running { was, .. } = &self.attempt.stage else { return };
         match result {
+            // A lease that is renewed is no news.
+            Ok(_) if let Some((at, done)) = *was => self.attempt.reached(at, done),
             Ok(done) => {
                 if done.changed || self.attempt.failure().is_some() {
                     self.tell(Told::synced());
@@ -415,13 +486,11 @@ impl Agent {
     /// When time alone makes a difference.
     fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
         let free = self.at_work.is_none() && self.recovered && self.settings.enforce;
-        let slow = match &self.attempt.stage {
-            Stage::Running { since, .. } => Some(later(*since, self.settings.patience)).filter(|at| *at > now),
-            Stage::Untried | Stage::Reached { .. } | Stage::Failed { .. } => None,
-        };
+        let slow = self.attempt.slow_at(&self.settings).filter(|at| *at > now);
         let host = [self.attempt_at(now), self.look_at()].into_iter().flatten().filter(|_| free);
         // After a failure at disk or host everything there waits.
         let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
-        host.chain(self.not_before.filter(|_| free)).chain(self.asking.resumes_at()).chain(slow).min()
+        let pair = self.half.as_ref().filter(|half| half.waits).map(|half| half.until);
+        host.chain(self.not_before.filter(|_| free)).chain(self.asking.resumes_at()).chain(slow).chain(pair).min()
     }
 }

@@ -11,7 +11,7 @@ use crate::backoff::{later, wait};
 const PAUSE: (SignedDuration, SignedDuration) = (SignedDuration::from_millis(100), SignedDuration::from_secs(60));
 
 /// Requests under way.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Asking {
     outstanding: BTreeSet<RequestId>,
     last_id: u64,
@@ -58,8 +58,8 @@ impl Asking {
         }
         match answer {
             // Requests that were sent together are refused together, and count once.
-            Answer::Refused if self.not_before.is_some() => {}
-            Answer::Refused => {
+            Answer::Refused | Answer::Denied if self.not_before.is_some() => {}
+            Answer::Refused | Answer::Denied => {
                 self.refusals = self.refusals.saturating_add(1);
                 self.not_before = Some(later(now, wait(PAUSE.0, PAUSE.1, self.refusals, seed)));
             }

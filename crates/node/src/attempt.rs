@@ -1,6 +1,6 @@
 //! How far the present wish has got.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use netloom_plan::Difference;
 
 use crate::{
@@ -10,8 +10,11 @@ use crate::{
     settings::Drift,
 };
 
+/// What the largest change takes on a slow machine.
+const RENEWAL: SignedDuration = SignedDuration::from_mins(1);
+
 /// How far the present wish has got.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Attempt {
     /// The wish that this is about; none before there is one.
     wish: Option<Wish>,
@@ -38,6 +41,8 @@ pub(crate) enum Stage {
         since: Timestamp,
         /// What came of the attempt before, to be said until this one has ended.
         before: Option<(Failure, u32)>,
+        /// When it was fulfilled before, where only a lease has come, changed or gone since.
+        was: Option<(Timestamp, Done)>,
     },
     /// It is fulfilled and verified.
     Reached { at: Timestamp, done: Done },
@@ -69,27 +74,30 @@ impl Attempt {
         self.wish.as_ref() == Some(wish)
     }
 
-    /// When the wish is to be brought about (again); none when it need not be.
-    pub(crate) fn due(&self, now: Timestamp) -> Option<Timestamp> {
+    /// When the wish is to be brought about (again); none when it need not be. Since `renewed`, leases are others than
+    /// they were.
+    pub(crate) fn due(&self, now: Timestamp, renewed: Option<Timestamp>) -> Option<Timestamp> {
         match &self.stage {
             Stage::Untried => Some(now),
             Stage::Running { .. } => None,
             Stage::Failed { next, .. } => *next,
-            Stage::Reached { .. } => self.repair_at,
+            Stage::Reached { .. } => renewed.or(self.repair_at),
         }
     }
 
     pub(crate) fn begin(&mut self, now: Timestamp) {
-        if self.repair_at.take().is_some() {
+        let repairs = self.repair_at.take().is_some();
+        if repairs {
             self.repairs = self.repairs.saturating_add(1);
             self.repaired_at = Some(now);
         }
-        let before = match std::mem::take(&mut self.stage) {
-            Stage::Failed { failure, count, next: _ } => Some((failure, count)),
-            Stage::Running { before, .. } => before,
-            Stage::Untried | Stage::Reached { .. } => None,
+        let (before, was) = match std::mem::take(&mut self.stage) {
+            Stage::Failed { failure, count, next: _ } => (Some((failure, count)), None),
+            Stage::Running { before, was, .. } => (before, was),
+            Stage::Reached { at, done } if !repairs => (None, Some((at, done))),
+            Stage::Untried | Stage::Reached { .. } => (None, None),
         };
-        self.stage = Stage::Running { since: now, before };
+        self.stage = Stage::Running { since: now, before, was };
     }
 
     pub(crate) fn reached(&mut self, now: Timestamp, done: Done) {
@@ -136,12 +144,39 @@ impl Attempt {
         news
     }
 
+    /// When it is said that the wish is being brought about; none when nobody is at it. Where only a lease is renewed
+    /// that is nobody's concern, unless something is wrong with the host.
+    pub(crate) fn slow_at(&self, settings: &Settings) -> Option<Timestamp> {
+        let Stage::Running { since, was, .. } = &self.stage else { return None };
+        let patience = if was.is_some() { settings.patience.max(RENEWAL) } else { settings.patience };
+        Some(later(*since, patience))
+    }
+
     /// The failure that stands, with its count and the time of the next try.
     pub(crate) fn failure(&self) -> Option<(&Failure, u32, Option<Timestamp>)> {
         match &self.stage {
             Stage::Failed { failure, count, next } => Some((failure, *count, *next)),
-            Stage::Running { before: Some((failure, count)), since } => Some((failure, *count, Some(*since))),
+            Stage::Running { before: Some((failure, count)), since, was: _ } => Some((failure, *count, Some(*since))),
             Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_that_takes_its_time_is_not_said_to_be_at_work() {
+        let settings = Settings::of("n");
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let mut attempt = Attempt::default();
+        assert_eq!(attempt.slow_at(&settings), None);
+        attempt.begin(at(10));
+        assert_eq!(attempt.slow_at(&settings), Some(at(11)));
+        attempt.reached(at(20), Done { changed: true, took: SignedDuration::ZERO });
+        assert_eq!(attempt.due(at(30), Some(at(30))), Some(at(30)));
+        attempt.begin(at(30));
+        assert_eq!(attempt.slow_at(&settings), Some(at(90)));
     }
 }

@@ -11,14 +11,14 @@ const MOST: usize = 1000;
 pub(crate) struct Said {
     pub(crate) kind: &'static str,
     pub(crate) truth: Truth,
-    pub(crate) reason: &'static str,
+    pub(crate) reason: String,
     pub(crate) message: String,
 }
 
 impl Said {
-    pub(crate) fn new(kind: &'static str, truth: bool, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: &'static str, truth: bool, reason: impl Into<String>, message: impl Into<String>) -> Self {
         let truth = if truth { Truth::True } else { Truth::False };
-        Self { kind, truth, reason, message: short(message.into()) }
+        Self { kind, truth, reason: reason.into(), message: short(message.into()) }
     }
 
     /// The condition; the time stays as long as the truth does.
@@ -29,7 +29,7 @@ impl Said {
             status: self.truth,
             observed_generation: generation,
             last_transition_time: known.map_or_else(|| seconds(now), |known| known.last_transition_time.clone()),
-            reason: self.reason.to_owned(),
+            reason: self.reason,
             message: self.message,
         }
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use netloom_api::fabric::{
     GROUP, NodeNetworkConfig,
-    node_network_config::{ConfigStatus, NodeNetworkConfigSpec, NodeNetworkConfigStatus},
+    node_network_config::{ConfigStatus, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,12 @@ use crate::{
 };
 
 /// What to write; none when that stands there, or when there is nothing to say yet.
-pub(crate) fn answer(now: Timestamp, config: &NodeNetworkConfig, attempt: &Attempt, lost: &[String]) -> Option<Value> {
+pub(crate) fn answer(
+    now: Timestamp,
+    config: &NodeNetworkConfig,
+    attempt: &Attempt,
+    (lost, leases): (&[String], Vec<HostLease>),
+) -> Option<Value> {
     let refused = unsupported(&config.spec).or_else(|| lost.first().cloned());
     let (progress, error) = match (&attempt.stage, attempt.failure(), refused) {
         // A wish that was not even begun is not taken for a bad one.
@@ -44,7 +49,7 @@ pub(crate) fn answer(now: Timestamp, config: &NodeNetworkConfig, attempt: &Attem
         observed_generation: if verdict { config.metadata.generation } else { before.observed_generation },
         error_message: error.map(short),
         as_number: None,
-        leases: before.leases.clone(),
+        leases,
     };
     let same = NodeNetworkConfigStatus { as_number: None, ..before } == after;
     (!same).then(|| {

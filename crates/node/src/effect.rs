@@ -1,16 +1,20 @@
 //! What comes in and what goes out, as values.
 
-use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_control::{Answer, Chain, Change, RequestId};
 use netloom_model::Observed;
 use netloom_types::IfName;
 
-use crate::{Failure, Kept, Prepared, report::Heard};
+use crate::{Failure, Kept, LeaseOrder, Leased, Leases, Prepared, report::Heard};
 
 /// Something that happened.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Event {
     /// Objects came, changed or went. What a server answers to a write is told before the answer itself.
     Objects(Change),
@@ -28,6 +32,9 @@ pub enum Event {
     Kept(Result<(), String>),
     /// The answer to [`Effect::Abandon`].
     Abandoned(Result<(), String>),
+    /// What every link of the last [`Effect::Lease`] has now; told when all of them were looked at, and then with every
+    /// change.
+    Leases(BTreeMap<IfName, Leased>),
     /// What is heard of neighbours now, on every link that is listened on.
     Heard(Heard),
     /// The answer to a request.
@@ -60,6 +67,8 @@ pub enum Effect {
     Transact {
         /// The wish.
         wish: Arc<Prepared>,
+        /// What its links were given.
+        leases: Leases,
         /// Addresses that must stay reachable.
         protected: Vec<IpAddr>,
         /// Whether nothing may be changed while the API is out of reach: whether the wish costs the way to it
@@ -73,6 +82,9 @@ pub enum Effect {
     Abandon,
     /// Listen for neighbours on exactly these links from now on.
     Listen(BTreeSet<IfName>),
+    /// Ask for leases on exactly these links from now on, and keep what is given on disk. What is given back is, before
+    /// this is answered by [`Event::Leases`]: only then its address goes.
+    Lease(LeaseOrder),
     /// Ask this of the API; each request is answered.
     Ask(Chain),
 }

@@ -47,6 +47,7 @@ fn link(link: &HostLink) -> Entry {
         kind,
         up,
         mtu,
+        tx_queue_length,
         alt_names,
         mac_address,
         controller,
@@ -65,6 +66,7 @@ fn link(link: &HostLink) -> Entry {
     entry.put("type", word(*kind));
     entry.put("state", Some(if *up { "up" } else { "down" }));
     entry.put("mtu", *mtu);
+    entry.put("tx-queue-length", *tx_queue_length);
     let further: Vec<Value> = alt_names.iter().map(|name| json!({"name": name})).collect();
     entry.put("alt-names", (!further.is_empty()).then_some(further));
     entry.put("mac-address", mac_address.as_ref().map(|mac| &mac.0));
@@ -150,9 +152,12 @@ fn add_address(interface: &mut Value, address: &HostAddress) {
 
 fn add_lease(interface: &mut Value, lease: &HostDhcp) {
     let HostDhcp { link: _, family, table, metric, routes, gateway, origin: _ } = lease;
+    // As for addresses: what others have on a link that is there already stays.
+    let ours = interface.get("type").is_some();
     let mut block = Fields::default();
     block.put("enabled", Some(true));
     block.put("dhcp", Some(true));
+    block.put("allow-extra-address", Some(!ours));
     block.put("auto-route-table-id", *table);
     block.put("auto-route-metric", *metric);
     block.put("auto-routes", *routes);

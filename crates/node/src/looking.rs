@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What is known of the host.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Looking {
     /// The last report.
     pub(crate) current: Option<ReportText>,

@@ -28,7 +28,7 @@ pub const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetwor
 const ALL: [GroupKind<'static>; 4] = [NODE, POLICY, STATE, CONFIG];
 
 /// The objects of one node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Objects {
     node: String,
     mode: Mode,
@@ -39,7 +39,7 @@ pub(crate) struct Objects {
     changes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Seen {
     version: Option<u64>,
     /// None once it went; remembered so that an older version does not bring it back.

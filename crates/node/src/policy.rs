@@ -1,21 +1,22 @@
 //! Merging policies into the node's own desired state, where no controller does so.
 //!
 //! The function that merges is the controller's; what it gives is written to the node's network state like
-//! the controller would, so that one can take over from the other.
+//! the controller would, so that one can take over from the other. A mark beside it says that the node merges, for
+//! as long as it does: a controller that runs as well leaves the wish alone then.
 
 use std::sync::Arc;
 
 use netloom_api::rollout::annotation;
 use netloom_compile::{
-    NodeState, NodeWish, ObjectKey,
-    nodestate::{NodeFacts, PolicySet, desired_for},
+    Finding, NodeState, NodeWish, ObjectKey,
+    nodestate::{NodeFacts, PolicySet, Provenance, desired_for},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{STATE, objects::Objects};
+use crate::{Mode, STATE, Settings, objects::Objects, wish::is_merged_by_node};
 
 /// What policies come to on this node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Merged {
     /// What to write, as a JSON merge patch; none when that stands there.
     pub(crate) patch: Option<Value>,
@@ -24,25 +25,62 @@ pub(crate) struct Merged {
 }
 
 /// Merges the policies that select the node; nothing as long as the node itself is not known.
-pub(crate) fn merge(objects: &Objects, node: &str, state: &Arc<NodeState>) -> Merged {
-    let snapshot = objects.snapshot();
+pub(crate) fn merge(settings: &Settings, objects: &Objects, state: &Arc<NodeState>) -> Merged {
+    let (snapshot, node) = (objects.snapshot(), settings.node.as_str());
     let Some(known) = snapshot.nodes.get(&ObjectKey::global(node)) else { return Merged::default() };
-    let desired = Arc::new(desired_for(NodeFacts { node: known, state }, &PolicySet::live(snapshot)));
-    let conflicts = desired.conflicts.iter().map(ToString::to_string).collect();
+    let policies = PolicySet::live(snapshot);
+    let desired = Arc::new(desired_for(NodeFacts { node: known, state }, &policies));
+    let (broken, missed) = unusable(&policies, state);
+    let conflicts = desired.conflicts.iter().map(ToString::to_string).chain(broken).collect();
     let wish = NodeWish { node, object: &state.meta.key, desired: &desired, host: None };
-    let marked = objects.raw(STATE, &state.meta.key).is_some_and(|raw| is_marked(raw));
-    if !desired.held.is_empty() || (wish.is_content_of(state) && !marked) {
+    let raw = objects.raw(STATE, &state.meta.key);
+    let by_controller = raw.is_some_and(|raw| is_by_controller(raw));
+    let unmarked = settings.resident && !raw.is_some_and(|raw| is_merged_by_node(raw));
+    if missed || !desired.held.is_empty() {
+        return Merged { patch: unmarked.then(|| mark(state, &json!(annotation::MERGED_BY_NODE))), conflicts };
+    }
+    if wish.is_content_of(state) && !by_controller && !unmarked {
         return Merged { patch: None, conflicts };
     }
     let mut patch = wish.patch(snapshot, "");
     // No revision stands behind this.
     patch["metadata"]["annotations"][annotation::REVISION] = Value::Null;
     patch["metadata"]["annotations"][annotation::DIGEST] = Value::Null;
+    if unmarked {
+        patch["metadata"]["annotations"][annotation::MERGED_BY] = json!(annotation::MERGED_BY_NODE);
+    }
     Merged { patch: Some(patch), conflicts }
 }
 
+/// Takes the mark of an agent that merged policies away, once one that does not is in its place.
+pub(crate) fn unmarked(settings: &Settings, state: &NodeState, raw: &Value) -> Option<Value> {
+    let wrong = settings.resident && settings.mode == Mode::Centralized && is_merged_by_node(raw);
+    wrong.then(|| mark(state, &Value::Null))
+}
+
+fn mark(state: &NodeState, by: &Value) -> Value {
+    let annotations = json!({annotation::MERGED_BY: by});
+    json!({"metadata": {"annotations": annotations, "resourceVersion": state.meta.resource_version}})
+}
+
+/// What to say of policies that cannot be used, and whether one of them has a part in what stands there. There are no
+/// earlier versions of policies here to go on with, so what it gave stays, and nothing is merged until it is mended: a
+/// slip of somebody's pen must not take links away from all nodes at once.
+fn unusable(policies: &PolicySet, state: &NodeState) -> (Vec<String>, bool) {
+    let record = state.provenance.as_deref().and_then(|text| Provenance::decode(text).ok()).unwrap_or_default();
+    let mut missed = false;
+    let mut say = |(key, why): (&ObjectKey, &Finding)| {
+        let has_part = record.shares.contains_key(key);
+        missed |= has_part;
+        let then = if has_part { "; what it gave stays, and no policy is merged until it is mended" } else { "" };
+        format!("NodeNetConfPolicy {key} cannot be used: {why}{then}")
+    };
+    let said = policies.unusable().map(&mut say).collect();
+    (said, missed)
+}
+
 /// Whether a controller wrote the wish that stands there.
-fn is_marked(state: &Value) -> bool {
+fn is_by_controller(state: &Value) -> bool {
     let annotations = state.pointer("/metadata/annotations");
     let has = |key: &str| annotations.is_some_and(|all| all.get(key).is_some());
     has(annotation::REVISION) || has(annotation::DIGEST)

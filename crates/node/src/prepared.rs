@@ -12,16 +12,17 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
 use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, VlanMembership};
 use netloom_nmyaml::{Document, ResolveOptions};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
 use crate::{
-    Failure, OWNER, Reason, Wish,
+    Failure, LeaseWish, Leases, OWNER, Reason, Wish,
     combine::{Lost, combine},
     document::Entries,
-    host_config,
+    host_config, leases,
 };
 
 /// A wish that was read and is not yet held against a host.
@@ -31,6 +32,8 @@ pub struct Prepared {
     pub wish: Wish,
     /// The links on which to listen for neighbours.
     pub listen: BTreeSet<IfName>,
+    /// The links that ask for a lease, and how.
+    pub leases: BTreeMap<IfName, LeaseWish>,
     /// What the desired state lost to the controller's configuration.
     pub(crate) state_lost: Vec<Lost>,
     /// What the controller's configuration lost to the desired state.
@@ -59,13 +62,25 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         let (entries, lost) = combine(state, config);
         (entries, Vec::new(), lost)
     };
+    let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
     let document = netloom_nmyaml::parse(&wish.source, document.to_string().as_bytes())
         .map_err(|error| Failure::refused(&error))?;
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
     let vlans = host.bridge_vlans.clone();
-    Ok(Prepared { wish, listen, state_lost, config_lost, document, origins, made, vlans, vlans_before: Vec::new() })
+    Ok(Prepared {
+        wish,
+        listen,
+        leases,
+        state_lost,
+        config_lost,
+        document,
+        origins,
+        made,
+        vlans,
+        vlans_before: Vec::new(),
+    })
 }
 
 /// Whether the controller's configuration has precedence: the older object does, then the first name.
@@ -90,8 +105,8 @@ impl Prepared {
         &self.wish.source
     }
 
-    /// Holds the wish against a host.
-    pub fn resolve(&self, observed: &Observed) -> Result<HostState, Failure> {
+    /// Holds the wish against a host, with what its links were given by now.
+    pub fn resolve(&self, observed: &Observed, leases: &Leases, now: Timestamp) -> Result<HostState, Failure> {
         let options = ResolveOptions {
             adoption: Adoption::ByName,
             protocol: Protocol::NETLOOM,
@@ -110,6 +125,7 @@ impl Prepared {
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed)?;
+        leases::lay(&self.leases, (leases, now), &mut state, observed);
         Ok(state)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use netloom_api::fabric::node_network_config::host::HostConfig;
 use netloom_compile::ObjectKey;
 use netloom_control::{Action, ObjectRef};
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use crate::{
     Agent, CONFIG, Mode, NODE, STATE, Settings,
     agent::Work,
     attempt::Stage,
-    backoff::later,
     configured, policy,
     status::{self, Picture},
     taint,
@@ -22,13 +22,19 @@ use crate::{
 impl Agent {
     /// Whether nothing can be said yet that would not be said otherwise in a moment.
     fn holds_back(&self, now: Timestamp) -> bool {
-        if self.looking.must || matches!(self.at_work, Some(Work::Keep(_) | Work::Observe)) {
+        // What is held is not what the object says, so there is nothing to say of that yet.
+        if self.waits_for_half() || self.looking.must || matches!(self.at_work, Some(Work::Keep(_) | Work::Observe)) {
             return true;
         }
         match &self.attempt.stage {
+            // Without a look at the host nothing is known of leases, and nothing will be tried before that.
+            Stage::Untried if self.leasing.waits && self.looking.blind.is_some() => false,
             Stage::Untried => self.needs_transaction(),
-            Stage::Running { since, .. } => now < later(*since, self.settings.patience),
-            Stage::Reached { .. } => self.attempt.due(now).is_some_and(|due| due <= now),
+            Stage::Running { .. } => self.attempt.slow_at(&self.settings).is_some_and(|at| now < at),
+            Stage::Reached { .. } => {
+                let renewed = (self.leasing.stale || self.leasing.waits).then_some(now);
+                self.attempt.due(now, renewed).is_some_and(|due| due <= now)
+            }
             Stage::Failed { .. } => false,
         }
     }
@@ -41,12 +47,12 @@ impl Agent {
         }
         if let Some((state, raw)) = chosen(&self.objects) {
             let node = &self.settings.node;
-            requests.extend(self.untold.drain(..).map(|told| vec![told.request(now, node, raw)]));
+            requests.extend(self.untold.iter().map(|told| vec![told.request(now, node, raw)]));
             let key = state.meta.key.clone();
+            let unmarked = policy::unmarked(&self.settings, state, raw);
             self.merge_policies();
-            if let Some(patch) = &self.merged.1.patch {
-                requests
-                    .push(vec![(ObjectRef { kind: STATE, key: key.clone() }, Action::Patch { patch: patch.clone() })]);
+            if let Some(patch) = unmarked.or_else(|| self.merged.1.patch.clone()) {
+                requests.push(vec![(ObjectRef { kind: STATE, key }, Action::Patch { patch })]);
             }
         }
         if !self.settings.enforce {
@@ -69,7 +75,7 @@ impl Agent {
             return;
         }
         if let Some((state, _)) = chosen(&self.objects) {
-            self.merged = (changes, policy::merge(&self.objects, &self.settings.node, state));
+            self.merged = (changes, policy::merge(&self.settings, &self.objects, state));
         }
     }
 
@@ -122,12 +128,18 @@ impl Agent {
             wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),
             conflicts: &conflicts,
             drift: self.after_drift(),
+            lease: self.leasing.trouble(self.host_config()),
         });
         let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
         said.extend(object.map(|object| (target, Action::ApplyStatus { object })));
         said.extend(self.answer(now, raw, &lost(|prepared| &prepared.config_lost)));
         said.extend(self.untaint());
         said
+    }
+
+    /// What the controller has for the node, as far as it is wanted now.
+    fn host_config(&self) -> Option<&HostConfig> {
+        self.target.wish()?.config.as_ref()?.host.as_ref()
     }
 
     /// The answer on the controller's object: only for a pair, and only about the wish that was tried.
@@ -138,7 +150,8 @@ impl Agent {
         if !is_pair(state, config) || config.spec.revision.is_empty() || config.metadata.deletion_timestamp.is_some() {
             return None;
         }
-        let object = configured::answer(now, config, &self.attempt, lost)?;
+        let leases = self.leasing.report(self.host_config());
+        let object = configured::answer(now, config, &self.attempt, (lost, leases))?;
         Some((ObjectRef { kind: CONFIG, key }, Action::ApplyStatus { object }))
     }
 

@@ -35,6 +35,8 @@ pub struct Settings {
     pub mode: Mode,
     /// Whether the wish is brought about and reported; a client that only merges policies does neither.
     pub enforce: bool,
+    /// Whether it stays: only then does it say on the node's network state who merges policies, and can it renew leases.
+    pub resident: bool,
     /// What follows drift.
     pub drift: Drift,
     /// Addresses that the node must always reach, such as that of the API.
@@ -55,6 +57,8 @@ pub struct Settings {
     pub retry_first: SignedDuration,
     /// The most that it grows to.
     pub retry_most: SignedDuration,
+    /// How long a network state waits for the other object of its pair.
+    pub pairing: SignedDuration,
     /// How long it may take to notice that the API is reached again. So much longer the next attempt at a wish
     /// waits for the failure of the last one to be told.
     pub reconnect: SignedDuration,
@@ -68,6 +72,7 @@ impl Settings {
             namespace: "default".to_owned(),
             mode: Mode::default(),
             enforce: true,
+            resident: true,
             drift: Drift::default(),
             protected: Vec::new(),
             taints: BTreeSet::new(),
@@ -80,6 +85,8 @@ impl Settings {
             patience: SignedDuration::from_secs(1),
             retry_first: SignedDuration::from_secs(1),
             retry_most: SignedDuration::from_mins(5),
+            // The controller writes both at once, but a watch may break between them.
+            pairing: SignedDuration::from_secs(30),
             // Longer than a connection takes to notice that its packets pass again.
             reconnect: SignedDuration::from_secs(30),
         }

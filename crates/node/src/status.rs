@@ -40,6 +40,8 @@ pub(crate) struct Picture<'a> {
     /// What the desired state lost to somebody with precedence.
     pub(crate) conflicts: &'a [String],
     pub(crate) drift: Drift,
+    /// What is wrong with a lease: a word and a sentence.
+    pub(crate) lease: Option<(&'a str, String)>,
 }
 
 /// The status as it stands in an object, but for what that reports.
@@ -145,6 +147,9 @@ fn degraded(picture: &Picture<'_>) -> Said {
         let more = picture.conflicts.len() - 1;
         let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
         return said(true, "PolicyConflict", format!("{first}{more}"));
+    }
+    if let Some((reason, message)) = &picture.lease {
+        return said(true, reason, message.clone());
     }
     said(false, "AsExpected", "nothing is wrong".to_owned())
 }

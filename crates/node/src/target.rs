@@ -2,15 +2,54 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use netloom_api::fabric::NodeNetworkConfig;
 use netloom_compile::{NodeState, ObjectKey};
 use serde_json::Value;
 
 use crate::{
-    CONFIG, Failure, Kept, Prepared, STATE, Settings, Wish,
+    CONFIG, Failure, Kept, Prepared, Reason, STATE, Settings, Wish,
+    backoff::later,
     objects::Objects,
     prepared::prepare,
-    wish::{ConfigPart, is_pair, uid},
+    wish::{ConfigPart, is_merged_by_node, is_pair, marks, uid},
 };
+
+/// A network state that came before the other object of its pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Half {
+    marks: (String, String),
+    /// How long the last wish is held for the other object. It may never come, when there is no controller any more,
+    /// and people must be able to change what the network state says.
+    pub(crate) until: Timestamp,
+    /// Whether it still is.
+    pub(crate) waits: bool,
+}
+
+impl Half {
+    /// The half that is there now, given the one that was there before. What goes with the kept wish is none: a person
+    /// may have changed it since.
+    pub(crate) fn of(
+        now: Timestamp,
+        settings: &Settings,
+        objects: &Objects,
+        kept: Option<&Kept>,
+        before: Option<Self>,
+    ) -> Option<Self> {
+        let (_, raw) = chosen(objects).filter(|(state, _)| state.managed)?;
+        let (revision, digest) = marks(raw);
+        let wish = kept.filter(|kept| kept.uid == uid(raw))?.wish.as_ref()?;
+        let known = wish.config.as_ref().map(|config| (config.revision.as_str(), config.digest.as_str()));
+        let whole = live(settings, objects).is_some_and(|config| is_pair(raw, config));
+        if revision.is_empty() || is_merged_by_node(raw) || whole || known == Some((revision, digest)) {
+            return None;
+        }
+        let marks = (revision.to_owned(), digest.to_owned());
+        let known = before.filter(|before| before.marks == marks);
+        let until = known.map_or_else(|| later(now, settings.pairing), |known| known.until);
+        Some(Self { marks, until, waits: now < until })
+    }
+}
 
 /// What the node shall be like.
 #[derive(Debug, Clone, Default)]
@@ -37,21 +76,33 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What the node shall be like. Until the API was read, that is what it was last.
-    pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>) -> Self {
+    /// What the node shall be like. Until the API was read, and while half of a pair is waited for, that is what it
+    /// was last.
+    pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, waits: bool) -> Self {
         let before = kept.and_then(|kept| kept.wish.as_ref());
-        if !objects.is_whole() {
-            return before.map_or(Self::Unknown, |wish| Self::wanted(wish.clone(), before));
+        if !objects.is_whole() || waits {
+            return before.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), before));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
             return Self::Unmanaged { uid: uid(raw) };
         }
-        Self::wanted(Wish::of(state, raw, config_part(settings, objects, raw, kept)), before)
+        Self::wanted(settings, Wish::of(state, raw, config_part(settings, objects, raw, kept)), before)
     }
 
-    fn wanted(wish: Wish, before: Option<&Wish>) -> Self {
-        match prepare(wish.clone()).map(|prepared| prepared.following(before)) {
+    fn wanted(settings: &Settings, wish: Wish, before: Option<&Wish>) -> Self {
+        let prepared = prepare(wish.clone()).and_then(|prepared| match prepared.leases.keys().next() {
+            Some(link) if !settings.resident => Err(Failure::new(
+                Reason::InvalidDesiredState,
+                format_args!(
+                    "{}: {link} asks for a lease (dhcp: true), and whoever enforces this once ends before that has to be \
+                     renewed; run the agent of the node as a service, or give addresses",
+                    wish.source
+                ),
+            )),
+            Some(_) | None => Ok(prepared),
+        });
+        match prepared.map(|prepared| prepared.following(before)) {
             Ok(prepared) => Self::Wanted(Arc::new(prepared)),
             Err(failure) => Self::Unreadable { wish: Box::new(wish), failure },
         }
@@ -86,10 +137,14 @@ pub(crate) fn chosen(objects: &Objects) -> Option<(&Arc<NodeState>, &Arc<Value>)
 /// What the controller has for the node. As long as its two objects do not belong together, or one of them
 /// is gone, what it had last stays: half of a wish is none.
 fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Option<&Kept>) -> Option<ConfigPart> {
-    let key = ObjectKey::global(settings.node.as_str());
-    let live = objects.snapshot().configs.get(&key).filter(|_| objects.raw(CONFIG, &key).is_some());
-    match live.filter(|config| is_pair(state, config)) {
+    match live(settings, objects).filter(|config| is_pair(state, config)) {
         Some(config) => Some(ConfigPart::of(config)),
         None => kept.filter(|kept| kept.uid == uid(state))?.wish.as_ref()?.config.clone(),
     }
+}
+
+/// What the controller says to the node now.
+fn live<'a>(settings: &Settings, objects: &'a Objects) -> Option<&'a Arc<NodeNetworkConfig>> {
+    let key = ObjectKey::global(settings.node.as_str());
+    objects.snapshot().configs.get(&key).filter(|_| objects.raw(CONFIG, &key).is_some())
 }

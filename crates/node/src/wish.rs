@@ -40,6 +40,9 @@ pub struct ConfigPart {
     pub generation: i64,
     /// The revision that it names.
     pub revision: String,
+    /// The digest of all that the controller wrote with it.
+    #[serde(default)]
+    pub digest: String,
     /// When it was made.
     pub created: Option<Time>,
     /// Links, addresses and routes.
@@ -92,6 +95,7 @@ impl ConfigPart {
             name: config.metadata.name.clone().unwrap_or_default(),
             generation: config.metadata.generation.unwrap_or_default(),
             revision: config.spec.revision.clone(),
+            digest: config.spec.digest.clone(),
             created: config.metadata.creation_timestamp.clone(),
             host: config.spec.host.clone(),
         }
@@ -99,13 +103,27 @@ impl ConfigPart {
 }
 
 /// Whether both objects of a node belong together. The controller writes one after the other, and only
-/// together they say what the node shall have.
+/// together they say what the node shall have. Where the node merges policies itself the controller writes only one.
 pub(crate) fn is_pair(state: &Value, config: &NodeNetworkConfig) -> bool {
+    if is_merged_by_node(state) {
+        return true;
+    }
+    marks(state) == (config.spec.revision.as_str(), config.spec.digest.as_str())
+}
+
+/// The revision and the digest that a network state carries; empty where no controller wrote it.
+pub(crate) fn marks(state: &Value) -> (&str, &str) {
     let annotation = |key: &str| {
         let annotations = state.pointer("/metadata/annotations");
         annotations.and_then(|all| all.get(key)?.as_str()).unwrap_or_default()
     };
-    annotation(annotation::REVISION) == config.spec.revision && annotation(annotation::DIGEST) == config.spec.digest
+    (annotation(annotation::REVISION), annotation(annotation::DIGEST))
+}
+
+/// Whether a network state says that the node merges policies into it itself.
+pub(crate) fn is_merged_by_node(state: &Value) -> bool {
+    let annotations = state.pointer("/metadata/annotations");
+    annotations.is_some_and(|all| all.get(annotation::MERGED_BY).is_some_and(|by| by == annotation::MERGED_BY_NODE))
 }
 
 /// The uid of an object.

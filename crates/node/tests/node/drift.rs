@@ -1,8 +1,9 @@
 //! What the agent does when somebody else changes the host.
 
 use jiff::SignedDuration;
-use netloom_model::Step;
+use netloom_model::{Route, RouteType, Step};
 use netloom_node::{Drift, Settings};
+use netloom_types::Protocol;
 
 use serde_json::{Value, json};
 
@@ -24,6 +25,27 @@ fn foreign_changes_are_named_by_field_and_set_again() {
     let note = drift["note"].as_str().unwrap();
     assert!(note.contains("d0") && note.contains("mtu") && note.contains("1400") && note.contains("1000"), "{note}");
     assert_eq!(rig.condition("Available").0, "True");
+}
+
+#[test]
+fn who_changed_a_route_is_named_where_the_kernel_tells() {
+    let mut rig = with_dummy();
+    let mut wish = dummy("d0", 1400);
+    wish["routes"] = json!({"config": [{"destination": "198.51.100.0/24", "next-hop-interface": "d0"}]});
+    desire(&mut rig, &wish);
+    rig.run();
+    let routes = &rig.host.sim.observed().host.routes;
+    let ours = routes.values().find(|route| route.protocol == Protocol::NETLOOM).unwrap().clone();
+    // A routing daemon, by the number that the kernel has for it, leads the packets elsewhere.
+    let theirs = Route { kind: RouteType::Blackhole, next_hops: Vec::new(), protocol: Protocol(12), ..ours.clone() };
+    rig.host.sim.apply(&Step::RemoveRoute(ours)).unwrap();
+    rig.meddle(&Step::AddRoute(theirs.clone()));
+    rig.run_for(SignedDuration::from_millis(60));
+    let (truth, _, message) = rig.condition("Available");
+    assert_eq!(truth, "False");
+    assert!(message.contains("198.51.100.0/24") && message.contains("route protocol 12"), "{message}");
+    let there = rig.host.sim.observed().host.routes.values().any(|route| *route == theirs);
+    assert!(there, "what belongs to somebody else is his to remove");
 }
 
 #[test]

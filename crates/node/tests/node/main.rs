@@ -4,6 +4,7 @@
 mod crashes;
 mod cut_off;
 mod drift;
+mod leases;
 mod model;
 mod policies;
 mod revisions;

@@ -1,11 +1,12 @@
 //! One node: an API server as far as the agent's requests go, a simulated host, a disk, and a clock.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, Ownership, Step, Value as AttrValue};
 use netloom_node::{
-    Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, Prepared, Reason, Request, Settings,
+    Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Prepared,
+    Reason, Request, Settings,
 };
 use netloom_plan::{Options, plan};
 use netloom_sim::SimHost;
@@ -112,13 +113,15 @@ pub(crate) struct Host {
     pub(crate) cursed: Option<&'static str>,
     /// How many transactions changed something.
     pub(crate) changes: usize,
+    /// Until when the kernel has counted down what ends.
+    pub(crate) counted: Timestamp,
 }
 
 impl Host {
     /// The transaction, without its journal.
-    fn transact(&mut self, wish: &Prepared, protected: Vec<IpAddr>) -> Result<Done, Failure> {
+    fn transact(&mut self, wish: &Prepared, leases: &Leases, protected: Vec<IpAddr>) -> Result<Done, Failure> {
         let observed = self.sim.observed().clone();
-        let state = wish.resolve(&observed)?;
+        let state = wish.resolve(&observed, leases, self.counted)?;
         let planned = plan(&state, &observed, &self.owned, &Options { protected, allow_cut: false })
             .map_err(|error| Failure::unplanned(&error))?;
         let before = self.sim.clone();
@@ -134,6 +137,20 @@ impl Host {
         self.changes += usize::from(changed);
         self.owned = planned.ownership;
         Ok(Done { changed, took: SignedDuration::from_millis(7) })
+    }
+
+    /// Lets the kernel count down until then; what has ended goes.
+    fn count_down(&mut self, now: Timestamp) {
+        let passed = Duration::from_secs(u64::try_from(now.duration_since(self.counted).as_secs()).unwrap());
+        self.counted = self.counted.checked_add(passed).unwrap();
+        let all: Vec<_> = self.sim.observed().links.values().map(|link| (link.name, link.addresses.clone())).collect();
+        for (name, address) in all.into_iter().flat_map(|(name, list)| list.into_iter().map(move |one| (name, one))) {
+            let step = match address.after(passed) {
+                Some(address) => Step::AddAddress { name, address },
+                None => Step::RemoveAddress { name, address },
+            };
+            self.sim.apply(&step).unwrap();
+        }
     }
 
     fn abandon(&mut self) {
@@ -173,6 +190,8 @@ pub(crate) struct Rig {
     pub(crate) online: bool,
     /// Whether watch events arrive.
     pub(crate) hears: bool,
+    /// A kind of which the agent may make nothing.
+    pub(crate) forbidden: Option<&'static str>,
     /// Whether every request is refused, although the API can be reached.
     pub(crate) unheard: bool,
     /// How many effects are left until the agent is killed, and how.
@@ -182,6 +201,12 @@ pub(crate) struct Rig {
     /// What a newly started agent is told first, in the place of what the server has.
     pub(crate) stale: Option<Api>,
     pub(crate) listening: Vec<String>,
+    /// What servers gave to links, and what is wrong there.
+    pub(crate) leases: BTreeMap<String, Leased>,
+    /// The links that ask for leases; none before the first order.
+    pub(crate) leasing: Option<LeaseOrder>,
+    /// Links that gave back what they had, and whether its address was still there.
+    pub(crate) given_back: Vec<(String, bool)>,
     pub(crate) mistake: Option<Mistake>,
     /// Revisions and generations whose wish was brought about on the host.
     verified: Vec<(String, i64)>,
@@ -193,8 +218,8 @@ impl Rig {
     pub(crate) fn new(settings: Settings) -> Self {
         let mut sim = SimHost::new();
         sim.add_ethernet("eth0".parse().unwrap(), "02:00:00:00:00:01".parse().unwrap());
-        let host = Host { sim, owned: Ownership::default(), cursed: None, changes: 0 };
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
+        let host = Host { sim, owned: Ownership::default(), cursed: None, changes: 0, counted: now };
         let agent = Agent::new(settings.clone(), None);
         let mut rig = Self {
             api: Api::default(),
@@ -205,11 +230,15 @@ impl Rig {
             now,
             online: true,
             hears: true,
+            forbidden: None,
             unheard: false,
             life: None,
             effects: Vec::new(),
             stale: None,
             listening: Vec::new(),
+            leases: BTreeMap::new(),
+            leasing: None,
+            given_back: Vec::new(),
             mistake: None,
             verified: Vec::new(),
             violations: Vec::new(),
@@ -304,6 +333,7 @@ impl Rig {
             }
             let Some(at) = turn.wake_at.filter(|at| *at <= end) else {
                 self.now = end;
+                self.host.count_down(end);
                 return;
             };
             assert!(at > self.now, "a wake-up for now with nothing to do");
@@ -345,14 +375,15 @@ impl Rig {
     }
 
     fn carry_out(&mut self, effect: Effect) -> Vec<Event> {
+        self.host.count_down(self.now);
         let (word, events) = match effect {
             Effect::Recover => ("recover", vec![Event::Recovered(Ok(None))]),
             Effect::Observe => ("observe", vec![Event::Observed(Ok(Box::new(self.host.sim.observed().clone())))]),
-            Effect::Transact { wish, protected, reach } => {
+            Effect::Transact { wish, leases, protected, reach } => {
                 let outcome = if reach && !self.online {
                     Err(Failure::new(Reason::OutOfReach, "the API is not reached"))
                 } else {
-                    self.host.transact(&wish, protected)
+                    self.host.transact(&wish, &leases, protected)
                 };
                 if let (Ok(_), Some(config)) = (&outcome, &wish.wish.config) {
                     self.verified.push((config.revision.clone(), config.generation));
@@ -377,10 +408,39 @@ impl Rig {
                 self.listening = links.iter().map(ToString::to_string).collect();
                 ("listen", Vec::new())
             }
+            Effect::Lease(order) => ("lease", vec![self.lease(order)]),
             Effect::Ask(chain) => ("ask", self.ask(chain)),
         };
         self.effects.push(word);
         events
+    }
+
+    /// The clients of the node: links that are not asked for any more give back what they have.
+    fn lease(&mut self, order: LeaseOrder) -> Event {
+        let before = self.leasing.take().map(|before| before.links).unwrap_or_default();
+        for link in before.keys().filter(|link| !order.links.contains_key(link) && order.give_back) {
+            let given = self.leases.remove(link.as_str()).and_then(|had| had.given);
+            let there = self.host.sim.observed().links.get(link).is_some_and(|link| {
+                let ip = given.as_ref().map(|given| given.lease.address.addr().into());
+                link.addresses.iter().any(|address| Some(address.ip) == ip)
+            });
+            self.given_back.push((link.to_string(), there));
+        }
+        self.leasing = Some(order);
+        self.leased()
+    }
+
+    fn leased(&self) -> Event {
+        let links = self.leasing.iter().flat_map(|order| order.links.keys());
+        Event::Leases(links.map(|link| (*link, self.leases.get(link.as_str()).cloned().unwrap_or_default())).collect())
+    }
+
+    /// Something happens between a link and its server.
+    pub(crate) fn serve(&mut self, link: &str, leased: Leased) {
+        self.leases.insert(link.to_owned(), leased);
+        let event = self.leased();
+        self.agent.take(self.now, event);
+        self.run();
     }
 
     fn ask(&mut self, chain: Chain) -> Vec<Event> {
@@ -388,10 +448,13 @@ impl Rig {
         let mut broken = false;
         for request in chain.0 {
             self.check(&request);
-            let done = if self.online && !self.unheard && !broken { self.api.perform(&request) } else { None };
+            let forbidden = self.forbidden == Some(request.target.kind.kind);
+            let reached = self.online && !self.unheard && !forbidden;
+            let done = if reached && !broken { self.api.perform(&request) } else { None };
             let answer = match &done {
                 Some(_) => Answer::Done,
                 None if broken => Answer::Skipped,
+                None if forbidden && self.online && !self.unheard => Answer::Denied,
                 None => Answer::Refused,
             };
             broken |= done.is_none();

@@ -48,7 +48,7 @@ fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_pl
     // A digest that belongs to another writing is no pair.
     config_again(&mut rig, "r3", "x3");
     pair(&mut rig, "r3", "x2", &dummy("d0", 1350));
-    rig.run();
+    rig.run_for(SignedDuration::from_mins(1));
     assert_eq!(answer(&rig), json!(["provisioned", "r2", 2]));
     assert_eq!(rig.condition("Degraded").2, "nothing is wrong");
     let writes = rig.api.writes.len();
@@ -85,6 +85,50 @@ fn parts_of_a_configuration_that_nobody_brings_about_are_not_said_to_be_in_place
     rig.run();
     assert_eq!(answer(&rig)[0], "invalid");
     assert_eq!(rig.mtu("d0"), Some(1300), "the rest is");
+}
+
+/// What the server has in the end, with the network state heard of first.
+#[test]
+fn a_wish_that_comes_before_the_other_half_of_its_pair_waits_for_it() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    pair(&mut rig, "r2", "x2", &dummy("d0", 1350));
+    rig.run_for(SignedDuration::from_secs(10));
+    assert_eq!(rig.mtu("d0"), Some(1300), "half of a wish is none");
+    assert_ne!(rig.state()["status"]["observedGeneration"], rig.state()["metadata"]["generation"]);
+    config_again(&mut rig, "r2", "x2");
+    rig.run_for(SignedDuration::from_secs(1));
+    assert_eq!((answer(&rig), rig.mtu("d0")), (json!(["provisioned", "r2", 2]), Some(1350)));
+}
+
+#[test]
+fn a_pair_that_is_never_completed_holds_up_nobody_for_ever() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    // The other half is written and this one never: a person changes what stands there, and gets it at once.
+    config_again(&mut rig, "r2", "x2");
+    rig.edit("NodeNetworkState", &json!({"spec": {"desiredState": dummy("d0", 1320)}}));
+    rig.run_for(SignedDuration::from_secs(1));
+    assert_eq!(rig.mtu("d0"), Some(1320));
+    // This one is written and the other never, such as when it was put back from a copy.
+    pair(&mut rig, "r3", "x3", &dummy("d0", 1330));
+    rig.run_for(SignedDuration::from_secs(10));
+    assert_eq!(rig.mtu("d0"), Some(1320));
+    rig.edit("NodeNetworkState", &json!({"spec": {"desiredState": dummy("d0", 1340)}}));
+    rig.run_for(SignedDuration::from_mins(1));
+    assert_eq!((rig.mtu("d0"), rig.condition("Available").0.as_str()), (Some(1340), "True"));
+    // Without a mark nobody waits.
+    let unmarked = json!({"netloom.dev/revision": null, "netloom.dev/digest": null});
+    rig.edit(
+        "NodeNetworkState",
+        &json!({"metadata": {"annotations": unmarked}, "spec": {"desiredState": dummy("d0", 1345)}}),
+    );
+    rig.run_for(SignedDuration::from_secs(1));
+    assert_eq!(rig.mtu("d0"), Some(1345));
 }
 
 fn link(name: &str, kind: &str, mtu: u64) -> Value {

@@ -319,3 +319,32 @@ fn taints_go_once_the_network_is_in_place() {
     rig.run_for(SignedDuration::from_secs(2));
     assert_eq!(rig.api.get("Node", "n").unwrap()["spec"]["taints"], json!([taints[1]]));
 }
+
+fn events(rig: &Rig, reason: &str) -> usize {
+    rig.api.list("Event").iter().filter(|event| event["reason"] == reason).count()
+}
+
+#[test]
+fn an_event_that_did_not_arrive_is_told_when_the_api_answers_again() {
+    let mut rig = with_dummy();
+    let before = events(&rig, "Synced");
+    rig.unheard = true;
+    desire(&mut rig, &dummy("d0", 1290));
+    rig.run_for(SignedDuration::from_secs(20));
+    assert_eq!((rig.mtu("d0"), events(&rig, "Synced")), (Some(1290), before));
+    rig.unheard = false;
+    rig.run_for(SignedDuration::from_mins(2));
+    assert_eq!(events(&rig, "Synced"), before + 1);
+}
+
+#[test]
+fn an_agent_that_may_make_no_events_comes_to_rest_all_the_same() {
+    let mut rig = with_dummy();
+    rig.forbidden = Some("Event");
+    desire(&mut rig, &dummy("d0", 1290));
+    rig.run_for(SignedDuration::from_secs(5));
+    assert_eq!((rig.mtu("d0"), rig.agent.standing()), (Some(1290), Standing::Settled));
+    let asked = rig.count("ask");
+    rig.run_for(HOUR);
+    assert_eq!(rig.count("ask"), asked, "what is forbidden is not asked for again and again");
+}

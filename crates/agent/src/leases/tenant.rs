@@ -1,0 +1,377 @@
+//! The thread: sockets, clock and disk around what the clients decide.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Read as _},
+    os::{fd::AsFd as _, unix::net::UnixStream},
+    sync::mpsc::{Receiver, TryRecvError},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_dhcp::{
+    Action, ClientId, Clients, Input, Now, Probing, Remembered, Settings, arp,
+    datagram::{self, Checksums},
+    filter,
+};
+use netloom_journal::{Clock as _, SystemClock};
+use netloom_model::EngineError;
+use netloom_netlink::{
+    KernelHost,
+    frames::{FrameError, Frames},
+    socket::NetlinkError,
+};
+use netloom_node::{Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, problem};
+use netloom_types::{FilterInstruction, IfName};
+
+use super::{
+    Tools, Word,
+    file::LeaseFiles,
+    identity::{Identity, chance},
+    sight::{Sight, Sights},
+};
+
+/// Frames that are taken before a word has its turn: whoever floods a wire floods only that.
+const AT_ONCE: usize = 64;
+
+/// Why nothing can be sent or heard on a link.
+#[derive(Debug, thiserror::Error)]
+enum Mute {
+    #[error(transparent)]
+    Host(#[from] EngineError),
+    #[error(transparent)]
+    Socket(#[from] NetlinkError),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// A link that asks for a lease.
+#[derive(Debug)]
+struct Tenancy {
+    wish: LeaseWish,
+    /// The link as it was last seen; none while it is not there or was not looked at.
+    sight: Option<Sight>,
+    /// Whether it was looked at since it was ordered.
+    looked: bool,
+    has: Leased,
+}
+
+/// The clients of a node.
+pub(super) struct Tenant {
+    tools: Tools,
+    files: LeaseFiles,
+    identity: Identity,
+    open: Option<(KernelHost, Frames)>,
+    clients: Clients,
+    links: BTreeMap<IfName, Tenancy>,
+    /// Whether an order is not answered yet.
+    owes: bool,
+    told: BTreeMap<IfName, Leased>,
+}
+
+impl Tenant {
+    pub(super) fn new(tools: Tools) -> io::Result<Self> {
+        let identity = Identity::of(&tools.node)?;
+        let files = LeaseFiles::in_folder(&tools.folder);
+        Ok(Self {
+            tools,
+            files,
+            identity,
+            open: None,
+            clients: Clients::new(),
+            links: BTreeMap::new(),
+            owes: false,
+            told: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn run(mut self, words: &Receiver<Word>, mut rung: UnixStream) {
+        loop {
+            let first = self.wait(words, &rung);
+            // However often it rang: the words tell.
+            while rung.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
+            if let Some(word) = first {
+                self.take(word);
+            }
+            loop {
+                match words.try_recv() {
+                    Ok(word) => self.take(word),
+                    Err(TryRecvError::Empty) => break,
+                    // The agent ends. Nothing is given back: whoever comes next goes on with the leases.
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            self.hear();
+            let now = now();
+            for (link, action) in self.clients.wake(now) {
+                self.act(link, action);
+            }
+            self.tell(now);
+        }
+    }
+
+    /// Waits for something to do. Without a socket that can only be a word.
+    fn wait(&mut self, words: &Receiver<Word>, rung: &UnixStream) -> Option<Word> {
+        let Some((_, frames)) = &self.open else { return words.recv().ok() };
+        let wake = self.clients.wake_at().map(|at| at.saturating_sub(now().since_boot));
+        if let Err(error) = frames.wait_or(rung.as_fd(), wake) {
+            self.fail(&error.into());
+        }
+        None
+    }
+
+    fn take(&mut self, word: Word) {
+        match word {
+            Word::Order(order) => self.order(order),
+            Word::Seen(sights) => self.seen(sights),
+        }
+    }
+
+    /// Turns to exactly these links.
+    fn order(&mut self, order: LeaseOrder) {
+        let LeaseOrder { links, give_back } = order;
+        let stays = |link: &IfName, has: &Tenancy| links.get(link).is_some_and(|wish| wish.key() == has.wish.key());
+        let gone: Vec<IfName> =
+            self.links.iter().filter(|(link, has)| !stays(link, has)).map(|(link, _)| *link).collect();
+        for link in gone {
+            self.leave(link, give_back);
+        }
+        if give_back {
+            let kept = self.files.keep_only(links.values().map(LeaseWish::key));
+            log(kept, "leases of networks that are gone cannot be removed");
+        }
+        for (link, wish) in links {
+            match self.links.get_mut(&link) {
+                Some(tenancy) if tenancy.wish.asks_like(&wish) => tenancy.wish = wish,
+                Some(tenancy) => {
+                    tenancy.wish = wish;
+                    self.begin(link);
+                }
+                None => {
+                    let has = Leased::default();
+                    self.links.insert(link, Tenancy { wish, sight: None, looked: false, has });
+                }
+            }
+        }
+        if self.links.is_empty() {
+            self.open = None;
+        }
+        self.owes = true;
+    }
+
+    /// Ends the client of a link.
+    fn leave(&mut self, link: IfName, give_back: bool) {
+        if give_back {
+            self.feed(link, Input::Release);
+        }
+        self.clients.remove(link);
+        self.links.remove(&link);
+        self.close(link);
+    }
+
+    fn close(&mut self, link: IfName) {
+        if let Some((_, frames)) = &mut self.open {
+            frames.remove(link, datagram::ETHERTYPE);
+            frames.remove(link, arp::ETHERTYPE);
+        }
+    }
+
+    /// Takes note of what is there of the links.
+    fn seen(&mut self, sights: Sights) {
+        for (link, sight) in sights {
+            let Some(tenancy) = self.links.get_mut(&link) else { continue };
+            tenancy.looked = true;
+            let before = std::mem::replace(&mut tenancy.sight, sight.clone());
+            let Some(sight) = sight else {
+                self.feed(link, Input::Link { up: false });
+                self.close(link);
+                continue;
+            };
+            let same = before.as_ref().is_some_and(|before| (before.index, before.mac) == (sight.index, sight.mac));
+            let open = self.open.as_ref().is_some_and(|(_, frames)| frames.get(link, datagram::ETHERTYPE).is_some());
+            if !(same && open)
+                && let Err(mute) = self.listen_anew(link, &sight)
+            {
+                self.refuse(link, &mute);
+                continue;
+            }
+            let same_mac = before.is_some_and(|before| before.mac == sight.mac);
+            if !same_mac || self.clients.get(link).is_none() {
+                self.begin(link);
+            } else if !same {
+                self.feed(link, Input::Link { up: false });
+            }
+            self.clients.protect(link, sight.guarded);
+            self.feed(link, Input::Link { up: sight.up });
+        }
+    }
+
+    /// Starts the client of a link, with the lease that the one before had, or that is on disk.
+    fn begin(&mut self, link: IfName) {
+        let Some(tenancy) = self.links.get(&link) else { return };
+        let Some(sight) = &tenancy.sight else { return };
+        let wish = &tenancy.wish;
+        let id = ClientId::new(&self.identity.machine, &wish.network, wish.vlan);
+        let settings = Settings {
+            host_name: match &wish.name {
+                NameChoice::Nothing => None,
+                // A name of a node that is none of a host is not told.
+                NameChoice::Own => self.tools.node.parse().ok(),
+                NameChoice::Other(name) => Some(name.clone()),
+            },
+            mtu: sight.mtu,
+            vlan: wish.vlan,
+            routes: wish.routes,
+            protected: sight.guarded.clone(),
+            probing: Probing::QUICK,
+            ..Settings::new(sight.mac, id, self.identity.boot.as_str())
+        };
+        let had = self.clients.get(link).and_then(|client| client.lease()).cloned();
+        let lease = had.or_else(|| {
+            let kept = self.files.load(wish.key());
+            log(kept, "a lease cannot be read").flatten()
+        });
+        let up = sight.up;
+        let remembered = lease.map(|lease| Remembered { installed: sight.addresses.contains(&lease.address), lease });
+        for action in self.clients.put(link, settings, chance(), remembered, now()) {
+            self.act(link, action);
+        }
+        self.feed(link, Input::Link { up });
+    }
+
+    /// Takes in some of the frames that are there.
+    fn hear(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Some((_, frames)) = &mut self.open else { return };
+            let (link, actions) = match frames.frame() {
+                Ok(Some(frame)) => {
+                    let input = match frame.ethertype {
+                        arp::ETHERTYPE => Input::Arp(frame.bytes),
+                        _ => Input::Frame { bytes: frame.bytes, checksums: Checksums::Verify },
+                    };
+                    (frame.link, self.clients.handle(frame.link, input, now()))
+                }
+                Ok(None) => return,
+                Err(error) => return self.fail(&error.into()),
+            };
+            for action in actions {
+                self.act(link, action);
+            }
+        }
+    }
+
+    fn feed(&mut self, link: IfName, input: Input<'_>) {
+        for action in self.clients.handle(link, input, now()) {
+            self.act(link, action);
+        }
+    }
+
+    fn act(&mut self, link: IfName, action: Action) {
+        let Some(tenancy) = self.links.get_mut(&link) else { return };
+        let key = tenancy.wish.key();
+        match action {
+            Action::Send(frame) => {
+                let sent = self.open.as_ref().map(|(_, frames)| frames.send(link, &frame));
+                if let Some(Err(error)) = sent {
+                    // As good as lost on the wire; the client asks again.
+                    tracing::debug!(%link, reason = error.reason(), %error, "a frame was not sent");
+                }
+            }
+            Action::Watch(None) => {
+                if let Some((_, frames)) = &mut self.open {
+                    frames.remove(link, arp::ETHERTYPE);
+                }
+            }
+            Action::Watch(Some(address)) => {
+                if let Err(error) = self.listen(link, arp::ETHERTYPE, filter::conflicts(address)) {
+                    tracing::warn!(%link, %error, "nobody can tell whether somebody else has the address");
+                }
+            }
+            // What the link has goes to the agent, which sets it.
+            Action::Hold(_) | Action::Drop(_) => {}
+            Action::Keep(lease) => {
+                log(self.files.write(key, &lease), "a lease cannot be kept on disk");
+            }
+            Action::Forget => {
+                log(self.files.remove(key), "a lease cannot be removed from disk");
+            }
+            Action::Tell(standing) => {
+                tracing::info!(%link, reason = standing.reason(), "{}", standing.message());
+                tenancy.has.problem = problem(&standing, tenancy.has.problem.take());
+            }
+        }
+    }
+
+    /// Opens what a link needs that was not there before under this number.
+    fn listen_anew(&mut self, link: IfName, sight: &Sight) -> Result<(), Mute> {
+        self.listen(link, datagram::ETHERTYPE, filter::messages(sight.mac))?;
+        let held = self.clients.get(link).and_then(|client| client.lease()).map(|lease| lease.address.addr());
+        held.map_or(Ok(()), |address| self.listen(link, arp::ETHERTYPE, filter::conflicts(address)))
+    }
+
+    fn listen(&mut self, link: IfName, ethertype: u16, program: Vec<FilterInstruction>) -> Result<(), Mute> {
+        let (host, mut frames) = match self.open.take() {
+            Some(open) => open,
+            None => (self.tools.place.host(false)?, Frames::new()?),
+        };
+        let socket = host.frame_socket(link, ethertype, program);
+        let put = socket.map_err(Mute::from).and_then(|socket| Ok(frames.put(socket?)?));
+        self.open = Some((host, frames));
+        put
+    }
+
+    /// A link on which nothing can be sent; the next look tries again.
+    fn refuse(&mut self, link: IfName, mute: &Mute) {
+        tracing::warn!(%link, %mute, "no lease can be asked for");
+        if let Some(tenancy) = self.links.get_mut(&link) {
+            let problem = LeaseProblem { reason: "NoSocket".to_owned(), message: mute.to_string() };
+            tenancy.has.problem = Some(problem);
+            tenancy.sight = None;
+        }
+    }
+
+    /// All sockets are closed; the next look opens them anew.
+    fn fail(&mut self, mute: &Mute) {
+        self.open = None;
+        let links: BTreeSet<IfName> = self.links.keys().copied().collect();
+        for link in links {
+            self.refuse(link, mute);
+        }
+    }
+
+    /// Tells the agent what links have, when that is news or was asked for.
+    fn tell(&mut self, now: Now) {
+        for (link, tenancy) in &mut self.links {
+            let client = self.clients.get(*link);
+            let held = client.and_then(|client| Some((client.lease()?, client.configuration(now)?)));
+            let before = tenancy.has.given.take();
+            tenancy.has.given = held.map(|(lease, held)| match before {
+                Some(before) if before.lease == *lease && before.routes == held.routes => before,
+                Some(_) | None => {
+                    let left = SignedDuration::try_from(held.lifetime).unwrap_or(SignedDuration::MAX);
+                    let ends = self.tools.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
+                    Given { lease: lease.clone(), routes: held.routes, ends }
+                }
+            });
+        }
+        if !self.links.values().all(|tenancy| tenancy.looked) {
+            return;
+        }
+        let all: BTreeMap<IfName, Leased> =
+            self.links.iter().map(|(link, tenancy)| (*link, tenancy.has.clone())).collect();
+        if std::mem::take(&mut self.owes) || all != self.told {
+            self.told.clone_from(&all);
+            self.tools.events.send(Event::Leases(all)).ok();
+        }
+    }
+}
+
+/// The time on both clocks of the machine.
+fn now() -> Now {
+    Now { since_boot: SystemClock.now().boot, wall: Timestamp::now() }
+}
+
+/// Goes on without what the disk refuses; that it does is said.
+fn log<T>(result: io::Result<T>, what: &str) -> Option<T> {
+    result.inspect_err(|error| tracing::warn!(%error, "{what}")).ok()
+}

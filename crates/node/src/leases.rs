@@ -1,0 +1,269 @@
+//! Leases: which links ask for one, and what a link gets by one.
+//!
+//! Who wants a lease is read from the entries of a wish before anything is held against a host, so that it is
+//! known on a host that lacks the links still. What was given joins the wish when it is held against the host:
+//! an address that ends with its lease, and routes. So a lease that comes, changes or goes is a change like any
+//! other, and one that does not come holds up nothing.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_dhcp::{HostName, Lease, RouteChoice};
+use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
+use netloom_types::{IfName, Ipv4Net, Protocol, RouteTable, VlanId};
+use serde_json::Value;
+
+use crate::{
+    Failure, Reason,
+    document::{Entries, Entry},
+};
+
+/// The metric of routes that a server gives, unless the wish says another: behind those of the node.
+const METRIC: u32 = 1024;
+/// A lease counts as over so many seconds before its end: an address must not end while it is being set.
+const LAST: i64 = 2;
+
+/// How a link asks for a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseWish {
+    /// What tells this lease from the others of the node for as long as the network lives.
+    pub network: String,
+    /// The VLAN of it.
+    pub vlan: Option<VlanId>,
+    /// Which routes of the lease are used.
+    pub routes: RouteChoice,
+    /// What the node calls itself to servers.
+    pub name: NameChoice,
+    /// The table that routes of the lease go to.
+    pub(crate) table: RouteTable,
+    /// Their metric.
+    pub(crate) metric: u32,
+    pub(crate) origin: Origin,
+}
+
+impl LeaseWish {
+    /// What the lease is of: whoever asks for another network's has to begin anew.
+    pub fn key(&self) -> (&str, Option<VlanId>) {
+        (&self.network, self.vlan)
+    }
+
+    /// Whether servers are asked the same by both, and of what they give the same is used.
+    pub fn asks_like(&self, other: &Self) -> bool {
+        (self.key(), self.routes, &self.name) == (other.key(), other.routes, &other.name)
+    }
+}
+
+/// What a node calls itself to servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameChoice {
+    /// Nothing.
+    Nothing,
+    /// Its own name.
+    Own,
+    /// This name.
+    Other(HostName),
+}
+
+/// Which links shall have leases from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseOrder {
+    /// How each of them asks for it.
+    pub links: BTreeMap<IfName, LeaseWish>,
+    /// Whether the others give back what they have. Else it is only not renewed any more.
+    pub give_back: bool,
+}
+
+/// What a link that asks for a lease has now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Leased {
+    /// What it was given.
+    pub given: Option<Given>,
+    /// What is wrong, also while the lease still runs.
+    pub problem: Option<LeaseProblem>,
+}
+
+/// What a server gave to a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The lease.
+    pub lease: Lease,
+    /// The routes of it that are used.
+    pub routes: Vec<netloom_dhcp::Route>,
+    /// When it ends, on the clock that decisions are made with.
+    pub ends: Timestamp,
+}
+
+impl Given {
+    /// Whether the link has the same by both. The clocks of two machines in one differ by little.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.lease == other.lease && self.routes == other.routes
+    }
+
+    /// How many seconds are left; none when it is over, or as good as.
+    fn left(&self, now: Timestamp) -> Option<u32> {
+        let seconds = self.ends.duration_since(now).as_secs();
+        (seconds > LAST).then(|| u32::try_from(seconds).unwrap_or(u32::MAX - 1))
+    }
+}
+
+/// What the links that ask for leases were given.
+pub type Leases = BTreeMap<IfName, Given>;
+
+/// The links of a wish that ask for a lease, or why one cannot.
+pub(crate) fn wanted(entries: &Entries) -> Result<BTreeMap<IfName, LeaseWish>, Failure> {
+    let mut all = BTreeMap::new();
+    for entry in entries.interfaces.iter().filter(|entry| entry.value["state"] != "absent") {
+        // What is no name is refused where documents are read.
+        let Some(name) = entry.value["name"].as_str().and_then(|name| name.parse::<IfName>().ok()) else { continue };
+        if asks(&entry.value["ipv6"]) {
+            let why = "there is no client for DHCPv6 here; give addresses, or take what routers advertise (autoconf)";
+            return Err(refused(entry, "ipv6.dhcp", why));
+        }
+        if asks(&entry.value["ipv4"]) {
+            all.insert(name, wish(name, entry)?);
+        }
+    }
+    Ok(all)
+}
+
+fn asks(block: &Value) -> bool {
+    block["dhcp"] == true && block["enabled"] != false
+}
+
+fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
+    let block = &entry.value["ipv4"];
+    if entry.value["identifier"] == "mac-address" {
+        let why = "who asks for a lease must be named, not found by a hardware address; name the interface itself";
+        return Err(refused(entry, "ipv4.dhcp", why));
+    }
+    if block["auto-dns"] == true {
+        let why = "name servers of a lease are not used here; say them under dns-resolver, and auto-dns: false";
+        return Err(refused(entry, "ipv4.auto-dns", why));
+    }
+    if !matches!(block["dhcp-client-id"].as_str(), None | Some("iaid+duid")) {
+        let why = "the node tells its networks apart to servers by iaid+duid, and by nothing else";
+        return Err(refused(entry, "ipv4.dhcp-client-id", why));
+    }
+    if block["auto-gateway"] == true && block["auto-routes"] == false {
+        let why = "the way to everywhere is one of the routes of a lease; say auto-routes: true too";
+        return Err(refused(entry, "ipv4.auto-gateway", why));
+    }
+    let number = |key: &str| block[key].as_u64().and_then(|number| u32::try_from(number).ok());
+    let table = number("auto-route-table-id").and_then(|id| RouteTable::try_from(id).ok());
+    let (network, vlan) = network(name, &entry.value["vlan"]);
+    Ok(LeaseWish {
+        network,
+        vlan,
+        routes: match (block["auto-routes"].as_bool(), block["auto-gateway"].as_bool()) {
+            (Some(false), _) => RouteChoice::None,
+            (Some(true) | None, Some(true)) => RouteChoice::All,
+            (Some(true) | None, Some(false) | None) => RouteChoice::Specific,
+        },
+        name: host_name(entry)?,
+        table: table.unwrap_or(RouteTable::MAIN),
+        metric: number("auto-route-metric").unwrap_or(METRIC),
+        origin: Origin::new(entry.origin.source.clone(), format!("{}.ipv4.dhcp", entry.origin.path), 0),
+    })
+}
+
+/// A VLAN is known by what it is on; the name of its link may be a short one.
+fn network(name: IfName, vlan: &Value) -> (String, Option<VlanId>) {
+    let id = vlan["id"].as_u64().and_then(|id| u16::try_from(id).ok()).and_then(|id| VlanId::try_from(id).ok());
+    match (vlan["base-iface"].as_str(), id) {
+        (Some(base), Some(id)) => (base.strip_suffix("-br").unwrap_or(base).to_owned(), Some(id)),
+        _ => (name.to_string(), None),
+    }
+}
+
+fn host_name(entry: &Entry) -> Result<NameChoice, Failure> {
+    let block = &entry.value["ipv4"];
+    if block["dhcp-send-hostname"] == false {
+        return Ok(NameChoice::Nothing);
+    }
+    let Some(name) = block["dhcp-custom-hostname"].as_str() else { return Ok(NameChoice::Own) };
+    match name.parse() {
+        Ok(name) => Ok(NameChoice::Other(name)),
+        Err(error) => Err(refused(entry, "ipv4.dhcp-custom-hostname", &error.to_string())),
+    }
+}
+
+fn refused(entry: &Entry, path: &str, why: &str) -> Failure {
+    let Origin { source, path: at, .. } = &entry.origin;
+    Failure::new(Reason::InvalidDesiredState, format_args!("{source} ({at}.{path}): {why}"))
+}
+
+/// Lays what was given over what is wanted of the links that ask for it.
+pub(crate) fn lay(
+    wishes: &BTreeMap<IfName, LeaseWish>,
+    (leases, now): (&Leases, Timestamp),
+    state: &mut HostState,
+    observed: &Observed,
+) {
+    for (name, wish) in wishes {
+        let Some(link) = state.links.get_mut(name) else { continue };
+        link.ipv4.dhcp = None;
+        // Whoever asks for a lease has no other addresses than those that are listed, also while there is no lease.
+        let addresses = link.ipv4.addresses.get_or_insert_default();
+        let Some((given, left)) = leases.get(name).and_then(|given| Some((given, given.left(now)?))) else { continue };
+        let net = given.lease.address;
+        let address = Address::new(net.addr().into(), net.prefix_len(), Protocol::NETLOOM).lasting(left);
+        addresses.retain(|listed| listed.address.key() != address.key());
+        addresses.push(AddressWish { address, origin: wish.origin.clone() });
+        if link.up == Some(false) {
+            continue;
+        }
+        for route in given.routes.iter().map(|route| routed(*name, wish, route)) {
+            let key = route.key();
+            let taken = state.routes.iter().any(|other| other.route.key() == key)
+                || observed.routes.get(&key).is_some_and(|there| there.protocol != Protocol::NETLOOM);
+            // Nothing that a server gives stands against what somebody asked for.
+            if !taken {
+                state.routes.push(RouteWish { route, origin: wish.origin.clone() });
+            }
+        }
+    }
+}
+
+fn routed(link: IfName, wish: &LeaseWish, route: &netloom_dhcp::Route) -> Route {
+    let hop = NextHop { via: route.via.map(Into::into), link: Some(link), weight: 1, onlink: false };
+    Route {
+        table: wish.table,
+        destination: route.to.trunc().into(),
+        metric: wish.metric,
+        kind: RouteType::Unicast,
+        next_hops: vec![hop],
+        source: None,
+        protocol: Protocol::NETLOOM,
+        metrics: netloom_model::RouteMetrics::default(),
+    }
+}
+
+/// What no lease of a link may touch: the addresses that the node must reach over another link, and the networks of
+/// that one. A server that gives out such an address would cut the node off.
+pub fn guarded(link: IfName, observed: &Observed, reached: &[std::net::IpAddr]) -> Vec<Ipv4Net> {
+    let mut nets = Vec::new();
+    for ip in reached.iter().filter(|ip| ip.is_ipv4()) {
+        let own = observed.links.values().flat_map(|other| {
+            let near = other.addresses.iter().filter(|address| address.prefix().contains(ip));
+            near.map(|address| (address.prefix_len, Some(other.name)))
+        });
+        let routes = observed.routes.values().filter(|route| {
+            route.table == RouteTable::MAIN && route.kind == RouteType::Unicast && route.destination.contains(ip)
+        });
+        let routes = routes.filter_map(|route| Some((route.destination.prefix_len(), route.next_hops.first()?.link)));
+        let Some((_, Some(over))) = own.chain(routes).max_by_key(|(length, _)| *length) else { continue };
+        if over == link {
+            continue;
+        }
+        let there = observed.links.get(&over).into_iter().flat_map(|other| &other.addresses);
+        let there = there.map(Address::prefix).chain([(*ip).into()]);
+        nets.extend(there.filter_map(|net| match net {
+            netloom_types::IpNet::V4(net) => Some(net),
+            netloom_types::IpNet::V6(_) => None,
+        }));
+    }
+    nets.sort();
+    nets.dedup();
+    nets
+}

@@ -1,0 +1,319 @@
+//! Addresses from servers: what a lease changes on the host and in what is told, and what it does not.
+
+use std::net::IpAddr;
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_dhcp::{ClientId, Lease, Moment, Route};
+use netloom_model::{Address, Step};
+use netloom_node::{Given, Leased, Settings, Standing};
+use netloom_types::{Lifetime, Protocol};
+use serde_json::{Value, json};
+
+use crate::{
+    model::{HOUR, Rig, desire},
+    revisions::pair,
+};
+
+const LINK: &str = "cn-br.7";
+
+/// A VLAN on the card, with this in the block of IPv4.
+fn vlan(ipv4: &Value) -> Value {
+    json!({"interfaces": [{"name": "eth0", "state": "up"}, {"name": LINK, "type": "vlan", "state": "up", "vlan": {"id": 7, "base-iface": "eth0"},
+        "ipv4": ipv4}]})
+}
+
+fn by_lease() -> Value {
+    vlan(&json!({"enabled": true, "dhcp": true}))
+}
+
+fn fixed() -> Value {
+    vlan(&json!({"enabled": true, "address": [{"ip": "198.51.100.9", "prefix-length": 24}]}))
+}
+
+fn given(rig: &Rig, address: &str, seconds: i64) -> Leased {
+    let after = |part: i64| {
+        let wall = rig.now.checked_add(SignedDuration::from_secs(part)).unwrap();
+        Moment { since_boot_ms: u64::try_from(wall.as_millisecond()).unwrap(), wall }
+    };
+    let lease = Lease {
+        client_id: ClientId::new("m", "cn", None),
+        address: address.parse().unwrap(),
+        server: [192, 0, 2, 1].into(),
+        server_mac: "02:00:00:00:00:99".parse().unwrap(),
+        boot: "b".to_owned(),
+        given: after(0),
+        renew: after(seconds / 2),
+        rebind: after(seconds / 8 * 7),
+        expires: after(seconds),
+        broadcast: None,
+        routes: Vec::new(),
+        mtu: None,
+        dns: Vec::new(),
+        domain: None,
+    };
+    let routes = vec![Route { to: "203.0.113.0/24".parse().unwrap(), via: Some([192, 0, 2, 1].into()) }];
+    Leased { given: Some(Given { ends: lease.expires.wall, lease, routes }), problem: None }
+}
+
+fn trouble(reason: &str) -> LeaseProblem {
+    LeaseProblem { reason: reason.to_owned(), message: "something is wrong".to_owned() }
+}
+
+/// The addresses of the link, each with the seconds that are left.
+fn addresses(rig: &Rig) -> Vec<(String, Option<u32>)> {
+    let observed = rig.host.sim.observed();
+    let left = |address: &Address| match address.valid {
+        Lifetime::Forever => None,
+        Lifetime::Seconds(seconds) => Some(seconds),
+    };
+    let link = observed.links.get(&LINK.parse().unwrap());
+    link.into_iter().flat_map(|link| &link.addresses).map(|a| (a.to_string(), left(a))).collect()
+}
+
+fn routes(rig: &Rig) -> Vec<String> {
+    rig.host.sim.observed().routes.values().map(ToString::to_string).collect()
+}
+
+/// Whether the link has exactly this address, for about so many seconds.
+fn has(rig: &Rig, address: &str, seconds: u32) -> bool {
+    let list = addresses(rig);
+    matches!(&list[..], [(one, Some(left))] if one == address && left.abs_diff(seconds) <= 2)
+}
+
+/// A node with that desired state.
+fn with(document: &Value) -> Rig {
+    let mut rig = Rig::usual();
+    rig.run();
+    desire(&mut rig, document);
+    rig.run();
+    rig
+}
+
+/// A node whose link has an address for an hour.
+fn bound() -> Rig {
+    let mut rig = with(&by_lease());
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
+    rig
+}
+
+#[test]
+fn the_wish_is_in_place_before_any_server_answers() {
+    let rig = with(&by_lease());
+    assert_eq!(rig.condition("Available").1, "AsDesired");
+    assert!(rig.host.sim.observed().links.contains_key(&LINK.parse().unwrap()));
+    assert_eq!(addresses(&rig), []);
+    let order = rig.leasing.as_ref().unwrap();
+    let wish = &order.links[&LINK.parse().unwrap()];
+    assert_eq!((wish.network.as_str(), wish.vlan.map(u16::from)), ("eth0", Some(7)));
+}
+
+#[test]
+fn a_lease_is_an_address_that_ends_and_routes_behind_those_of_the_node() {
+    let rig = bound();
+    assert_eq!(routes(&rig), ["203.0.113.0/24 via 192.0.2.1 dev cn-br.7 metric 1024"]);
+    let observed = rig.host.sim.observed();
+    assert!(observed.routes.values().all(|route| route.protocol == Protocol::NETLOOM));
+    assert_eq!(rig.condition("Available").1, "AsDesired");
+    assert_eq!(rig.host.changes, 2, "the link, then the lease");
+}
+
+#[test]
+fn time_that_runs_down_is_no_drift_and_a_renewal_is_one_quiet_change() {
+    let mut rig = bound();
+    let (writes, changes, told) = (rig.api.writes.len(), rig.host.changes, rig.told());
+    rig.run_for(SignedDuration::from_mins(30));
+    assert_eq!((rig.api.writes.len(), rig.host.changes), (writes, changes));
+    assert!(has(&rig, "192.0.2.100/24", 1800), "{:?}", addresses(&rig));
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
+    assert_eq!((rig.host.changes, rig.told()), (changes + 1, told), "it is no news");
+    assert_eq!(rig.api.writes.len(), writes, "nothing that is said of the node is another");
+}
+
+#[test]
+fn what_somebody_does_to_the_address_is_put_right() {
+    let mut rig = bound();
+    let name = LINK.parse().unwrap();
+    let there = rig.host.sim.observed().links[&name].addresses[0];
+    let other = |time| Address { valid: time, preferred: time, ..there };
+    let steps = [
+        Step::RemoveAddress { name, address: there },
+        Step::AddAddress { name, address: other(Lifetime::Forever) },
+        Step::AddAddress { name, address: other(Lifetime::Seconds(60)) },
+    ];
+    for step in steps {
+        rig.meddle(&step);
+        rig.run_for(SignedDuration::from_mins(10));
+        let left = addresses(&rig)[0].1.unwrap();
+        let wanted = rig.leases[LINK].given.as_ref().unwrap().ends.duration_since(rig.now).as_secs();
+        assert!(i64::from(left).abs_diff(wanted) < 3, "{step}: {left} of {wanted}");
+        assert_eq!(routes(&rig).len(), 1, "{step}");
+    }
+    let events = rig.api.list("Event");
+    let drifted = events.iter().filter(|event| event["reason"] == "Drifted");
+    let notes: Vec<&str> = drifted.map(|event| event["note"].as_str().unwrap()).collect();
+    assert!(notes.iter().any(|note| note.contains("192.0.2.100/24 for ever")), "{notes:?}");
+}
+
+#[test]
+fn a_lease_that_is_lost_takes_its_address_and_routes_along() {
+    let mut rig = bound();
+    rig.serve(LINK, Leased { given: None, problem: Some(trouble("DHCPNak")) });
+    assert_eq!((addresses(&rig), routes(&rig)), (vec![], vec![]));
+    assert_eq!(rig.condition("Available").1, "AsDesired", "the wish is for a lease, not for an answer");
+    assert_eq!(rig.condition("Degraded"), ("True".into(), "DHCPNak".into(), format!("{LINK}: something is wrong")));
+}
+
+#[test]
+fn an_address_that_nobody_renews_goes_with_its_lease() {
+    let mut rig = bound();
+    rig.run_for(HOUR);
+    assert_eq!(addresses(&rig), []);
+    assert_eq!(rig.condition("Available").1, "AsDesired");
+}
+
+#[test]
+fn a_fixed_address_goes_at_once_for_a_lease_that_nobody_gives() {
+    let mut rig = with(&fixed());
+    assert_eq!(addresses(&rig), [("198.51.100.9/24".to_owned(), None)]);
+    desire(&mut rig, &by_lease());
+    rig.run();
+    assert_eq!((addresses(&rig), rig.given_back.len()), (vec![], 0));
+}
+
+#[test]
+fn a_lease_is_given_back_while_its_address_is_still_there() {
+    for then in [fixed(), vlan(&json!({"enabled": false})), json!({"interfaces": []})] {
+        let mut rig = bound();
+        desire(&mut rig, &then);
+        rig.run();
+        assert_eq!(rig.given_back, [(LINK.to_owned(), true)], "{then}");
+        assert!(addresses(&rig).iter().all(|(address, _)| address != "192.0.2.100/24"), "{then}");
+        assert_eq!(routes(&rig), Vec::<String>::new(), "{then}");
+    }
+}
+
+#[test]
+fn whoever_starts_anew_keeps_the_address_and_gives_nothing_back() {
+    let mut rig = bound();
+    let (changes, writes) = (rig.host.changes, rig.api.writes.len());
+    rig.online = false;
+    rig.restart();
+    rig.run();
+    assert_eq!((addresses(&rig).len(), routes(&rig).len(), rig.host.changes), (1, 1, changes));
+    assert_eq!((rig.given_back.len(), rig.api.writes.len()), (0, writes));
+}
+
+#[test]
+fn an_object_that_is_gone_gives_nothing_back() {
+    let mut rig = bound();
+    rig.delete("NodeNetworkState");
+    rig.run();
+    assert!(rig.leasing.as_ref().unwrap().links.is_empty());
+    assert_eq!((rig.given_back.len(), addresses(&rig).len()), (0, 1), "it ends when its time is over");
+}
+
+#[test]
+fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
+    let card = json!({"interfaces": [{"name": "eth0", "state": "up"}]});
+    let mut rig = with(&card);
+    let origin = json!({"kind": "HostNetworkConfig", "name": "h", "path": "spec.mode"});
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
+        "metadata": {"name": "n"},
+        "spec": {"revision": "r1", "digest": "x1", "host": {
+            "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "origin": origin}],
+            "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
+        }},
+    }));
+    pair(&mut rig, "r1", "x1", &card);
+    rig.run();
+    let status = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n").unwrap()["status"].clone();
+    assert_eq!(status(&rig)["configStatus"], "provisioned", "{}", status(&rig));
+    assert_eq!(status(&rig)["leases"], json!([{"link": LINK}]));
+    rig.serve(LINK, Leased { given: None, problem: Some(trouble("DHCPNoOffer")) });
+    let problem = json!({"reason": "DHCPNoOffer", "message": "something is wrong"});
+    assert_eq!(status(&rig)["leases"], json!([{"link": LINK, "problem": problem}]));
+    assert_eq!(rig.condition("Degraded").0, "False", "the object that asked is told");
+    let leased = Leased { problem: Some(trouble("DHCPNotRenewed")), ..given(&rig, "192.0.2.100/24", 3600) };
+    let at = |seconds: i64| -> String {
+        let wall: Timestamp = rig.now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
+        wall.round(jiff::TimestampRound::new().smallest(jiff::Unit::Second).mode(jiff::RoundMode::Trunc))
+            .unwrap()
+            .to_string()
+    };
+    let (acquired, renew, rebind, expires) = (at(0), at(1800), at(3150), at(3600));
+    rig.serve(LINK, leased);
+    assert_eq!(
+        status(&rig)["leases"],
+        json!([{"link": LINK, "address": "192.0.2.100/24", "server": "192.0.2.1", "acquired": acquired,
+            "renewAt": renew, "rebindAt": rebind, "expiresAt": expires,
+            "problem": {"reason": "DHCPNotRenewed", "message": "something is wrong"}}])
+    );
+    assert_eq!(status(&rig)["configStatus"], "provisioned");
+    assert_eq!(addresses(&rig).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_had_by_a_lease_is_refused_in_words() {
+    let table = [
+        (vlan(&json!({"enabled": true, "dhcp": true, "auto-dns": true})), "name servers of a lease"),
+        (vlan(&json!({"enabled": true, "dhcp": true, "dhcp-client-id": "ll"})), "iaid+duid"),
+        (vlan(&json!({"enabled": true, "dhcp": true, "auto-routes": false, "auto-gateway": true})), "auto-routes"),
+        (vlan(&json!({"enabled": true, "dhcp": true, "dhcp-custom-hostname": "a b"})), "host name"),
+        (
+            json!({"interfaces": [{"name": "x", "identifier": "mac-address", "mac-address": "02:00:00:00:00:01",
+                "type": "ethernet", "ipv4": {"enabled": true, "dhcp": true}}]}),
+            "must be named",
+        ),
+        (json!({"interfaces": [{"name": "eth0", "ipv6": {"enabled": true, "dhcp": true}}]}), "DHCPv6"),
+    ];
+    for (document, words) in table {
+        let rig = with(&document);
+        let (status, reason, message) = rig.condition("Available");
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "InvalidDesiredState"), "{document}");
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn whoever_works_only_once_asks_for_no_lease() {
+    let mut rig = Rig::new(Settings { resident: false, ..Settings::of("n") });
+    rig.run();
+    desire(&mut rig, &by_lease());
+    rig.run();
+    assert!(rig.condition("Available").2.contains("run the agent of the node as a service"));
+    assert!(matches!(rig.agent.standing(), Standing::Failed(_)) && rig.leasing.is_none());
+}
+
+#[test]
+fn a_server_cannot_take_what_somebody_asked_for() {
+    let mut document = by_lease();
+    document["routes"] = json!({"config": [{"destination": "203.0.113.0/24", "next-hop-interface": "eth0",
+        "metric": 1024}]});
+    let mut rig = with(&document);
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    assert_eq!(routes(&rig), ["203.0.113.0/24 dev eth0 metric 1024"]);
+    assert_eq!((rig.condition("Available").1.as_str(), addresses(&rig).len()), ("AsDesired", 1));
+}
+
+#[test]
+fn what_the_node_is_reached_by_is_guarded_on_other_links_only() {
+    let mut rig = bound();
+    let name = "eth0".parse().unwrap();
+    let address = Address::new(IpAddr::from([10, 0, 0, 5]), 24, Protocol::UNSPEC);
+    rig.meddle(&Step::AddAddress { name, address });
+    let observed = rig.host.sim.observed();
+    let api = [IpAddr::from([10, 0, 0, 1])];
+    let guarded = |link: &str| -> Vec<String> {
+        let nets = netloom_node::guarded(link.parse().unwrap(), observed, &api);
+        nets.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(guarded(LINK), ["10.0.0.0/24", "10.0.0.1/32"]);
+    assert_eq!(guarded("eth0"), Vec::<String>::new());
+}
