@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use netloom_control::Change;
-use netloom_node::CONFIG;
+use netloom_control::{Action, Change, Request};
+use netloom_node::{CONFIG, STATE};
 use serde_json::{Value, json};
+
+use crate::Process;
 
 /// A planted mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,38 @@ pub enum Bug {
     WatchesFromNow,
     /// The agent does not list anew when its watch has lost events.
     MissesEvents,
+    /// Nor does a controller.
+    ControllerMissesEvents,
+    /// The controller relies on having written both objects of a node, and never looks whether it has.
+    LeavesHalfAPair,
+    /// Controllers write over whatever is there by now.
+    WritesBlindly,
+    /// The agent does not take in what the server answers to its writes.
+    ForgetsItsOwnWrites,
+    /// Nothing that the agent has put on disk outlasts its life.
+    LosesItsDisk,
+}
+
+/// What becomes of a request on its way to the server, by the mistake of who sends it.
+pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Request {
+    let mut request = request.clone();
+    if bug != Some(Bug::WritesBlindly) || matches!(from, Process::Agent(_)) {
+        return request;
+    }
+    let part = match &mut request.action {
+        Action::Create { object } | Action::Apply { object } | Action::ApplyStatus { object } => object,
+        Action::Patch { patch } => patch,
+        Action::Delete { .. } => return request,
+    };
+    if let Some(metadata) = part.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
+    request
+}
+
+/// Whether some requests complete what was told to a node and is only half written.
+pub(crate) fn completes_a_pair(requests: &[Request]) -> bool {
+    matches!(requests, [request] if request.target.kind == STATE)
 }
 
 /// What a controller that forgets sees of an object.

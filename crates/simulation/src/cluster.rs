@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::{admission::GroupKind, rollout::RolloutPolicySpec};
 use netloom_control::{
-    Change, Controller, Index, Leadership,
+    Answer, Chain, Change, Controller, Index, Leadership,
     lease::{Candidate, Outcome, Step},
 };
 use netloom_node::Event;
 use serde_json::json;
 
 use crate::{
-    Bug, Faults, Micros, Misfortune, Process, Random, Server, Setup, Trace,
+    Bug, Faults, Micros, Misfortune, Process, Random, Server, Setup, Trace, bug,
     lease::{self, Lease},
     node::{Act, Node},
     people,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A controller.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Deputy {
     pub(crate) shell: Shell,
     pub(crate) index: Index,
@@ -41,7 +41,7 @@ impl Deputy {
 }
 
 /// Something that happens at its time. What is meant for a life that is over is not heard.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Happening {
     Deliver { to: Process, life: u32, kind: GroupKind<'static>, number: u32, change: Change },
     Relist { to: Process, life: u32, kind: GroupKind<'static> },
@@ -59,7 +59,7 @@ pub(crate) enum Happening {
 }
 
 /// The cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cluster {
     pub(crate) setup: Setup,
     pub(crate) random: Random,
@@ -82,6 +82,12 @@ pub struct Cluster {
     pub(crate) trace: Trace,
     /// How many steps were taken: writes that reached the server, and things done to hosts.
     pub steps: usize,
+    /// Who took the last one.
+    pub(crate) last_step: Option<Process>,
+    /// Whether it only held on to a lease.
+    pub(crate) last_is_renewal: bool,
+    /// For whom something went wrong at a step.
+    pub(crate) last_stopped: Option<Process>,
     /// Whether nobody hears of what happens now.
     pub(crate) unheard: bool,
 }
@@ -98,7 +104,7 @@ impl Cluster {
             ..Shell::default()
         };
         let controllers = (0..setup.controllers).map(|number| Deputy::new(number, shell())).collect();
-        let nodes = (0..setup.nodes).map(|number| Node { shell: shell(), ..Node::new(number) }).collect();
+        let nodes = (0..setup.nodes).map(|number| Node { shell: shell(), ..Node::new(number, &setup) }).collect();
         let spec = setup.rollout.clone().unwrap_or_else(|| json!({}));
         let spec: RolloutPolicySpec = serde_json::from_value(spec).unwrap_or_default();
         let safety = Safety::new(spec.max_unavailable.of(setup.nodes));
@@ -119,6 +125,9 @@ impl Cluster {
             requests: BTreeMap::new(),
             trace: Trace::default(),
             steps: 0,
+            last_step: None,
+            last_is_renewal: false,
+            last_stopped: None,
             unheard: false,
             setup,
         };
@@ -200,6 +209,11 @@ impl Cluster {
         &self.nodes[number].host
     }
 
+    /// How often the network of each node was changed for good.
+    pub(crate) fn changes(&self) -> Vec<usize> {
+        self.nodes.iter().map(|node| node.host.confirmed()).collect()
+    }
+
     /// How many requests reached the server.
     pub fn asked(&self) -> usize {
         self.requests.values().sum()
@@ -207,15 +221,28 @@ impl Cluster {
 
     /// Lets everything happen until `end`, or until something happens that never may.
     pub fn run_until(&mut self, end: Micros) {
-        while self.safety.violations.is_empty()
+        while self.run_once(end) {}
+    }
+
+    /// Lets the next thing happen; says whether there was one until `end`.
+    pub(crate) fn run_once(&mut self, end: Micros) -> bool {
+        if self.safety.violations.is_empty()
             && let Some(entry) = self.queue.first_entry()
             && entry.key().0 <= end
         {
             let ((at, _), happening) = entry.remove_entry();
             self.now = at;
             self.happen(happening);
+            return true;
         }
         self.now = self.now.max(end);
+        false
+    }
+
+    /// Whether what happens next may be a step of somebody.
+    pub(crate) fn may_step(&self) -> bool {
+        let next = self.queue.first_key_value().map(|(_, happening)| happening);
+        matches!(next, Some(Happening::Arrive { .. } | Happening::Act { .. } | Happening::Stand { .. }))
     }
 
     fn happen(&mut self, happening: Happening) {
@@ -308,7 +335,12 @@ impl Cluster {
                     .map_or(Leadership::Following, |until| Leadership::Leading { until: deputy.shell.clock(until) });
                 let turn = deputy.controller.decide(deputy.shell.clock(now), &deputy.index, leadership);
                 let idle = turn.chains.is_empty();
-                for chain in turn.chains {
+                let leaves = |chain: &Chain| self.bug == Some(Bug::LeavesHalfAPair) && bug::completes_a_pair(&chain.0);
+                let (left, chains): (Vec<Chain>, Vec<Chain>) = turn.chains.into_iter().partition(leaves);
+                for request in left.into_iter().flat_map(|chain| chain.0) {
+                    self.answer(process, &request, Answer::Skipped);
+                }
+                for chain in chains {
                     self.ask(process, chain.0.into());
                 }
                 (idle, turn.wake_at)

@@ -1,5 +1,7 @@
 //! What goes wrong, and how often.
 
+use netloom_node::Mode;
+
 use crate::{Micros, Process, Random, SECOND, Wanted};
 
 /// How often things go wrong, in a thousand times each.
@@ -33,6 +35,8 @@ impl Faults {
 pub enum Misfortune {
     /// A process is killed and comes back after so long.
     Kill(Process, Micros),
+    /// The agent of a node starts anew, and from then on merges policies itself or leaves that to the controller.
+    Mode(usize, Mode),
     /// A process does not reach the server for so long.
     Cut(Process, Micros),
     /// A person changes the policy.
@@ -51,6 +55,16 @@ pub enum Misfortune {
     Condition(usize),
     /// Somebody deletes a node's network state.
     DeleteState(usize),
+    /// A person wants a host network in a VLAN.
+    HostNetwork(u16),
+    /// A person deletes the host network.
+    NoHostNetwork,
+    /// A node gets the label that another policy goes by, or loses it.
+    Rack(usize, bool),
+    /// A person stops the rollout, or lets it go on.
+    Pause(bool),
+    /// A person holds all nodes to a revision that is there, or does not any more.
+    Pin(bool),
     /// Everything works from now on.
     Calm,
 }
@@ -70,7 +84,7 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
         let mtu = 1410 + number;
         all.push((
             at,
-            match random.below(15) {
+            match random.below(22) {
                 0..=2 => Misfortune::Kill(process, random.between(SECOND / 10, 20 * SECOND)),
                 3..=4 => Misfortune::Cut(process, random.between(SECOND / 2, 40 * SECOND)),
                 5 => Misfortune::Cut(process, random.between(100 * SECOND, 200 * SECOND)),
@@ -87,6 +101,18 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
                         Misfortune::Condition(node)
                     }
                 }
+                // Some node stays with the controller: where all merge policies themselves, nobody tries a bad one for the rest.
+                14 => Misfortune::Mode(0, if random.chance(700) { Mode::Distributed } else { Mode::Centralized }),
+                15..=16 => {
+                    if random.chance(700) {
+                        Misfortune::HostNetwork(2000 + u16::from(random.chance(500)))
+                    } else {
+                        Misfortune::NoHostNetwork
+                    }
+                }
+                17..=18 => Misfortune::Rack(node, random.chance(700)),
+                19 => Misfortune::Pause(random.chance(700)),
+                20 => Misfortune::Pin(random.chance(700)),
                 _ => {
                     if random.chance(500) {
                         Misfortune::DeleteState(node)

@@ -4,12 +4,14 @@
 //! A change is carried out at its beginning and confirmed or undone at its end, so that an agent that is
 //! killed in between leaves something to be taken back.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, LinkKind, Ownership, Step, Value};
-use netloom_node::{Done, Failure, Prepared, Reason};
+use netloom_node::{Done, Failure, Leases, Prepared, Reason};
 use netloom_plan::{Options, plan};
 use netloom_sim::SimHost;
 use netloom_types::{IfName, MacAddr};
+
+use crate::Setup;
 
 /// The link over which a node reaches the API.
 pub const PATH: &str = "eth0";
@@ -30,6 +32,10 @@ pub struct Host {
     journal: Option<Box<(SimHost, Ownership)>>,
     /// Whether what a killed agent left is not taken back: a planted mistake.
     pub(crate) forgets: bool,
+    /// How often a wish changed it.
+    changes: usize,
+    /// How often that was for good.
+    confirmed: usize,
 }
 
 /// A change that was carried out and is not confirmed.
@@ -42,23 +48,47 @@ pub(crate) struct Begun {
 }
 
 impl Host {
-    /// A host with two cards and one link that somebody made by hand.
-    pub(crate) fn new(number: usize) -> Self {
+    /// A host with two cards, further ones, and one link that somebody made by hand.
+    pub(crate) fn new(number: usize, setup: &Setup) -> Self {
         let mut sim = SimHost::new();
-        for (card, name) in [(0, PATH), (1, WIRE)] {
+        let all = [PATH, WIRE].into_iter().chain(setup.cards.iter().map(String::as_str));
+        for (card, name) in (0..).zip(all) {
             let bytes = (number as u64).to_be_bytes();
             sim.add_ethernet(link(name), MacAddr::new([2, card, bytes[4], bytes[5], bytes[6], bytes[7]]));
+        }
+        for card in &setup.cards {
+            sim.apply(&Step::SetUp { name: link(card), up: true }).expect("a card can be set up");
         }
         let mut attrs = Attrs::new();
         attrs.set(Attr::Mtu, Value::Int(1234));
         let made = Step::CreateLink { name: link(FOREIGN), kind: LinkKind::Dummy, attrs, controller: None, up: true };
         sim.apply(&made).expect("a new host takes a dummy");
-        Self { sim, owned: Ownership::default(), journal: None, forgets: false }
+        if let Some(most) = setup.frail.get(&number) {
+            let mut observed = sim.into_observed();
+            observed.facts.entry(link(WIRE)).and_modify(|facts| facts.max_mtu = *most);
+            sim = SimHost::from_observed(observed);
+        }
+        Self { sim, owned: Ownership::default(), journal: None, forgets: false, changes: 0, confirmed: 0 }
+    }
+
+    /// How often a wish has changed something.
+    pub fn changes(&self) -> usize {
+        self.changes
     }
 
     /// The host as it is now.
     pub fn observed(&self) -> &netloom_model::Observed {
         self.sim.observed()
+    }
+
+    /// How often a wish has changed something for good.
+    pub(crate) fn confirmed(&self) -> usize {
+        self.confirmed
+    }
+
+    /// Who asked for what.
+    pub(crate) fn owned(&self) -> &Ownership {
+        &self.owned
     }
 
     /// The MTU of a link; none when there is no such link.
@@ -73,10 +103,15 @@ impl Host {
 
     /// Carries a wish out; what cannot be carried out is taken back at once. With `reach`, nothing is changed
     /// while the API is not reached.
-    pub(crate) fn begin(&mut self, wish: &Prepared, online: bool, reach: bool) -> Result<Begun, Failure> {
+    pub(crate) fn begin(
+        &mut self,
+        wish: &Prepared,
+        (leases, now): (&Leases, Timestamp),
+        (online, reach): (bool, bool),
+    ) -> Result<Begun, Failure> {
         self.recover_left();
         let observed = self.sim.observed().clone();
-        let state = wish.resolve(&observed)?;
+        let state = wish.resolve(&observed, leases, now)?;
         let options = Options { protected: Vec::new(), allow_cut: false };
         let planned = plan(&state, &observed, &self.owned, &options).map_err(|error| Failure::unplanned(&error))?;
         let reached = online && self.has_path();
@@ -91,6 +126,7 @@ impl Host {
                 return Err(Failure { undone: true, ..failure });
             }
         }
+        self.changes += usize::from(!planned.plan.is_empty());
         Ok(Begun { changed: !planned.plan.is_empty(), ownership: planned.ownership, reached })
     }
 
@@ -101,6 +137,7 @@ impl Host {
             let failure = Failure::new(Reason::ProbeFailed, "the API was reached before and is not reached any more");
             return Err(Failure { undone: true, ..failure });
         }
+        self.confirmed += usize::from(begun.changed);
         self.owned = begun.ownership;
         self.journal = None;
         Ok(Done { changed: begun.changed, took })

@@ -87,7 +87,9 @@ impl Cluster {
             return;
         }
         let outcome = if *step != Step::Read && self.lives(process, life) {
+            let holder = self.lease.holder().map(str::to_owned);
             let Some(outcome) = self.step(process, |cluster| cluster.lease.perform(step)) else { return };
+            self.last_is_renewal = holder.is_some() && holder.as_deref() == self.lease.holder();
             self.note(format_args!("{process:?} stands for the lease of {:?}", self.lease.holder().map(str::to_owned)));
             outcome
         } else {

@@ -22,6 +22,7 @@
 mod bug;
 mod cluster;
 mod ending;
+mod expected;
 mod faults;
 mod fields;
 mod host;
@@ -36,6 +37,8 @@ mod run;
 mod safety;
 mod server;
 mod setup;
+mod stopped;
+mod story;
 mod strike;
 mod trace;
 mod watch;
@@ -50,6 +53,8 @@ pub use random::Random;
 pub use run::{Finding, breezy, settled, stormy};
 pub use server::{Entry, Refusal, Server};
 pub use setup::Setup;
+pub use stopped::Told;
+pub use story::Story;
 pub use trace::Trace;
 
 /// Millionths of a second since the beginning of a run.

@@ -1,44 +1,75 @@
 //! What an agent has done to its host, and when it hears of it.
 
 use jiff::SignedDuration;
-use netloom_node::{Agent, Effect, Event, Kept, Prepared, Settings};
-use std::sync::Arc;
+use netloom_node::{Agent, Effect, Event, Kept, LeaseOrder, Leased, Leases, Mode, Prepared, Settings};
+use netloom_types::IfName;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
-    Bug, Cluster, FOREIGN, Host, MILLISECOND, Micros, Process, SECOND, cluster::Happening, host::Begun, people,
+    Bug, Cluster, FOREIGN, Host, MILLISECOND, Micros, Process, SECOND, Setup, cluster::Happening, host::Begun, people,
     process::Shell,
 };
 
 /// A node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) shell: Shell,
     pub(crate) agent: Agent,
     pub(crate) host: Host,
     pub(crate) disk: Option<Kept>,
+    /// Who merges policies for it.
+    pub(crate) mode: Mode,
+    /// Who announces itself on which link.
+    pub(crate) wires: BTreeMap<IfName, Vec<Value>>,
+    /// Where the agent listens.
+    pub(crate) listening: BTreeSet<IfName>,
 }
 
 impl Node {
-    pub(crate) fn new(number: usize) -> Self {
-        let agent = Agent::new(settings(number), None);
-        Self { shell: Shell::default(), agent, host: Host::new(number), disk: None }
+    pub(crate) fn new(number: usize, setup: &Setup) -> Self {
+        Self {
+            shell: Shell::default(),
+            agent: Agent::new(settings(number, setup.mode), None),
+            host: Host::new(number, setup),
+            disk: None,
+            mode: setup.mode,
+            wires: BTreeMap::new(),
+            listening: BTreeSet::new(),
+        }
+    }
+
+    /// What is heard where the agent listens.
+    pub(crate) fn heard(&self) -> netloom_node::Heard {
+        let on = |link: &IfName| Some(self.wires.get(link).cloned().unwrap_or_default());
+        self.listening.iter().map(|link| (*link, netloom_nmyaml::Heard { neighbours: on(link) })).collect()
     }
 }
 
 /// How the agent of a node is set up.
-pub(crate) fn settings(number: usize) -> Settings {
-    Settings { namespace: people::NAMESPACE.to_owned(), seed: number as u64, ..Settings::of(people::name(number)) }
+pub(crate) fn settings(number: usize, mode: Mode) -> Settings {
+    Settings {
+        namespace: people::NAMESPACE.to_owned(),
+        seed: number as u64,
+        mode,
+        ..Settings::of(people::name(number))
+    }
 }
 
 /// Something that is done to a host or a disk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Act {
     Recover,
     Observe,
-    Begin(Arc<Prepared>, bool),
+    Begin(Arc<Prepared>, Leases, bool),
+    Lease(LeaseOrder),
     Finish(Arc<Prepared>, Box<Begun>, Micros),
     Keep(Box<Kept>),
     Abandon,
+    Listen(BTreeSet<IfName>),
 }
 
 impl Act {
@@ -50,6 +81,8 @@ impl Act {
             Self::Finish(..) => "finish",
             Self::Keep(_) => "keep",
             Self::Abandon => "abandon",
+            Self::Lease(_) => "lease",
+            Self::Listen(_) => "listen",
         }
     }
 }
@@ -60,11 +93,11 @@ impl Cluster {
         let (after, act) = match effect {
             Effect::Recover => (2 * MILLISECOND, Act::Recover),
             Effect::Observe => (2 * MILLISECOND, Act::Observe),
-            Effect::Transact { wish, protected: _, reach } => (MILLISECOND, Act::Begin(wish, reach)),
+            Effect::Transact { wish, leases, protected: _, reach } => (MILLISECOND, Act::Begin(wish, leases, reach)),
+            Effect::Lease(order) => (MILLISECOND, Act::Lease(order)),
             Effect::Keep(kept) => (MILLISECOND, Act::Keep(kept)),
             Effect::Abandon => (MILLISECOND, Act::Abandon),
-            // Nobody speaks on these wires.
-            Effect::Listen(_) => return,
+            Effect::Listen(links) => (MILLISECOND, Act::Listen(links)),
             Effect::Ask(chain) => return self.ask(Process::Agent(number), chain.0.into()),
         };
         let life = self.nodes[number].shell.life;
@@ -97,7 +130,8 @@ impl Cluster {
                 Some(Event::Recovered(Ok(found.then(|| "a change that did not end was taken back".to_owned()))))
             }
             Act::Observe => Some(Event::Observed(Ok(Box::new(node.host.observed().clone())))),
-            Act::Begin(wish, reach) => self.begin(number, wish, reach),
+            Act::Begin(wish, leases, reach) => self.begin(number, wish, &leases, reach),
+            Act::Lease(order) => Some(nobody_gives(&order)),
             Act::Finish(wish, begun, took) => self.finish(number, &wish, *begun, took),
             Act::Keep(kept) => {
                 node.disk = Some(*kept);
@@ -108,16 +142,23 @@ impl Cluster {
                 node.disk = None;
                 Some(Event::Abandoned(Ok(())))
             }
+            Act::Listen(links) => {
+                node.listening = links;
+                self.announce(number);
+                None
+            }
         }
     }
 
-    fn begin(&mut self, number: usize, wish: Arc<Prepared>, reach: bool) -> Option<Event> {
+    fn begin(&mut self, number: usize, wish: Arc<Prepared>, leases: &Leases, reach: bool) -> Option<Event> {
         let online = !self.nodes[number].shell.is_cut(self.now);
-        if let Some(config) = &wish.wish.config {
+        // A policy that a node merges itself comes from no revision.
+        if let Some(config) = wish.wish.config.as_ref().filter(|_| self.nodes[number].mode == Mode::Centralized) {
             self.safety.tried(number, &config.revision);
         }
         let early = self.bug == Some(Bug::ReportsEarly);
-        match self.nodes[number].host.begin(&wish, online, reach) {
+        let now = self.nodes[number].shell.clock(self.now);
+        match self.nodes[number].host.begin(&wish, (leases, now), (online, reach)) {
             Err(failure) => Some(Event::Transacted(Err(failure))),
             Ok(begun) => {
                 let took = if begun.changed { self.setup.change_takes } else { 20 * MILLISECOND };
@@ -138,7 +179,10 @@ impl Cluster {
         let took = SignedDuration::from_micros(i64::try_from(took).unwrap_or(i64::MAX));
         let outcome = node.host.finish(begun, online, took);
         match &outcome {
-            Ok(_) => self.safety.verified(number, &wish.wish, &self.nodes[number].host),
+            Ok(_) => {
+                let Node { host, mode, .. } = &self.nodes[number];
+                self.safety.verified(number, wish, host, *mode);
+            }
             Err(_) => self.host_changed(number, changed),
         }
         (self.bug != Some(Bug::ReportsEarly)).then_some(Event::Transacted(outcome))
@@ -162,14 +206,37 @@ impl Cluster {
         }
     }
 
+    /// Those on the wires are heard where the agent listens, unless it listens nowhere.
+    pub(crate) fn announce(&mut self, number: usize) {
+        let node = &self.nodes[number];
+        if !node.listening.is_empty() {
+            let (life, event) = (node.shell.life, Event::Heard(node.heard()));
+            self.schedule(ANNOUNCED, Happening::Told { node: number, life, event });
+        }
+    }
+
     /// An agent begins its life with what the one before left on disk.
     pub(crate) fn start_agent(&mut self, number: usize) {
         let node = &mut self.nodes[number];
         node.host.forgets = self.bug == Some(Bug::ForgetsToRecover);
-        node.agent = Agent::new(settings(number), node.disk.clone());
+        node.listening.clear();
+        if self.bug == Some(Bug::LosesItsDisk) {
+            node.disk = None;
+        }
+        node.agent = Agent::new(settings(number, node.mode), node.disk.clone());
         self.follow(Process::Agent(number));
     }
 }
+
+/// There is no server on these wires, and every link that asks for a lease hears so.
+fn nobody_gives(order: &LeaseOrder) -> Event {
+    let unheard = netloom_dhcp::Standing::NoServer;
+    let has = Leased { given: None, problem: netloom_node::problem(&unheard, None) };
+    Event::Leases(order.links.keys().map(|link| (*link, has.clone())).collect())
+}
+
+/// How long it takes until everybody on a wire was heard.
+const ANNOUNCED: Micros = SECOND;
 
 /// How long a change of a host takes when nothing else is said.
 pub(crate) const CHANGE_TAKES: Micros = 2 * SECOND;

@@ -12,6 +12,8 @@ use crate::host::{PATH, WIRE};
 pub(crate) const NAMESPACE: &str = "default";
 /// The revisions of configurations.
 pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(netloom_api::fabric::GROUP, "NetworkConfigRevision");
+/// How changes reach nodes.
+pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
 /// The link that a person wishes for on one node alone.
 pub(crate) const HAND: &str = "hand0";
 
@@ -55,9 +57,11 @@ pub(crate) fn policy() -> ObjectRef {
     ObjectRef { kind: POLICY, key: ObjectKey::new(NAMESPACE, "wires") }
 }
 
-/// The link and the MTU that a frozen policy wants.
+/// The link and the MTU that the frozen policy wants.
 pub(crate) fn frozen(revision: &Value) -> Option<(&str, u64)> {
-    let wanted = revision.pointer("/spec/nodePolicies/0/spec/desiredState/interfaces/0")?;
+    let policies = revision.pointer("/spec/nodePolicies").and_then(Value::as_array);
+    let ours = policies.into_iter().flatten().find(|policy| policy["name"] == "wires")?;
+    let wanted = ours.pointer("/spec/desiredState/interfaces/0")?;
     Some((wanted.get("name")?.as_str()?, wanted.get("mtu")?.as_u64()?))
 }
 
@@ -97,6 +101,57 @@ pub(crate) fn rollout(spec: &Value) -> Value {
     json!({
         "apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "all"}, "spec": spec,
     })
+}
+
+/// The link that nodes of a rack have.
+pub(crate) const RACK: &str = "rack0";
+
+/// The policy for the nodes of a rack, which wants another link there.
+pub(crate) fn racks() -> Value {
+    json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy",
+        "metadata": {"namespace": NAMESPACE, "name": "racks"},
+        "spec": {
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["a"]}]}],
+            }}},
+            "matchRules": [{"name": WIRE}],
+            "desiredState": {"interfaces": [{"name": RACK, "type": "dummy", "state": "up"}]},
+        },
+    })
+}
+
+/// The card over which host networks go, where a node has one.
+pub(crate) const UPLINK: &str = "eth2";
+/// The host network that people change.
+pub(crate) const NETWORK: &str = "h1";
+
+/// A host network in a VLAN, with all that it needs.
+pub(crate) fn host_network(vlan: u16, nodes: usize) -> [Value; 3] {
+    let ips: serde_json::Map<String, Value> =
+        (0..nodes).map(|number| (name(number), json!(format!("{}/24", address(number))))).collect();
+    let object = |kind: &str, name: &str, spec: Value| {
+        let mut object =
+            json!({"apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind, "metadata": {"name": name}});
+        if !spec.is_null() {
+            object["spec"] = spec;
+        }
+        object
+    };
+    [
+        object("ClusterNetwork", "cluster-1", Value::Null),
+        object("VlanConfig", "uplink-1", json!({"clusterNetwork": "cluster-1", "uplink": {"nics": [UPLINK]}})),
+        object(
+            "HostNetworkConfig",
+            NETWORK,
+            json!({"clusterNetwork": "cluster-1", "vlanID": vlan, "mode": "static", "ips": ips}),
+        ),
+    ]
+}
+
+/// The address of a node in the host network.
+pub(crate) fn address(number: usize) -> String {
+    format!("192.0.2.{}", number + 10)
 }
 
 /// Puts the wish of a person beside whatever else is wished for.

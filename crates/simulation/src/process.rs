@@ -51,7 +51,7 @@ pub struct Stop {
 const BEGIN: Timestamp = Timestamp::constant(1_893_456_000, 0);
 
 /// A process, as far as it does not matter which.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Shell {
     /// Grows with every death; what was meant for an earlier life is not heard.
     pub(crate) life: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Shell {
 }
 
 /// A watch on one kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     /// Grows with every list; events of an earlier watch are not heard.
     pub(crate) number: u32,

@@ -7,7 +7,8 @@ use netloom_control::{Action, Answer, Change, Request};
 use netloom_node::Event;
 
 use crate::{
-    Cluster, MILLISECOND, Process, SECOND, cluster::Happening, lease::name_of, process::server_clock, server::Refusal,
+    Bug, Cluster, MILLISECOND, Process, SECOND, bug, cluster::Happening, lease::name_of, process::server_clock,
+    server::Refusal,
 };
 
 /// What came back.
@@ -72,6 +73,7 @@ impl Cluster {
             }
             Process::Agent(_) => netloom_node::MANAGER,
         };
+        let request = &bug::sent(self.bug, from, request);
         *self.requests.entry((verb(&request.action), request.target.kind.kind)).or_default() += 1;
         let said = self.server.perform(server_clock(self.now), manager, request);
         self.spread(Some(from));
@@ -88,7 +90,9 @@ impl Cluster {
         let Some(request) = chain.pop_front() else { return };
         let answer = match reply {
             Reply::Said(Ok(change)) => {
-                self.hear(to, change);
+                if self.bug != Some(Bug::ForgetsItsOwnWrites) || matches!(to, Process::Controller(_)) {
+                    self.hear(to, change);
+                }
                 Answer::Done
             }
             Reply::Said(Err(_)) => Answer::Refused,
@@ -111,7 +115,7 @@ impl Cluster {
         }
     }
 
-    fn answer(&mut self, to: Process, request: &Request, answer: Answer) {
+    pub(crate) fn answer(&mut self, to: Process, request: &Request, answer: Answer) {
         let now = self.now;
         match to {
             Process::Controller(number) => {

@@ -67,7 +67,8 @@ impl fmt::Display for Finding {
 pub fn stormy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     let mut random = Random::new(seed ^ 0x5eed);
     let nodes = if seed.is_multiple_of(20) { 6 + random.place(4) } else { 2 + random.place(3) };
-    let mut cluster = Cluster::new(Setup { faults: Faults::all(), bug, ..Setup::of(seed, nodes) });
+    let cards = vec![people::UPLINK.to_owned()];
+    let mut cluster = Cluster::new(Setup { faults: Faults::all(), bug, cards, ..Setup::of(seed, nodes) });
     for (at, misfortune) in storm(&mut random, 2, nodes, STORM) {
         cluster.strike(at, misfortune);
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_control::{Change, ObjectRef};
-use netloom_node::{CONFIG, NODE, STATE, Wish};
+use netloom_node::{CONFIG, Leases, Mode, NODE, Prepared, STATE};
 use serde_json::Value;
 
 use crate::{
@@ -40,7 +40,7 @@ impl Foreign {
 }
 
 /// What has been seen.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Safety {
     /// How many nodes may be changing or failed at once.
     most_in_flight: usize,
@@ -54,6 +54,8 @@ pub(crate) struct Safety {
     pub(crate) peak: usize,
     /// What each node was told last.
     told: BTreeMap<ObjectRef, String>,
+    /// Revisions that somebody has held nodes to. Who has not heard that he does no longer may still tell them.
+    pinned: BTreeSet<String>,
     /// Revisions that no node can have.
     bad: BTreeSet<String>,
     /// What each revision wants.
@@ -94,6 +96,9 @@ impl Safety {
             }
             Change::Put(object) if entry.object.kind == CONFIG => {
                 self.configured(now, server, &entry.object, object, writer);
+            }
+            Change::Put(object) if entry.object.kind == people::ROLLOUT => {
+                self.pinned.extend(object["spec"]["pinnedRevision"].as_str().map(str::to_owned));
             }
             Change::Put(object) if entry.object.kind == STATE => self.stated(&entry.object, object),
             Change::Put(object) if entry.object.kind == NODE => {
@@ -186,7 +191,7 @@ impl Safety {
         // When the newest one fails, every node returns to what worked everywhere, whatever it had meanwhile.
         let newest = server.list(REVISION).max_by_key(|revision| order(revision));
         let returns = failed(left) || newest.is_some_and(|newest| failed(newest));
-        if order(taken) < order(left) && !returns {
+        if order(taken) < order(left) && !returns && !self.pinned.contains(to) {
             self.violate(format!("{}: told to leave {from} for the older {to}, and nothing has failed", target.key));
         }
         if failed(taken) {
@@ -209,10 +214,19 @@ impl Safety {
 
     /// A node has brought a wish about in the name of a revision. That counts only when wish and host have what
     /// the revision wants: the wish may be that of the next one already, whose other half is still on its way.
-    pub(crate) fn verified(&mut self, node: usize, wish: &Wish, host: &Host) {
+    pub(crate) fn verified(&mut self, node: usize, prepared: &Prepared, host: &Host, mode: Mode) {
+        let wish = &prepared.wish;
+        // Nobody gives leases here, so it does not matter when it is.
+        let resolved = prepared.resolve(host.observed(), &Leases::new(), jiff::Timestamp::UNIX_EPOCH);
+        let unmet = resolved.map(|state| netloom_plan::unmet(&state, host.observed()));
+        if !matches!(unmet, Ok(Ok(unmet)) if unmet.is_empty()) {
+            return;
+        }
         let Some(config) = &wish.config else { return };
         let links = wish.document.as_ref().and_then(|document| document.pointer("/interfaces")?.as_array());
-        let wanted = self.wanted.get(&config.revision).cloned().flatten();
+        // The policies of a revision are not for a node that merges policies itself.
+        let merged = mode == Mode::Centralized;
+        let wanted = self.wanted.get(&config.revision).cloned().flatten().filter(|_| merged);
         let is_in_place = wanted.is_none_or(|(link, mtu)| {
             // A node that has not said what links it has is asked for nothing.
             let asked = links.into_iter().flatten().find(|asked| asked["name"] == *link);

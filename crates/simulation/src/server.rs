@@ -116,16 +116,24 @@ impl Server {
             Action::Delete { uid, resource_version } => {
                 known.ok_or(Refusal::NotFound)?;
                 self.expect(target, &json!({"metadata": {"uid": uid, "resourceVersion": resource_version}}))?;
-                self.remove(target).ok_or(Refusal::NotFound)
+                self.remove(now, target).ok_or(Refusal::NotFound)
             }
         }
     }
 
-    /// Somebody who is not ours writes an object.
+    /// Somebody who is not ours writes an object; of one that is there the status and what others noted on it stay.
     pub fn write(&mut self, now: Timestamp, object: Value) {
-        if let Some(target) = reference(&object) {
+        let Some(target) = reference(&object) else { return };
+        let Some(known) = self.objects.get(&target).cloned() else {
             self.store(now, &target, object);
+            return;
+        };
+        let mut all = (*known).clone();
+        all["metadata"] = netloom_patch::merge_patch(&known["metadata"], &object["metadata"]).unwrap_or_default();
+        for (field, value) in object.as_object().into_iter().flatten().filter(|(field, _)| *field != "metadata") {
+            all[field] = value.clone();
         }
+        self.store(now, &target, all);
     }
 
     /// Somebody who is not ours changes an object that is there; says whether it is.
@@ -137,8 +145,21 @@ impl Server {
         true
     }
 
-    /// Removes an object, and what belongs to it.
-    pub fn remove(&mut self, target: &ObjectRef) -> Option<Change> {
+    /// Removes an object, or marks it as deleted while something holds it.
+    pub fn remove(&mut self, now: Timestamp, target: &ObjectRef) -> Option<Change> {
+        let known = self.objects.get(target)?;
+        if !is_held(known) {
+            return self.forget(target);
+        }
+        let mut object = (**known).clone();
+        if object["metadata"].get("deletionTimestamp").is_none() {
+            object["metadata"]["deletionTimestamp"] = json!(whole_seconds(now));
+        }
+        Some(self.store(now, target, object))
+    }
+
+    /// Takes an object away, and what belongs to it.
+    fn forget(&mut self, target: &ObjectRef) -> Option<Change> {
         let mut last = (*self.objects.remove(target)?).clone();
         self.owned.retain(|(object, ..), _| object != target);
         self.version += 1;
@@ -153,7 +174,7 @@ impl Server {
         let orphans: Vec<ObjectRef> =
             self.objects.iter().filter(|(_, object)| belongs(object)).map(|(object, _)| object.clone()).collect();
         for orphan in orphans {
-            self.remove(&orphan);
+            self.forget(&orphan);
         }
         Some(change)
     }
@@ -196,8 +217,10 @@ impl Server {
         let before = self.objects.get(target);
         let meta = |name: &str| before.map(|before| before["metadata"][name].clone()).unwrap_or_default();
         let next = self.version + 1;
+        let leaving = object["metadata"].get("deletionTimestamp").is_some();
+        let left = leaving && meta("deletionTimestamp").is_null();
         let spec_differs = before.is_none_or(|before| before.get("spec") != object.get("spec"));
-        let generation = meta("generation").as_i64().unwrap_or_default() + i64::from(spec_differs);
+        let generation = meta("generation").as_i64().unwrap_or_default() + i64::from(spec_differs || left);
         if !target.key.namespace.is_empty() {
             object["metadata"]["namespace"] = json!(target.key.namespace);
         }
@@ -213,6 +236,10 @@ impl Server {
         if let Some(before) = before.filter(|before| ***before == object) {
             return Change::Put(before.clone());
         }
+        if leaving && !is_held(&object) {
+            self.objects.insert(target.clone(), Arc::new(object));
+            return self.forget(target).expect("it was put there");
+        }
         self.version = next;
         object["metadata"]["resourceVersion"] = json!(next.to_string());
         let object = Arc::new(object);
@@ -221,6 +248,11 @@ impl Server {
         self.log.push(Entry { version: next, object: target.clone(), change: change.clone() });
         change
     }
+}
+
+/// Whether somebody has to let go of an object before it can be gone.
+fn is_held(object: &Value) -> bool {
+    object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty())
 }
 
 fn whole_seconds(now: Timestamp) -> String {
@@ -286,6 +318,36 @@ mod tests {
         assert_eq!(patched["metadata"]["generation"], 2);
         assert_eq!(server.list_at(STATE, 1).len(), 1);
         assert_eq!(server.list_at(STATE, 1)[0]["status"], json!({}));
+    }
+
+    #[test]
+    fn who_holds_an_object_decides_when_it_goes() {
+        let mut server = Server::default();
+        let held = json!({"metadata": {"finalizers": ["f"]}});
+        ask(&mut server, "a", Action::Create { object: object(&json!({})) }).unwrap();
+        ask(&mut server, "a", Action::Patch { patch: held }).unwrap();
+        server.remove(Timestamp::UNIX_EPOCH, &target());
+        let left = server.get(&target()).expect("it is held");
+        assert_eq!(
+            (&left["metadata"]["generation"], left["metadata"]["deletionTimestamp"].is_null()),
+            (&json!(2), false)
+        );
+        ask(&mut server, "a", Action::Patch { patch: json!({"metadata": {"finalizers": []}}) }).unwrap();
+        assert!(server.get(&target()).is_none());
+        assert!(matches!(server.log().last().map(|entry| &entry.change), Some(Change::Gone(_))));
+    }
+
+    #[test]
+    fn what_others_said_of_an_object_outlasts_a_write_of_it() {
+        let mut server = Server::default();
+        ask(&mut server, "a", Action::Create { object: object(&condition("A")) }).unwrap();
+        let written = json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+            "metadata": {"namespace": "default", "name": "n"}, "spec": {"managed": false},
+        });
+        server.write(Timestamp::UNIX_EPOCH, written);
+        let found = server.get(&target()).unwrap();
+        assert_eq!((&found["spec"], &found["status"]), (&json!({"managed": false}), &condition("A")));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What a run is made of.
 
+use std::collections::BTreeMap;
+
+use netloom_node::Mode;
 use serde_json::Value;
 
 use crate::{Bug, Faults, Micros, Stop, node::CHANGE_TAKES};
@@ -13,6 +16,12 @@ pub struct Setup {
     pub nodes: usize,
     /// How many controllers there are.
     pub controllers: usize,
+    /// Who merges policies.
+    pub mode: Mode,
+    /// The cards that every node has beside those that it always has.
+    pub cards: Vec<String>,
+    /// The largest MTU that the wire of a node takes, where that is less than elsewhere.
+    pub frail: BTreeMap<usize, u32>,
     /// What goes wrong on the ways.
     pub faults: Faults,
     /// The specification of a `RolloutPolicy`; none for the defaults.
@@ -32,6 +41,9 @@ impl Setup {
             seed,
             nodes,
             controllers: 2,
+            mode: Mode::Centralized,
+            cards: Vec::new(),
+            frail: BTreeMap::new(),
             faults: Faults::default(),
             rollout: None,
             change_takes: CHANGE_TAKES,

@@ -1,11 +1,12 @@
 //! What happens to processes: they die at a step or at any time, come back, are cut off, and people do things
 //! meanwhile.
 
+use netloom_node::Mode;
 use serde_json::{Value, json};
 
 use crate::{
     Cluster, Faults, Micros, Misfortune, Process, SECOND, Trouble, cluster::Happening, people, process::server_clock,
-    safety::Foreign,
+    safety::Foreign, story::target,
 };
 
 /// How far a process falls behind: less than it takes until others notice.
@@ -16,7 +17,12 @@ impl Cluster {
     pub(crate) fn step<T>(&mut self, process: Process, carry_out: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let step = self.steps;
         self.steps += 1;
+        self.last_step = Some(process);
+        self.last_is_renewal = false;
         let trouble = self.setup.stop.filter(|stop| stop.step == step).map(|stop| stop.trouble);
+        if trouble.is_some() {
+            self.last_stopped = Some(process);
+        }
         if trouble == Some(Trouble::FallsBehind) {
             let until = self.now + BEHIND;
             self.shell_mut(process).streams.values_mut().for_each(|stream| stream.last = stream.last.max(until));
@@ -66,6 +72,10 @@ impl Cluster {
         let now = server_clock(self.now);
         match misfortune {
             Misfortune::Kill(process, down) => self.kill(process, down),
+            Misfortune::Mode(number, mode) => {
+                self.nodes[number].mode = mode;
+                self.kill(Process::Agent(number), SECOND);
+            }
             Misfortune::Cut(process, time) => {
                 let until = self.now + time;
                 let shell = self.shell_mut(process);
@@ -75,7 +85,7 @@ impl Cluster {
             }
             Misfortune::Policy(wanted) => self.server.write(now, wanted.policy()),
             Misfortune::NoPolicy => {
-                self.server.remove(&people::policy());
+                self.server.remove(now, &people::policy());
             }
             Misfortune::Meddle(number, mtu) => {
                 self.nodes[number].host.meddle(crate::WIRE, mtu);
@@ -93,7 +103,29 @@ impl Cluster {
                 state["metadata"]["labels"]["touched"] = json!("yes");
             }),
             Misfortune::DeleteState(number) => {
-                self.server.remove(&people::state_of(number));
+                self.server.remove(now, &people::state_of(number));
+            }
+            Misfortune::HostNetwork(vlan) => {
+                for object in people::host_network(vlan, self.nodes.len()) {
+                    self.server.write(now, object);
+                }
+            }
+            Misfortune::NoHostNetwork => {
+                if let Some(target) = target("HostNetworkConfig", people::NETWORK) {
+                    self.server.remove(now, &target);
+                }
+            }
+            Misfortune::Rack(number, inside) => {
+                self.server.write(now, people::racks());
+                self.server.edit(now, &people::node_of(number), |node| {
+                    node["metadata"]["labels"]["rack"] = json!(if inside { "a" } else { "b" });
+                });
+            }
+            Misfortune::Pause(paused) => self.server.write(now, people::rollout(&json!({"paused": paused}))),
+            Misfortune::Pin(pinned) => {
+                let held = self.sound().filter(|_| pinned);
+                let spec = held.map_or_else(|| json!({}), |name| json!({"pinnedRevision": name}));
+                self.server.write(now, people::rollout(&spec));
             }
             Misfortune::Calm => self.calm(),
         }
@@ -106,6 +138,14 @@ impl Cluster {
         if self.server.edit(server_clock(self.now), &target, change) {
             self.safety.keep(target, what);
         }
+    }
+
+    /// A revision that has not failed.
+    fn sound(&mut self) -> Option<Value> {
+        let all = self.server.list(people::REVISION).filter(|revision| revision["status"]["isInvalid"] != true);
+        let names: Vec<Value> = all.map(|revision| revision["metadata"]["name"].clone()).collect();
+        let place = self.random.place(names.len());
+        names.get(place).cloned()
     }
 
     /// Everything works from now on.
@@ -121,7 +161,14 @@ impl Cluster {
                 self.schedule(0, Happening::Restart(process));
             }
         }
+        if self.server.list(people::ROLLOUT).next().is_some() {
+            self.server.write(server_clock(now), people::rollout(&json!({})));
+        }
         for number in 0..self.nodes.len() {
+            if self.nodes[number].mode == Mode::Distributed {
+                self.nodes[number].mode = Mode::Centralized;
+                self.kill(Process::Agent(number), SECOND);
+            }
             self.server.edit(server_clock(now), &people::node_of(number), |node| {
                 node["status"]["conditions"][0]["status"] = json!("True");
             });

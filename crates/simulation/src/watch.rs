@@ -5,42 +5,45 @@ use std::sync::Arc;
 
 use netloom_api::admission::GroupKind;
 use netloom_control::{Change, Index};
-use netloom_node::{Agent, Event, Mode, STATE};
+use netloom_node::{Agent, Event, POLICY, STATE};
 use serde_json::Value;
 
 use crate::{Bug, Cluster, MILLISECOND, Micros, Process, SECOND, bug, cluster::Happening, people, server::Entry};
 
-/// The kinds that a process follows.
-pub(crate) fn kinds(process: Process) -> &'static [GroupKind<'static>] {
-    match process {
-        Process::Controller(_) => Index::KINDS,
-        Process::Agent(_) => Agent::kinds(Mode::Centralized),
-    }
-}
-
 impl Cluster {
+    /// The kinds that a process follows.
+    fn kinds(&self, process: Process) -> &'static [GroupKind<'static>] {
+        match process {
+            Process::Controller(_) => Index::KINDS,
+            Process::Agent(number) => Agent::kinds(self.nodes[number].mode),
+        }
+    }
+
     /// Tells everybody who follows them of changes that were not told yet.
     pub(crate) fn spread(&mut self, writer: Option<Process>) {
         while let Some(entry) = self.server.log().get(self.spread).cloned() {
             self.spread += 1;
             self.safety.written(self.now, &self.server, &entry, writer);
-            let agent = self.followed_by(&entry).map(Process::Agent);
+            let agents = self.followed_by(&entry).into_iter().map(Process::Agent);
             let controllers = (0..self.controllers.len()).map(Process::Controller);
-            for process in controllers.chain(agent) {
+            for process in controllers.chain(agents) {
                 self.send(process, &entry);
             }
         }
     }
 
-    /// The node whose agent follows an object.
-    fn followed_by(&self, entry: &Entry) -> Option<usize> {
-        let (Change::Put(object) | Change::Gone(object)) = &entry.change else { return None };
-        kinds(Process::Agent(0)).contains(&entry.object.kind).then(|| self.numbers.get(&node_of(object)).copied())?
+    /// The nodes whose agents follow an object, if they follow its kind.
+    fn followed_by(&self, entry: &Entry) -> Vec<usize> {
+        let (Change::Put(object) | Change::Gone(object)) = &entry.change else { return Vec::new() };
+        if entry.object.kind == POLICY {
+            return (0..self.nodes.len()).collect();
+        }
+        self.numbers.get(&node_of(object)).copied().into_iter().collect()
     }
 
     fn send(&mut self, to: Process, entry: &Entry) {
         let kind = entry.object.kind;
-        if !kinds(to).contains(&kind) || !self.shell(to).alive {
+        if !self.kinds(to).contains(&kind) || !self.shell(to).alive {
             return;
         }
         if !self.shell_mut(to).streams.entry(kind).or_default().open {
@@ -55,7 +58,10 @@ impl Cluster {
 
     /// A watch is broken; some time later everything of its kind is listed anew.
     fn close(&mut self, to: Process, kind: GroupKind<'static>) {
-        let misses = self.bug == Some(Bug::MissesEvents) && matches!(to, Process::Agent(_));
+        let misses = match to {
+            Process::Agent(_) => self.bug == Some(Bug::MissesEvents),
+            Process::Controller(_) => self.bug == Some(Bug::ControllerMissesEvents),
+        };
         let stream = self.shell_mut(to).streams.entry(kind).or_default();
         stream.number += 1;
         stream.open = misses;
@@ -96,7 +102,7 @@ impl Cluster {
     /// Begins to follow every kind anew.
     pub(crate) fn follow(&mut self, to: Process) {
         let life = self.shell(to).life;
-        for kind in kinds(to) {
+        for kind in self.kinds(to) {
             let stream = self.shell_mut(to).streams.entry(*kind).or_default();
             stream.open = false;
             stream.number += 1;
@@ -112,7 +118,7 @@ impl Cluster {
         }
         let stale = self.shell(to).stale || self.random.chance(self.faults.stale);
         let back = if stale { self.random.between(1, 40) } else { 0 };
-        let version = self.server.version().saturating_sub(back).max(self.shell(to).seen);
+        let version = self.server.version().saturating_sub(back).max(self.shell(to).seen).max(self.birth(to));
         let all = if stale {
             self.server.list_at(kind, version)
         } else {
@@ -142,6 +148,19 @@ impl Cluster {
         for change in since.into_iter().rev() {
             self.deliver(to, kind, change);
         }
+    }
+
+    /// Since when there is what an agent takes for deleted, and forgets everything about, when it is missing in a list.
+    /// No list is older than that: lists are asked for the present, and only what they say of an object may be late.
+    fn birth(&self, of: Process) -> u64 {
+        let Process::Agent(number) = of else { return 0 };
+        let target = people::state_of(number);
+        let Some(now) = self.server.get(&target) else { return 0 };
+        let is_it = |entry: &&Entry| match &entry.change {
+            Change::Put(object) => entry.object == target && object["metadata"]["uid"] == now["metadata"]["uid"],
+            Change::Gone(_) | Change::Listed { .. } => false,
+        };
+        self.server.log().iter().find(is_it).map_or(0, |entry| entry.version)
     }
 
     /// A process hears of a change.
@@ -175,7 +194,7 @@ fn node_of(object: &Value) -> String {
 fn is_followed(by: Process, object: &Value) -> bool {
     match by {
         Process::Controller(_) => true,
-        Process::Agent(number) => node_of(object) == people::name(number),
+        Process::Agent(number) => object["kind"] == POLICY.kind || node_of(object) == people::name(number),
     }
 }
 

@@ -18,9 +18,12 @@ fn one_change_for_a_thousand_nodes_comes_in_waves_and_with_few_writes() {
     assert_eq!(of("apply", "NodeNetworkConfig"), NODES, "what it shall have");
     assert_eq!(of("patch", "NodeNetworkState"), NODES, "and the wish");
     assert_eq!(of("create", "NetworkConfigRevision"), 1);
-    // A change takes as long as an agent waits before it says that it is at it: it may say so, and then how it went.
+    // A change takes longer than an agent waits before it says that it is at it: it says so, and then how it went. One of
+    // the nodes hears of its network state before it hears of its configuration, and has no earlier wish to hold on to
+    // meanwhile: it begins with the one half, and finds everything in place when it has both, so there is less to say.
+    let overtaken = 1;
     for kind in ["NodeNetworkConfig", "NodeNetworkState"] {
-        assert!((NODES..=2 * NODES).contains(&of("status", kind)), "{requests:?}");
+        assert_eq!(of("status", kind), 2 * NODES - overtaken, "{requests:?}");
     }
     assert_eq!(cluster.peak_in_flight(), NODES / 2, "the last wave");
     let (waves, one_by_one) = (waves.unwrap(), measure::takes_one_by_one(NODES, wanted).unwrap());
