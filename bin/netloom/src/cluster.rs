@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use kube::Client;
+use futures_util::Stream;
+use kube::{Client, core::WatchEvent};
 use serde_json::Value;
 
 use crate::{
@@ -80,11 +81,6 @@ impl Cluster {
         Ok(Self { client, server })
     }
 
-    /// The client itself.
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// The namespace of the kubeconfig.
     pub(crate) fn namespace(&self) -> &str {
         self.client.default_namespace()
@@ -94,6 +90,19 @@ impl Cluster {
     pub(crate) async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Value, Failure> {
         let what = format!("{} {}", request.method(), request.uri().path());
         self.client.request(request).await.map_err(|error| self.refusal(&what, &error))
+    }
+
+    /// Follows one object, from how it is now on.
+    pub(crate) async fn watch(
+        &self,
+        kind: &Served,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
+        let query = format!("watch=true&fieldSelector=metadata.name%3D{}", escaped(name));
+        let request = http::Request::get(format!("{}?{query}", kind.path(namespace, None)));
+        let request = request.body(Vec::new()).map_err(Failure::usage)?;
+        self.client.request_events(request).await.map_err(|error| self.refusal("watch", &error))
     }
 
     /// The kind that people call `word`.
@@ -151,7 +160,7 @@ impl Cluster {
     }
 
     /// What the server or the way to it says, with a status for scripts.
-    fn refusal(&self, what: &str, error: &kube::Error) -> Failure {
+    pub(crate) fn refusal(&self, what: &str, error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => answer(status),
             kube::Error::Service(_) | kube::Error::HyperError(_) => {

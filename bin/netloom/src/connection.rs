@@ -18,6 +18,16 @@ pub(crate) fn asynchronously(verb: impl Future<Output = Result<Exit, Failure>>) 
     runtime.block_on(verb)
 }
 
+/// Runs a verb that stays, on several threads: whatever takes long in it must not hold up the rest.
+#[cfg(feature = "cluster")]
+pub(crate) fn on_threads(verb: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
+    runtime.block_on(verb)
+}
+
 /// How to reach the cluster: by a kubeconfig, or by what the environment says.
 pub(crate) async fn config(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
     match kubeconfig {

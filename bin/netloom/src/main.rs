@@ -21,6 +21,8 @@ mod overview;
 mod preview;
 mod probes;
 mod progress;
+#[cfg(feature = "cluster")]
+mod readiness;
 mod reference;
 mod resident;
 mod session;
@@ -84,6 +86,7 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
         Verb::Delete(args) => commands::delete::run(&args),
         Verb::Controller(args) => commands::controller::run(args),
         Verb::Server(args) => commands::server::run(args),
+        Verb::Up(args) => commands::up::run(args),
     }
 }
 

@@ -97,6 +97,10 @@ fn what_would_go_wrong_is_said() {
     );
     let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
     assert!(status == 3 && said.contains("there is no node \"n9\""), "{said}");
+    let refused = files("plan-refused", &[("refused.yaml", &policy("b", "mtu: large"))]);
+    let (status, said) = plan(&["-f", &refused[0], "--against", site]);
+    assert!(status == 3 && said.contains("refused.yaml") && said.contains("mtu"), "{said}");
+    assert!(said.contains("nothing is planned") && !said.contains("Nothing would change"), "{said}");
     let (status, said) = plan(&["--revision", "abc", "--against", site]);
     assert!(status == 3 && said.contains("there is no NetworkConfigRevision \"abc\"; there is none"), "{said}");
     let (status, said) = plan(&["--against", site]);

@@ -23,6 +23,20 @@ much of it.
 Exit status: 0 stopped by a signal, or done, 1 a copy could not be written, 2 wrong usage, or it cannot start or read, 3
 the file of a copy, or the store, is there already.";
 
+const UP_EXAMPLES: &str = "\
+Examples:
+  netloom up                                     three nodes with two cards each
+  netloom up --nodes 5 --data-dir site           kept in a folder: the next `up` with it goes on where this one ended
+  netloom state set --netns netloom-switch FILE  tell the switch what to do with its ports
+
+Each node, `node1` and so on, is a network namespace, `netloom-node1` and so on, and so is the switch, `netloom-switch`,
+which has the other end of every cable: `node1-eth0` and so on, all down and in no bridge. Nodes are as empty as machines
+after they start. Needs root. Once it is ready it prints one line, `ready` and the address of the API. Ctrl-C or SIGTERM
+takes everything down again, but for a folder that was named.
+
+Exit status: 0 ended by a signal, 1 a part of it ended by itself, 2 wrong usage, or it cannot start, 3 a namespace of
+that name is there already.";
+
 const CONTROLLER_EXAMPLES: &str = "\
 Examples:
   netloom gen kubeconfig --controller --out controller.conf    an identity on the embedded server
@@ -83,6 +97,8 @@ pub(crate) enum Verb {
     Controller(ControllerArgs),
     /// Serve the Kubernetes API from one file, without a cluster
     Server(ServerArgs),
+    /// Run server, controller and agents on virtual nodes of this machine, until Ctrl-C
+    Up(UpArgs),
 }
 
 /// Which cluster is meant, and where in it.
@@ -197,6 +213,12 @@ pub(crate) struct ApplyArgs {
     /// Take fields over that another manager owns
     #[arg(long)]
     pub(crate) force_conflicts: bool,
+    /// Then wait for each object until it says that it is in place, and tell how it goes
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) wait: bool,
+    /// Seconds that each object is waited for
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "wait")]
+    pub(crate) timeout: u32,
 }
 
 /// `netloom delete`
@@ -285,6 +307,27 @@ pub(crate) struct ServerArgs {
     #[arg(long)]
     pub(crate) allow_remote: bool,
     /// Write an administrator's kubeconfig to this file, readable by its owner only
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig_out: Option<PathBuf>,
+}
+
+/// `netloom up`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = UP_EXAMPLES)]
+pub(crate) struct UpArgs {
+    /// How many nodes
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) nodes: u8,
+    /// How many network cards each node has, `eth0` and so on
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) cards: u8,
+    /// Folder for everything that is stored, kept at the end; without it, one that goes with the process
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address of the API, an IP address and a port; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443", value_parser = socket_address)]
+    pub(crate) listen: SocketAddr,
+    /// Write the administrator's kubeconfig to this file; without it, to `admin.kubeconfig` in the folder
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig_out: Option<PathBuf>,
 }

@@ -91,8 +91,19 @@ async fn work(place: NodePlace, options: Options) -> Result<Exit, Failure> {
         }
     };
     let config = connection::config(kubeconfig.as_deref()).await?;
-    match netloom_agent::run(options, config, stop).await.map_err(Failure::usage)? {
+    let once = options.task != Task::Daemon;
+    let ended = netloom_agent::run(options, config, stop).await.map_err(Failure::usage)?;
+    outcome(ended, once)
+}
+
+/// How a program ends whose agent ended so; `once` when it was to do something and not to stay.
+fn outcome(ended: Ended, once: bool) -> Result<Exit, Failure> {
+    match ended {
+        Ended::Stopped if once => Err(Failure::failed(
+            "stopped by a signal before it was done; what was under way ended or was taken back. Run it again",
+        )),
         Ended::Stopped | Ended::Settled => Ok(Exit::Done),
+        Ended::Unknown(what) => Err(Failure::usage(what)),
         Ended::Failed(failure) if failure.reason == Reason::InvalidDesiredState => Err(Failure::refused(failure)),
         Ended::Failed(failure) => Err(Failure::failed(failure)),
         Ended::Unanswered(why) => Err(Failure::usage(why)),
@@ -107,7 +118,9 @@ async fn for_all(place: NodePlace, timeout: u32) -> Result<Exit, Failure> {
         .await
         .map_err(|_| Failure::usage(format_args!("not done within {timeout} seconds")))?
         .map_err(Failure::usage)?;
-    Output::new(false).note(&format!("Desired states written: {}, unchanged: {}.", merged.written, merged.unchanged));
+    let netloom_agent::Merged { written, unchanged, left } = merged;
+    let left = if left > 0 { format!(", left to nodes that merge policies themselves: {left}") } else { String::new() };
+    Output::new(false).note(&format!("Desired states written: {written}, unchanged: {unchanged}{left}."));
     Ok(Exit::Done)
 }
 
@@ -120,4 +133,18 @@ fn own_name() -> Result<String, Failure> {
     Output::new(false)
         .warn(&format!("neither --host nor NODE_NAME says which node this is: taking the host name {name:?}"));
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_agent_that_stays_is_done_when_it_is_stopped() {
+        let exit = |ended, once| outcome(ended, once).unwrap_or_else(|failure| failure.exit);
+        assert_eq!(exit(Ended::Stopped, false), Exit::Done);
+        assert_eq!(exit(Ended::Stopped, true), Exit::Failed);
+        assert_eq!(exit(Ended::Settled, true), Exit::Done);
+        assert_eq!(exit(Ended::Unknown("there is no Node \"x\"".to_owned()), true), Exit::Usage);
+    }
 }

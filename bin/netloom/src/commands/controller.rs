@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, process, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use kube::Client;
+use kube::{Client, Config};
 use netloom_api::generate::SERVICE;
 use netloom_control::{MANAGER, lease::Terms};
 use netloom_controller::{
@@ -18,20 +18,15 @@ use tokio::{
 
 use crate::{
     args::cluster::ControllerArgs,
-    cluster::Cluster,
-    connection::config,
+    connection::{config, on_threads},
     failure::{Exit, Failure},
     logging, output,
 };
 
 pub(crate) fn run(args: ControllerArgs) -> Result<Exit, Failure> {
     logging::start()?;
-    // Several threads: a decision that takes long must not hold the lease up.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
-    runtime.block_on(control(args))
+    // A decision that takes long must not hold the lease up.
+    on_threads(control(args))
 }
 
 async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
@@ -67,12 +62,8 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
         // One needs the other, so there is neither.
         _ => None,
     };
-    let reader = Cluster::connect(kubeconfig.as_deref()).await?.client().clone();
-    let mut config = config(kubeconfig.as_deref()).await?;
-    config.default_retry = false;
-    let writer = Client::try_from(config).map_err(Failure::usage)?;
-    let length = SignedDuration::from_secs(lease_seconds.into());
-    let terms = Terms { identity: identity(), namespace, name: MANAGER.to_owned(), length };
+    let (reader, writer) = clients(config(kubeconfig.as_deref()).await?)?;
+    let terms = terms(namespace, lease_seconds);
     let options = Options { reader, writer, terms, install_definitions, status, webhook };
     let (ready, is_ready) = oneshot::channel();
     tokio::spawn(async move {
@@ -83,6 +74,19 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     });
     run_controller(options, stop, ready).await.map_err(Failure::failed)?;
     Ok(Exit::Done)
+}
+
+/// A client that tries again what it may, and one that leaves that to the controller.
+pub(crate) fn clients(mut config: Config) -> Result<(Client, Client), Failure> {
+    let reader = Client::try_from(config.clone()).map_err(Failure::usage)?;
+    config.default_retry = false;
+    Ok((reader, Client::try_from(config).map_err(Failure::usage)?))
+}
+
+/// What this process runs for the lead by.
+pub(crate) fn terms(namespace: String, seconds: u16) -> Terms {
+    let length = SignedDuration::from_secs(seconds.into());
+    Terms { identity: identity(), namespace, name: MANAGER.to_owned(), length }
 }
 
 /// Where the webhook's certificate comes from.

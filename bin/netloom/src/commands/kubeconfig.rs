@@ -26,24 +26,26 @@ pub(crate) fn run(args: &KubeconfigArgs) -> Result<Exit, Failure> {
 
 async fn make(node: Option<&str>, kubeconfig: Option<&Path>, out: Option<&Path>) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(kubeconfig).await?;
+    let text = identity(&cluster, &server(kubeconfig)?, node).await?;
+    match out {
+        Some(path) => write_private(path, text.as_bytes())
+            .map_err(|error| Failure::usage(format_args!("cannot write {}: {error}", path.display())))?,
+        None => output::data(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks an embedded server for an identity, as its administrator; without a node it is the controller's. The kubeconfig
+/// names the server by the address that is given.
+pub(crate) async fn identity(cluster: &Cluster, server: &str, node: Option<&str>) -> Result<String, Failure> {
     let query = node.map_or_else(|| "controller=true".to_owned(), |node| format!("node={node}"));
     let request = http::Request::post(format!("{IDENTITY_PATH}?{query}"));
     let answer = cluster.send(request.body(Vec::new()).map_err(Failure::usage)?).await?;
     let text = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();
     let credentials = Credentials { certificate: text("certificate"), key: text("key") };
-    let server = server(kubeconfig)?;
-    let config = identity::Kubeconfig {
-        server: &server,
-        authority: &text("authority"),
-        user: &text("user"),
-        credentials: &credentials,
-    };
-    match out {
-        Some(path) => write_private(path, config.text().as_bytes())
-            .map_err(|error| Failure::usage(format_args!("cannot write {}: {error}", path.display())))?,
-        None => output::data(&config.text())?,
-    }
-    Ok(Exit::Done)
+    let config =
+        identity::Kubeconfig { server, authority: &text("authority"), user: &text("user"), credentials: &credentials };
+    Ok(config.text())
 }
 
 /// The address in a kubeconfig, as it is written there.

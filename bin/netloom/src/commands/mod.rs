@@ -29,6 +29,8 @@ pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod show;
 #[cfg(feature = "cluster")]
+pub(crate) mod up;
+#[cfg(feature = "cluster")]
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod watch;

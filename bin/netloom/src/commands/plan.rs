@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     args::cluster::PlanArgs,
     cluster::Cluster,
-    commands::{diff::differs, result},
+    commands::{diff::differs, result, validate},
     connection::asynchronously,
     failure::{Exit, Failure},
     manifests,
@@ -39,6 +39,13 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
         compiler.wishes(&now, frozen)
     } else {
+        let refused = validate::refusals(files, &base)?;
+        if !refused.is_empty() {
+            for why in &refused {
+                output.warn(why);
+            }
+            return Err(Failure::refused("a server would refuse this, so nothing is planned; the lines above say why"));
+        }
         let then = snapshot(&wanted::overlaid(&base, &of_files(files)?), output);
         let after = compiler.compile(&then);
         mention_trouble(&before, &after, output);

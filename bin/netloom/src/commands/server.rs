@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     args::cluster::{ServerArgs, ServerVerb},
-    connection::asynchronously,
+    connection::{asynchronously, on_threads},
     failure::{Exit, Failure},
     logging, output,
 };
@@ -50,11 +50,7 @@ fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
         return Err(Failure::usage(format_args!("cannot write {path}: {folder} is no folder; make it first")));
     }
     logging::start()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format_args!("cannot start: {error}")))?;
-    runtime.block_on(async {
+    on_threads(async {
         // Before anything is open: a signal that comes early must not be lost.
         let cannot = |error| Failure::usage(format_args!("cannot wait for signals: {error}"));
         let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
@@ -76,7 +72,7 @@ fn serve(options: Options, kubeconfig: Option<&Path>) -> Result<Exit, Failure> {
 }
 
 /// Why there is no server, with the option that helps.
-fn cannot_start(error: &StartError) -> Failure {
+pub(crate) fn cannot_start(error: &StartError) -> Failure {
     let help = match error {
         StartError::Remote(_) => "; --allow-remote does that",
         StartError::Listen { .. } => "; --listen chooses another address",

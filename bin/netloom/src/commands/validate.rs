@@ -4,7 +4,7 @@
 //! others are there. With a cluster, its objects count as well, and those that the files have too are
 //! reviewed as updates.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use netloom_api::{
     Kind,
@@ -103,6 +103,28 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
         checked += usize::from(schemas.check(manifest, old.as_deref(), &stored, &mut findings));
     }
     report(&findings, &Counted { checked, others: manifests.len() - checked }, format.asked())
+}
+
+/// Why a server that has some objects would refuse those of some files, a line for each reason.
+pub(super) fn refusals(files: &[PathBuf], there_now: &[Value]) -> Result<Vec<String>, Failure> {
+    let mut schemas = Schemas::default();
+    let mut manifests = manifests::read(files)?;
+    for manifest in &mut manifests {
+        schemas.place(manifest);
+    }
+    let mut stored = Objects::default();
+    for object in there_now {
+        stored.put(object.clone());
+    }
+    let existing: Vec<Option<Arc<Value>>> = manifests.iter().map(|manifest| there(&stored, manifest)).collect();
+    for manifest in &manifests {
+        stored.put(manifest.object.clone());
+    }
+    let mut findings = Vec::new();
+    for (manifest, old) in manifests.iter().zip(&existing) {
+        schemas.check(manifest, old.as_deref(), &stored, &mut findings);
+    }
+    Ok(findings.iter().filter(|finding| finding.refused).map(Finding::line).collect())
 }
 
 /// How many objects there were.

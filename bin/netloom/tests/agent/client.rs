@@ -101,6 +101,9 @@ fn policies_are_merged_once_for_one_node_or_for_all() {
     let mtu = || site.state().unwrap()["spec"]["desiredState"]["interfaces"][0]["mtu"].clone();
     let (status, text) = site.server.run(&["client", "policy", "--host", "node-a"]);
     assert_eq!((status, mtu()), (0, 65000.into()), "{text}");
+    let (status, text) = site.server.run(&["client", "policy", "--host", "node-aa"]);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("there is no Node \"node-aa\""), "{text}");
     let file = site.server.file("policy.yaml", &objects.replace("65000", "64000"));
     assert_eq!(site.server.run(&["apply", "-f", &file]).0, 0);
     let (status, text) = site.server.run(&["client", "policy", "--centralized"]);

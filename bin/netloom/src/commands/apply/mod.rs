@@ -1,5 +1,9 @@
 //! `netloom apply`
 
+mod waiting;
+
+use std::time::Duration;
+
 use http::{Request, header::CONTENT_TYPE};
 use serde_json::Value;
 
@@ -12,6 +16,8 @@ use crate::{
     output::Output,
 };
 
+use self::waiting::Awaited;
+
 /// The name under which this program owns fields.
 const MANAGER: &str = "netloom-cli";
 
@@ -20,22 +26,25 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
 }
 
 async fn apply(args: &ApplyArgs) -> Result<Exit, Failure> {
-    let ApplyArgs { files, place, dry_run, force_conflicts } = args;
+    let ApplyArgs { files, place, dry_run, force_conflicts, wait, timeout } = args;
     // Everything is read before anything is written.
     let manifests = manifests::read(files)?;
     let cluster = Cluster::connect(place.kubeconfig.as_deref()).await?;
-    let options = Options { dry_run: *dry_run, force: *force_conflicts, namespace: place.namespace.as_deref() };
+    let wait = wait.then(|| Duration::from_secs((*timeout).into()));
+    let options = Options { dry_run: *dry_run, force: *force_conflicts, namespace: place.namespace.as_deref(), wait };
     each(&cluster, &manifests, &options).await
 }
 
 async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) -> Result<Exit, Failure> {
     let output = Output::new(false);
     let mut failed = None;
+    let mut applied = Vec::new();
     for manifest in manifests {
         match one(cluster, manifest, options).await {
-            Ok(became) => {
+            Ok((kind, became)) => {
                 let dry = if options.dry_run { " (dry run)" } else { "" };
                 output.note(&format!("{} {became}{dry}", manifest.title()));
+                applied.push((kind, manifest));
             }
             Err(failure) => {
                 let place = format!("{}:{}: {}", manifest.file, manifest.line, manifest.title());
@@ -44,22 +53,30 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
             }
         }
     }
-    match failed {
-        None => Ok(Exit::Done),
-        Some(exit) => {
-            Err(Failure { exit, message: "not every object was applied; the lines above say why".to_owned() })
+    if let Some(exit) = failed {
+        return Err(Failure { exit, message: "not every object was applied; the lines above say why".to_owned() });
+    }
+    // After all of them: one may need another that comes later.
+    if let Some(limit) = options.wait {
+        for (kind, manifest) in applied {
+            let namespace = Some(namespace_of(cluster, manifest, options.namespace));
+            let (name, title) = (manifest.text("/metadata/name"), manifest.title());
+            Awaited { kind: &kind, namespace, name, title }.until_done(cluster, limit).await?;
         }
     }
+    Ok(Exit::Done)
 }
 
 struct Options<'a> {
     dry_run: bool,
     force: bool,
     namespace: Option<&'a str>,
+    /// How long each object is waited for, once all are applied.
+    wait: Option<Duration>,
 }
 
-/// Applies one object and says what became of it.
-async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> Result<&'static str, Failure> {
+/// Applies one object; its kind, and what became of it.
+async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> Result<(Served, &'static str), Failure> {
     let kind = cluster.kind_of(manifest.text("/apiVersion"), manifest.text("/kind")).await?;
     let path = path_of(cluster, &kind, manifest, options.namespace)?;
     let before = cluster.send(Request::get(&path).body(Vec::new()).map_err(Failure::usage)?).await.ok();
@@ -69,12 +86,21 @@ async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> R
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(manifest.object.to_string().into_bytes())
         .map_err(Failure::usage)?;
-    let after = cluster.send(request).await?;
-    Ok(match before.map(|before| content(before) == content(after)) {
+    let after = cluster.send(request).await.map_err(with_a_way_out)?;
+    let became = match before.map(|before| content(before) == content(after)) {
         None => "created",
         Some(true) => "unchanged",
         Some(false) => "configured",
-    })
+    };
+    Ok((kind, became))
+}
+
+/// Says what to do about fields that somebody else owns.
+fn with_a_way_out(mut failure: Failure) -> Failure {
+    if failure.message.contains("conflict with ") {
+        failure.message.push_str("; leave these fields out, or take them over with --force-conflicts");
+    }
+    failure
 }
 
 /// An object without what a server writes down at every write. A dry run has no revision of its own, so the
@@ -103,7 +129,10 @@ pub(super) fn path_of(
     if name.is_empty() {
         return Err(Failure::refused("metadata.name is missing"));
     }
+    Ok(kind.path(Some(namespace_of(cluster, manifest, namespace)), Some(name)))
+}
+
+fn namespace_of<'a>(cluster: &'a Cluster, manifest: &'a Manifest, said: Option<&'a str>) -> &'a str {
     let own = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
-    let namespace = own.or(namespace).unwrap_or(cluster.namespace());
-    Ok(kind.path(Some(namespace), Some(name)))
+    own.or(said).unwrap_or(cluster.namespace())
 }

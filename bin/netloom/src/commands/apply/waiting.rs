@@ -1,0 +1,84 @@
+//! Waiting until an object is in place, with every change of what it says told to the person in front.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::TryStreamExt as _;
+use kube::core::WatchEvent;
+use tokio::time::timeout;
+
+use crate::{
+    cluster::{Cluster, Served},
+    failure::Failure,
+    output::Output,
+    readiness::{self, Said},
+};
+
+/// An object that is waited for.
+pub(super) struct Awaited<'a> {
+    pub(super) kind: &'a Served,
+    pub(super) namespace: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) title: String,
+}
+
+impl Awaited<'_> {
+    /// Waits until it is in place; when that takes too long, says what it said last.
+    pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<(), Failure> {
+        let output = Output::new(false);
+        if !readiness::speaks(&self.kind.group, &self.kind.kind) {
+            output.note(&format!("{}: objects of this kind do not say how far they are; not waited for", self.title));
+            return Ok(());
+        }
+        let mut told = Told { title: &self.title, output, lines: BTreeMap::new() };
+        let waited = timeout(limit, self.watch(cluster, &mut told)).await;
+        waited.unwrap_or_else(|_| {
+            let last = told.lines.get("").map_or("nothing", String::as_str);
+            Err(Failure::failed(format_args!(
+                "{} is not in place after {} seconds; it says: {last}. What was applied stays, and is worked on",
+                self.title,
+                limit.as_secs()
+            )))
+        })
+    }
+
+    async fn watch(&self, cluster: &Cluster, told: &mut Told<'_>) -> Result<(), Failure> {
+        loop {
+            // The server ends every watch at some time.
+            let mut events = Box::pin(cluster.watch(self.kind, self.namespace, self.name).await?);
+            while let Some(event) = events.try_next().await.map_err(|error| cluster.refusal("watch", &error))? {
+                match event {
+                    WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                        if told.hear(&readiness::said(&object)) {
+                            return Ok(());
+                        }
+                    }
+                    WatchEvent::Deleted(_) => {
+                        return Err(Failure::failed(format_args!("{} was deleted meanwhile", self.title)));
+                    }
+                    WatchEvent::Bookmark(_) => {}
+                    WatchEvent::Error(status) => return Err(Failure::usage(status.message)),
+                }
+            }
+        }
+    }
+}
+
+/// What was told to the person in front, by whom it is about.
+struct Told<'a> {
+    title: &'a str,
+    output: Output,
+    lines: BTreeMap<String, String>,
+}
+
+impl Told<'_> {
+    /// Tells what is new; whether the object is in place.
+    fn hear(&mut self, said: &Said) -> bool {
+        for (who, what) in &said.lines {
+            if self.lines.insert(who.clone(), what.clone()).as_ref() != Some(what) {
+                let who = if who.is_empty() { String::new() } else { format!(", {who}") };
+                self.output.note(&format!("{}{who}: {what}", self.title));
+            }
+        }
+        said.done
+    }
+}
