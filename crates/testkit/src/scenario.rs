@@ -73,7 +73,7 @@ pub struct Options {
 }
 
 /// The areas whose scenarios are about a cluster and not about one host.
-const OF_CLUSTERS: [&str; 2] = ["compile", "nodestate"];
+const OF_CLUSTERS: [&str; 3] = ["compile", "hostnet", "nodestate"];
 
 impl Scenario {
     /// Reads every scenario of a host below `root`, sorted by name.

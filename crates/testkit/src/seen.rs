@@ -54,7 +54,6 @@ const VOLATILE: &[(&str, &str)] = &[
 /// A link that was deleted is made anew from what the model knows of it.
 const KNOWN_GAPS: &[(&str, &str, &str)] = &[
     (".group", "\"default\"", "the model does not know the group of a link, so one made anew has none"),
-    (".txqlen", "1000", "the model does not know the length of a queue, so a link made anew has the usual one"),
     (
         ".ad_lacp_rate",
         "\"fast\"",

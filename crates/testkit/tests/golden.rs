@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let mut tests: Vec<Test<'_>> =
         scenarios.iter().map(|scenario| Test::new(scenario.name.clone(), || play(scenario))).collect();
     for (name, round) in PLANS {
-        tests.push(Test::new(format!("power/{name}"), || power_cut(&scenarios, name, *round)));
+        tests.push(Test::new(format!("power/{name}/{round}"), || power_cut(&scenarios, name, *round)));
     }
     runner::run(tests, &Arguments::parse(std::env::args().skip(1)), &mut stdout())
 }

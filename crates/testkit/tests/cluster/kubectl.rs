@@ -40,8 +40,9 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (pattern(r"\b\d+(m\d+)?s\b( ago)?"), "<age>"),
         (pattern(r"E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ "), "E<time> "),
         (pattern(r"-[bcdfghjklmnpqrstvwxz2456789]{5} created"), "-<generated> created"),
-        // A kubectl whose own time is up logs this or not, whichever of its two threads comes first.
-        (pattern(r"(?m)^E<time> reflector\.go:\d+\] .*context deadline exceeded.*\n"), ""),
+        // A kubectl whose own time is up logs this or not, whichever of its two threads comes first; and how much of that
+        // time is left for a watch is not for the server to say either. Versions differ in how they begin such a line.
+        (pattern(r"(?m)^[EIW]\S* .*reflector\.go:\d+\] .*(context deadline exceeded|very short watch: ).*\n"), ""),
     ]
 });
 

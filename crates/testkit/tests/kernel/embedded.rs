@@ -32,13 +32,26 @@ impl Ground for Embedded {
         Process::ready(&mut command, "ready", &folder.join("server.log"))
     }
 
+    fn controller(&self, folder: &Path) -> Result<PathBuf, String> {
+        self.made(folder, &["--controller"], "controller")
+    }
+
     fn identity(&self, folder: &Path, node: &str) -> Result<PathBuf, String> {
-        let path = folder.join(format!("{node}.kubeconfig"));
+        self.made(folder, &["--node", node], node)
+    }
+}
+
+impl Embedded {
+    /// The kubeconfig of an identity, made when it is not there.
+    fn made(&self, folder: &Path, whose: &[&str], name: &str) -> Result<PathBuf, String> {
+        let path = folder.join(format!("{name}.kubeconfig"));
         if path.exists() {
             return Ok(path);
         }
         let made = Command::new(&self.netloom)
-            .args(["gen", "kubeconfig", "--node", node, "--out"])
+            .args(["gen", "kubeconfig"])
+            .args(whose)
+            .arg("--out")
             .arg(&path)
             .env("KUBECONFIG", folder.join("admin.kubeconfig"))
             .output()

@@ -21,6 +21,7 @@ mod probes;
 mod properties;
 mod stories;
 mod turns;
+mod up;
 mod vlans;
 
 use std::{
@@ -73,8 +74,12 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
         tests.push(Test::new(scenario.name.clone(), || stories::play(scenario)));
     }
     for (name, round) in PLANS {
-        tests.push(Test::new(format!("crash/{name}"), || crashes::killed_after_every_step(scenarios, name, *round)));
-        tests.push(Test::new(format!("crash-in-undo/{name}"), || crashes::killed_in_undo(scenarios, name, *round)));
+        tests.push(Test::new(format!("crash/{name}/{round}"), || {
+            crashes::killed_after_every_step(scenarios, name, *round)
+        }));
+        tests.push(Test::new(format!("crash-in-undo/{name}/{round}"), || {
+            crashes::killed_in_undo(scenarios, name, *round)
+        }));
     }
     for (name, round) in BATCHED {
         let body = || crashes::killed_after_every_batch(scenarios, name, *round);
@@ -104,6 +109,7 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("turns/second-is-refused", turns::second_is_refused));
     tests.push(Test::new("turns/namespaces-are-apart", turns::namespaces_are_apart));
     tests.push(Test::new("turns/deadline", turns::deadline));
+    tests.push(Test::new("up/comes-and-goes", up::comes_and_goes));
     tests
 }
 

@@ -9,16 +9,21 @@
 //! ```text
 //! story   the files, read
 //! wires   three hosts and a switch, each a network namespace
+//! dhcp    a server that gives addresses
 //! relay   the API server at the end of a wire
 //! site    an API server, a controller and agents: processes of the program
 //! stage   what is done, and what is looked at
 //! play    one story from its first step to its last
 //! ```
 //!
+//! Stories about host networks are in `scenarios/hostnet` and have the same form.
+//!
 //! Both tiers play the same stories: each brings its own API server by a [`Ground`]. One server serves all
-//! stories, one after the other; whatever a story left there is deleted, and after a failure the next one
-//! gets a server of its own. Nothing waits for a time: a step is over when what it asks for is so.
+//! stories about policies, one after the other; whatever a story left there is deleted. After a failure the next
+//! one gets a server of its own, and so does each about host networks. Nothing waits for a time: a step is over
+//! when what it asks for is so.
 
+mod dhcp;
 mod play;
 mod relay;
 mod site;
@@ -42,6 +47,10 @@ pub(crate) trait Ground {
     fn server(&self) -> Server;
     /// Starts a server in an empty folder and returns when it is ready, and `admin.kubeconfig` is in that folder.
     fn start(&self, folder: &Path) -> Result<Process, String>;
+    /// A kubeconfig for the controller.
+    fn controller(&self, folder: &Path) -> Result<PathBuf, String> {
+        Ok(folder.join("admin.kubeconfig"))
+    }
     /// A kubeconfig for the agent of a node.
     fn identity(&self, folder: &Path, node: &str) -> Result<PathBuf, String>;
 }
@@ -63,17 +72,27 @@ impl<'a> Theatre<'a> {
 
     /// One test for each story.
     pub(crate) fn tests(&self) -> Vec<Test<'_>> {
-        let stories = match Story::load_all(&netloom_testkit::scenarios().join("nodestate")) {
-            Ok(stories) => stories,
-            Err(why) => return vec![Test::new("nodestate/load", move || Err(why.clone()))],
+        let areas: &[&str] = match self.ground.server() {
+            Server::Embedded => &["nodestate", "hostnet"],
+            Server::Real => &["nodestate"],
         };
-        let test = |story: Story| Test::new(format!("nodestate/{}", story.name), move || self.play(&story));
+        areas.iter().flat_map(|area| self.tests_of(area)).collect()
+    }
+
+    fn tests_of(&self, area: &str) -> Vec<Test<'_>> {
+        let stories = match Story::load_all(&netloom_testkit::scenarios().join(area)) {
+            Ok(stories) => stories,
+            Err(why) => return vec![Test::new(format!("{area}/load"), move || Err(why.clone()))],
+        };
+        // What host networks leave behind cannot be deleted by anybody at once: some is held, some stays for ever.
+        let shared = area != "hostnet";
+        let test = |story: Story| Test::new(format!("{area}/{}", story.name), move || self.play(&story, shared));
         let server = self.ground.server();
         let fits = |story: &Story| story.head.server.is_none_or(|only| only == server);
         stories.into_iter().filter(fits).map(test).collect()
     }
 
-    fn play(&self, story: &Story) -> Outcome {
+    fn play(&self, story: &Story, shared: bool) -> Outcome {
         let ready = self.site.borrow_mut().take();
         let mut site = match ready {
             Some(site) => site,
@@ -81,8 +100,10 @@ impl<'a> Theatre<'a> {
         };
         let outcome = play::story(&mut site, self.ground, story)?;
         // A story that failed ends above, and its site with it.
-        site.clear()?;
-        *self.site.borrow_mut() = Some(site);
+        if shared {
+            site.clear()?;
+            *self.site.borrow_mut() = Some(site);
+        }
         Ok(outcome)
     }
 }

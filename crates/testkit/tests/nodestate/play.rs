@@ -24,7 +24,7 @@ pub(super) fn story(site: &mut Site, ground: &dyn Ground, story: &Story) -> Outc
     site.control(story.head.controller)?;
     let mut stage = Stage::set(site, ground, story)?;
     if let Some(kind) = story.head.needs.iter().find(|kind| !Wires::can_have(kind)) {
-        return Ok(Ended::NotRun(format!("this kernel has no links of kind {kind}")));
+        return Ok(Ended::NotRun(format!("this machine has no {kind}")));
     }
     for (file, step) in &story.steps {
         play(&mut stage, step).map_err(|why| format!("{file}: {why}{}", stage.logs()))?;

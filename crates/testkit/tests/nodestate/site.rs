@@ -24,7 +24,14 @@ use tokio::runtime::Runtime;
 use super::Ground;
 
 /// The kinds that stories speak of: group, version, kind, plural, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, &str, bool); 7] = [
+const KINDS: [(&str, &str, &str, &str, bool); 14] = [
+    ("network.harvesterhci.io", "v1beta1", "HostNetworkConfig", "hostnetworkconfigs", false),
+    ("network.harvesterhci.io", "v1beta1", "VlanConfig", "vlanconfigs", false),
+    ("network.harvesterhci.io", "v1beta1", "VlanStatus", "vlanstatuses", false),
+    ("network.harvesterhci.io", "v1beta1", "LinkMonitor", "linkmonitors", false),
+    ("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition", "network-attachment-definitions", true),
+    ("network.harvesterhci.io", "v1beta1", "ClusterNetwork", "clusternetworks", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "NodeNetworkStatus", "nodenetworkstatuses", false),
     ("nmstate.io", "v1", "NodeNetConfPolicy", "nodenetconfpolicies", true),
     ("netloom.dev", "v1alpha1", "RolloutPolicy", "rolloutpolicies", false),
     ("network.t-caas.telekom.com", "v1alpha1", "NodeNetworkConfig", "nodenetworkconfigs", false),
@@ -33,6 +40,8 @@ const KINDS: [(&str, &str, &str, &str, bool); 7] = [
     ("events.k8s.io", "v1", "Event", "events", true),
     ("", "v1", "Node", "nodes", false),
 ];
+/// Groups whose objects stay when a story is over: the server goes then too.
+const OF_HOST_NETWORKS: [&str; 2] = ["network.harvesterhci.io", "k8s.cni.cncf.io"];
 /// As long as a server of the slowest machine takes to start.
 const READY: Duration = Duration::from_mins(5);
 /// Where all objects of stories are that are in a namespace.
@@ -73,7 +82,7 @@ impl Process {
     }
 
     /// Tells it to end, and gives its exit status; none when a signal ended it.
-    pub(super) fn end(mut self, signal: Signal) -> Result<Option<i32>, String> {
+    pub(crate) fn end(mut self, signal: Signal) -> Result<Option<i32>, String> {
         let pid = i32::try_from(self.0.id()).map_err(|error| error.to_string())?;
         kill(Pid::from_raw(pid), signal).map_err(|error| error.to_string())?;
         Ok(self.0.wait().map_err(|error| error.to_string())?.code())
@@ -112,6 +121,8 @@ pub(super) struct Site {
     pub(super) folder: PathBuf,
     pub(super) runtime: Runtime,
     client: Client,
+    /// The kubeconfig of the controller.
+    identity: PathBuf,
     controller: Option<Process>,
     _server: Process,
 }
@@ -125,7 +136,8 @@ impl Site {
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
         let client = connected(&runtime, &folder.join("admin.kubeconfig"))?;
         let (netloom, folder) = (netloom.to_owned(), folder.to_owned());
-        let mut site = Self { netloom, folder, runtime, client, controller: None, _server: server };
+        let identity = ground.controller(&folder)?;
+        let mut site = Self { netloom, folder, runtime, client, identity, controller: None, _server: server };
         site.control(true)?;
         Ok(site)
     }
@@ -136,6 +148,7 @@ impl Site {
             self.controller = None;
         } else if self.controller.is_none() {
             let mut command = self.command(&["controller", "--install-crds", "--lease-seconds", "5"]);
+            command.env("KUBECONFIG", &self.identity);
             self.controller = Some(Process::ready(&mut command, "ready", &self.folder.join("controller.log"))?);
         }
         Ok(())
@@ -198,7 +211,7 @@ impl Site {
     /// Deletes all that a story may have left. Whoever would make it anew has ended before.
     pub(super) fn clear(&mut self) -> Result<(), String> {
         self.control(false)?;
-        for (.., kind, _, _) in KINDS {
+        for (.., kind, _, _) in KINDS.iter().filter(|(group, ..)| !OF_HOST_NETWORKS.contains(group)) {
             let api = self.api(kind)?;
             let (how, which) = (DeleteParams::default(), ListParams::default());
             let gone = api.delete_collection(&how, &which);

@@ -5,23 +5,38 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
-use netloom_testkit::part::{filled, missing};
+use netloom_model::EngineError;
+use netloom_netlink::{
+    Namespace,
+    events::{EVENT_BUFFER, Notice, Watch, What},
+    netns::Worker,
+    socket::NetlinkError,
+};
+use netloom_testkit::{
+    part::{filled, missing},
+    seen::Seen,
+};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::{
     Ground,
+    dhcp::DhcpServer,
     relay::Relay,
     site::{Process, Site, tail},
     story::{
-        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EventCheck, HostCheck, Mode, Node, ObjectCheck, PingCheck,
-        Place, Story,
+        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
+        ObjectCheck, PingCheck, Place, Story, VlansCheck,
     },
     wires::{Wires, space},
 };
 
+/// After which silence a kernel is done with what was asked of it: addresses are checked for a second or two, and bonds
+/// tell their peers.
+const QUIET: Duration = Duration::from_secs(3);
 /// The exit status of a request that the server refuses.
 const REFUSED: i32 = 3;
 
@@ -35,18 +50,23 @@ pub(super) struct Stage<'a> {
     /// Further words for the agents of nodes.
     with: BTreeMap<String, Vec<String>>,
     relay: Option<Relay>,
-    _wires: Wires,
+    // Before the switch that it is on.
+    server: DhcpServer,
+    /// Everything that changed in the kernels of hosts, and how they were before.
+    watches: BTreeMap<String, (Worker<Watch>, Seen)>,
+    wires: Wires,
+    nodes: &'a BTreeMap<String, Node>,
     remembered: BTreeMap<String, Value>,
 }
 
 impl<'a> Stage<'a> {
     /// Makes hosts and nodes, and starts the agents that run from the beginning.
-    pub(super) fn set(site: &'a mut Site, ground: &dyn Ground, story: &Story) -> Result<Self, String> {
+    pub(super) fn set(site: &'a mut Site, ground: &dyn Ground, story: &'a Story) -> Result<Self, String> {
         let nodes = &story.head.nodes;
         let folder = site.folder.join("stories").join(&story.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let names: Vec<String> = nodes.keys().cloned().collect();
-        let wires = Wires::lay(&names)?;
+        let wires = Wires::lay(&names, story.head.vlans.as_deref())?;
         let relay = if story.head.wired {
             Some(Relay::start(&site.runtime, &site.folder.join("admin.kubeconfig"))?)
         } else {
@@ -59,36 +79,71 @@ impl<'a> Stage<'a> {
             agents: BTreeMap::new(),
             with: nodes.iter().map(|(name, node)| (name.clone(), node.with.clone())).collect(),
             relay,
-            _wires: wires,
+            server: DhcpServer::default(),
+            watches: BTreeMap::new(),
+            wires,
+            nodes,
             remembered: BTreeMap::new(),
         };
-        stage.join(ground, nodes)?;
+        let first: Vec<&str> = nodes.iter().filter(|(_, node)| !node.later).map(|(name, _)| name.as_str()).collect();
+        stage.join(&first)?;
+        for (name, node) in nodes {
+            stage.prepare(ground, name, node)?;
+        }
         for (name, mode) in nodes.iter().filter_map(|(name, node)| Some((name, node.agent?))) {
             stage.start_agent(name, mode)?;
         }
         Ok(stage)
     }
 
-    /// Makes the hosts nodes of the cluster, with identities for their agents.
-    fn join(&mut self, ground: &dyn Ground, nodes: &BTreeMap<String, Node>) -> Result<(), String> {
-        let object = |(name, node): (&String, &Node)| {
+    /// Makes hosts nodes of the cluster.
+    fn join(&self, names: &[&str]) -> Result<(), String> {
+        let object = |name: &&str| {
+            let node = &self.nodes[*name];
             json!({
                 "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": node.labels},
                 "spec": {"taints": node.taints},
             })
         };
-        self.apply(&nodes.iter().map(object).collect::<Vec<_>>(), 0)?;
-        for (name, node) in nodes {
-            Wires::change(name, &node.ip)?;
+        self.apply(&names.iter().map(object).collect::<Vec<_>>(), 0)?;
+        for name in names {
             let ready = json!({"type": "Ready", "status": "True", "reason": "Story", "message": ""});
             self.site.patch_status_as(None, "Node", name, &json!({"conditions": [ready]}))?;
-            let mut identity = ground.identity(&self.site.folder, name)?;
-            if let Some(relay) = &self.relay {
-                let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
-                relay.redirect(&direct, &identity)?;
-            }
-            self.identities.insert(name.clone(), identity);
         }
+        Ok(())
+    }
+
+    /// Brings a host into the state before the first step, with an identity for its agent.
+    fn prepare(&mut self, ground: &dyn Ground, name: &str, node: &Node) -> Result<(), String> {
+        install(name, node)?;
+        let mut identity = ground.identity(&self.site.folder, name)?;
+        if let Some(relay) = &self.relay {
+            let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
+            relay.redirect(&direct, &identity)?;
+        }
+        self.identities.insert(name.to_owned(), identity);
+        Ok(())
+    }
+
+    /// Takes the power of a host away and gives it again.
+    fn reboot(&mut self, name: &str) -> Result<(), String> {
+        let node = self.nodes.get(name).ok_or_else(|| format!("the story has no node {name}"))?;
+        self.watches.remove(name);
+        self.wires.reboot(name)?;
+        install(name, node)
+    }
+
+    /// Takes note of changes from when the kernel has nothing more to say about earlier ones.
+    fn watch(&mut self, node: &str) -> Result<(), String> {
+        let failed = |error: NetlinkError| EngineError { doing: "watch".to_owned(), why: error.to_string() };
+        let open = move || Watch::open(EVENT_BUFFER).map_err(failed);
+        let worker = Worker::start(Namespace::Named(space(node)), open).map_err(|error| error.to_string())?;
+        let settled = worker.run(|watch| {
+            while !watch.settle(QUIET)?.is_empty() {}
+            Ok::<(), NetlinkError>(())
+        });
+        settled.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        self.watches.insert(node.to_owned(), (worker, Seen::of(&space(node))?));
         Ok(())
     }
 
@@ -100,9 +155,13 @@ impl<'a> Stage<'a> {
             Deed::Delete(named) => {
                 ended(&mut self.site.command(&["delete", &named.kind.to_lowercase(), &named.name]), 0).map(drop)
             }
-            Deed::Ip { node, run } => Wires::change(node, run),
+            Deed::Ip { node, run } => Wires::change(node, "ip", run),
+            Deed::Watch(node) => self.watch(node),
+            Deed::Join(node) => self.join(&[node]),
             Deed::Setting { node, name, value } => Wires::setting(node, name, value),
             Deed::Wire { node, link, plugged } => Wires::wire(node, link, *plugged),
+            Deed::Reboot { node } if self.agents.contains_key(node) => Err(format!("an agent of {node} still runs")),
+            Deed::Reboot { node } => self.reboot(node),
             Deed::Claim { node, kind, name, status } => {
                 let identity = node.as_ref().map(|node| self.identity(node)).transpose()?;
                 self.site.patch_status_as(identity, kind, name, &filled(status, &self.remembered)?)
@@ -116,6 +175,8 @@ impl<'a> Stage<'a> {
             },
             Deed::Agent(AgentDeed::Kill(node)) => self.end_agent(node, Signal::SIGKILL).map(drop),
             Deed::Client(client) => self.client(client),
+            Deed::Serve(serve) => self.server.start(&self.folder, serve),
+            Deed::ServeNobody {} => self.server.end(),
             Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
         }
     }
@@ -185,9 +246,12 @@ impl<'a> Stage<'a> {
 
     /// Keeps a value for later steps.
     pub(super) fn remember(&mut self, name: &str, place: &Place) -> Result<(), String> {
-        let object = self.site.get(&place.kind, &place.name)?;
-        let value = object.as_ref().and_then(|object| object.pointer(&place.at));
-        let value = value.ok_or_else(|| format!("there is no {} in {} {}", place.at, place.kind, place.name))?;
+        let (whole, at, called) = match place {
+            Place::Object { kind, name, at } => (self.site.get(kind, name)?, at, format!("{kind} {name}")),
+            Place::Link { node, link, at } => (shown_link(node, link)?, at, format!("{link} of {node}")),
+        };
+        let value = whole.as_ref().and_then(|whole| whole.pointer(at));
+        let value = value.ok_or_else(|| format!("there is no {at} in {called}"))?;
         self.remembered.insert(name.to_owned(), value.clone());
         Ok(())
     }
@@ -198,10 +262,19 @@ impl<'a> Stage<'a> {
             Check::Object(check) => self.wrong_object(check),
             Check::Host(check) => self.wrong_host(check),
             Check::Event(check) => self.wrong_event(check),
+            Check::Server(check) => Ok(check.wrong(&self.folder)),
+            Check::Ends(EndsCheck { node, link, within }) => {
+                let left = Wires::left(node, link)?;
+                let fits = left.is_some_and(|left| (within.0..=within.1).contains(&left));
+                Ok((!fits).then(|| format!("the address of {link} on {node} ends in {left:?} seconds")))
+            }
             Check::Ping(PingCheck { from, to, lost }) => {
                 let answered = Wires::ping(from, to)?;
                 Ok((answered == *lost).then(|| format!("ping {to} from {from}: answered is {answered}")))
             }
+            Check::Link(check) => self.wrong_link(check),
+            Check::Vlans(check) => wrong_vlans(check),
+            Check::Untouched(node) => self.wrong_quiet(node),
         }
     }
 
@@ -234,6 +307,37 @@ impl<'a> Stage<'a> {
         let host =
             first.ok_or("state show printed nothing")?.map_err(|error| format!("state show: {error}\n{shown}"))?;
         Ok(self.wrong_parts(has.as_ref(), lacks, &host)?.map(|why| format!("the host {node}: {why}")))
+    }
+
+    fn wrong_link(&self, check: &LinkCheck) -> Result<Option<String>, String> {
+        let LinkCheck { node, link, gone, has, lacks } = check;
+        let wrong = match (shown_link(node, link)?, *gone) {
+            (None, true) => None,
+            (None, false) => Some("it is not there".to_owned()),
+            (Some(_), true) => Some("it is there".to_owned()),
+            (Some(shown), false) => self.wrong_parts(has.as_ref(), lacks, &shown)?,
+        };
+        Ok(wrong.map(|why| format!("{link} of {node}: {why}")))
+    }
+
+    fn wrong_quiet(&self, node: &str) -> Result<Option<String>, String> {
+        let watched = self.watches.get(node);
+        let (worker, before) = watched.ok_or_else(|| format!("nobody takes note of what changes in {node}"))?;
+        let heard = worker.run(|watch| {
+            let mut links = false;
+            while let Some(notice) = watch.next(Duration::ZERO)? {
+                match meaning(&notice) {
+                    Meaning::Touched => return Ok((links, Some(notice))),
+                    Meaning::LookAgain => links = true,
+                    Meaning::Traffic => {}
+                }
+            }
+            Ok::<_, NetlinkError>((links, None))
+        });
+        let (links, touched) = heard.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let changed = if links { before.differences(&Seen::of(&space(node))?) } else { Vec::new() };
+        let why = touched.map(|notice| format!("{notice:?}")).or_else(|| changed.into_iter().next());
+        Ok(why.map(|why| format!("the host {node} was touched: {why}")))
     }
 
     fn wrong_parts(&self, has: Option<&Value>, lacks: &[Value], whole: &Value) -> Result<Option<String>, String> {
@@ -274,6 +378,49 @@ impl<'a> Stage<'a> {
         let shown = nodes.chain([controller]).map(|(who, log)| format!("\n-- {who}\n{}", tail(&log)));
         shown.collect()
     }
+}
+
+/// Does to a host what somebody did to it before the first step.
+fn install(name: &str, node: &Node) -> Result<(), String> {
+    Wires::change(name, "ip", &node.ip)?;
+    Wires::change(name, "bridge", &node.bridge)
+}
+
+/// What a notice of the kernel tells of somebody's hand.
+enum Meaning {
+    /// Somebody changed something.
+    Touched,
+    /// The kernel tells of links also when nothing of them has changed, such as when a bond speaks to its peers.
+    LookAgain,
+    /// Bridges and neighbours learn all the time.
+    Traffic,
+}
+
+fn meaning(notice: &Notice) -> Meaning {
+    match notice {
+        Notice::Overrun => Meaning::Touched,
+        Notice::Change(change) => match change.what {
+            What::Link => Meaning::LookAgain,
+            What::Address(_) | What::Route(_) | What::Rule(_) | What::Queue => Meaning::Touched,
+            What::Neighbour(_) | What::Forwarding => Meaning::Traffic,
+        },
+    }
+}
+
+fn shown_link(node: &str, link: &str) -> Result<Option<Value>, String> {
+    Wires::shown(node, "ip", &["address", "show", "dev", link])
+}
+
+fn wrong_vlans(check: &VlansCheck) -> Result<Option<String>, String> {
+    let VlansCheck { node, link, are } = check;
+    let shown = Wires::shown(node, "bridge", &["vlan", "show", "dev", link])?.unwrap_or_default();
+    let number = |value: &Value| value.as_u64().and_then(|number| u16::try_from(number).ok());
+    let ranges = shown["vlans"].as_array().into_iter().flatten().filter_map(|entry| {
+        let first = number(&entry["vlan"])?;
+        Some(first..=number(&entry["vlanEnd"]).unwrap_or(first))
+    });
+    let found: Vec<u16> = ranges.flatten().collect();
+    Ok((found != *are).then(|| format!("{link} of {node} has the VLANs {found:?}, not {are:?}")))
 }
 
 fn says_all(words: &[String], said: &str) -> Result<(), String> {

@@ -12,6 +12,8 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::dhcp::{Serve, ServerCheck};
+
 /// How long a step may take, unless it says otherwise. Generous: machines that test do other things too.
 const WITHIN: u64 = 60;
 
@@ -43,6 +45,8 @@ pub(super) struct Head {
     /// What the kernel must have beyond bridges and pairs.
     #[serde(default)]
     pub(super) needs: Vec<String>,
+    /// The only VLANs that the switch passes on beside what has no tag; all, if not said.
+    pub(super) vlans: Option<Vec<u16>>,
     /// The only server that it is about.
     pub(super) server: Option<Server>,
 }
@@ -68,6 +72,12 @@ pub(super) struct Node {
     /// What somebody did to the host before, as words for `ip`.
     #[serde(default)]
     pub(super) ip: Vec<String>,
+    /// And then, as words for `bridge`.
+    #[serde(default)]
+    pub(super) bridge: Vec<String>,
+    /// Whether it joins the cluster later, by a deed.
+    #[serde(default)]
+    pub(super) later: bool,
     /// Whether its agent runs from the beginning, and how.
     pub(super) agent: Option<Mode>,
     /// Further words for its agent, whenever it starts.
@@ -116,18 +126,28 @@ pub(super) enum Deed {
     Delete(Named),
     /// Changes a host behind everybody's back.
     Ip { node: String, run: Vec<String> },
+    /// Takes note of everything that changes in the kernel of a host from now on.
+    Watch(String),
+    /// Makes a host that is there a node of the cluster.
+    Join(String),
     /// Writes a kernel setting of a host, under `/proc/sys/net`; the kernel tells nobody.
     Setting { node: String, name: String, value: String },
     /// Pulls a wire out of the switch, or puts it in again.
     Wire { node: String, link: String, plugged: bool },
     /// Writes a part of a status, whatever is true: with the identity of a node's agent, or as an administrator.
     Claim { node: Option<String>, kind: String, name: String, status: Value },
+    /// Takes everything from a host that a kernel has, as a start of the machine does. No agent may run there.
+    Reboot { node: String },
     /// Starts, stops or kills the agent of a node.
     Agent(AgentDeed),
     /// Starts or stops the controller.
     Controller(ControllerDeed),
     /// Runs `netloom client` once.
     Client(ClientDeed),
+    /// Starts a DHCP server on the switch, in the place of one that runs.
+    Serve(Serve),
+    /// Ends that server.
+    ServeNobody {},
     /// Sends an announcement of a neighbour to a link of a node.
     Announce { node: String, link: String, chassis: String, vlans: Vec<u16> },
 }
@@ -174,13 +194,12 @@ pub(super) struct Named {
     pub(super) name: String,
 }
 
-/// A value in an object.
+/// A value in an object, or of a link of a host.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Place {
-    pub(super) kind: String,
-    pub(super) name: String,
-    pub(super) at: String,
+#[serde(untagged, deny_unknown_fields)]
+pub(super) enum Place {
+    Object { kind: String, name: String, at: String },
+    Link { node: String, link: String, at: String },
 }
 
 /// Something that must be so.
@@ -195,6 +214,24 @@ pub(super) enum Check {
     Event(EventCheck),
     /// Of packets between nodes.
     Ping(PingCheck),
+    /// Of what the DHCP server said and lent.
+    Server(ServerCheck),
+    /// Of when the first IPv4 address of a link ends: in so many seconds at least and at most.
+    Ends(EndsCheck),
+    /// Of one link, as `ip` shows it.
+    Link(LinkCheck),
+    /// Of the VLANs of a bridge or of its port, as `bridge` shows them.
+    Vlans(VlansCheck),
+    /// That nothing changed in the kernel of a host since somebody began to take note of it.
+    Untouched(String),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EndsCheck {
+    pub(super) node: String,
+    pub(super) link: String,
+    pub(super) within: (u64, u64),
 }
 
 #[derive(Debug, Deserialize)]
@@ -247,6 +284,31 @@ pub(super) struct PingCheck {
     /// Whether there must be no answer.
     #[serde(default)]
     pub(super) lost: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkCheck {
+    pub(super) node: String,
+    /// Any of its names.
+    pub(super) link: String,
+    /// Whether it must not be there.
+    #[serde(default)]
+    pub(super) gone: bool,
+    /// A part that it must have.
+    pub(super) has: Option<Value>,
+    /// Parts that it must not have.
+    #[serde(default)]
+    pub(super) lacks: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VlansCheck {
+    pub(super) node: String,
+    pub(super) link: String,
+    /// All that it has, and no other.
+    pub(super) are: Vec<u16>,
 }
 
 fn within() -> u64 {

@@ -23,6 +23,9 @@ use nix::{
     ifaddrs::getifaddrs,
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket},
 };
+use serde_json::Value;
+
+use super::dhcp::DhcpServer;
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -33,52 +36,92 @@ const CARDS: [&str; 3] = ["eth0", "eth1", "eth2"];
 /// The hosts of one story; they are gone when this value is.
 pub(super) struct Wires {
     nodes: Vec<String>,
+    vlans: Option<Vec<u16>>,
 }
 
 impl Wires {
-    /// Makes these hosts and connects them.
-    pub(super) fn lay(nodes: &[String]) -> Result<Self, String> {
-        let wires = Self { nodes: nodes.to_vec() };
-        let switch = space("sw");
-        for name in wires.spaces() {
-            netns::create(&name).map_err(|error| error.to_string())?;
-        }
-        let wire = |node: &String, card: &str| {
-            let (here, there) = (space(node), port(node, card));
-            format!("link add {card} netns {here} type veth peer name {there} netns {switch}\n")
-        };
-        let lines: String = nodes.iter().flat_map(|node| CARDS.map(|card| wire(node, card))).collect();
-        batch(&[], &lines)?;
-        let ports =
-            nodes.iter().flat_map(|node| CARDS.map(|card| format!("link set {} up master sw0\n", port(node, card))));
-        let bridge = format!("link add sw0 type bridge\nlink set sw0 up\naddr add {SWITCH}/24 dev sw0\n");
-        let lines = bridge + &ports.collect::<String>();
-        batch(&["-n", &switch], &lines)?;
-        for (node, number) in nodes.iter().zip(11..) {
-            let cards: String = CARDS.map(|card| format!("link set {card} up\n")).concat();
-            let lines = format!("link set lo up\n{cards}addr add 192.0.2.{number}/24 dev eth0\n");
-            batch(&["-n", &space(node)], &lines)?;
+    /// Makes these hosts and connects them. The switch passes on these VLANs, or all.
+    pub(super) fn lay(nodes: &[String], vlans: Option<&[u16]>) -> Result<Self, String> {
+        let wires = Self { nodes: nodes.to_vec(), vlans: vlans.map(<[u16]>::to_vec) };
+        let filtering = u8::from(vlans.is_some());
+        netns::create(&space("sw")).map_err(|error| error.to_string())?;
+        let bridge = format!("link add sw0 type bridge vlan_filtering {filtering}\nlink set sw0 up\n");
+        batch("ip", &["-n", &space("sw")], &format!("{bridge}addr add {SWITCH}/24 dev sw0\n"))?;
+        for node in nodes {
+            wires.connect(node)?;
         }
         Ok(wires)
     }
 
-    /// Whether this kernel has links of a kind.
+    /// Makes a host and connects it.
+    fn connect(&self, node: &str) -> Result<(), String> {
+        let (here, switch) = (space(node), space("sw"));
+        netns::create(&here).map_err(|error| error.to_string())?;
+        let wires = CARDS.map(|card| {
+            format!("link add {card} netns {here} type veth peer name {} netns {switch}\n", port(node, card))
+        });
+        batch("ip", &[], &wires.concat())?;
+        let ports = CARDS.map(|card| format!("link set {} up master sw0\n", port(node, card)));
+        batch("ip", &["-n", &switch], &ports.concat())?;
+        for vlan in self.vlans.iter().flatten() {
+            let lines = CARDS.map(|card| format!("vlan add vid {vlan} dev {}\n", port(node, card)));
+            batch("bridge", &["-n", &switch], &lines.concat())?;
+        }
+        let number = self.nodes.iter().position(|other| other == node).map_or(0, |place| place + 11);
+        let cards = CARDS.map(|card| format!("link set {card} up\n")).concat();
+        batch("ip", &["-n", &here], &format!("link set lo up\n{cards}addr add 192.0.2.{number}/24 dev eth0\n"))
+    }
+
+    /// Takes everything from a host that a kernel has, as a start of the machine does, and wires it anew.
+    pub(super) fn reboot(&self, node: &str) -> Result<(), String> {
+        let text = |error: EngineError| error.to_string();
+        netns::delete(&space(node)).map_err(text)?;
+        // The kernel takes a namespace apart in its own time, and the switch's ends of its wires with it.
+        for card in CARDS {
+            batch("ip", &["-n", &space("sw")], &format!("link del {}\n", port(node, card))).ok();
+        }
+        self.connect(node)
+    }
+
+    /// Whether this kernel has links of a kind, or this machine a server.
     pub(super) fn can_have(kind: &str) -> bool {
+        if kind == "dnsmasq" {
+            return DhcpServer::is_possible();
+        }
         let of = match kind {
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
             other => format!("type {other}"),
         };
-        batch(&["-n", &space("sw")], &format!("link add probe0 {of}\nlink del probe0\n")).is_ok()
+        batch("ip", &["-n", &space("sw")], &format!("link add probe0 {of}\nlink del probe0\n")).is_ok()
+    }
+
+    /// In how many seconds the first IPv4 address of a link ends; none without one, or when it never does.
+    pub(super) fn left(node: &str, link: &str) -> Result<Option<u64>, String> {
+        let shown =
+            Command::new("ip").args(["-n", &space(node), "-json", "-4", "address", "show", "dev", link]).output();
+        let shown = shown.map_err(|error| format!("ip: {error}"))?;
+        // Nothing is said of a link that is not there.
+        let all: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        let left = all[0]["addr_info"][0]["valid_life_time"].as_u64();
+        Ok(left.filter(|left| *left != u64::from(u32::MAX)))
     }
 
     fn spaces(&self) -> impl Iterator<Item = String> {
         self.nodes.iter().map(String::as_str).chain(["sw"]).map(space)
     }
 
-    /// Changes a host behind everybody's back; each line is words for `ip`.
-    pub(super) fn change(node: &str, lines: &[String]) -> Result<(), String> {
-        batch(&["-n", &space(node)], &(lines.join("\n") + "\n"))
+    /// Changes a host behind everybody's back; each line is words for a program of iproute2.
+    pub(super) fn change(node: &str, program: &str, lines: &[String]) -> Result<(), String> {
+        batch(program, &["-n", &space(node)], &(lines.join("\n") + "\n"))
+    }
+
+    /// What a program of iproute2 shows of a host; none when it shows nothing.
+    pub(super) fn shown(node: &str, program: &str, words: &[&str]) -> Result<Option<Value>, String> {
+        let done = Command::new(program).args(["-j", "-d", "-n", &space(node)]).args(words).output();
+        let done = done.map_err(|error| format!("{program}: {error}"))?;
+        let parsed: Option<Vec<Value>> = serde_json::from_slice(&done.stdout).ok();
+        Ok(parsed.and_then(|all| all.into_iter().next()))
     }
 
     /// Writes a kernel setting of a host.
@@ -92,7 +135,7 @@ impl Wires {
     /// Pulls a wire out of the switch, or puts it in again: the host's card sees no carrier meanwhile.
     pub(super) fn wire(node: &str, card: &str, plugged: bool) -> Result<(), String> {
         let state = if plugged { "up" } else { "down" };
-        batch(&["-n", &space("sw")], &format!("link set {} {state}\n", port(node, card)))
+        batch("ip", &["-n", &space("sw")], &format!("link set {} {state}\n", port(node, card)))
     }
 
     /// Whether one packet to an address is answered.
@@ -139,20 +182,20 @@ fn port(node: &str, card: &str) -> String {
     format!("{node}-{card}")
 }
 
-fn batch(words: &[&str], lines: &str) -> Result<(), String> {
-    let mut child = Command::new("ip")
+fn batch(program: &str, words: &[&str], lines: &str) -> Result<(), String> {
+    let mut child = Command::new(program)
         .args(words)
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("ip: {error}"))?;
-    let mut input = child.stdin.take().ok_or("ip has no input")?;
-    input.write_all(lines.as_bytes()).map_err(|error| format!("ip: {error}"))?;
+        .map_err(|error| format!("{program}: {error}"))?;
+    let mut input = child.stdin.take().ok_or_else(|| format!("{program} has no input"))?;
+    input.write_all(lines.as_bytes()).map_err(|error| format!("{program}: {error}"))?;
     drop(input);
-    let done = child.wait_with_output().map_err(|error| format!("ip: {error}"))?;
+    let done = child.wait_with_output().map_err(|error| format!("{program}: {error}"))?;
     if done.status.success() {
         return Ok(());
     }
-    Err(format!("ip {} -batch: {}\n{lines}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+    Err(format!("{program} {} -batch: {}\n{lines}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
 }

@@ -9,9 +9,9 @@ use netloom_dhcp::{
     filter,
 };
 use netloom_journal::{Clock as _, SystemClock};
-use netloom_netlink::frames::{Frames, Instruction};
+use netloom_netlink::frames::Frames;
 use netloom_testkit::space::{KernelStage, Space, ip};
-use netloom_types::{IfName, MacAddr, VlanId};
+use netloom_types::{FilterInstruction, IfName, MacAddr, VlanId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl Node {
         let (clients, frames) = (Clients::new(), Frames::new().map_err(text)?);
         let (later, kept, told) = (Duration::ZERO, None, Vec::new());
         let mut node = Self { space, stage, frames, clients, settings, link, later, kept, told };
-        node.listen(datagram::ETHERTYPE, &filter::messages(mac))?;
+        node.listen(datagram::ETHERTYPE, filter::messages(mac))?;
         node.restart(None)?;
         Ok(node)
     }
@@ -180,7 +180,7 @@ impl Node {
             match action {
                 Action::Send(frame) => self.frames.send(self.link, &frame).map_err(text)?,
                 Action::Watch(None) => self.frames.remove(self.link, arp::ETHERTYPE),
-                Action::Watch(Some(address)) => self.listen(arp::ETHERTYPE, &filter::conflicts(address))?,
+                Action::Watch(Some(address)) => self.listen(arp::ETHERTYPE, filter::conflicts(address))?,
                 Action::Hold(held) => self.hold(&held)?,
                 Action::Drop(address) => {
                     ip(&["-n", self.space.name(), "address", "del", &address.to_string(), "dev", self.link.as_str()])?;
@@ -209,12 +209,7 @@ impl Node {
         Ok(())
     }
 
-    fn listen(&mut self, ethertype: u16, program: &[filter::Instruction]) -> Result<(), String> {
-        let line = |line: &filter::Instruction| {
-            let filter::Instruction { code, if_true, if_false, k } = *line;
-            Instruction { code, if_true, if_false, k }
-        };
-        let program = program.iter().map(line).collect();
+    fn listen(&mut self, ethertype: u16, program: Vec<FilterInstruction>) -> Result<(), String> {
         let socket = self.stage.host.frame_socket(self.link, ethertype, program).map_err(text)?.map_err(text)?;
         self.frames.put(socket).map_err(text)
     }
