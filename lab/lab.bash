@@ -9,6 +9,10 @@ lab_unavailable=
 
 say() { echo "lab: $*" >&2; }
 
+# What goes when the script ends, however it does.
+leftovers=()
+trap 'rm -rf "${leftovers[@]}"' EXIT
+
 # shellcheck source=lab/fetch.bash
 source "$LAB/fetch.bash"
 
@@ -94,11 +98,13 @@ bounded() { # COMMAND ARGS...
     # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
     timeout -k 2 "$limit" "$@" </dev/null &
     child=$!
+    open_way_in "$child"
     trap 'stop_child; exit 130' INT
     trap 'stop_child; exit 143' TERM HUP
     # The shell's own word on a killed child says less than the lines below.
     wait "$child" 2>/dev/null || status=$?
     trap - INT TERM HUP
+    close_way_in
     if ((status == 124 || status == 137)) && ((limit > 0 && SECONDS - started >= limit)); then
         say "stopped: the time limit of $limit s is over (NETLOOM_LAB_TIMEOUT sets it)"
         return 124
@@ -108,10 +114,32 @@ bounded() { # COMMAND ARGS...
 
 stop_child() {
     say interrupted
+    close_way_in
     { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
 }
 
+# --- a way in ----------------------------------------------------------------------------------
+# With NETLOOM_LAB_FORWARD=PORT, connections to 127.0.0.1:PORT of this machine reach that port of the lab's own
+# loopback. Whoever listens here enters the lab's network anew for each connection, so nothing is made in the network
+# of this machine, and nothing has to be taken away.
+LAB_OUTSIDE=169.254.77.1 LAB_INSIDE=169.254.77.2 # the ends of the cable between a guest kernel and its namespace
+way_in_address= # where the lab's port is reached from the network that leads into it
+way_in=
+
+open_way_in() { # PID: of the process whose only child has that network
+    [[ -n ${NETLOOM_LAB_FORWARD:-} && -n $way_in_address ]] || return 0
+    socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
+        EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>/dev/null &
+    way_in=$!
+}
+
+close_way_in() {
+    [[ -z $way_in ]] || { kill "$way_in" && wait "$way_in"; } 2>/dev/null || true
+    way_in=
+}
+
 run_host() { # CMD ARGS...
+    way_in_address=127.0.0.1
     # shellcheck disable=SC2016
     bounded "${fresh_namespaces[@]}" bash -c '
         mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=755 tmpfs /run && mkdir -p /run/netns /run/lock && ip link set lo up || exit 125
@@ -119,6 +147,8 @@ run_host() { # CMD ARGS...
         exec "$@"' lab "$@"
 }
 
+# A guest writes to its own memory, but for the tree and, with NETLOOM_LAB_SHARED=DIR, this folder.
+#
 # Guests have four ethernet cards, vec0 to vec3, which tests use as physical ones: links of type ether
 # and no kind in the first network namespace. What they send is lost. The host kernel has none to spare.
 CARD_MAC=02:00:00:ca:fd:0 # and the number of the card
@@ -130,13 +160,23 @@ run_uml() { # CMD ARGS...
     for i in 0 1 2 3; do
         cards+=("vec$i:transport=l2tpv3,udp=1,src=127.0.0.1,srcport=0,dst=127.0.0.1,dstport=9,tx_session=1,rx_session=1,mac=$CARD_MAC$i")
     done
+    local around=()
+    if [[ -n ${NETLOOM_LAB_FORWARD:-} ]]; then
+        way_in_address=$LAB_INSIDE
+        cards+=("vec4:transport=tap,ifname=lab0,depth=128,gro=1")
+        around=(unshare --net)
+        ((EUID == 0)) || around+=(--map-root-user)
+        # shellcheck disable=SC2016
+        around+=(bash -c 'ip tuntap add lab0 mode tap && ip address add "$1/30" dev lab0 && ip link set lab0 up &&
+            ip link set lo up && exec "${@:2}"' lab "$LAB_OUTSIDE")
+    fi
     guest_open "$@"
     # The guest's memory is a file in TMPDIR: on disk it costs only what is touched.
-    guest_boot env TMPDIR="$guest" HOME="$guest" "$CACHE/uml/linux" mem=4096M seccomp=on \
+    guest_boot "${around[@]}" env TMPDIR="$guest" HOME="$guest" "$CACHE/uml/linux" mem=4096M seccomp=on \
         root=/dev/root rootfstype=hostfs rootflags=/ rw quiet \
         con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 uml_dir="$guest" umid=guest "${cards[@]}" \
         netloom_run="$guest" netloom_busybox="$CACHE/uml/busybox" netloom_modules="$CACHE/uml/modules" \
-        netloom_out=/dev/tty1 netloom_err=/dev/tty2 init="$CACHE/uml/busybox" -- sh "$LAB/init"
+        netloom_out=/dev/tty1 netloom_err=/dev/tty2 netloom_way_in="$way_in_address" netloom_forward="${NETLOOM_LAB_FORWARD:-}" init="$CACHE/uml/busybox" -- sh "$LAB/init"
 }
 
 run_qemu() { # CMD ARGS...
@@ -144,6 +184,11 @@ run_qemu() { # CMD ARGS...
     for i in 0 1 2 3; do
         cards+=(-netdev "hubport,id=card$i,hubid=$i" -device "virtio-net-pci,netdev=card$i,mac=$CARD_MAC$i,romfile=")
     done
+    if [[ -n ${NETLOOM_LAB_FORWARD:-} ]]; then
+        # QEMU listens itself, and takes the guest's end of this network for 10.0.2.15.
+        cards+=(-netdev "user,id=way-in,restrict=on,hostfwd=tcp:127.0.0.1:$NETLOOM_LAB_FORWARD-:$NETLOOM_LAB_FORWARD"
+            -device "virtio-net-pci,netdev=way-in,romfile=")
+    fi
     guest_open "$@"
     guest_boot qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max -m 4096 -smp 1 -nodefaults -no-reboot \
         -display none -monitor none -serial stdio -kernel "$CACHE/qemu/linux" -initrd "$CACHE/qemu/initramfs" \
@@ -151,7 +196,7 @@ run_qemu() { # CMD ARGS...
         -device virtserialport,nr=1,chardev=out -device virtserialport,nr=2,chardev=err \
         -fsdev local,id=host,path=/,security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host "${cards[@]}" \
         -append "console=ttyS0 quiet panic=-1 netloom_run=$guest netloom_busybox=$CACHE/qemu/busybox \
-netloom_modules=$CACHE/qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2"
+netloom_modules=$CACHE/qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2 ${NETLOOM_LAB_FORWARD:+netloom_way_in=10.0.2.15 netloom_forward=$NETLOOM_LAB_FORWARD}"
 }
 
 # Writes what the guest is to do into a folder of this run: $guest.
@@ -160,9 +205,9 @@ guest_open() { # CMD ARGS...
     mkdir -p "$CACHE/run" "$CACHE/logs"
     find "$CACHE/run" -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {} +
     guest=$(mktemp -d "$CACHE/run/XXXXXX")
-    trap 'rm -rf "$guest"' EXIT
+    leftovers+=("$guest")
     log=$CACHE/logs/$(date +%Y%m%d-%H%M%S)-${guest##*/}.log
-    printf '%s\n' "$guest" "$(cd "$LAB/.." && pwd)" "$PWD" >"$guest/writable"
+    printf '%s\n' "$guest" "$(cd "$LAB/.." && pwd)" "$PWD" ${NETLOOM_LAB_SHARED:+"$NETLOOM_LAB_SHARED"} >"$guest/writable"
     {
         for name in $(compgen -e); do
             case $name in
