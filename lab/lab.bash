@@ -5,6 +5,8 @@ LAB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${NETLOOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/netloom}
 LAB_NO_RESULT=125 # exit status when the command's own is not known
 # shellcheck disable=SC2034
+LAB_UNAVAILABLE=126 # the same, because there was no kernel to run in: of `lab_run_parts`
+# shellcheck disable=SC2034
 lab_unavailable=
 
 say() { echo "lab: $*" >&2; }
@@ -64,6 +66,28 @@ lab_run() { # CMD ARGS...
             ;;
     esac
     "run_$kernel" "$@"
+}
+
+# Runs a test program in several kernels at once, each with its part of the tests.
+lab_run_parts() { # COUNT CMD ARGS...
+    local count=$1 part processes=() process status=0
+    shift
+    # What all of them would fetch is fetched once.
+    lab_run true || { [[ -z $lab_unavailable ]] || return "$LAB_UNAVAILABLE"; return 1; }
+    for ((part = 1; part <= count; part++)); do
+        {
+            # What ends a script does not come with it into the background.
+            # shellcheck disable=SC2030,SC2031
+            leftovers=()
+            trap 'rm -rf "${leftovers[@]}"' EXIT
+            lab_run "$@" "--part=$part/$count"
+        } > >(exec sed -u '') 2>&1 & # line by line
+        processes+=($!)
+    done
+    for process in "${processes[@]}"; do
+        wait "$process" || status=$?
+    done
+    return "$status"
 }
 
 # The kernel command line has no way to quote a path.
@@ -205,6 +229,7 @@ guest_open() { # CMD ARGS...
     mkdir -p "$CACHE/run" "$CACHE/logs"
     find "$CACHE/run" -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {} +
     guest=$(mktemp -d "$CACHE/run/XXXXXX")
+    # shellcheck disable=SC2031
     leftovers+=("$guest")
     log=$CACHE/logs/$(date +%Y%m%d-%H%M%S)-${guest##*/}.log
     printf '%s\n' "$guest" "$(cd "$LAB/.." && pwd)" "$PWD" ${NETLOOM_LAB_SHARED:+"$NETLOOM_LAB_SHARED"} >"$guest/writable"

@@ -112,14 +112,18 @@ tier_cluster() {
     peers_build || return 1
     program=$(cluster_test_program) && [[ -n $program ]] || return 1
     cargo build --locked -p netloom || return 1
-    local with=(env NETLOOM="$(realpath "${CARGO_TARGET_DIR:-target}/debug/netloom")" NETLOOM_PEERS="$PEERS")
-    timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" || status=$?
+    local with=(env NETLOOM="$(built_netloom)" NETLOOM_PEERS="$PEERS") comparison
+    # One waits for servers and the other for kernels.
+    timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" > >(exec sed -u '') 2>&1 &
+    comparison=$!
     # A kernel is only booted for something.
     local stories first
     mapfile -t stories < <("${with[@]}" "$program" --stories --list "$@" | sed -n 's/: test$//p')
     for ((first = 0; first < ${#stories[@]}; first += 8)); do
         stories_in_a_kernel "${with[@]}" GODEBUG=asyncpreemptoff=1 "$program" --stories "${stories[@]:first:8}" || status=$?
-        [[ -z $lab_unavailable ]] || { not_run "no kernel for the stories about nodes (see above)"; return; }
+        [[ -z $lab_unavailable ]] || break
     done
+    wait "$comparison" || status=$?
+    [[ -z $lab_unavailable ]] || { not_run "no kernel for the stories about nodes (see above)"; return; }
     return "$status"
 }

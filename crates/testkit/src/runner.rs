@@ -46,16 +46,46 @@ pub struct Arguments {
     filters: Vec<String>,
     exact: bool,
     list: bool,
+    part: Option<Part>,
+}
+
+/// One of several parts of equal size, for running them side by side: `2/3` has the second, fifth, eighth … test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    fn parse(text: &str) -> Option<Self> {
+        let (number, of) = text.split_once('/')?;
+        let part = Self { number: number.parse().ok()?, of: of.parse().ok()? };
+        (1..=part.of).contains(&part.number).then_some(part)
+    }
+
+    fn has(self, index: usize) -> bool {
+        index % self.of == self.number - 1
+    }
 }
 
 impl Arguments {
     /// Reads the command line; options of the usual harness that mean nothing here are let pass.
+    ///
+    /// # Panics
+    ///
+    /// If a part is asked for that there cannot be: tests would be left out without a word.
     pub fn parse(words: impl Iterator<Item = String>) -> Self {
         let mut arguments = Self::default();
         for word in words {
             match word.as_str() {
                 "--exact" => arguments.exact = true,
                 "--list" => arguments.list = true,
+                option if option.starts_with("--part=") => {
+                    let text = option.trim_start_matches("--part=");
+                    let part = Part::parse(text);
+                    assert!(part.is_some(), "--part={text}: it is NUMBER/OF, and NUMBER is at least 1 and at most OF");
+                    arguments.part = part;
+                }
                 option if option.starts_with("--") => {}
                 _ => arguments.filters.push(word),
             }
@@ -80,7 +110,11 @@ pub fn run(tests: Vec<Test<'_>>, arguments: &Arguments, out: &mut dyn Write) -> 
 
 fn report(tests: Vec<Test<'_>>, arguments: &Arguments, out: &mut dyn Write) -> std::io::Result<bool> {
     let all = tests.len();
-    let wanted: Vec<Test<'_>> = tests.into_iter().filter(|test| arguments.wants(&test.name)).collect();
+    let mut wanted: Vec<Test<'_>> = tests.into_iter().filter(|test| arguments.wants(&test.name)).collect();
+    if let Some(part) = arguments.part {
+        let mut index = 0..;
+        wanted.retain(|_| index.next().is_some_and(|index| part.has(index)));
+    }
     let filtered = all - wanted.len();
     if arguments.list {
         wanted.iter().try_for_each(|test| writeln!(out, "{}: test", test.name))?;
@@ -93,17 +127,21 @@ fn report(tests: Vec<Test<'_>>, arguments: &Arguments, out: &mut dyn Write) -> s
     for mut test in wanted {
         write!(out, "test {} ... ", test.name)?;
         out.flush()?;
-        match (test.body)() {
+        let begun = SystemClock.now();
+        let ended = (test.body)();
+        let took = begun.until(SystemClock.now()).as_secs_f64();
+        match ended {
             Ok(Ended::Passed(note)) => {
                 passed += 1;
-                writeln!(out, "ok{}", note.map(|note| format!(" ({note})")).unwrap_or_default())?;
+                let note = note.map(|note| format!("{note}, ")).unwrap_or_default();
+                writeln!(out, "ok ({note}{took:.1} s)")?;
             }
             Ok(Ended::NotRun(why)) => {
                 writeln!(out, "not run: {why}")?;
                 not_run.push(test.name);
             }
             Err(why) => {
-                writeln!(out, "FAILED")?;
+                writeln!(out, "FAILED ({took:.1} s)")?;
                 failures.push((test.name, why));
             }
         }
@@ -170,5 +208,14 @@ mod tests {
         assert!(good && text.contains("2 filtered out"), "{text}");
         assert!(!output(&["bond"]).1);
         assert!(output(&["--list"]).0.contains("vlan/delete: test"));
+    }
+
+    #[test]
+    fn parts_share_the_tests_among_them() {
+        let listed = |words: &[&str]| output(words).0.lines().filter(|line| line.ends_with(": test")).count();
+        assert_eq!([1, 2].map(|part| listed(&["--list", &format!("--part={part}/2")])), [2, 1]);
+        assert!(output(&["--list", "--part=2/2"]).0.contains("vlan/delete"));
+        assert!(output(&["--list", "--part=2/2", "create"]).0.contains("bond/create"));
+        assert_eq!(["0/2", "3/2", "2", "a/b", "1/0"].map(Part::parse), [None; 5]);
     }
 }
