@@ -20,6 +20,12 @@ impl Origin {
     pub fn new(source: Arc<str>, path: impl Into<Arc<str>>, line: u32) -> Self {
         Self { source, path: path.into(), line }
     }
+
+    /// Two places that ask for one thing together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self { source: format!("{self} and {}", other.source).into(), ..other.clone() }
+    }
 }
 
 impl fmt::Display for Origin {

@@ -49,7 +49,14 @@ pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost
 fn join(known: &mut Entry, entry: &Entry, lost: &mut Vec<Lost>) {
     match contradiction(&known.value, &entry.value) {
         Some(path) => lost.push(told(known, entry, &path)),
-        None => lay_over(&mut known.value, &entry.value),
+        None => {
+            let before = known.value.clone();
+            lay_over(&mut known.value, &entry.value);
+            // Who asks for a link that two objects share must not depend on which came first.
+            if known.value != before {
+                known.origin = known.origin.and(&entry.origin);
+            }
+        }
     }
 }
 
@@ -124,6 +131,19 @@ mod tests {
             "routes": {"config": [{"destination": "::/0"}]},
         });
         assert_eq!(both(&first, &second), (wanted, vec![]));
+    }
+
+    #[test]
+    fn what_two_ask_for_together_has_both_for_its_origin() {
+        let origin = |second: &Value| {
+            let first = json!({"interfaces": [{"name": "a", "mtu": 9000}]});
+            let (combined, _) = combine(Entries::of("A x", &first), Entries::of("B y", second));
+            combined.interfaces[0].origin.to_string()
+        };
+        let more = json!({"interfaces": [{"name": "b"}, {"name": "a", "state": "up"}]});
+        let (one, other) = ("A x (spec.desiredState.interfaces[0])", "B y (spec.desiredState.interfaces[1])");
+        assert_eq!(origin(&more), format!("{one} and {other}"));
+        assert_eq!(origin(&json!({"interfaces": [{"name": "a"}]})), one, "who adds nothing asks for nothing");
     }
 
     #[test]
