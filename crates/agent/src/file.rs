@@ -104,7 +104,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let file = WishFile::in_folder(&folder);
         assert_eq!(file.load().unwrap(), None);
-        let kept = Kept { uid: "u".to_owned(), wish: None };
+        let kept = Kept { uid: "u".to_owned(), wish: None, trying: None };
         file.write(&kept).unwrap();
         assert_eq!(file.load().unwrap(), Some(kept));
         assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);

@@ -67,6 +67,8 @@ pub struct Agent {
     pub(crate) telling: BTreeMap<RequestId, Told>,
     /// What policies come to, for the objects of that count.
     pub(crate) merged: (u64, Merged),
+    /// Whether a wish was fulfilled in this life.
+    pub(crate) stood: bool,
     /// Whether the last turn found nothing to do.
     pub(crate) idle: bool,
     /// Whether objects or disk changed since the target was made.
@@ -93,6 +95,7 @@ impl Agent {
             untold: Vec::new(),
             telling: BTreeMap::new(),
             merged: (0, Merged::default()),
+            stood: false,
             idle: false,
             astray: true,
         }
@@ -272,12 +275,9 @@ impl Agent {
             let wish = prepared.clone();
             if self.attempt_at(now).is_some_and(|due| due <= now) {
                 self.attempt.begin(now);
-                let careful = !self.may_be_cut_off();
-                let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
-                let reach = careful && !self.is_kept(&wish.wish);
-                self.leasing.stale = false;
-                let leases = self.leasing.given();
-                return Some(self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach }));
+            }
+            if matches!(self.attempt.stage, Stage::Running { .. }) {
+                return Some(self.bring_about(wish));
             }
         }
         if self.look_at().is_some_and(|at| at <= now) {
@@ -285,6 +285,25 @@ impl Agent {
             return Some(self.start(Work::Observe, Effect::Observe));
         }
         None
+    }
+
+    /// A wish that was not in place before is on disk before the host is changed for it.
+    fn bring_about(&mut self, wish: Arc<Prepared>) -> Effect {
+        let is_new = !self.is_kept(&wish.wish);
+        let filed = self.kept.as_ref().is_some_and(|kept| kept.trying.as_ref() == Some(&wish.wish));
+        if is_new && !filed {
+            let before = self.kept.as_ref().and_then(|kept| kept.wish.clone());
+            return self.keep(Kept { uid: wish.wish.uid.clone(), wish: before, trying: Some(wish.wish.clone()) });
+        }
+        let careful = !self.may_be_cut_off();
+        let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
+        self.leasing.stale = false;
+        let leases = self.leasing.given();
+        self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach: careful && is_new })
+    }
+
+    fn keep(&mut self, kept: Kept) -> Effect {
+        self.start(Work::Keep(Box::new(kept.clone())), Effect::Keep(Box::new(kept)))
     }
 
     fn start(&mut self, work: Work, effect: Effect) -> Effect {
@@ -304,18 +323,26 @@ impl Agent {
             return Some(self.start(Work::Abandon, Effect::Abandon));
         }
         let next = match (&self.target, &self.attempt.stage) {
-            (Target::Unmanaged { uid }, _) => kept.map(|_| Kept { uid: uid.clone(), wish: None }),
-            // Known before the first change: should the object go meanwhile, that is all that tells of it.
-            (Target::Wanted(prepared), Stage::Untried) if kept.is_none() && self.needs_transaction() => {
-                Some(Kept { uid: prepared.wish.uid.clone(), wish: None })
-            }
+            (Target::Unmanaged { uid }, _) => kept.map(|_| Kept { uid: uid.clone(), wish: None, trying: None }),
             (Target::Wanted(prepared), Stage::Reached { .. }) => {
-                Some(Kept { uid: prepared.wish.uid.clone(), wish: Some(prepared.wish.clone()) })
+                Some(Kept { uid: prepared.wish.uid.clone(), wish: Some(prepared.wish.clone()), trying: None })
             }
-            (Target::Wanted(_) | Target::Unreadable { .. } | Target::Nothing | Target::Unknown, _) => None,
+            (Target::Wanted(_) | Target::Unreadable { .. }, stage) => {
+                kept.filter(|kept| self.is_given_up(kept, stage)).map(|kept| Kept { trying: None, ..kept.clone() })
+            }
+            (Target::Nothing | Target::Unknown, _) => None,
         };
         let next = next.filter(|next| kept != Some(next))?;
-        Some(self.start(Work::Keep(Box::new(next.clone())), Effect::Keep(Box::new(next))))
+        Some(self.keep(next))
+    }
+
+    /// Whether the wish on disk that was being brought about is not any more: it failed, or something else is wanted.
+    /// The next life does not begin with it then.
+    fn is_given_up(&self, kept: &Kept, stage: &Stage) -> bool {
+        let Some(trying) = &kept.trying else { return false };
+        let waits = |failure: &Failure| failure.reason == Reason::OutOfReach;
+        let failed = matches!(stage, Stage::Failed { failure, .. } if !waits(failure));
+        failed || self.target.wish() != Some(trying)
     }
 
     /// Whether the wish has to be held against the host: one that wants nothing and follows none that did
@@ -348,8 +375,9 @@ impl Agent {
     /// The last good wish, when the node is to be held against it: what keeps it from the API may be a change that
     /// this takes back.
     fn last_good(&mut self) -> Option<Arc<Prepared>> {
-        let wanted = std::mem::take(&mut self.attempt.waits) && matches!(self.target, Target::Wanted(_));
-        let wish = self.kept.as_ref().filter(|_| wanted)?.wish.clone()?;
+        let Target::Wanted(wanted) = &self.target else { return None };
+        let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.wish);
+        let wish = self.kept.as_ref().filter(|_| falls_back)?.wish.clone()?;
         prepare(wish).ok().map(Arc::new)
     }
 
@@ -441,6 +469,7 @@ impl Agent {
     fn transacted(&mut self, now: Timestamp, result: Result<crate::Done, Failure>) {
         let work = self.at_work.take();
         self.looking.must = true;
+        self.stood |= result.is_ok();
         if matches!(work, Some(Work::Return)) {
             return;
         }
@@ -465,6 +494,8 @@ impl Agent {
             self.tell(Told::new(reason, failure.message.clone()));
         }
         self.attempt.failed(now, failure, &self.settings);
+        // After a start the host may be without anything, as it is after a boot: it is given what was good.
+        self.attempt.falls_back |= !self.stood;
     }
 
     fn filed(&mut self, now: Timestamp, result: Result<Option<Kept>, String>) {

@@ -21,8 +21,8 @@ pub(crate) struct Attempt {
     pub(crate) stage: Stage,
     /// Where the host is not as it was verified to be.
     pub(crate) drift: Vec<Difference>,
-    /// Whether it just turned out that the wish has to wait for the API.
-    pub(crate) waits: bool,
+    /// Whether it just turned out that the last good wish has to do for now.
+    pub(crate) falls_back: bool,
     /// When drift may be repaired next.
     repair_at: Option<Timestamp>,
     /// How often it was, and when last.
@@ -111,8 +111,8 @@ impl Attempt {
             Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => 0,
         };
         let count = before.saturating_add(1);
-        self.waits = failure.reason == Reason::OutOfReach;
-        let most = if self.waits { settings.reconnect } else { settings.retry_most };
+        self.falls_back = failure.reason == Reason::OutOfReach;
+        let most = if self.falls_back { settings.reconnect } else { settings.retry_most };
         let next = later(now, wait(settings.retry_first, most, count, settings.seed));
         self.stage = Stage::Failed { failure, count, next: Some(next) };
     }

@@ -38,7 +38,7 @@ impl Half {
     ) -> Option<Self> {
         let (_, raw) = chosen(objects).filter(|(state, _)| state.managed)?;
         let (revision, digest) = marks(raw);
-        let wish = kept.filter(|kept| kept.uid == uid(raw))?.wish.as_ref()?;
+        let wish = kept.filter(|kept| kept.uid == uid(raw))?.present()?;
         let known = wish.config.as_ref().map(|config| (config.revision.as_str(), config.digest.as_str()));
         let whole = live(settings, objects).is_some_and(|config| is_pair(raw, config));
         if revision.is_empty() || is_merged_by_node(raw) || whole || known == Some((revision, digest)) {
@@ -81,7 +81,8 @@ impl Target {
     pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, waits: bool) -> Self {
         let before = kept.and_then(|kept| kept.wish.as_ref());
         if !objects.is_whole() || waits {
-            return before.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), before));
+            let last = kept.and_then(Kept::present);
+            return last.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), before));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
@@ -139,7 +140,7 @@ pub(crate) fn chosen(objects: &Objects) -> Option<(&Arc<NodeState>, &Arc<Value>)
 fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Option<&Kept>) -> Option<ConfigPart> {
     match live(settings, objects).filter(|config| is_pair(state, config)) {
         Some(config) => Some(ConfigPart::of(config)),
-        None => kept.filter(|kept| kept.uid == uid(state))?.wish.as_ref()?.config.clone(),
+        None => kept.filter(|kept| kept.uid == uid(state))?.present()?.config.clone(),
     }
 }
 

@@ -58,6 +58,17 @@ pub struct Kept {
     pub uid: String,
     /// The last wish that was fulfilled; none while the node is not managed.
     pub wish: Option<Wish>,
+    /// The wish that is being brought about, put here before the host is changed for it: a life that ends between the
+    /// change and the word that it is good would else be followed by one that begins with the wish before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trying: Option<Wish>,
+}
+
+impl Kept {
+    /// The wish that the node was turned to last.
+    pub(crate) fn present(&self) -> Option<&Wish> {
+        self.trying.as_ref().or(self.wish.as_ref())
+    }
 }
 
 impl Wish {

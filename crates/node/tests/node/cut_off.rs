@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::{
-    model::{Rig, condition, desire, dummy, set_mtu, with_dummy},
+    model::{Death, Rig, condition, desire, dummy, set_mtu, with_dummy},
     revisions::{config, pair},
 };
 
@@ -63,4 +63,45 @@ fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
     assert_eq!(answers.last(), Some(&json!("provisioned")));
     assert!(!answers.contains(&json!("invalid")), "{answers:?}");
     assert_eq!(condition(rig.state(), "Available").0, "True");
+}
+
+#[test]
+fn an_agent_that_ends_in_a_change_and_loses_the_api_does_not_go_back_to_the_wish_before() {
+    for (effects, death) in (0..12).flat_map(|effects| [(effects, Death::Before), (effects, Death::After)]) {
+        let mut rig = with_dummy();
+        rig.orphaned = true;
+        rig.life = Some((effects, death));
+        desire(&mut rig, &dummy("d0", 1300));
+        rig.run_for(SignedDuration::from_secs(5));
+        assert!(rig.mtu("d0").is_some());
+        (rig.online, rig.life) = (true, None);
+        rig.relist();
+        rig.run_for(SignedDuration::from_secs(40));
+        assert_eq!((rig.mtu("d0"), rig.host.changes), (Some(1300), 2), "{death:?} effect {effects}: {:?}", rig.effects);
+    }
+}
+
+#[test]
+fn an_agent_does_not_begin_its_life_with_a_wish_that_failed() {
+    let mut rig = with_dummy();
+    rig.host.cursed = Some("c0");
+    desire(&mut rig, &dummy("c0", 1300));
+    rig.run();
+    assert_eq!(rig.condition("Degraded").1, "ApplyFailed");
+    rig.orphaned = true;
+    rig.host.cursed = None;
+    rig.boot();
+    rig.run();
+    assert_eq!((rig.mtu("d0"), rig.mtu("c0")), (Some(1400), None));
+}
+
+#[test]
+fn a_node_that_boots_under_a_bad_wish_gets_its_last_good_one() {
+    let mut rig = with_dummy();
+    rig.host.cursed = Some("c0");
+    desire(&mut rig, &dummy("c0", 1300));
+    rig.run();
+    rig.boot();
+    rig.run();
+    assert_eq!((rig.mtu("d0"), rig.mtu("c0")), (Some(1400), None), "{:?}", rig.effects);
 }

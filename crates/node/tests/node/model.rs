@@ -119,11 +119,20 @@ pub(crate) struct Host {
 
 impl Host {
     /// The transaction, without its journal.
-    fn transact(&mut self, wish: &Prepared, leases: &Leases, protected: Vec<IpAddr>) -> Result<Done, Failure> {
+    fn transact(
+        &mut self,
+        wish: &Prepared,
+        leases: &Leases,
+        protected: Vec<IpAddr>,
+        may_change: bool,
+    ) -> Result<Done, Failure> {
         let observed = self.sim.observed().clone();
         let state = wish.resolve(&observed, leases, self.counted)?;
         let planned = plan(&state, &observed, &self.owned, &Options { protected, allow_cut: false })
             .map_err(|error| Failure::unplanned(&error))?;
+        if !may_change && !planned.plan.is_empty() {
+            return Err(Failure::new(Reason::OutOfReach, "the API is not reached"));
+        }
         let before = self.sim.clone();
         for planned in &planned.plan.steps {
             let cursed = matches!(&planned.step, Step::CreateLink { name, .. } if Some(name.as_str()) == self.cursed);
@@ -156,6 +165,13 @@ impl Host {
     fn abandon(&mut self) {
         self.owned.forget(netloom_node::OWNER);
     }
+}
+
+/// A host with one card and nothing else.
+fn booted() -> SimHost {
+    let mut sim = SimHost::new();
+    sim.add_ethernet("eth0".parse().unwrap(), "02:00:00:00:00:01".parse().unwrap());
+    sim
 }
 
 /// A mistake that an agent could have, to see that it would be noticed.
@@ -196,6 +212,8 @@ pub(crate) struct Rig {
     pub(crate) unheard: bool,
     /// How many effects are left until the agent is killed, and how.
     pub(crate) life: Option<(usize, Death)>,
+    /// Whether who takes over does not reach the API.
+    pub(crate) orphaned: bool,
     /// Every effect, by a word.
     pub(crate) effects: Vec<&'static str>,
     /// What a newly started agent is told first, in the place of what the server has.
@@ -216,10 +234,8 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new(settings: Settings) -> Self {
-        let mut sim = SimHost::new();
-        sim.add_ethernet("eth0".parse().unwrap(), "02:00:00:00:00:01".parse().unwrap());
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
-        let host = Host { sim, owned: Ownership::default(), cursed: None, changes: 0, counted: now };
+        let host = Host { sim: booted(), owned: Ownership::default(), cursed: None, changes: 0, counted: now };
         let agent = Agent::new(settings.clone(), None);
         let mut rig = Self {
             api: Api::default(),
@@ -233,6 +249,7 @@ impl Rig {
             forbidden: None,
             unheard: false,
             life: None,
+            orphaned: false,
             effects: Vec::new(),
             stale: None,
             listening: Vec::new(),
@@ -247,6 +264,12 @@ impl Rig {
         rig
     }
 
+    /// The node is started anew: what the kernel had is gone, what is on disk is not.
+    pub(crate) fn boot(&mut self) {
+        self.host.sim = booted();
+        self.restart();
+    }
+
     /// The usual agent of node `n`.
     pub(crate) fn usual() -> Self {
         Self::new(Settings::of("n"))
@@ -254,6 +277,7 @@ impl Rig {
 
     /// Another agent takes over, with nothing but what disk, host and server have.
     pub(crate) fn restart(&mut self) {
+        self.online &= !self.orphaned;
         self.agent = Agent::new(self.settings.clone(), self.disk.clone());
         if let Some(stale) = self.stale.take() {
             let now = std::mem::replace(&mut self.api, stale);
@@ -380,11 +404,7 @@ impl Rig {
             Effect::Recover => ("recover", vec![Event::Recovered(Ok(None))]),
             Effect::Observe => ("observe", vec![Event::Observed(Ok(Box::new(self.host.sim.observed().clone())))]),
             Effect::Transact { wish, leases, protected, reach } => {
-                let outcome = if reach && !self.online {
-                    Err(Failure::new(Reason::OutOfReach, "the API is not reached"))
-                } else {
-                    self.host.transact(&wish, &leases, protected)
-                };
+                let outcome = self.host.transact(&wish, &leases, protected, !reach || self.online);
                 if let (Ok(_), Some(config)) = (&outcome, &wish.wish.config) {
                     self.verified.push((config.revision.clone(), config.generation));
                 }
