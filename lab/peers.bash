@@ -86,7 +86,7 @@ peer_stop() { # PID
 
 # Builds the cluster tier's test program and prints its path.
 cluster_test_program() {
-    cargo test --locked -p netloom-testkit --test cluster --no-run --message-format=json-render-diagnostics |
+    cargo test --locked --workspace --test cluster --no-run --message-format=json-render-diagnostics |
         sed -n 's/.*"name":"cluster".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 
@@ -111,7 +111,7 @@ tier_cluster() {
     install_packages go:golang-go || { not_run "go is missing"; return; }
     peers_build || return 1
     program=$(cluster_test_program) && [[ -n $program ]] || return 1
-    cargo build --locked -p netloom || return 1
+    build_netloom || return 1
     local with=(env NETLOOM="$(built_netloom)" NETLOOM_PEERS="$PEERS") comparison
     # One waits for servers and the other for kernels.
     timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" > >(exec sed -u '') 2>&1 &
