@@ -44,6 +44,8 @@ pub(crate) struct Builder {
     pub(crate) dependents: Dependents,
     /// The steps so far.
     pub(crate) steps: Vec<PlannedStep>,
+    /// Bridges whose MTU shall become another one.
+    pub(crate) resized: Vec<IfName>,
     /// Everything that was touched, as it was.
     pub(crate) before: Target,
     /// What a person should know.
@@ -54,6 +56,7 @@ impl Builder {
     /// Starts from what was observed.
     pub(crate) fn new(observed: &Observed, goal: Goal) -> Self {
         Self {
+            resized: links::resized_bridges(observed, &goal),
             sim: SimHost::from_observed(observed.clone()),
             goal,
             dependents: Dependents::of(observed.links.values()),
@@ -94,6 +97,7 @@ impl Builder {
         links::attach(self, &order)?;
         links::finish(self, &order)?;
         links::lower_mtus(self, &order)?;
+        links::tell_bridges(self)?;
         for &name in &order {
             links::belongings(self, name)?;
         }

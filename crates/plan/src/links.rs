@@ -1,12 +1,13 @@
 //! The phases of a plan that are about links.
 
-use netloom_model::{Attr, Attrs, Change, Link, LinkKind, Step, Value};
+use netloom_model::{Attr, Attrs, Change, Link, LinkKind, Observed, PlannedStep, Step, Value};
 use netloom_types::IfName;
 
 use crate::{
     PlanError,
     aspects::{self, Moment},
     converge::Builder,
+    goal::Goal,
 };
 
 /// Deletes links that shall go or must be made anew, deepest first.
@@ -216,6 +217,37 @@ pub(crate) fn lower_mtus(builder: &mut Builder, order: &[IfName]) -> Result<(), 
             let attrs = aspects::one(Attr::Mtu, mtu.clone());
             let kind = now.kind.clone();
             builder.emit(Step::SetAttrs { name, kind, attrs })?;
+        }
+    }
+    Ok(())
+}
+
+/// Bridges that are there and shall have another MTU.
+pub(crate) fn resized_bridges(observed: &Observed, goal: &Goal) -> Vec<IfName> {
+    let bridges = observed.links.values().filter(|link| link.kind == LinkKind::Bridge);
+    let resized = |was: &&Link| {
+        let wanted = goal.link(was.name).and_then(|goal| goal.link.attrs.said(Attr::Mtu));
+        wanted.is_some_and(|wanted| was.attrs.get(Attr::Mtu).as_ref() != Some(wanted))
+    };
+    bridges.filter(resized).map(|link| link.name).collect()
+}
+
+/// Tells bridges their new MTU, also those that should have it from their ports by now: one that was ever told an MTU
+/// does not follow any more, and the kernel does not tell which ones these are. To one that has it this says nothing.
+pub(crate) fn tell_bridges(builder: &mut Builder) -> Result<(), PlanError> {
+    let told = |name: IfName, planned: &PlannedStep| match &planned.step {
+        Step::SetAttrs { name: of, attrs, .. } => *of == name && attrs.said(Attr::Mtu).is_some(),
+        Step::DeleteLink { name: of } => *of == name,
+        _ => false,
+    };
+    for name in builder.resized.clone() {
+        if builder.steps.iter().any(|planned| told(name, planned)) {
+            continue;
+        }
+        let Some((goal, now)) = pair(builder, name) else { continue };
+        if let Some(mtu) = goal.attrs.said(Attr::Mtu) {
+            let step = Step::SetAttrs { name, kind: now.kind.clone(), attrs: aspects::one(Attr::Mtu, mtu.clone()) };
+            builder.emit(step)?;
         }
     }
     Ok(())
