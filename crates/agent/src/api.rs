@@ -145,7 +145,7 @@ fn path(target: &ObjectRef) -> String {
 mod tests {
     use netloom_api::admission::GroupKind;
     use netloom_compile::ObjectKey;
-    use netloom_node::{CONFIG, NODE, STATE};
+    use netloom_node::{CONFIG, LINKS, NODE, STATE};
 
     use super::*;
 
@@ -162,6 +162,8 @@ mod tests {
         assert_eq!(at(STATE, ObjectKey::new("d", "n")), "/apis/nmstate.io/v1/namespaces/d/nodenetworkstates/n");
         let config = "/apis/network.t-caas.telekom.com/v1alpha1/nodenetworkconfigs/n";
         assert_eq!(at(CONFIG, ObjectKey::global("n")), config);
+        let links = "/apis/network.t-caas.telekom.com/v1alpha1/nodenetworkstatuses/n";
+        assert_eq!(at(LINKS, ObjectKey::global("n")), links);
         assert_eq!(at(NODE, ObjectKey::global("n")), "/api/v1/nodes/n");
         let event = GroupKind::new("events.k8s.io", "Event");
         assert_eq!(at(event, ObjectKey::new("d", "e")), "/apis/events.k8s.io/v1/namespaces/d/events/e");

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use kube::Resource;
 use netloom_api::{
     admission::GroupKind,
-    fabric::NodeNetworkConfig,
+    fabric::{NodeNetworkConfig, NodeNetworkStatus},
     nodestate::{NodeNetConfPolicy, NodeNetworkState},
 };
-use netloom_node::{CONFIG, POLICY, STATE};
+use netloom_node::{CONFIG, LINKS, POLICY, STATE};
 
 /// The version and the name in URLs.
 pub(crate) fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'static, str>) {
@@ -19,6 +19,7 @@ pub(crate) fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'stati
         STATE => of::<NodeNetworkState>(),
         POLICY => of::<NodeNetConfPolicy>(),
         CONFIG => of::<NodeNetworkConfig>(),
+        LINKS => of::<NodeNetworkStatus>(),
         // The only others are nodes and events.
         _ => (Cow::Borrowed("v1"), Cow::Owned(format!("{}s", kind.kind.to_lowercase()))),
     }

@@ -126,7 +126,7 @@ mod tests {
                 let asked = selector(*kind, "n1");
                 let wanted = match kind.kind {
                     "NodeNetworkState" => Some("spec.nodeName=n1"),
-                    "NodeNetworkConfig" | "Node" => Some("metadata.name=n1"),
+                    "NodeNetworkConfig" | "NodeNetworkStatus" | "Node" => Some("metadata.name=n1"),
                     // Whether a policy is for the node is told by more than a selector can say.
                     "NodeNetConfPolicy" => None,
                     other => panic!("{other} is followed, and nothing here says whose objects of it"),

@@ -13,11 +13,14 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 
 use crate::{
-    CONFIG, Effect, Event, Failure, Heard, Kept, Mode, NODE, Prepared, Reason, STATE, Settings, Standing, Turn, Wish,
+    CONFIG, Effect, Event, Failure, Heard, Kept, LINKS, Mode, NODE, Prepared, Reason, STATE, Settings, Standing, Turn,
+    Wish,
     asking::Asking,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
     leasing::Leasing,
+    links,
+    listing::Listing,
     looking::Looking,
     objects::Objects,
     people::{EVENT, Told},
@@ -60,6 +63,7 @@ pub struct Agent {
     pub(crate) looking: Looking,
     pub(crate) listening: BTreeSet<IfName>,
     pub(crate) leasing: Leasing,
+    pub(crate) listing: Listing,
     pub(crate) asking: Asking,
     /// Events that nobody was told yet.
     pub(crate) untold: Vec<Told>,
@@ -91,6 +95,7 @@ impl Agent {
             looking: Looking::new(),
             listening: BTreeSet::new(),
             leasing: Leasing::default(),
+            listing: Listing::default(),
             asking: Asking::default(),
             untold: Vec::new(),
             telling: BTreeMap::new(),
@@ -161,7 +166,14 @@ impl Agent {
         let whole = self.objects.is_whole();
         let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
         let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
-        if !self.idle || !whole || !free || !self.recovered || missing || self.waits_for_half() {
+        if !self.idle
+            || !whole
+            || !free
+            || !self.recovered
+            || missing
+            || self.waits_for_half()
+            || self.has_links_to_list()
+        {
             return Standing::AtWork;
         }
         match self.attempt.failure() {
@@ -190,8 +202,8 @@ impl Agent {
     /// The kinds whose objects must be told, and those of other nodes left out.
     pub fn kinds(mode: Mode) -> &'static [GroupKind<'static>] {
         match mode {
-            Mode::Centralized => &[STATE, CONFIG, NODE],
-            Mode::Distributed => &[STATE, CONFIG, NODE, crate::POLICY],
+            Mode::Centralized => &[STATE, CONFIG, NODE, LINKS],
+            Mode::Distributed => &[STATE, CONFIG, NODE, LINKS, crate::POLICY],
         }
     }
 
@@ -423,6 +435,9 @@ impl Agent {
         }
         let named = self.target.wish().map(Wish::links).unwrap_or_default();
         let heard = self.heard();
+        if let Ok(observed) = result {
+            self.listing.saw(&links::list(observed, &heard, named.clone()), self.standing_list());
+        }
         self.looking.ended(now, result, (named, &heard), &self.settings);
     }
 
@@ -522,6 +537,11 @@ impl Agent {
         // After a failure at disk or host everything there waits.
         let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
         let pair = self.half.as_ref().filter(|half| half.waits).map(|half| half.until);
-        host.chain(self.not_before.filter(|_| free)).chain(self.asking.resumes_at()).chain(slow).chain(pair).min()
+        host.chain(self.not_before.filter(|_| free))
+            .chain(self.asking.resumes_at())
+            .chain(slow)
+            .chain(pair)
+            .chain(self.list_at(now))
+            .min()
     }
 }

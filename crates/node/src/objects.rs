@@ -2,7 +2,8 @@
 //!
 //! Watch events and the answers to our own writes come by different ways, so an older version of an object
 //! may arrive after a newer one; it never replaces it. Objects of other nodes are not taken in. What a network
-//! state reports is most of it and read once in a while, so it is kept apart from the object, as text.
+//! state reports is most of it and read once in a while, so it is kept apart from the object, as text; and of the
+//! links that a node lists for the cluster only a digest is kept, for nobody here reads them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +15,7 @@ use netloom_compile::{NodeState, ObjectKey, Snapshot};
 use netloom_control::{Change, ObjectRef};
 use serde_json::Value;
 
-use crate::{Mode, report::ReportText};
+use crate::{Mode, listing, report::ReportText};
 
 /// The node itself.
 pub const NODE: GroupKind<'static> = netloom_api::foreign::NODE;
@@ -25,7 +26,10 @@ pub const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkS
 /// What the controller has for the node.
 pub const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkConfig");
 
-const ALL: [GroupKind<'static>; 4] = [NODE, POLICY, STATE, CONFIG];
+/// The links of the node, as it lists them for the cluster.
+pub const LINKS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
+
+const ALL: [GroupKind<'static>; 5] = [NODE, POLICY, STATE, CONFIG, LINKS];
 
 /// The objects of one node.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +50,8 @@ struct Seen {
     object: Option<Arc<Value>>,
     /// What a network state reports.
     report: Option<ReportText>,
+    /// What tells two lists of links apart.
+    digest: Option<u64>,
 }
 
 impl Objects {
@@ -70,6 +76,11 @@ impl Objects {
         needed.iter().all(|kind| self.listed.contains(kind))
     }
 
+    /// Whether objects of a kind were listed.
+    pub(crate) fn is_listed(&self, kind: GroupKind<'static>) -> bool {
+        self.listed.contains(&kind)
+    }
+
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
@@ -86,6 +97,11 @@ impl Objects {
     /// What a network state reports.
     pub(crate) fn report(&self, key: &ObjectKey) -> Option<&ReportText> {
         self.seen.get(&ObjectRef { kind: STATE, key: key.clone() })?.report.as_ref()
+    }
+
+    /// What tells one list of links from another.
+    pub(crate) fn digest(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<u64> {
+        self.seen.get(&ObjectRef { kind, key: key.clone() })?.digest
     }
 
     /// The node's network states, the one that counts first: it is called like the node, else it is the
@@ -111,6 +127,12 @@ impl Objects {
         if self.seen.get(&reference).is_some_and(|seen| !is_newer(version, seen.version)) {
             return;
         }
+        if reference.kind == LINKS {
+            // Nothing follows from it, so nothing has changed.
+            let (object, digest) = listing::taken_apart(&object);
+            self.seen.insert(reference, Seen { version, object: Some(Arc::new(object)), report: None, digest });
+            return;
+        }
         // Policies are merged by the links that a node reports.
         let whole = self.mode == Mode::Distributed;
         if whole {
@@ -120,7 +142,7 @@ impl Objects {
         if !whole {
             self.snapshot.put(&object);
         }
-        self.seen.insert(reference, Seen { version, object: Some(object), report });
+        self.seen.insert(reference, Seen { version, object: Some(object), report, digest: None });
         self.changes += 1;
     }
 
@@ -137,7 +159,7 @@ impl Objects {
             return;
         }
         self.snapshot.remove(reference.kind, &reference.key);
-        self.seen.insert(reference.clone(), Seen { version, object: None, report: None });
+        self.seen.insert(reference.clone(), Seen { version, object: None, report: None, digest: None });
         self.changes += 1;
     }
 

@@ -62,8 +62,8 @@ impl Told {
     }
 }
 
-/// FNV-1a over everything that tells two events apart.
-fn fingerprint(parts: &[&str]) -> u64 {
+/// FNV-1a over everything that tells two events, or two of anything else, apart.
+pub(crate) fn fingerprint(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

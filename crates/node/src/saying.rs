@@ -65,6 +65,10 @@ impl Agent {
             Target::Unknown => Vec::new(),
         };
         requests.extend(asked.into_iter().map(|request| vec![request]));
+        if !self.holds_back(now) {
+            // One after the other: what is not there has no status.
+            requests.extend(Some(self.list_links(now)).filter(|chain| !chain.is_empty()));
+        }
         requests.extend(self.say_conflicts(now).into_iter().map(|request| vec![request]));
         requests
     }

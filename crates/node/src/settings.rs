@@ -45,6 +45,8 @@ pub struct Settings {
     pub taints: BTreeSet<String>,
     /// A number that spreads the polls and retries of many agents.
     pub seed: u64,
+    /// The least time between two lists of the node's links.
+    pub list_pace: SignedDuration,
     /// How long the host must be quiet before changes of it are looked at.
     pub quiet: SignedDuration,
     /// But not longer than so long after the first change.
@@ -77,6 +79,8 @@ impl Settings {
             protected: Vec::new(),
             taints: BTreeSet::new(),
             seed: 0,
+            // A link that flaps is told twelve times a minute at most.
+            list_pace: SignedDuration::from_secs(5),
             // Drift shall be named within a tenth of a second; a tool that makes a link sends its events
             // within a few milliseconds.
             quiet: SignedDuration::from_millis(20),

@@ -160,13 +160,15 @@ pub(crate) fn reported(host: &Host) -> Value {
 
 /// Fields that two runs with the same end do not have in common. A digest names what a node was told when its objects
 /// were first written; that it stands in both of them is told by the node's answer.
-const FLEETING: [&str; 9] = [
+const FLEETING: [&str; 11] = [
     "uid",
     "resourceVersion",
     "generation",
     "durationMs",
     "count",
     "ifIndex",
+    "index",
+    "masterIndex",
     "netloom.dev/sequence",
     "digest",
     "netloom.dev/digest",

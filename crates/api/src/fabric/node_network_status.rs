@@ -30,18 +30,19 @@ pub struct NodeNetworkStatusSpec {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeNetworkStatusStatus {
-    /// The interfaces of the host; those of pods are left out.
+    /// The interfaces of the host, by name; those of pods are left out.
+    // One list with one writer: field by field, the server would keep more about who wrote it than it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub interfaces: Vec<NodeInterface>,
     /// The routes of the host; those to single pods and link-local ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub routes: Vec<NodeRoute>,
-    /// When the agent last looked.
+    /// When the agent reported this. It reports what has changed, and nothing while nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
-    /// Whether the report is whole and current.
+    /// `Ready` when everything is listed.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
 }

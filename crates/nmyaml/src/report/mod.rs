@@ -88,8 +88,12 @@ pub fn report(observed: &Observed, heard: &BTreeMap<IfName, Heard>, options: &Re
     document.into()
 }
 
-/// The links that belong to containers.
-fn container_links(observed: &Observed, heard: &BTreeMap<IfName, Heard>, options: &ReportOptions) -> BTreeSet<IfName> {
+/// The links that belong to containers: no report lists them.
+pub fn container_links(
+    observed: &Observed,
+    heard: &BTreeMap<IfName, Heard>,
+    options: &ReportOptions,
+) -> BTreeSet<IfName> {
     let elsewhere = |name: &IfName| observed.facts.get(name).is_some_and(|facts| facts.elsewhere);
     let called_so = |name: &IfName| options.container_links.iter().any(|p| show::matches(p, name.as_str()));
     let wanted = |name: &IfName| options.keep.contains(name) || heard.contains_key(name);

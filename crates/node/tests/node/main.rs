@@ -5,6 +5,7 @@ mod crashes;
 mod cut_off;
 mod drift;
 mod leases;
+mod links;
 mod model;
 mod policies;
 mod revisions;

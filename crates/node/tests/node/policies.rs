@@ -35,6 +35,8 @@ fn a_distributed_agent_merges_policies_into_its_own_desired_state() {
     rig.run();
     assert_eq!(rig.state()["spec"]["desiredState"]["interfaces"][0]["mtu"], 1400);
     assert_eq!(rig.mtu("eth0"), Some(1400));
+    // The list of links waits for its time.
+    rig.run_for(rig.settings.list_pace);
     let writes = rig.api.writes.len();
     rig.run_for(HOUR);
     assert_eq!(rig.api.writes.len(), writes);

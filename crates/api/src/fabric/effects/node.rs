@@ -1,6 +1,6 @@
 //! Objects of one node.
 
-use super::{BY_AGENT, PARTS};
+use super::{BY_AGENT, LISTED, PARTS};
 use crate::effects::{
     Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
@@ -50,18 +50,18 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
     field("status", BY_AGENT),
     field("status.conditions", BY_AGENT),
-    field("status.interfaces", BY_AGENT),
+    field("status.interfaces", LISTED),
     field("status.interfaces[].addresses", BY_AGENT),
-    field("status.interfaces[].controller", BY_AGENT),
-    field("status.interfaces[].index", BY_AGENT),
-    field("status.interfaces[].mac", BY_AGENT),
+    field("status.interfaces[].controller", LISTED),
+    field("status.interfaces[].index", LISTED),
+    field("status.interfaces[].mac", LISTED),
     field("status.interfaces[].members", BY_AGENT),
     field("status.interfaces[].mtu", BY_AGENT),
-    field("status.interfaces[].name", BY_AGENT),
+    field("status.interfaces[].name", LISTED),
     field("status.interfaces[].parent", BY_AGENT),
-    field("status.interfaces[].promiscuous", BY_AGENT),
-    field("status.interfaces[].state", BY_AGENT),
-    field("status.interfaces[].type", BY_AGENT),
+    field("status.interfaces[].promiscuous", LISTED),
+    field("status.interfaces[].state", LISTED),
+    field("status.interfaces[].type", LISTED),
     field("status.interfaces[].vlanID", BY_AGENT),
     field("status.lastUpdated", BY_AGENT),
     field("status.routes", BY_AGENT),

@@ -1,0 +1,154 @@
+//! When a node says which links it has, in `NodeNetworkStatus`, and what of that it remembers.
+//!
+//! A link that flaps, or one that is made for every pod, would be a write each time, and each write is told to everybody
+//! who follows links of nodes. So there is a least time between two of them, and whatever came and went within it is
+//! never told. What stands at the server is known by a digest; the list itself is kept only until it stands there.
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::{condition::Conditions, fabric::node_network_status::NodeNetworkStatusStatus};
+use netloom_compile::ObjectKey;
+use netloom_control::{Action, ObjectRef};
+use serde_json::{Value, json};
+
+use crate::{
+    Agent, LINKS, NODE,
+    backoff::later,
+    condition::{Said, seconds},
+    people::fingerprint,
+    target::Target,
+    wish::uid,
+};
+
+/// What is known of the node's links, and when it was last said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listing {
+    /// What was seen last; none before the host was read.
+    seen: Option<u64>,
+    /// The same in full, until it stands at the server.
+    text: Option<Box<str>>,
+    said_at: Option<Timestamp>,
+}
+
+impl Listing {
+    /// Takes note of what the host has.
+    pub(crate) fn saw(&mut self, list: &NodeNetworkStatusStatus, standing: Option<u64>) {
+        let digest = digest(list);
+        self.seen = Some(digest);
+        let news = Some(digest) != standing;
+        self.text = news.then(|| serde_json::to_string(list).ok()).flatten().map(String::into_boxed_str);
+    }
+
+    /// When it may be said again.
+    fn free_at(&self, pace: SignedDuration) -> Timestamp {
+        self.said_at.map_or(Timestamp::MIN, |at| later(at, pace))
+    }
+}
+
+impl Agent {
+    /// Whether there is news of the node's links, now or in a moment.
+    pub(crate) fn has_links_to_list(&self) -> bool {
+        self.lists_links() && self.listing.seen.is_some() && self.listing.seen != self.standing_list()
+    }
+
+    /// When time alone makes news of the node's links due.
+    pub(crate) fn list_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let at = self.listing.free_at(self.settings.list_pace);
+        (at > now && self.has_links_to_list()).then_some(at)
+    }
+
+    /// Says which links the node has, where something else or nothing is said of them.
+    pub(crate) fn list_links(&mut self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+        let standing = self.standing_list();
+        if self.listing.seen == standing {
+            self.listing.text = None;
+        }
+        let due = self.listing.free_at(self.settings.list_pace) <= now;
+        if !self.has_links_to_list() || !due {
+            return Vec::new();
+        }
+        let Some(list) = self.listing.text.as_deref().and_then(|text| serde_json::from_str(text).ok()) else {
+            // Somebody else has changed or deleted what stood there.
+            self.looking.must = true;
+            return Vec::new();
+        };
+        self.listing.said_at = Some(now);
+        self.list_requests(now, list)
+    }
+
+    /// What stands at the server.
+    pub(crate) fn standing_list(&self) -> Option<u64> {
+        self.objects.digest(LINKS, &self.list_key())
+    }
+
+    fn list_key(&self) -> ObjectKey {
+        ObjectKey::global(self.settings.node.as_str())
+    }
+
+    /// Whether anybody is to be told. Who leaves again would leave a list that nobody keeps true, and so would a node
+    /// that is none of the cluster any more.
+    fn lists_links(&self) -> bool {
+        let managed = matches!(self.target, Target::Wanted(_) | Target::Unreadable { .. });
+        let node = self.objects.raw(NODE, &self.list_key());
+        let stays = node.is_some_and(|node| node.pointer("/metadata/deletionTimestamp").is_none());
+        managed && self.settings.enforce && self.settings.resident && stays && self.objects.is_listed(LINKS)
+    }
+
+    fn list_requests(&self, now: Timestamp, mut list: NodeNetworkStatusStatus) -> Vec<(ObjectRef, Action)> {
+        let key = self.list_key();
+        let known = self.objects.raw(LINKS, &key);
+        let before: Conditions = known
+            .and_then(|known| known.pointer("/status/conditions"))
+            .and_then(|conditions| serde_json::from_value(conditions.clone()).ok())
+            .unwrap_or_default();
+        let timed = |condition: netloom_api::condition::Condition| {
+            let said =
+                Said { kind: "Ready", truth: condition.status, reason: condition.reason, message: condition.message };
+            said.condition(now, None, &before)
+        };
+        list.conditions = Conditions(std::mem::take(&mut list.conditions.0).into_iter().map(timed).collect());
+        list.last_updated = Some(seconds(now));
+        let object = |metadata: Value| {
+            json!({
+                "apiVersion": format!("{}/v1alpha1", LINKS.group), "kind": LINKS.kind, "metadata": metadata,
+            })
+        };
+        let target = ObjectRef { kind: LINKS, key };
+        let mut requests = Vec::new();
+        let mut applied = object(json!({"name": self.settings.node}));
+        match known {
+            Some(known) => applied["metadata"]["uid"] = json!(uid(known)),
+            None => {
+                let node = self.objects.raw(NODE, &target.key).map(|node| uid(node)).unwrap_or_default();
+                // It goes with the node, whoever is left to see to it.
+                let owner = json!({"apiVersion": "v1", "kind": "Node", "name": self.settings.node, "uid": node});
+                let mut made = object(json!({"name": self.settings.node, "ownerReferences": [owner]}));
+                made["spec"] = json!({});
+                requests.push((target.clone(), Action::Create { object: made }));
+            }
+        }
+        applied["status"] = json!(list);
+        requests.push((target, Action::ApplyStatus { object: applied }));
+        requests
+    }
+}
+
+/// What tells two lists apart: everything but times, and of conditions only ours.
+fn digest(list: &NodeNetworkStatusStatus) -> u64 {
+    let text = serde_json::to_string(&(&list.interfaces, &list.routes)).unwrap_or_default();
+    let ready = list.conditions.get("Ready");
+    let ready = ready.map(|ready| (format!("{:?}", ready.status), ready.reason.as_str(), ready.message.as_str()));
+    let (truth, reason, message) = ready.unwrap_or_default();
+    fingerprint(&[&text, &truth, reason, message])
+}
+
+/// An object without what it lists, and the digest of that.
+pub(crate) fn taken_apart(object: &Value) -> (Value, Option<u64>) {
+    let status = object.get("status");
+    let list = status.and_then(|status| serde_json::from_value::<NodeNetworkStatusStatus>(status.clone()).ok());
+    let conditions = status.and_then(|status| status.get("conditions"));
+    let left = json!({
+        "apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": object["metadata"],
+        "status": {"conditions": conditions.unwrap_or(&json!([]))},
+    });
+    (left, list.map(|list| digest(&list)))
+}
