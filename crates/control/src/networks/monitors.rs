@@ -2,7 +2,7 @@
 //!
 //! A monitor is written when its list has changed, whatever else a node reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::{
     condition::Truth,
@@ -77,7 +77,11 @@ fn listed(index: &Index, spec: &LinkMonitorSpec) -> Option<LinkMonitorStatus> {
     let (kind, name) = (Regex::new(&rule.type_rule).ok()?, Regex::new(&rule.name_rule).ok()?);
     let snapshot = index.snapshot();
     let selected = |node: &Node| spec.node_selector.iter().all(|(key, value)| node.labels.get(key) == Some(value));
-    let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted && selected(node));
+    // A node that is left alone reports nothing, so what it listed before need not be so any more.
+    let alone: BTreeSet<&str> =
+        snapshot.states.iter().filter(|(_, state)| !state.managed).map(|(_, state)| state.node_name.as_str()).collect();
+    let listed = |node: &Node| !node.meta.deleted && selected(node) && !alone.contains(node.name());
+    let nodes = snapshot.nodes.iter().filter(|(_, node)| listed(node));
     let link_status: BTreeMap<String, Vec<LinkStatus>> = nodes
         .filter_map(|(key, _)| {
             let links = links(snapshot.statuses.get(key)?);
@@ -94,7 +98,7 @@ fn links(report: &NodeNetworkStatus) -> Vec<LinkStatus> {
     let link = |one: &NodeInterface| LinkStatus {
         name: one.name.clone(),
         index: one.index.unwrap_or_default(),
-        kind: one.kind.clone().filter(|kind| kind != "ethernet").unwrap_or_else(|| CARD.to_owned()),
+        kind: kernel_word(one.kind.as_deref()).to_owned(),
         mac: one.mac.clone().unwrap_or_default(),
         promiscuous: one.promiscuous,
         state: match one.state.as_str() {
@@ -105,4 +109,15 @@ fn links(report: &NodeNetworkStatus) -> Vec<LinkStatus> {
         master_index: one.controller.as_deref().and_then(index_of),
     };
     interfaces.iter().filter(|one| one.kind.as_deref() != Some("loopback") && one.name != "lo").map(link).collect()
+}
+
+/// What the kernel and those who write rules for monitors call a type.
+fn kernel_word(kind: Option<&str>) -> &str {
+    match kind {
+        None | Some("ethernet") => CARD,
+        Some("linux-bridge") => "bridge",
+        Some("mac-vlan") => "macvlan",
+        Some("mac-vtap") => "macvtap",
+        Some(other) => other,
+    }
 }
