@@ -372,6 +372,83 @@ fn links_are_listed_where_a_monitor_asks_for_them_and_only_on_a_change() {
     rig.write(report("02:00:00:00:00:02", "2030-01-01T00:02:00Z"));
     rig.run();
     assert_eq!(writes(&rig, "LinkMonitor"), 1, "only the list that has changed");
+    edit(&mut rig, "NodeNetworkState", "n0", |object| object["spec"]["managed"] = json!(false));
+    rig.run();
+    assert_eq!(listed(&rig, "nic"), Value::Null, "nobody keeps the list of a node true that is left alone");
+}
+
+#[test]
+fn monitors_go_by_the_types_that_the_kernel_has() {
+    let mut rig = connected();
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkStatus", "metadata": {"name": "n0"},
+        "spec": {}, "status": {"interfaces": [
+            {"name": "eth1", "type": "ethernet", "state": "up", "index": 2},
+            {"name": "cn1-br", "type": "linux-bridge", "state": "up", "index": 3},
+            {"name": "mac0", "type": "mac-vlan", "state": "lowerlayerdown", "index": 4},
+        ]},
+    }));
+    rig.write(object("LinkMonitor", "bridges", &json!({"targetLinkRule": {"typeRule": "^bridge$"}})));
+    rig.write(object("LinkMonitor", "macs", &json!({"targetLinkRule": {"typeRule": "^macvlan$"}})));
+    rig.run();
+    let listed = |name: &str| {
+        let links = rig.api.get("LinkMonitor", name).unwrap()["status"]["linkStatus"]["n0"].clone();
+        let one = |link: &Value| format!("{} {} {}", link["name"], link["type"], link["state"]);
+        links.as_array().unwrap().iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(listed("nic"), [r#""eth1" "device" "up""#]);
+    assert_eq!(listed("bridges"), [r#""cn1-br" "bridge" "up""#]);
+    assert_eq!(listed("macs"), [r#""mac0" "macvlan" "unknown""#]);
+}
+
+#[test]
+fn nothing_is_left_of_a_node_that_left() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    for node in ["n0", "n1", "n2"] {
+        rig.write(json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkStatus",
+            "metadata": {"name": node}, "spec": {},
+            "status": {"interfaces": [{"name": "eth1", "type": "ethernet", "state": "up", "index": 2}]},
+        }));
+    }
+    rig.run();
+    let owner = |kind: &str| rig.api.get(kind, "n2").unwrap()["metadata"]["ownerReferences"][0]["uid"].clone();
+    assert_eq!(owner("NodeNetworkConfig"), rig.api.get("Node", "n2").unwrap()["metadata"]["uid"], "it goes by itself");
+    let names_it = |rig: &Rig| {
+        let told = |kind: &&str| rig.api.list(kind).iter().any(|object| object.to_string().contains("n2"));
+        ["VlanConfig", "HostNetworkConfig", "VlanStatus", "LinkMonitor"].into_iter().filter(told).collect::<Vec<_>>()
+    };
+    assert_eq!(names_it(&rig), ["VlanConfig", "HostNetworkConfig", "VlanStatus", "LinkMonitor"]);
+    // The addresses are what people wrote, and stay for the day on which it comes back.
+    rig.remove(NODE, "n2");
+    rig.run();
+    let gone = |kind: &str| rig.api.list(kind).iter().all(|object| !object["status"].to_string().contains("n2"));
+    for kind in ["VlanStatus", "HostNetworkConfig", "LinkMonitor", "ClusterNetwork"] {
+        assert!(gone(kind), "{kind}: {:?}", rig.api.list(kind));
+    }
+    for (kind, name) in [("VlanConfig", "u"), ("HostNetworkConfig", "h")] {
+        let matched = &rig.api.get(kind, name).unwrap()["metadata"]["annotations"][MATCHED];
+        assert_eq!(matched, r#"["n0","n1"]"#, "{kind}");
+    }
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"), "nobody waits for it");
+    rig.api.writes.clear();
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.api.writes, [], "and that is the end of it");
+}
+
+#[test]
+fn a_node_that_left_for_good_holds_no_deleted_network() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    rig.remove(NODE, "n2");
+    edit(&mut rig, "HostNetworkConfig", "h", |object| {
+        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+    rig.run();
+    assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], json!([]));
 }
 
 #[test]
