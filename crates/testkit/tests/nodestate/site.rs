@@ -5,13 +5,21 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{RecvTimeoutError, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{RecvTimeoutError, channel},
+    },
     time::Duration,
 };
 
+use futures_util::StreamExt as _;
 use kube::{
     Api, Client, Config,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
+    api::{
+        ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, WatchEvent,
+        WatchParams,
+    },
     config::{KubeConfigOptions, Kubeconfig},
 };
 use nix::{
@@ -19,7 +27,7 @@ use nix::{
     unistd::Pid,
 };
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, task::JoinHandle};
 
 use super::Ground;
 
@@ -115,6 +123,28 @@ fn connected(runtime: &Runtime, kubeconfig: &Path) -> Result<Client, String> {
     Client::try_from(config.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
 }
 
+/// How often objects of a kind were written since somebody began to count.
+pub(super) struct Count {
+    writes: Arc<AtomicUsize>,
+    task: JoinHandle<()>,
+}
+
+impl Count {
+    /// How often it was so far.
+    pub(super) fn so_far(&self) -> Result<usize, String> {
+        if self.task.is_finished() {
+            return Err("the server ended the watch in which writes are counted".to_owned());
+        }
+        Ok(self.writes.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// An API server with nothing of a story on it.
 pub(super) struct Site {
     pub(super) netloom: PathBuf,
@@ -189,6 +219,30 @@ impl Site {
         let found = self.runtime.block_on(self.api(kind)?.list(&ListParams::default()));
         let found = found.map_err(|error| error.to_string())?;
         found.items.into_iter().map(|object| serde_json::to_value(object).map_err(|error| error.to_string())).collect()
+    }
+
+    /// Counts the writes of objects of a kind from now on.
+    pub(super) fn count(&self, kind: &str) -> Result<Count, String> {
+        let api = self.api(kind)?;
+        let failed = |error: kube::Error| format!("count every {kind}: {error}");
+        let listed = self.runtime.block_on(api.list(&ListParams::default())).map_err(failed)?;
+        let since = listed.metadata.resource_version.unwrap_or_default();
+        let writes = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&writes);
+        let task = self.runtime.spawn(async move {
+            let Ok(stream) = api.watch(&WatchParams::default(), &since).await else { return };
+            let mut stream = stream.boxed();
+            while let Some(Ok(event)) = stream.next().await {
+                match event {
+                    WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_) => {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                    WatchEvent::Bookmark(_) => {}
+                    WatchEvent::Error(_) => return,
+                }
+            }
+        });
+        Ok(Count { writes, task })
     }
 
     /// Writes a part of a status, with the identity of a kubeconfig or else as an administrator.

@@ -26,10 +26,10 @@ use super::{
     Ground,
     dhcp::DhcpServer,
     relay::Relay,
-    site::{Process, Site, tail},
+    site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, Story, VlansCheck,
+        ObjectCheck, PingCheck, Place, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -54,6 +54,8 @@ pub(super) struct Stage<'a> {
     server: DhcpServer,
     /// Everything that changed in the kernels of hosts, and how they were before.
     watches: BTreeMap<String, (Worker<Watch>, Seen)>,
+    /// How often objects of kinds are written.
+    counts: BTreeMap<String, Count>,
     wires: Wires,
     nodes: &'a BTreeMap<String, Node>,
     remembered: BTreeMap<String, Value>,
@@ -81,6 +83,7 @@ impl<'a> Stage<'a> {
             relay,
             server: DhcpServer::default(),
             watches: BTreeMap::new(),
+            counts: BTreeMap::new(),
             wires,
             nodes,
             remembered: BTreeMap::new(),
@@ -157,6 +160,10 @@ impl<'a> Stage<'a> {
             }
             Deed::Ip { node, run } => Wires::change(node, "ip", run),
             Deed::Watch(node) => self.watch(node),
+            Deed::Count(kind) => {
+                self.counts.insert(kind.clone(), self.site.count(kind)?);
+                Ok(())
+            }
             Deed::Join(node) => self.join(&[node]),
             Deed::Setting { node, name, value } => Wires::setting(node, name, value),
             Deed::Wire { node, link, plugged } => Wires::wire(node, link, *plugged),
@@ -275,6 +282,12 @@ impl<'a> Stage<'a> {
             Check::Link(check) => self.wrong_link(check),
             Check::Vlans(check) => wrong_vlans(check),
             Check::Untouched(node) => self.wrong_quiet(node),
+            Check::Writes(WritesCheck { kind, most }) => {
+                let count =
+                    self.counts.get(kind).ok_or_else(|| format!("nobody counts how often a {kind} is written"))?;
+                let found = count.so_far()?;
+                Ok((found > *most).then(|| format!("a {kind} was written {found} times, not at most {most}")))
+            }
         }
     }
 

@@ -128,6 +128,8 @@ pub(super) enum Deed {
     Ip { node: String, run: Vec<String> },
     /// Takes note of everything that changes in the kernel of a host from now on.
     Watch(String),
+    /// Counts the writes of objects of a kind from now on.
+    Count(String),
     /// Makes a host that is there a node of the cluster.
     Join(String),
     /// Writes a kernel setting of a host, under `/proc/sys/net`; the kernel tells nobody.
@@ -222,6 +224,8 @@ pub(super) enum Check {
     Link(LinkCheck),
     /// Of the VLANs of a bridge or of its port, as `bridge` shows them.
     Vlans(VlansCheck),
+    /// Of how often objects of a kind were written since somebody began to count.
+    Writes(WritesCheck),
     /// That nothing changed in the kernel of a host since somebody began to take note of it.
     Untouched(String),
 }
@@ -309,6 +313,13 @@ pub(super) struct VlansCheck {
     pub(super) link: String,
     /// All that it has, and no other.
     pub(super) are: Vec<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WritesCheck {
+    pub(super) kind: String,
+    pub(super) most: usize,
 }
 
 fn within() -> u64 {
