@@ -45,6 +45,17 @@ pub(crate) enum Work {
     Abandon,
 }
 
+/// How far this life of an agent has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Life {
+    /// It may have been left something half done by the one before.
+    Begun,
+    /// It was not, or that is done.
+    Recovered,
+    /// It fulfilled a wish.
+    Stood,
+}
+
 /// The agent of one node.
 #[derive(Debug, Clone)]
 pub struct Agent {
@@ -52,7 +63,7 @@ pub struct Agent {
     pub(crate) objects: Objects,
     /// What is on disk.
     pub(crate) kept: Option<Kept>,
-    pub(crate) recovered: bool,
+    pub(crate) life: Life,
     pub(crate) at_work: Option<Work>,
     /// After a failure at disk or host that belongs to no wish.
     pub(crate) not_before: Option<Timestamp>,
@@ -71,8 +82,6 @@ pub struct Agent {
     pub(crate) telling: BTreeMap<RequestId, Told>,
     /// What policies come to, for the objects of that count.
     pub(crate) merged: (u64, Merged),
-    /// Whether a wish was fulfilled in this life.
-    pub(crate) stood: bool,
     /// Whether the last turn found nothing to do.
     pub(crate) idle: bool,
     /// Whether objects or disk changed since the target was made.
@@ -84,7 +93,7 @@ impl Agent {
     pub fn new(settings: Settings, kept: Option<Kept>) -> Self {
         Self {
             objects: Objects::of(&settings.node, settings.mode),
-            recovered: !settings.enforce,
+            life: if settings.enforce { Life::Begun } else { Life::Recovered },
             settings,
             kept,
             at_work: None,
@@ -100,7 +109,6 @@ impl Agent {
             untold: Vec::new(),
             telling: BTreeMap::new(),
             merged: (0, Merged::default()),
-            stood: false,
             idle: false,
             astray: true,
         }
@@ -169,7 +177,7 @@ impl Agent {
         if !self.idle
             || !whole
             || !free
-            || !self.recovered
+            || self.life == Life::Begun
             || missing
             || self.waits_for_half()
             || self.has_links_to_list()
@@ -269,7 +277,7 @@ impl Agent {
         if self.at_work.is_some() || self.not_before.is_some_and(|not_before| not_before > now) {
             return None;
         }
-        if !self.recovered {
+        if self.life == Life::Begun {
             return Some(self.start(Work::Recover, Effect::Recover));
         }
         if !self.settings.enforce {
@@ -419,7 +427,7 @@ impl Agent {
 
     fn recovered(&mut self, result: Result<Option<String>, Failure>) {
         self.at_work = None;
-        self.recovered = true;
+        self.life = self.life.max(Life::Recovered);
         match result {
             Ok(Some(what)) => self.tell(Told::new("RolledBack", what)),
             Ok(None) => {}
@@ -484,7 +492,9 @@ impl Agent {
     fn transacted(&mut self, now: Timestamp, result: Result<crate::Done, Failure>) {
         let work = self.at_work.take();
         self.looking.must = true;
-        self.stood |= result.is_ok();
+        if result.is_ok() {
+            self.life = Life::Stood;
+        }
         if matches!(work, Some(Work::Return)) {
             return;
         }
@@ -510,7 +520,7 @@ impl Agent {
         }
         self.attempt.failed(now, failure, &self.settings);
         // After a start the host may be without anything, as it is after a boot: it is given what was good.
-        self.attempt.falls_back |= !self.stood;
+        self.attempt.falls_back |= self.life != Life::Stood;
     }
 
     fn filed(&mut self, now: Timestamp, result: Result<Option<Kept>, String>) {
@@ -531,7 +541,7 @@ impl Agent {
 
     /// When time alone makes a difference.
     fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let free = self.at_work.is_none() && self.recovered && self.settings.enforce;
+        let free = self.at_work.is_none() && self.life != Life::Begun && self.settings.enforce;
         let slow = self.attempt.slow_at(&self.settings).filter(|at| *at > now);
         let host = [self.attempt_at(now), self.look_at()].into_iter().flatten().filter(|_| free);
         // After a failure at disk or host everything there waits.

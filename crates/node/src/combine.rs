@@ -47,16 +47,15 @@ pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost
 }
 
 fn join(known: &mut Entry, entry: &Entry, lost: &mut Vec<Lost>) {
-    match contradiction(&known.value, &entry.value) {
-        Some(path) => lost.push(told(known, entry, &path)),
-        None => {
-            let before = known.value.clone();
-            lay_over(&mut known.value, &entry.value);
-            // Who asks for a link that two objects share must not depend on which came first.
-            if known.value != before {
-                known.origin = known.origin.and(&entry.origin);
-            }
-        }
+    if let Some(path) = contradiction(&known.value, &entry.value) {
+        lost.push(told(known, entry, &path));
+        return;
+    }
+    let before = known.value.clone();
+    lay_over(&mut known.value, &entry.value);
+    // Who asks for a link that two objects share must not depend on which came first.
+    if known.value != before {
+        known.origin = known.origin.and(&entry.origin);
     }
 }
 

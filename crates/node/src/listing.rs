@@ -115,16 +115,15 @@ impl Agent {
         let target = ObjectRef { kind: LINKS, key };
         let mut requests = Vec::new();
         let mut applied = object(json!({"name": self.settings.node}));
-        match known {
-            Some(known) => applied["metadata"]["uid"] = json!(uid(known)),
-            None => {
-                let node = self.objects.raw(NODE, &target.key).map(|node| uid(node)).unwrap_or_default();
-                // It goes with the node, whoever is left to see to it.
-                let owner = json!({"apiVersion": "v1", "kind": "Node", "name": self.settings.node, "uid": node});
-                let mut made = object(json!({"name": self.settings.node, "ownerReferences": [owner]}));
-                made["spec"] = json!({});
-                requests.push((target.clone(), Action::Create { object: made }));
-            }
+        if let Some(known) = known {
+            applied["metadata"]["uid"] = json!(uid(known));
+        } else {
+            let node = self.objects.raw(NODE, &target.key).map(|node| uid(node)).unwrap_or_default();
+            // It goes with the node, whoever is left to see to it.
+            let owner = json!({"apiVersion": "v1", "kind": "Node", "name": self.settings.node, "uid": node});
+            let mut made = object(json!({"name": self.settings.node, "ownerReferences": [owner]}));
+            made["spec"] = json!({});
+            requests.push((target.clone(), Action::Create { object: made }));
         }
         applied["status"] = json!(list);
         requests.push((target, Action::ApplyStatus { object: applied }));
