@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::{
-    model::{Death, Rig, condition, desire, dummy, set_mtu, with_dummy},
+    model::{Death, Heir, Rig, condition, desire, dummy, set_mtu, with_dummy},
     revisions::{config, pair},
 };
 
@@ -69,7 +69,7 @@ fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
 fn an_agent_that_ends_in_a_change_and_loses_the_api_does_not_go_back_to_the_wish_before() {
     for (effects, death) in (0..12).flat_map(|effects| [(effects, Death::Before), (effects, Death::After)]) {
         let mut rig = with_dummy();
-        rig.orphaned = true;
+        rig.heir = Heir::Orphaned;
         rig.life = Some((effects, death));
         desire(&mut rig, &dummy("d0", 1300));
         rig.run_for(SignedDuration::from_secs(5));
@@ -88,7 +88,7 @@ fn an_agent_does_not_begin_its_life_with_a_wish_that_failed() {
     desire(&mut rig, &dummy("c0", 1300));
     rig.run();
     assert_eq!(rig.condition("Degraded").1, "ApplyFailed");
-    rig.orphaned = true;
+    rig.heir = Heir::Orphaned;
     rig.host.cursed = None;
     rig.boot();
     rig.run();

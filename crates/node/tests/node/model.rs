@@ -194,6 +194,13 @@ pub(crate) enum Death {
     After,
 }
 
+/// Who takes over from an agent that died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heir {
+    ReachesTheApi,
+    Orphaned,
+}
+
 /// One node.
 pub(crate) struct Rig {
     pub(crate) api: Api,
@@ -212,8 +219,7 @@ pub(crate) struct Rig {
     pub(crate) unheard: bool,
     /// How many effects are left until the agent is killed, and how.
     pub(crate) life: Option<(usize, Death)>,
-    /// Whether who takes over does not reach the API.
-    pub(crate) orphaned: bool,
+    pub(crate) heir: Heir,
     /// Every effect, by a word.
     pub(crate) effects: Vec<&'static str>,
     /// What a newly started agent is told first, in the place of what the server has.
@@ -249,7 +255,7 @@ impl Rig {
             forbidden: None,
             unheard: false,
             life: None,
-            orphaned: false,
+            heir: Heir::ReachesTheApi,
             effects: Vec::new(),
             stale: None,
             listening: Vec::new(),
@@ -277,7 +283,7 @@ impl Rig {
 
     /// Another agent takes over, with nothing but what disk, host and server have.
     pub(crate) fn restart(&mut self) {
-        self.online &= !self.orphaned;
+        self.online &= self.heir == Heir::ReachesTheApi;
         self.agent = Agent::new(self.settings.clone(), self.disk.clone());
         if let Some(stale) = self.stale.take() {
             let now = std::mem::replace(&mut self.api, stale);
