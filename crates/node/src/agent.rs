@@ -174,14 +174,8 @@ impl Agent {
         let whole = self.objects.is_whole();
         let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
         let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
-        if !self.idle
-            || !whole
-            || !free
-            || self.life == Life::Begun
-            || missing
-            || self.waits_for_half()
-            || self.has_links_to_list()
-        {
+        // A list of links that waits for its time is no work: nobody waits for it.
+        if !self.idle || !whole || !free || self.life == Life::Begun || missing || self.waits_for_half() {
             return Standing::AtWork;
         }
         match self.attempt.failure() {

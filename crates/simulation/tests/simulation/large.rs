@@ -18,13 +18,15 @@ fn one_change_for_a_thousand_nodes_comes_in_waves_and_with_few_writes() {
     assert_eq!(of("apply", "NodeNetworkConfig"), NODES, "what it shall have");
     assert_eq!(of("patch", "NodeNetworkState"), NODES, "and the wish");
     assert_eq!(of("create", "NetworkConfigRevision"), 1);
-    // A change takes longer than an agent waits before it says that it is at it: it says so, and then how it went. One of
-    // the nodes hears of its network state before it hears of its configuration, and has no earlier wish to hold on to
-    // meanwhile: it begins with the one half, and finds everything in place when it has both, so there is less to say.
-    let overtaken = 1;
+    // A change takes longer than an agent waits before it says that it is at it: it says so, and then how it went. A few
+    // nodes hear of their network state before they hear of their configuration, and have no earlier wish to hold on to
+    // meanwhile: they begin with the one half, and find everything in place when they have both, so there is less to say.
+    // How many these are is chance, and another one whenever anything is said that was not said before.
+    let overtaken = NODES / 200;
     for kind in ["NodeNetworkConfig", "NodeNetworkState"] {
-        assert_eq!(of("status", kind), 2 * NODES - overtaken, "{requests:?}");
+        assert!((2 * NODES - overtaken..=2 * NODES).contains(&of("status", kind)), "{requests:?}");
     }
+    assert_eq!(of("status", "NodeNetworkStatus"), NODES, "what it has now, for the cluster: once");
     assert_eq!(cluster.peak_in_flight(), NODES / 2, "the last wave");
     let (waves, one_by_one) = (waves.unwrap(), measure::takes_one_by_one(NODES, wanted).unwrap());
     assert!(waves * 20 <= one_by_one, "{} s in waves, {} s one by one", waves / SECOND, one_by_one / SECOND);
