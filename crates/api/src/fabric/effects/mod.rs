@@ -21,8 +21,10 @@ use crate::effects::Effect;
 const PARTS: &[Effect] = &[Effect::Planned("fabric front end: its fields, one by one")];
 /// What the controller will report.
 const REPORTED: &[Effect] = &[Effect::Planned("fabric front end: the controller will report it")];
+/// What the agent will report.
+const BY_AGENT: &[Effect] = &[Effect::Planned("agent: will report it for its node")];
 /// What the agent reports.
-const BY_AGENT: &[Effect] = &[Effect::Status("agent: reports it for its node")];
-/// The same, and where others are told of it.
+const TOLD: &[Effect] = &[Effect::Status("agent: reports it for its node")];
+/// The same, where it is told on.
 const LISTED: &[Effect] =
     &[Effect::Status("agent: reports it for its node"), Effect::FrontEnd("controller: what a LinkMonitor lists")];

@@ -1,6 +1,6 @@
 //! Objects of one node.
 
-use super::{BY_AGENT, LISTED, PARTS};
+use super::{BY_AGENT, LISTED, PARTS, TOLD};
 use crate::effects::{
     Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
@@ -48,28 +48,28 @@ const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
-    field("status", BY_AGENT),
-    field("status.conditions", BY_AGENT),
+    field("status", TOLD),
+    field("status.conditions", TOLD),
     field("status.interfaces", LISTED),
-    field("status.interfaces[].addresses", BY_AGENT),
+    field("status.interfaces[].addresses", TOLD),
     field("status.interfaces[].controller", LISTED),
     field("status.interfaces[].index", LISTED),
     field("status.interfaces[].mac", LISTED),
-    field("status.interfaces[].members", BY_AGENT),
-    field("status.interfaces[].mtu", BY_AGENT),
+    field("status.interfaces[].members", TOLD),
+    field("status.interfaces[].mtu", TOLD),
     field("status.interfaces[].name", LISTED),
-    field("status.interfaces[].parent", BY_AGENT),
+    field("status.interfaces[].parent", TOLD),
     field("status.interfaces[].promiscuous", LISTED),
     field("status.interfaces[].state", LISTED),
     field("status.interfaces[].type", LISTED),
-    field("status.interfaces[].vlanID", BY_AGENT),
-    field("status.lastUpdated", BY_AGENT),
-    field("status.routes", BY_AGENT),
-    field("status.routes[].destination", BY_AGENT),
-    field("status.routes[].gateway", BY_AGENT),
-    field("status.routes[].interface", BY_AGENT),
-    field("status.routes[].table", BY_AGENT),
-    field("status.conditions.**", BY_AGENT),
+    field("status.interfaces[].vlanID", TOLD),
+    field("status.lastUpdated", TOLD),
+    field("status.routes", TOLD),
+    field("status.routes[].destination", TOLD),
+    field("status.routes[].gateway", TOLD),
+    field("status.routes[].interface", TOLD),
+    field("status.routes[].table", TOLD),
+    field("status.conditions.**", TOLD),
 ];
 
 pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
