@@ -1,4 +1,4 @@
-//! A DHCP server on the switch: dnsmasq, with its log and its book of leases in the folder of the story.
+//! A DHCP server on the switch: dnsmasq or Kea, with its log and its book of leases in the folder of the story.
 
 use std::{
     fs,
@@ -9,6 +9,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     site::Process,
@@ -18,15 +19,27 @@ use super::{
 /// The least time, in seconds, for which dnsmasq gives an address.
 const LEASE: u32 = 120;
 
+/// Which program serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Program {
+    #[default]
+    Dnsmasq,
+    Kea,
+}
+
 /// How a server is set up.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Serve {
+    /// Which program it is.
+    #[serde(default)]
+    by: Program,
     /// The VLAN that it serves; all that is untagged if not said.
     vlan: Option<u16>,
     /// Its own address, with the length of the prefix.
     address: String,
-    /// The one address that it gives.
+    /// The one address that it gives, or the first and the last of them with a line between.
     gives: String,
     /// When clients ask again, and when they ask any server; as they like if not said.
     times: Option<(u32, u32)>,
@@ -42,12 +55,6 @@ pub(super) struct DhcpServer {
 }
 
 impl DhcpServer {
-    /// Whether this machine has such a server.
-    pub(super) fn is_possible() -> bool {
-        let found = Command::new("dnsmasq").arg("--version").stdout(Stdio::null()).status();
-        !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)
-    }
-
     /// Starts it, in the place of one that runs. What that one gave is in its book.
     pub(super) fn start(&mut self, folder: &Path, serve: &Serve) -> Result<(), String> {
         self.end()?;
@@ -65,13 +72,10 @@ impl DhcpServer {
             &[format!("link set {link} up"), format!("addr replace {} dev {link}", serve.address)],
         )?;
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &space("sw"), "dnsmasq", "--keep-in-foreground", "--log-facility=-"]);
-        command.args(["--conf-file=/dev/null", "--port=0", "--no-ping", "--dhcp-authoritative", "--log-dhcp"]);
-        command.args(["--user=root", "--pid-file=", "--bind-interfaces"]);
-        command.arg(format!("--interface={link}")).arg(format!("--dhcp-leasefile={}", book(folder).display()));
-        command.arg(format!("--dhcp-range={0},{0},255.255.255.0,{LEASE}", serve.gives));
-        if let Some((renew, rebind)) = serve.times {
-            command.arg(format!("--dhcp-option-force=58,{renew}")).arg(format!("--dhcp-option-force=59,{rebind}"));
+        command.args(["netns", "exec", &space("sw")]);
+        match serve.by {
+            Program::Dnsmasq => serve.with_dnsmasq(&mut command, &link, folder),
+            Program::Kea => serve.with_kea(&mut command, &link, folder)?,
         }
         self.process = Some(Process::start(command.args(&serve.with), &log(folder))?);
         Ok(())
@@ -80,6 +84,61 @@ impl DhcpServer {
     /// Ends it.
     pub(super) fn end(&mut self) -> Result<(), String> {
         self.process.take().map_or(Ok(()), |process| process.end(Signal::SIGKILL).map(drop))
+    }
+}
+
+impl Program {
+    /// Whether this machine has it.
+    pub(super) fn is_there(self) -> bool {
+        let mut command = match self {
+            Self::Dnsmasq => Command::new("dnsmasq"),
+            Self::Kea => Command::new("kea-dhcp4"),
+        };
+        let found = command.arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)
+    }
+}
+
+impl Serve {
+    /// The first and the last address that it gives.
+    fn range(&self) -> (&str, &str) {
+        self.gives.split_once('-').unwrap_or((&self.gives, &self.gives))
+    }
+
+    fn with_dnsmasq(&self, command: &mut Command, link: &str, folder: &Path) {
+        command.args(["dnsmasq", "--keep-in-foreground", "--log-facility=-"]);
+        command.args(["--conf-file=/dev/null", "--port=0", "--no-ping", "--dhcp-authoritative", "--log-dhcp"]);
+        command.args(["--user=root", "--pid-file=", "--bind-interfaces"]);
+        command.arg(format!("--interface={link}")).arg(format!("--dhcp-leasefile={}", book(folder).display()));
+        let (first, last) = self.range();
+        command.arg(format!("--dhcp-range={first},{last},255.255.255.0,{LEASE}"));
+        if let Some((renew, rebind)) = self.times {
+            command.arg(format!("--dhcp-option-force=58,{renew}")).arg(format!("--dhcp-option-force=59,{rebind}"));
+        }
+    }
+
+    fn with_kea(&self, command: &mut Command, link: &str, folder: &Path) -> Result<(), String> {
+        let (first, last) = self.range();
+        let mut config = json!({
+            "interfaces-config": {"interfaces": [link]},
+            "lease-database": {"type": "memfile", "name": book(folder)},
+            "valid-lifetime": LEASE,
+            "authoritative": true,
+            "subnet4": [{"id": 1, "subnet": self.address, "pools": [{"pool": format!("{first} - {last}")}]}],
+            "loggers": [{"name": "kea-dhcp4", "severity": "INFO", "output_options": [{"output": "stderr"}]}],
+        });
+        if let Some((renew, rebind)) = self.times {
+            config["renew-timer"] = json!(renew);
+            config["rebind-timer"] = json!(rebind);
+        }
+        let file = folder.join("kea.json");
+        fs::write(&file, json!({"Dhcp4": config}).to_string())
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        command.args(["kea-dhcp4", "-c"]).arg(file);
+        for place in ["KEA_LOCKFILE_DIR", "KEA_PIDFILE_DIR"] {
+            command.env(place, folder);
+        }
+        Ok(())
     }
 }
 
@@ -118,9 +177,9 @@ impl ServerCheck {
 }
 
 fn log(folder: &Path) -> PathBuf {
-    folder.join("dnsmasq.log")
+    folder.join("dhcp.log")
 }
 
 fn book(folder: &Path) -> PathBuf {
-    folder.join("dnsmasq.leases")
+    folder.join("dhcp.leases")
 }

@@ -25,7 +25,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use super::dhcp::DhcpServer;
+use super::dhcp::Program;
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -47,6 +47,9 @@ impl Wires {
         netns::create(&space("sw")).map_err(|error| error.to_string())?;
         let bridge = format!("link add sw0 type bridge vlan_filtering {filtering}\nlink set sw0 up\n");
         batch("ip", &["-n", &space("sw")], &format!("{bridge}addr add {SWITCH}/24 dev sw0\n"))?;
+        // The switch itself hears them too: a server may be there.
+        let own = vlans.into_iter().flatten().map(|vlan| format!("vlan add vid {vlan} dev sw0 self\n"));
+        batch("bridge", &["-n", &space("sw")], &own.collect::<Vec<_>>().concat())?;
         for node in nodes {
             wires.connect(node)?;
         }
@@ -85,10 +88,9 @@ impl Wires {
 
     /// Whether this kernel has links of a kind, or this machine a server.
     pub(super) fn can_have(kind: &str) -> bool {
-        if kind == "dnsmasq" {
-            return DhcpServer::is_possible();
-        }
         let of = match kind {
+            "dnsmasq" => return Program::Dnsmasq.is_there(),
+            "kea" => return Program::Kea.is_there(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
             other => format!("type {other}"),
