@@ -59,5 +59,13 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
             figure: (of("reached by a bad change", 1.0)?, Unit::Pieces),
             bound: Bound::AtMost(1.0),
         },
+        Row {
+            what: "256 host networks on 100 simulated nodes: writes of their status for each node and object".to_owned(),
+            ours: Some((of("status by nodes with host networks", 100.0)?, Unit::Pieces)),
+            // Each node writes each object once and with that wakes every node, which looks whether to write again.
+            peer: Some(("where each write wakes all nodes: looks", Series(vec![100.0]), Unit::Pieces)),
+            figure: (of("status of host networks", 256.0 * 100.0)?, Unit::Times),
+            bound: Bound::AtMost(2.0),
+        },
     ])
 }

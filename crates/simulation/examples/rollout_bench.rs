@@ -32,7 +32,17 @@ fn main() -> Result<(), String> {
     let worst = cluster.bad_reached().into_iter().max().ok_or("no bad change was tried")?;
     println!("reached by a bad change: {worst} nodes");
     match cluster.violations() {
-        [] => Ok(()),
+        [] => host_networks(),
         found => Err(found.join("; ")),
     }
+}
+
+/// What many host networks on many nodes cost.
+fn host_networks() -> Result<(), String> {
+    let (nodes, networks) = (100, 256);
+    let cluster = measure::with_host_networks(nodes, networks).ok_or("a host network does not reach every node")?;
+    let of = |kind| cluster.requests.get(&("status", kind)).copied().unwrap_or_default();
+    println!("status of host networks: {} requests", of("HostNetworkConfig"));
+    println!("status by nodes with host networks: {} requests", of("NodeNetworkConfig") + of("NodeNetworkState"));
+    Ok(())
 }

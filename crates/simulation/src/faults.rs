@@ -57,6 +57,8 @@ pub enum Misfortune {
     DeleteState(usize),
     /// A person wants a host network in a VLAN.
     HostNetwork(u16),
+    /// So many host networks for all nodes come at once.
+    HostNetworks(u16),
     /// A person deletes the host network.
     NoHostNetwork,
     /// A node gets the label that another policy goes by, or loses it.

@@ -1,8 +1,12 @@
 //! Figures of a large cluster in which nothing goes wrong, in simulated time: the same on every machine.
 
+use netloom_api::admission::GroupKind;
 use serde_json::{Value, json};
 
-use crate::{Cluster, Micros, Misfortune, SECOND, Setup, Wanted};
+use crate::{Cluster, Micros, Misfortune, SECOND, Setup, Wanted, people};
+
+/// What gives nodes an interface in a VLAN.
+const NETWORK: GroupKind<'static> = GroupKind::new("network.harvesterhci.io", "HostNetworkConfig");
 
 /// How long everybody has to begin.
 const BEGIN: Micros = 60 * SECOND;
@@ -39,4 +43,29 @@ pub fn spoil(cluster: &mut Cluster, wanted: Wanted) {
     let begin = cluster.now();
     cluster.strike(begin, Misfortune::Policy(wanted));
     cluster.run_until(begin + 300 * SECOND);
+}
+
+/// A cluster to which so many host networks for all nodes come at once, and in which every node has all of them and says
+/// so; none when it does not get there. Its requests are those that this took.
+pub fn with_host_networks(nodes: usize, networks: u16) -> Option<Cluster> {
+    let mut cluster = Cluster::new(Setup { cards: vec![people::UPLINK.to_owned()], ..Setup::of(1, nodes) });
+    cluster.run_until(BEGIN);
+    cluster.requests.clear();
+    let begin = cluster.now();
+    cluster.strike(begin, Misfortune::HostNetworks(networks));
+    while cluster.now() < begin + PATIENCE {
+        cluster.run_until(cluster.now() + 10 * SECOND);
+        let ready = cluster.server.list(NETWORK).filter(|network| is_ready(network, nodes)).count();
+        if ready == usize::from(networks) && cluster.violations().is_empty() {
+            return Some(cluster);
+        }
+    }
+    None
+}
+
+/// Whether a host network says that every node has it.
+fn is_ready(network: &Value, nodes: usize) -> bool {
+    let status = &network["status"];
+    let says = status["nodeStatus"].as_object().map_or(0, serde_json::Map::len);
+    says == nodes && status["conditions"][0]["status"] == "True"
 }

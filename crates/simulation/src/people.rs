@@ -128,30 +128,49 @@ pub(crate) const NETWORK: &str = "h1";
 
 /// A host network in a VLAN, with all that it needs.
 pub(crate) fn host_network(vlan: u16, nodes: usize) -> [Value; 3] {
-    let ips: serde_json::Map<String, Value> =
-        (0..nodes).map(|number| (name(number), json!(format!("{}/24", address(number))))).collect();
-    let object = |kind: &str, name: &str, spec: Value| {
-        let mut object =
-            json!({"apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind, "metadata": {"name": name}});
-        if !spec.is_null() {
-            object["spec"] = spec;
-        }
-        object
+    let [network, uplink] = uplink();
+    [network, uplink, in_vlan(NETWORK, vlan, (0..nodes).map(|number| (name(number), address(number))))]
+}
+
+/// So many host networks, each in a VLAN and with addresses of its own, and all that they need.
+pub(crate) fn host_networks(networks: u16, nodes: usize) -> impl Iterator<Item = Value> {
+    let one = move |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        let addresses = (0..nodes).map(move |node| (name(node), format!("10.{high}.{low}.{}", node + 10)));
+        in_vlan(&format!("h{number}"), 100 + number, addresses)
     };
-    [
-        object("ClusterNetwork", "cluster-1", Value::Null),
-        object("VlanConfig", "uplink-1", json!({"clusterNetwork": "cluster-1", "uplink": {"nics": [UPLINK]}})),
-        object(
-            "HostNetworkConfig",
-            NETWORK,
-            json!({"clusterNetwork": "cluster-1", "vlanID": vlan, "mode": "static", "ips": ips}),
-        ),
-    ]
+    uplink().into_iter().chain((0..networks).map(one))
 }
 
 /// The address of a node in the host network.
 pub(crate) fn address(number: usize) -> String {
     format!("192.0.2.{}", number + 10)
+}
+
+fn uplink() -> [Value; 2] {
+    [
+        of_networks("ClusterNetwork", "cluster-1"),
+        with_spec(
+            of_networks("VlanConfig", "uplink-1"),
+            json!({"clusterNetwork": "cluster-1", "uplink": {"nics": [UPLINK]}}),
+        ),
+    ]
+}
+
+fn in_vlan(name: &str, vlan: u16, addresses: impl Iterator<Item = (String, String)>) -> Value {
+    let ips: serde_json::Map<String, Value> =
+        addresses.map(|(node, address)| (node, json!(format!("{address}/24")))).collect();
+    let spec = json!({"clusterNetwork": "cluster-1", "vlanID": vlan, "mode": "static", "ips": ips});
+    with_spec(of_networks("HostNetworkConfig", name), spec)
+}
+
+fn of_networks(kind: &str, name: &str) -> Value {
+    json!({"apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind, "metadata": {"name": name}})
+}
+
+fn with_spec(mut object: Value, spec: Value) -> Value {
+    object["spec"] = spec;
+    object
 }
 
 /// Puts the wish of a person beside whatever else is wished for.

@@ -110,6 +110,11 @@ impl Cluster {
                     self.server.write(now, object);
                 }
             }
+            Misfortune::HostNetworks(networks) => {
+                for object in people::host_networks(networks, self.nodes.len()) {
+                    self.server.write(now, object);
+                }
+            }
             Misfortune::NoHostNetwork => {
                 if let Some(target) = target("HostNetworkConfig", people::NETWORK) {
                     self.server.remove(now, &target);

@@ -41,3 +41,17 @@ fn a_bad_change_reaches_one_node_of_a_thousand() {
     assert_eq!(cluster.violations(), [""; 0]);
     assert_eq!(cluster.bad_reached(), [1, 1]);
 }
+
+#[test]
+fn host_networks_for_many_nodes_cost_few_writes() {
+    let (nodes, networks) = (20, 8);
+    let cluster = measure::with_host_networks(nodes, networks).expect("every node gets every host network");
+    let requests = &cluster.requests;
+    let of = |verb, kind| requests.get(&(verb, kind)).copied().unwrap_or_default();
+    let objects = usize::from(networks);
+    // Elsewhere each node writes into the one object, which wakes all nodes, each of which may write again.
+    assert!(of("status", "HostNetworkConfig") <= 2 * objects * nodes, "{requests:?}");
+    // Here the controller writes it, and what several nodes say in a moment is one write.
+    assert!(of("status", "HostNetworkConfig") <= objects * nodes / 2, "{requests:?}");
+    assert!(of("status", "NodeNetworkConfig") <= 3 * nodes, "a node says it once for all: {requests:?}");
+}
