@@ -44,13 +44,15 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     let flag = format!("--admission-control-config-file={}", keys.admission.display());
     let real = Server::start_with(Side::Real, &stage.programs, &folder.join("real"), &["--", &flag])?;
     let ours = Server::start(Side::Ours, &stage.programs, &folder.join("ours"))?;
-    let attachments = netloom_testkit::scenarios().join("admission/attachments.yaml");
+    let definitions =
+        ["attachments.yaml", "machines.yaml"].map(|name| netloom_testkit::scenarios().join("admission").join(name));
     for server in [&real, &ours] {
-        for file in [root().join("deploy/rbac.yaml"), attachments.clone()] {
-            apply(stage, server, &file)?;
+        apply(stage, server, &root().join("deploy/rbac.yaml"))?;
+        for file in &definitions {
+            apply(stage, server, file)?;
+            let file = file.to_string_lossy();
+            kubectl(stage, server, &["wait", "--for=condition=Established", "--timeout=60s", "-f", &file])?;
         }
-        let file = attachments.to_string_lossy();
-        kubectl(stage, server, &["wait", "--for=condition=Established", "--timeout=60s", "-f", &file])?;
     }
     let authority = keys.authority.to_string_lossy();
     let words = ["--webhook-listen", "127.0.0.1:0", "--webhook-name", "127.0.0.1", "--webhook-client-ca", &authority];
