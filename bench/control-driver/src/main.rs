@@ -3,8 +3,9 @@
 //! What decides is pure, so programs of their own call it: COMPILE compiles a large cluster, ROLLOUT simulates
 //! one. What acts is measured as it runs: NETLOOM as server and controller, AGENT as agent (the program with the
 //! verbs of a node alone), in a network namespace of their own, with FOLDER for their data. LAB runs this program
-//! again in a kernel that has every kind of link: `LAB lab -- control-bench --in-the-lab NETLOOM AGENT`. Prints a Markdown table on standard output and what it is
-//! doing on standard error. Exit status 1 when a figure misses its bound.
+//! again in a kernel that has every kind of link: `LAB lab -- control-bench --in-the-lab NETLOOM AGENT`, and with
+//! `--leases`. Prints a Markdown table on standard output and what it is doing on standard error. Exit status 1 when a
+//! figure misses its bound.
 //!
 //! ```text
 //! decisions   what the pure parts cost
@@ -14,15 +15,21 @@
 //! process     what a process has and does
 //! acts        how soon a change or drift is seen to
 //! rest        what an agent costs that has nothing to do
+//! leases      how soon many links have addresses by DHCP, and what that costs
+//! wires       cables to a namespace with a DHCP server
+//! flood       a great many messages to a client
 //! ```
 
 mod acts;
 mod decisions;
+mod flood;
 mod kernel;
+mod leases;
 mod process;
 mod rest;
 mod sight;
 mod site;
+mod wires;
 
 use std::{
     env,
@@ -36,7 +43,8 @@ use tokio::process::Command;
 
 /// Rounds of every figure; the median of an odd number is a real one.
 const ROUNDS: u32 = 5;
-const NAMES: [&str; 5] = ["control-compile", "control-rollout", "control-acts", "control-rest", "control-large"];
+const NAMES: [&str; 6] =
+    ["control-compile", "control-rollout", "control-acts", "control-rest", "control-large", "control-leases"];
 
 fn main() -> ExitCode {
     match run() {
@@ -59,6 +67,7 @@ fn run() -> Result<bool, Failure> {
         ["--in-the-lab", netloom, agent] => {
             runtime.block_on(rest::say_large(Programs { netloom, agent })).map(|()| true)
         }
+        ["--leases", netloom, agent] => runtime.block_on(leases::say(Programs { netloom, agent })).map(|()| true),
         [netloom, agent, compile, rollout, lab, folder] => {
             runtime.block_on(measure(Programs { netloom, agent }, [compile, rollout, lab, folder], None))
         }
@@ -91,6 +100,9 @@ async fn measure(programs: Programs<'_>, places: [&str; 4], name: Option<&str>) 
     }
     if wanted("control-large") {
         rows.extend(rest::large(programs, lab).await?);
+    }
+    if wanted("control-leases") {
+        rows.extend(leases::rows(programs, lab).await?);
     }
     Ok(bench_table::print(&rows))
 }

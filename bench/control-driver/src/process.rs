@@ -16,12 +16,14 @@ pub struct Memory {
 impl Memory {
     pub fn of(pid: u32) -> Result<Self, Failure> {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let mebibytes = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| format!("no {name}"))?;
-            Ok::<f64, Failure>(line.trim().trim_end_matches(" kB").trim().parse::<f64>()? / 1024.0)
-        };
+        let mebibytes = |name: &str| in_mebibytes(&status, name);
         Ok(Self { resident: mebibytes("VmRSS:")?, anonymous: mebibytes("RssAnon:")?, most: mebibytes("VmHWM:")? })
     }
+}
+
+/// The memory of a process in MiB, each page divided by the number of processes that have it.
+pub fn share(pid: u32) -> Result<f64, Failure> {
+    in_mebibytes(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?, "Pss:")
 }
 
 /// What all threads of a process have done so far.
@@ -47,4 +49,9 @@ impl Done {
         }
         Ok(done)
     }
+}
+
+fn in_mebibytes(status: &str, name: &str) -> Result<f64, Failure> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| format!("no {name}"))?;
+    Ok(line.trim().trim_end_matches(" kB").trim().parse::<f64>()? / 1024.0)
 }

@@ -88,8 +88,8 @@ impl Site {
         Ok(())
     }
 
-    /// Starts an agent with further words, and waits until it has said how the node is.
-    pub async fn attend(&mut self, words: &[&str]) -> Result<Sight, Failure> {
+    /// Makes an identity for the agent, unless it has one.
+    pub async fn identify(&self) -> Result<PathBuf, Failure> {
         let identity = self.folder.join("node.kubeconfig");
         if !fs::exists(&identity)? {
             let mut command = Command::new(&self.netloom);
@@ -100,6 +100,12 @@ impl Site {
                 return Err(format!("no identity for the node: {made}").into());
             }
         }
+        Ok(identity)
+    }
+
+    /// Starts an agent with further words, and waits until it has said how the node is.
+    pub async fn attend(&mut self, words: &[&str]) -> Result<Sight, Failure> {
+        let identity = self.identify().await?;
         let mut command = Command::new(&self.agent_program);
         command.args(["agent", "--node", NODE, "--kubeconfig"]).arg(identity);
         command.arg("--state-dir").arg(self.folder.join("state")).args(words);
