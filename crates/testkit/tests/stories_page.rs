@@ -29,7 +29,7 @@ impl<'a> Section<'a> {
     /// The objects that it shows.
     fn objects(&self) -> Vec<Value> {
         let blocks = self.text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
-        blocks.flat_map(|block| block.split("---\n")).map(|text| serde_saphyr::from_str(text).unwrap()).collect()
+        blocks.flat_map(|block| block.split("---\n")).map(parsed).collect()
     }
 
     /// The commands that it shows.
@@ -46,9 +46,8 @@ impl<'a> Section<'a> {
 fn deeds(story: &str) -> Vec<Value> {
     let folder = scenarios().join("hostnet").join(story);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let steps = files.map(|file| file.unwrap().path()).filter(|path| !path.ends_with("story.yaml"));
-    let read = |path: &Path| -> Value { serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap() };
-    steps.flat_map(|path| read(&path)["do"].as_array().cloned().unwrap_or_default()).collect()
+    let steps = files.flatten().map(|file| file.path()).filter(|path| !path.ends_with("story.yaml"));
+    steps.flat_map(|path| parsed(&read(&path))["do"].as_array().cloned().unwrap_or_default()).collect()
 }
 
 /// The objects that are written in these stories, and what is deleted, as one would type it.
@@ -63,7 +62,15 @@ fn done(stories: &BTreeSet<&str>) -> (Vec<Value>, Vec<String>) {
 }
 
 fn page() -> String {
-    fs::read_to_string(scenarios().join("../docs/host-network-stories.md")).unwrap()
+    read(&scenarios().join("../docs/host-network-stories.md"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn parsed(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
 }
 
 #[test]
