@@ -154,7 +154,8 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         .follow(&mut tasks);
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
     let agent = Agent::new(settings(&options, protected), kept);
-    let mut shell = Shell { agent, api, hands, ears, leasing, clock, metrics, pulse, options, queue, changed };
+    let mut shell =
+        Shell { agent, api, hands, ears, leasing, clock, metrics, pulse, options, queue, changed, worked: false };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
@@ -207,6 +208,8 @@ struct Shell {
     options: Options,
     queue: UnboundedReceiver<Event>,
     changed: Arc<Notify>,
+    /// Whether anything was done since memory was given back.
+    worked: bool,
 }
 
 impl Shell {
@@ -245,6 +248,7 @@ impl Shell {
             self.pulse.turn(Some(Instant::now()));
             let turn = self.agent.decide(self.clock.now());
             let idle = turn.effects.is_empty();
+            self.worked |= !idle;
             for effect in turn.effects {
                 self.carry_out(effect, tasks);
             }
@@ -254,6 +258,7 @@ impl Shell {
                 if self.options.task != Task::Daemon && !self.waits_for_neighbours() {
                     return ended;
                 }
+                self.rest();
             }
             self.pulse.turn(None);
             // What has happened meanwhile is taken together: one decision for all of it.
@@ -270,6 +275,13 @@ impl Shell {
                 self.take(event);
             }
             while tasks.try_join_next().is_some() {}
+        }
+    }
+
+    /// A node's memory is for its workloads: what the work that has just ended took is theirs again.
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.worked) {
+            netloom_memory::give_back();
         }
     }
 
