@@ -123,11 +123,13 @@ impl Controller {
         let mut work = Work::default();
         status::of_policies(now, index, &compiled, &mut work);
         status::of_states(now, index, &compiled, &mut work);
-        networks::tell(now, index, &compiled, &mut work);
+        let wishes = self.wishes(index, &compiled, picture::worth_compiling(index));
+        let earlier = self.wishes(index, &compiled, picture::left_behind(index));
+        networks::tell(now, index, &compiled, &earlier, &mut work);
         let frozen = freeze(index, &compiled, &mut work);
         // A revision that cannot be made must not keep those that can from being taken back or finished.
         if frozen.is_none_or(|target| self.patience.knows(&target)) {
-            self.roll(now, index, &compiled, &mut work);
+            self.roll(now, index, &wishes, &mut work);
         }
         self.send(now, work)
     }
@@ -161,9 +163,8 @@ impl Controller {
     }
 
     /// Brings revisions to nodes.
-    fn roll(&mut self, now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
-        let wishes = self.wishes(index, compiled);
-        let revisions = picture::revisions(index, &wishes);
+    fn roll(&mut self, now: Timestamp, index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>, work: &mut Work) {
+        let revisions = picture::revisions(index, wishes);
         self.sightings.note(now, index);
         let nodes = picture::nodes(index, &self.sightings);
         let policies = picture::policies(index);
@@ -178,7 +179,7 @@ impl Controller {
             }
         }
         let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
-        tell::finish(now, index, &wishes, (&told, &decision.terms), work);
+        tell::finish(now, index, wishes, (&told, &decision.terms), work);
         tell::terms(index, &decision.terms, &told, work);
         for name in &decision.obsolete {
             let key = ObjectKey::global(name.as_str());
@@ -190,11 +191,16 @@ impl Controller {
         self.wake_at = decision.wake_at;
     }
 
-    /// What the revisions that matter say for each node.
-    fn wishes(&mut self, index: &Index, compiled: &Compiled) -> BTreeMap<String, Arc<Wishes>> {
+    /// What these revisions, and the one that is wanted now, say for each node.
+    fn wishes(
+        &mut self,
+        index: &Index,
+        compiled: &Compiled,
+        revisions: BTreeSet<String>,
+    ) -> BTreeMap<String, Arc<Wishes>> {
         let snapshot = index.snapshot();
         let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.wishes.clone())]);
-        for name in picture::worth_compiling(index) {
+        for name in revisions {
             if let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) {
                 wishes.entry(name).or_insert_with(|| self.compiler.wishes(snapshot, revision));
             }

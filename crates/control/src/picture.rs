@@ -55,6 +55,23 @@ pub(crate) fn worth_compiling(index: &Index) -> BTreeSet<String> {
     first.chain(named).chain(pinned).collect()
 }
 
+/// Revisions that nodes have in place while they are told another one.
+pub(crate) fn left_behind(index: &Index) -> BTreeSet<String> {
+    let configs = index.snapshot().configs.iter();
+    configs.filter_map(|(_, config)| in_place_before(config)).map(str::to_owned).collect()
+}
+
+/// The revision that a node says to have in place, where that is not the one that it was told last.
+pub(crate) fn in_place_before(config: &NodeNetworkConfig) -> Option<&str> {
+    let status = config.status.as_ref()?;
+    let is_in_place = match status.config_status {
+        ConfigStatus::Provisioning | ConfigStatus::Provisioned => true,
+        ConfigStatus::Unseen | ConfigStatus::Invalid => false,
+    };
+    let revision = status.last_applied_revision.as_deref().filter(|_| is_in_place)?;
+    (revision != config.spec.revision).then_some(revision)
+}
+
 /// Every revision, with what it says for nodes where that was worked out.
 pub(crate) fn revisions(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>) -> Vec<Revision> {
     let all = index.snapshot().revisions.iter().map(|(_, revision)| revision);

@@ -59,6 +59,8 @@ pub enum Misfortune {
     HostNetwork(u16),
     /// So many host networks for all nodes come at once.
     HostNetworks(u16),
+    /// A person gives one node another address in the first of them.
+    Address(usize, std::net::Ipv4Addr),
     /// A person deletes the host network.
     NoHostNetwork,
     /// A node gets the label that another policy goes by, or loses it.

@@ -1,5 +1,7 @@
 //! Figures of a large cluster in which nothing goes wrong, in simulated time: the same on every machine.
 
+use std::net::Ipv4Addr;
+
 use netloom_api::admission::GroupKind;
 use serde_json::{Value, json};
 
@@ -61,6 +63,19 @@ pub fn with_host_networks(nodes: usize, networks: u16) -> Option<Cluster> {
         }
     }
     None
+}
+
+/// One node gets another address in the first host network; whether it says within a minute that it has it. The
+/// cluster's requests are all that this took.
+pub fn with_another_address(cluster: &mut Cluster, node: usize) -> bool {
+    let address = Ipv4Addr::new(10, 0, 0, 250);
+    cluster.requests.clear();
+    let begin = cluster.now();
+    cluster.strike(begin, Misfortune::Address(node, address));
+    cluster.run_until(begin + 60 * SECOND);
+    let network = cluster.server.list(NETWORK).find(|network| network["metadata"]["name"] == people::FIRST_OF_MANY);
+    let reported = json!([format!("{address}/24")]);
+    network.is_some_and(|network| network["status"]["nodeStatus"][people::name(node)]["addresses"] == reported)
 }
 
 /// Whether a host network says that every node has it.

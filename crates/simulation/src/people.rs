@@ -126,6 +126,9 @@ pub(crate) const UPLINK: &str = "eth2";
 /// The host network that people change.
 pub(crate) const NETWORK: &str = "h1";
 
+/// The first of many host networks.
+pub(crate) const FIRST_OF_MANY: &str = "h0";
+
 /// A host network in a VLAN, with all that it needs.
 pub(crate) fn host_network(vlan: u16, nodes: usize) -> [Value; 3] {
     let [network, uplink] = uplink();

@@ -115,6 +115,12 @@ impl Cluster {
                     self.server.write(now, object);
                 }
             }
+            Misfortune::Address(number, address) => {
+                if let Some(target) = target("HostNetworkConfig", people::FIRST_OF_MANY) {
+                    let (node, address) = (people::name(number), format!("{address}/24"));
+                    self.server.edit(now, &target, |network| network["spec"]["ips"][node] = json!(address));
+                }
+            }
             Misfortune::NoHostNetwork => {
                 if let Some(target) = target("HostNetworkConfig", people::NETWORK) {
                     self.server.remove(now, &target);

@@ -1,6 +1,6 @@
 //! What each node was told, and how far it says to have got with it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use netloom_api::fabric::{
     NodeNetworkConfig,
@@ -9,9 +9,9 @@ use netloom_api::fabric::{
         host::{EntryOrigin, HostConfig},
     },
 };
-use netloom_compile::{Compiled, NodeWish, hostnet::Asking};
+use netloom_compile::{Compiled, NodeWish, Wishes, hostnet::Asking};
 
-use crate::index::Index;
+use crate::{index::Index, picture};
 
 /// How far a node is with one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +31,28 @@ pub(super) enum Progress {
 pub(super) struct NodeAnswer<'a> {
     told: Option<&'a HostConfig>,
     answered: Progress,
+    /// What it had in place when it was told the next thing.
+    had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     leases: &'a [HostLease],
 }
 
 /// Every node of the cluster that stays, by name.
-pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled) -> BTreeMap<&'a str, NodeAnswer<'a>> {
+pub(super) fn all<'a>(
+    index: &'a Index,
+    compiled: &'a Compiled,
+    earlier: &'a BTreeMap<String, Arc<Wishes>>,
+) -> BTreeMap<&'a str, NodeAnswer<'a>> {
     let snapshot = index.snapshot();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
         .map(|(key, node)| {
             let config = snapshot.configs.get(key);
+            let before = config.and_then(|config| picture::in_place_before(config));
             let answer = NodeAnswer {
                 told: config.and_then(|config| config.spec.host.as_ref()),
                 answered: config.map_or(Progress::Untold, |config| answered(config)),
+                had: before.and_then(|revision| earlier.get(revision)?.get(node.name())),
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
             };
@@ -73,11 +81,18 @@ impl NodeAnswer<'_> {
         // A node that takes no part is told nothing.
         let Some(wish) = &self.wish else { return Progress::Untold };
         let wanted = wish.host_config();
-        if self.told == wanted || same(self.told, wanted, asking, name) {
-            self.answered.clone()
-        } else {
-            Progress::Untold
+        if self.told != wanted && !same(self.told, wanted, asking, name) {
+            return Progress::Untold;
         }
+        match &self.answered {
+            Progress::Told if self.keeps(asking, name) => Progress::Done,
+            answered => answered.clone(),
+        }
+    }
+
+    /// Whether what the node is at leaves alone what an object has there: it stays as it was reported.
+    fn keeps(&self, asking: Asking, name: &str) -> bool {
+        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.told, asking, name))
     }
 
     /// Whether nothing of an object is on the node any more, as far as it was told and has answered.

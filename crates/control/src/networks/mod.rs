@@ -20,15 +20,24 @@ mod monitors;
 mod nodes;
 mod uplinks;
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use jiff::Timestamp;
-use netloom_compile::Compiled;
+use netloom_compile::{Compiled, Wishes};
 
 use crate::{controller::Work, index::Index};
 
 pub use hosts::FINALIZER;
 
-/// Asks for everything that is not told yet.
-pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+/// Asks for everything that is not told yet. `earlier` is what revisions say that nodes have in place while they are at
+/// another one.
+pub(crate) fn tell(
+    now: Timestamp,
+    index: &Index,
+    compiled: &Compiled,
+    earlier: &BTreeMap<String, Arc<Wishes>>,
+    work: &mut Work,
+) {
     installed::tell(index, work);
     let snapshot = index.snapshot();
     let unused = snapshot.cluster_networks.is_empty()
@@ -39,7 +48,7 @@ pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, work: &mu
     if unused {
         return;
     }
-    let answers = answers::all(index, compiled);
+    let answers = answers::all(index, compiled, earlier);
     matched::tell(index, compiled, work);
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);

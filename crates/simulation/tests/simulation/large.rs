@@ -55,3 +55,19 @@ fn host_networks_for_many_nodes_cost_few_writes() {
     assert!(of("status", "HostNetworkConfig") <= objects * nodes / 2, "{requests:?}");
     assert!(of("status", "NodeNetworkConfig") <= 3 * nodes, "a node says it once for all: {requests:?}");
 }
+
+#[test]
+fn another_address_for_one_node_costs_few_writes() {
+    let mut cluster = measure::with_host_networks(20, 8).expect("every node gets every host network");
+    assert!(measure::with_another_address(&mut cluster, 3), "it has the address and says so");
+    let requests = &cluster.requests;
+    let writes = requests.iter().filter(|((verb, kind), _)| *verb != "status" && *kind != "Event");
+    let writes: Vec<_> = writes.map(|((verb, kind), count)| (*verb, *kind, *count)).collect();
+    let expected =
+        [("apply", "NodeNetworkConfig", 1), ("create", "NetworkConfigRevision", 1), ("patch", "NodeNetworkState", 1)];
+    assert_eq!(writes, expected, "{requests:?}");
+    let of = |kind| requests.get(&("status", kind)).copied().unwrap_or_default();
+    // It waits, is at it, and has it; the other host networks of the node stand as they did.
+    assert_eq!(of("HostNetworkConfig"), 3, "{requests:?}");
+    assert_eq!(of("VlanStatus"), 0, "{requests:?}");
+}
