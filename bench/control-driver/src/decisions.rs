@@ -60,12 +60,27 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
             bound: Bound::AtMost(1.0),
         },
         Row {
-            what: "256 host networks on 100 simulated nodes: writes of their status for each node and object".to_owned(),
+            what: "256 host networks on 100 simulated nodes: writes of their status for each node and object"
+                .to_owned(),
             ours: Some((of("status by nodes with host networks", 100.0)?, Unit::Pieces)),
-            // Each node writes each object once and with that wakes every node, which looks whether to write again.
-            peer: Some(("where each write wakes all nodes: looks", Series(vec![100.0]), Unit::Pieces)),
+            // Each node writes each object once, and each write wakes every node for the object.
+            peer: Some(("harvester, by its rule and not measured: wake-ups", Series(vec![100.0]), Unit::Pieces)),
             figure: (of("status of host networks", 256.0 * 100.0)?, Unit::Times),
             bound: Bound::AtMost(2.0),
+        },
+        Row {
+            what: "the same cluster: API writes when one node gets another address, status aside".to_owned(),
+            ours: None,
+            peer: Some(("writes of status", of("status for another address", 1.0)?, Unit::Pieces)),
+            figure: (of("writes for another address", 1.0)?, Unit::Pieces),
+            bound: Bound::AtMost(3.0),
+        },
+        Row {
+            what: "the same: changes of the other 99 nodes".to_owned(),
+            ours: None,
+            peer: None,
+            figure: (of("changes elsewhere for another address", 1.0)?, Unit::Pieces),
+            bound: Bound::AtMost(0.0),
         },
     ])
 }

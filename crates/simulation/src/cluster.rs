@@ -210,7 +210,7 @@ impl Cluster {
     }
 
     /// How often the network of each node was changed for good.
-    pub(crate) fn changes(&self) -> Vec<usize> {
+    pub fn changes(&self) -> Vec<usize> {
         self.nodes.iter().map(|node| node.host.confirmed()).collect()
     }
 

@@ -59,7 +59,10 @@ fn host_networks_for_many_nodes_cost_few_writes() {
 #[test]
 fn another_address_for_one_node_costs_few_writes() {
     let mut cluster = measure::with_host_networks(20, 8).expect("every node gets every host network");
+    let before = cluster.changes();
     assert!(measure::with_another_address(&mut cluster, 3), "it has the address and says so");
+    let changed: Vec<usize> = (0..20).filter(|node| cluster.changes()[*node] != before[*node]).collect();
+    assert_eq!(changed, [3], "nothing is changed elsewhere");
     let requests = &cluster.requests;
     let writes = requests.iter().filter(|((verb, kind), _)| *verb != "status" && *kind != "Event");
     let writes: Vec<_> = writes.map(|((verb, kind), count)| (*verb, *kind, *count)).collect();
