@@ -123,7 +123,7 @@ fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
         }
         Some(_) | None => 0,
     };
-    Wish { written, removals }
+    Wish { written, removals, apart: stays }
 }
 
 /// Whether anybody asks how much goes: it takes longer than all the rest.

@@ -135,7 +135,7 @@ fn revision_status(
     before: &NetworkConfigRevisionStatus,
 ) -> NetworkConfigRevisionStatus {
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    let everywhere = outcome.phase == RevisionPhase::Active && outcome.ready == outcome.total;
+    let everywhere = outcome.phase == RevisionPhase::Active && outcome.ready + outcome.apart == outcome.total;
     let truth = if everywhere { Truth::True } else { Truth::False };
     let reason = revision_word(outcome.phase);
     let ready = Said { kind: "Ready", truth, reason, message: &outcome.message };

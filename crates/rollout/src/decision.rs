@@ -73,6 +73,8 @@ pub struct RevisionOutcome {
     pub ongoing: usize,
     /// How many nodes are still to be told it.
     pub queued: usize,
+    /// How many nodes keep a desired state of their own and were not told it.
+    pub apart: usize,
     /// How many nodes there are, whether or not they can take it now.
     pub total: usize,
     /// That it failed; to be kept from now on.

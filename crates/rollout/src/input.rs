@@ -66,6 +66,9 @@ pub struct Wish {
     pub written: bool,
     /// How many links and addresses of the node would go.
     pub removals: u32,
+    /// Whether the node's desired state is nobody's to write, as where the node merges policies itself. Such a node
+    /// is told what is left of the revision; whatever it has of the rest, it did not get from the revision.
+    pub apart: bool,
 }
 
 /// A node, what it was told and what it answered.
@@ -188,6 +191,17 @@ impl Revision {
 
     pub(crate) fn wish(&self, node: &str) -> Option<Wish> {
         self.wishes.as_ref()?.get(node).copied()
+    }
+
+    /// Whether the node keeps a desired state of its own, whatever this revision says.
+    pub(crate) fn is_apart(&self, node: &Node) -> bool {
+        self.wish(&node.name).is_some_and(|wish| wish.apart)
+    }
+
+    /// Whether there is nothing in this revision that the node would be told, and it was not told it either.
+    pub(crate) fn passes_by(&self, node: &Node) -> bool {
+        let names_another = node.assigned.as_ref().is_some_and(|assigned| assigned.revision != self.name);
+        names_another && self.wish(&node.name).is_some_and(|wish| wish.apart && wish.written)
     }
 
     /// Whether the node was told this revision and its objects still say what it says there.

@@ -80,6 +80,7 @@ impl Scene<'_, '_, '_> {
             ready: counts.ready,
             ongoing: counts.ongoing,
             queued: counts.queued,
+            apart: counts.apart,
             total: counts.total,
             proven_at: if proven { Some(self.view.now) } else { revision.proven_at },
             canaries: canaries.collect(),
@@ -93,6 +94,10 @@ impl Scene<'_, '_, '_> {
             counts.total += 1;
             let same = revision.wish(&member.node.name).is_some_and(|wish| wish.written);
             let told = member.node.assigned.is_some();
+            if revision.passes_by(member.node) {
+                counts.apart += 1;
+                continue;
+            }
             if !(revision.holds(member.node) || (same && told)) {
                 counts.queued += usize::from(target);
                 continue;
@@ -128,9 +133,12 @@ impl Scene<'_, '_, '_> {
         aimed: &[usize],
         counts: Counts,
     ) -> String {
-        let Counts { ready, total, .. } = counts;
+        let Counts { ready, total, apart, .. } = counts;
         let obstacles: Vec<&str> = aimed.iter().filter_map(|i| self.plans[*i].obstacle.as_deref()).collect();
-        let progress = format!("{ready} of {total} nodes have it");
+        let mut progress = format!("{ready} of {total} nodes have it");
+        if apart > 0 {
+            progress = format!("{progress}; with a desired state of their own: {apart}");
+        }
         match (phase, failure) {
             (RevisionPhase::Failed, Some(failure)) => format!("node {}: {}", failure.node, failure.message),
             (RevisionPhase::Superseded, _) => "another revision took its place".to_owned(),
@@ -165,6 +173,10 @@ impl Scene<'_, '_, '_> {
         let working =
             names(round.told.iter().filter(|(_, fate)| *fate == crate::round::Fate::Working).map(|(m, _)| *m));
         match plan.phase {
+            Phase::Done if counts.ready < counts.total => {
+                let apart = counts.total - counts.ready;
+                format!("{} nodes have revision {name}; with a desired state of their own: {apart}", counts.ready)
+            }
             Phase::Done => format!("all {} nodes have revision {name}", counts.total),
             Phase::Canary if working.is_empty() => format!("revision {name} is about to reach its first nodes"),
             Phase::Canary => format!("the first nodes get revision {name}: {working}"),
@@ -245,6 +257,7 @@ struct Counts {
     ready: usize,
     ongoing: usize,
     queued: usize,
+    apart: usize,
     failed: usize,
     total: usize,
 }

@@ -42,6 +42,8 @@ pub(crate) enum Evidence {
     Reported,
     /// It changes nothing on any node, now or later.
     Untouched,
+    /// There is nobody who could say anything: no node, or only nodes that keep a desired state of their own.
+    Nobody,
 }
 
 /// What the whole cluster says to one group.
@@ -197,10 +199,12 @@ fn is_complete(group: &Group<'_>, round: &Round<'_, '_>, soak: &Soak) -> bool {
 }
 
 fn evidence(group: &Group<'_>, round: &Round<'_, '_>) -> Evidence {
-    // What changes nothing works where what there is works, and that must be so somewhere.
-    let works = group.members.is_empty() || round.at.iter().any(|member| member.standing == Standing::Done);
+    let untouched = round.told.is_empty() && round.away.is_empty() && round.repairs.is_empty();
+    let mut asked = round.at.iter().filter(|member| !round.target.is_apart(member.node)).peekable();
     match round.done() {
-        0 if works && round.told.is_empty() && round.away.is_empty() && round.repairs.is_empty() => Evidence::Untouched,
+        0 if untouched && asked.peek().is_none() && round.at.len() == group.members.len() => Evidence::Nobody,
+        // What changes nothing works where what there is works, and that must be so somewhere.
+        0 if untouched && asked.any(|member| member.standing == Standing::Done) => Evidence::Untouched,
         0 => Evidence::None,
         _ => Evidence::Reported,
     }
@@ -311,11 +315,12 @@ fn phase(
 }
 
 fn counts(group: &Group<'_>, round: &Round<'_, '_>) -> NodeCounts {
-    let at = |wanted: fn(&Standing) -> bool| count(round.at.iter().filter(|member| wanted(&member.standing)).count());
+    let told = || round.at.iter().filter(|member| !round.target.passes_by(member.node));
+    let at = |wanted: fn(&Standing) -> bool| count(told().filter(|member| wanted(&member.standing)).count());
     let unwell = at(|standing| matches!(standing, Standing::Unwell { .. }));
     NodeCounts {
         total: count(group.members.len()),
-        updated: count(round.at.len()),
+        updated: count(told().count()),
         ready: at(|standing| *standing == Standing::Done),
         failed: at(|standing| matches!(standing, Standing::Failed(_))),
         unavailable: count(round.away.len()).saturating_add(unwell),

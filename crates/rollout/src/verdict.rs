@@ -70,9 +70,8 @@ pub(crate) fn proofs<'a>(
         }
         let complete = aimed.iter().all(|i| plans[*i].complete);
         let told = aimed.iter().any(|i| rounds[*i].as_ref().is_some_and(|round| !round.told.is_empty()));
-        let evidence = aimed.iter().any(|i| plans[*i].evidence == Evidence::Reported)
-            || (aimed.iter().all(|i| plans[*i].evidence == Evidence::Untouched)
-                && aimed.iter().any(|i| !groups[*i].members.is_empty()));
+        let any = |evidence| aimed.iter().any(|i| plans[*i].evidence == evidence);
+        let evidence = any(Evidence::Reported) || (any(Evidence::Untouched) && !any(Evidence::None));
         // Two rounds that end at the same moment are one.
         complete && revision.proven_at.map_or(evidence, |proven_at| told && proven_at < now)
     };

@@ -105,8 +105,7 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
                         Misfortune::Condition(node)
                     }
                 }
-                // Some node stays with the controller: where all merge policies themselves, nobody tries a bad one for the rest.
-                14 => Misfortune::Mode(0, if random.chance(700) { Mode::Distributed } else { Mode::Centralized }),
+                14 => Misfortune::Mode(node, if random.chance(700) { Mode::Distributed } else { Mode::Centralized }),
                 15..=16 => {
                     if random.chance(700) {
                         Misfortune::HostNetwork(2000 + u16::from(random.chance(500)))

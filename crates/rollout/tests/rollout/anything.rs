@@ -28,7 +28,11 @@ fn share() -> impl Strategy<Value = Share> {
 }
 
 fn revision() -> impl Strategy<Value = Revision> {
-    let wish = (any::<bool>(), any::<u32>()).prop_map(|(written, removals)| Wish { written, removals });
+    let wish = (any::<bool>(), any::<u32>(), any::<bool>()).prop_map(|(written, removals, apart)| Wish {
+        written,
+        removals,
+        apart,
+    });
     let wishes = prop::option::of(prop::collection::btree_map(name(), wish, 0..4));
     let failure =
         prop::option::of((name(), time()).prop_map(|(node, at)| Failure { node, message: String::new(), at }));

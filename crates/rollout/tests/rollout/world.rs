@@ -57,6 +57,8 @@ pub(crate) struct Agent {
     pub(crate) dead: bool,
     /// Whether it has not said what the node has; then nobody can work out what to tell it.
     pub(crate) unknown: bool,
+    /// Whether it keeps a desired state of its own, so that no revision changes anything for it.
+    pub(crate) apart: bool,
     /// What the objects of the node say.
     pub(crate) written: Option<(u64, String, bool)>,
     /// The generation that it has answered.
@@ -162,9 +164,13 @@ impl World {
         let mut revisions = self.revisions.clone();
         for revision in &mut revisions {
             let content = &self.contents[&revision.name];
-            let wish = |node: &Node| Wish {
-                written: self.agents[&node.name].written.as_ref() == Some(&content.of(node)),
-                ..Wish::default()
+            let wish = |node: &Node| {
+                let agent = &self.agents[&node.name];
+                let written = match &agent.written {
+                    Some(written) => agent.apart || *written == content.of(node),
+                    None => false,
+                };
+                Wish { written, apart: agent.apart, ..Wish::default() }
             };
             let known = self.nodes.values().filter(|node| !self.agents[&node.name].unknown);
             revision.wishes = Some(known.map(|node| (node.name.clone(), wish(node))).collect());
@@ -295,7 +301,9 @@ impl World {
     pub(crate) fn has(&self, node: &str, revision: &str) -> bool {
         let (node, agent) = (&self.nodes[node], &self.agents[node]);
         let (Some(assigned), Some(report)) = (&node.assigned, &node.report) else { return false };
-        agent.written.as_ref() == Some(&self.contents[revision].of(node))
+        let same = agent.written.as_ref() == Some(&self.contents[revision].of(node));
+        let named = assigned.revision == revision;
+        (if agent.apart { named } else { same })
             && report.generation == Some(assigned.generation)
             && report.revision == assigned.revision
             && report.progress == Progress::Done

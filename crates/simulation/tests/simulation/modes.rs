@@ -1,7 +1,9 @@
 //! Agents that merge policies themselves beside controllers that merge for the others.
 
+use netloom_api::{admission::GroupKind, fabric::GROUP};
 use netloom_node::{Mode, POLICY};
-use netloom_simulation::{Cluster, Faults, Micros, Misfortune, SECOND, Setup, Wanted, settled};
+use netloom_simulation::{Cluster, Faults, Micros, Misfortune, SECOND, Setup, WIRE, Wanted, settled};
+use serde_json::{Value, json};
 
 /// How long a wish may take.
 const LONG: Micros = 300 * SECOND;
@@ -60,6 +62,27 @@ fn a_node_goes_from_one_way_to_the_other_and_back_and_keeps_what_it_has() {
         cluster.strike(cluster.now(), Misfortune::Mode(0, Mode::Distributed));
         wish(&mut cluster, seed, Wanted::Mtu(1403));
     }
+}
+
+#[test]
+fn what_no_node_took_is_not_good_and_one_node_tries_it_when_the_controller_takes_over() {
+    let mut cluster = Cluster::new(Setup::of(1, 3));
+    wish(&mut cluster, 1, Wanted::Mtu(1400));
+    (0..3).for_each(|number| cluster.strike(cluster.now(), Misfortune::Mode(number, Mode::Distributed)));
+    cluster.run_until(cluster.now() + 60 * SECOND);
+    cluster.strike(cluster.now(), Misfortune::Policy(Wanted::Refused(1401)));
+    cluster.run_until(cluster.now() + 60 * SECOND);
+    let newest = |cluster: &Cluster| {
+        let all = cluster.server.list(GroupKind::new(GROUP, "NetworkConfigRevision")).cloned();
+        all.max_by_key(|revision| revision["metadata"]["annotations"]["netloom.dev/sequence"].to_string()).expect("one")
+    };
+    let status = newest(&cluster)["status"].clone();
+    assert_eq!((&status["provenAt"], &status["phase"], &status["ready"]), (&Value::Null, &json!("Pending"), &json!(0)));
+    (0..3).for_each(|number| cluster.strike(cluster.now(), Misfortune::Mode(number, Mode::Centralized)));
+    cluster.run_until(cluster.now() + LONG);
+    assert_eq!(cluster.violations(), [""; 0], "a bad revision is tried on one node");
+    assert_eq!(newest(&cluster)["status"]["isInvalid"], true);
+    assert_eq!((0..3).map(|number| cluster.host(number).mtu(WIRE)).collect::<Vec<_>>(), [Some(1400); 3]);
 }
 
 #[test]
