@@ -84,6 +84,11 @@ impl Clients {
         self.due.first().map(|(at, _)| *at)
     }
 
+    /// Whether one of them is checking that nobody else has its address: within moments its link has one, or not.
+    pub fn check(&self) -> bool {
+        self.clients.values().any(Client::checks)
+    }
+
     /// Has the client of a link take these networks for those that the node is reached or managed through.
     pub fn protect(&mut self, link: IfName, networks: Vec<Ipv4Net>) {
         if let Some(client) = self.clients.get_mut(&link) {

@@ -72,12 +72,32 @@ impl FrameError {
     }
 }
 
+/// A link as sockets are bound to it. To find it the kernel lists all links, so whoever opens many sockets finds all
+/// links at once ([`LinkAddress::of`]).
+#[derive(Debug, Clone, Copy)]
+pub struct LinkAddress {
+    link: IfName,
+    address: LinkAddr,
+}
+
+impl LinkAddress {
+    /// Those of these links that are in the namespace of the calling thread and carry frames.
+    pub fn of(links: &BTreeSet<IfName>) -> io::Result<Vec<Self>> {
+        let there = addresses(links)?;
+        Ok(there.into_iter().map(|(link, address)| Self { link, address }).collect())
+    }
+
+    /// The link.
+    pub const fn link(&self) -> IfName {
+        self.link
+    }
+}
+
 /// A packet socket for one protocol on one link.
 #[derive(Debug)]
 pub struct FrameSocket {
     socket: Socket,
-    link: IfName,
-    index: usize,
+    on: LinkAddress,
     ethertype: u16,
 }
 
@@ -85,8 +105,13 @@ impl FrameSocket {
     /// Opens one in the namespace of the calling thread. It hears what the program lets through.
     pub fn open(link: IfName, ethertype: u16, program: &[FilterInstruction]) -> Result<Self, FrameError> {
         let failed = |source: io::Error| FrameError::Socket { link, source };
-        let there = addresses(&BTreeSet::from([link])).map_err(|e| failed(e.into()))?;
-        let address = there.get(&link).ok_or(FrameError::NoLink(link))?;
+        let there = LinkAddress::of(&BTreeSet::from([link])).map_err(failed)?;
+        Self::open_on(*there.first().ok_or(FrameError::NoLink(link))?, ethertype, program)
+    }
+
+    /// The same on a link that was found before.
+    pub fn open_on(on: LinkAddress, ethertype: u16, program: &[FilterInstruction]) -> Result<Self, FrameError> {
+        let failed = |source: io::Error| FrameError::Socket { link: on.link, source };
         let protocol = i32::from(ethertype.to_be());
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol.into())).map_err(failed)?;
         let filter: Vec<SockFilter> =
@@ -94,13 +119,18 @@ impl FrameSocket {
         socket.attach_filter(&filter).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         // The address names no protocol, so the socket keeps its own.
-        bind(socket.as_raw_fd(), address).map_err(|e| failed(e.into()))?;
-        Ok(Self { socket, link, index: address.ifindex(), ethertype })
+        bind(socket.as_raw_fd(), &on.address).map_err(|e| failed(e.into()))?;
+        Ok(Self { socket, on, ethertype })
+    }
+
+    /// The link, as other sockets can be bound to it too.
+    pub const fn on(&self) -> LinkAddress {
+        self.on
     }
 
     /// The number of the link in the kernel: one that was made anew has another, and needs a new socket.
-    pub const fn index(&self) -> usize {
-        self.index
+    pub fn index(&self) -> usize {
+        self.on.address.ifindex()
     }
 }
 
@@ -136,7 +166,7 @@ impl Frames {
 
     /// Takes a socket in, in the place of one for the same link and protocol.
     pub fn put(&mut self, socket: FrameSocket) -> Result<(), FrameError> {
-        let key = (socket.link, socket.ethertype);
+        let key = (socket.on.link, socket.ethertype);
         self.remove(key.0, key.1);
         let number = self.next;
         self.next += 1;
@@ -176,7 +206,7 @@ impl Frames {
             let Some((_, socket)) = self.sockets.get(key) else { continue };
             match recvfrom::<LinkAddr>(socket.socket.as_raw_fd(), &mut self.buffer) {
                 // Before it was bound, a socket hears all links.
-                Ok((_, Some(from))) if from.ifindex() != socket.index => {}
+                Ok((_, Some(from))) if from.ifindex() != socket.index() => {}
                 Ok((len, _)) => {
                     return Ok(Some(Frame { link: key.0, ethertype: key.1, bytes: &self.buffer[..len] }));
                 }

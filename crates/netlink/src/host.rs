@@ -1,6 +1,6 @@
 //! The handle by which the rest of netloom uses a kernel.
 
-use std::{collections::BTreeSet, thread, time::Duration};
+use std::{collections::BTreeSet, io, thread, time::Duration};
 
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
 use netloom_types::{FilterInstruction, IfName, MacAddr};
@@ -9,7 +9,7 @@ use crate::{
     cable,
     events::Watch,
     execute,
-    frames::{FrameError, FrameSocket},
+    frames::{FrameError, FrameSocket, LinkAddress},
     hearing::{DeafError, Hearing},
     kernel::{Kernel, Options},
     netns::{Namespace, Worker},
@@ -91,6 +91,22 @@ impl KernelHost {
         program: Vec<FilterInstruction>,
     ) -> Result<Result<FrameSocket, FrameError>, EngineError> {
         self.worker.run(move |_| FrameSocket::open(link, ethertype, &program))
+    }
+
+    /// The same on a link that was found before.
+    pub fn frame_socket_on(
+        &self,
+        link: LinkAddress,
+        ethertype: u16,
+        program: Vec<FilterInstruction>,
+    ) -> Result<Result<FrameSocket, FrameError>, EngineError> {
+        self.worker.run(move |_| FrameSocket::open_on(link, ethertype, &program))
+    }
+
+    /// Those of these links that carry frames, as sockets are bound to them.
+    pub fn link_addresses(&self, links: BTreeSet<IfName>) -> Result<Vec<LinkAddress>, EngineError> {
+        let failed = |error: io::Error| EngineError { doing: "list the links".to_owned(), why: error.to_string() };
+        self.worker.run(move |_| LinkAddress::of(&links))?.map_err(failed)
     }
 
     /// Asks all probes at once, each within `limit`; answers are in the order of the probes. The

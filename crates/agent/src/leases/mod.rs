@@ -6,6 +6,7 @@
 
 mod file;
 mod identity;
+mod news;
 mod sight;
 mod tenant;
 

@@ -24,6 +24,11 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
+    /// Whether both are of one link that nobody made anew or gave another hardware address.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (self.index, self.mac) == (other.index, other.mac)
+    }
+
     /// A link that carries frames of its own; others cannot have a lease.
     pub(crate) fn of(name: IfName, observed: &Observed, reached: &[IpAddr]) -> Option<Self> {
         let (link, facts) = (observed.links.get(&name)?, observed.facts.get(&name)?);

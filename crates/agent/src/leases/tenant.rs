@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, Read as _},
+    net::Ipv4Addr,
     os::{fd::AsFd as _, unix::net::UnixStream},
     sync::mpsc::{Receiver, TryRecvError},
 };
@@ -10,7 +11,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{
-    Action, ClientId, Clients, Input, Now, Probing, Remembered, Settings, arp,
+    Action, ClientId, Clients, Configuration, Input, Lease, Now, Probing, Remembered, Settings, arp,
     datagram::{self, Checksums},
     filter,
 };
@@ -18,7 +19,7 @@ use netloom_journal::{Clock as _, SystemClock};
 use netloom_model::EngineError;
 use netloom_netlink::{
     KernelHost,
-    frames::{FrameError, Frames},
+    frames::{FrameError, Frames, LinkAddress},
     socket::NetlinkError,
 };
 use netloom_node::{Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, problem};
@@ -28,6 +29,7 @@ use super::{
     Tools, Word,
     file::LeaseFiles,
     identity::{Identity, chance},
+    news::News,
     sight::{Sight, Sights},
 };
 
@@ -64,9 +66,10 @@ pub(super) struct Tenant {
     open: Option<(KernelHost, Frames)>,
     clients: Clients,
     links: BTreeMap<IfName, Tenancy>,
-    /// Whether an order is not answered yet.
-    owes: bool,
-    told: BTreeMap<IfName, Leased>,
+    /// Links whose clients had something to do since it was looked what they have.
+    touched: BTreeSet<IfName>,
+    /// What the agent was not told.
+    news: News,
 }
 
 impl Tenant {
@@ -80,8 +83,8 @@ impl Tenant {
             open: None,
             clients: Clients::new(),
             links: BTreeMap::new(),
-            owes: false,
-            told: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            news: News::default(),
         })
     }
 
@@ -156,7 +159,7 @@ impl Tenant {
         if self.links.is_empty() {
             self.open = None;
         }
-        self.owes = true;
+        self.news.is_urgent();
     }
 
     /// Ends the client of a link.
@@ -178,6 +181,7 @@ impl Tenant {
 
     /// Takes note of what is there of the links.
     fn seen(&mut self, sights: Sights) {
+        let found = self.find(&sights);
         for (link, sight) in sights {
             let Some(tenancy) = self.links.get_mut(&link) else { continue };
             tenancy.looked = true;
@@ -187,11 +191,14 @@ impl Tenant {
                 self.close(link);
                 continue;
             };
-            let same = before.as_ref().is_some_and(|before| (before.index, before.mac) == (sight.index, sight.mac));
-            let open = self.open.as_ref().is_some_and(|(_, frames)| frames.get(link, datagram::ETHERTYPE).is_some());
-            if !(same && open)
-                && let Err(mute) = self.listen_anew(link, &sight)
-            {
+            let same = before.as_ref().is_some_and(|before| before.is(&sight));
+            let listens = match found.as_ref().map(|found| found.get(&link)) {
+                Ok(Some(on)) => self.listen_anew(*on, &sight),
+                Ok(None) if same && self.listens(link) => Ok(()),
+                Ok(None) => Err(FrameError::NoLink(link).into()),
+                Err(error) => Err(error.clone().into()),
+            };
+            if let Err(mute) = listens {
                 self.refuse(link, &mute);
                 continue;
             }
@@ -201,6 +208,8 @@ impl Tenant {
             } else if !same {
                 self.feed(link, Input::Link { up: false });
             }
+            // That may leave out other routes.
+            self.touched.insert(link);
             self.clients.protect(link, sight.guarded);
             self.feed(link, Input::Link { up: sight.up });
         }
@@ -233,6 +242,7 @@ impl Tenant {
         });
         let up = sight.up;
         let remembered = lease.map(|lease| Remembered { installed: sight.addresses.contains(&lease.address), lease });
+        self.touched.insert(link);
         for action in self.clients.put(link, settings, chance(), remembered, now()) {
             self.act(link, action);
         }
@@ -268,6 +278,7 @@ impl Tenant {
 
     fn act(&mut self, link: IfName, action: Action) {
         let Some(tenancy) = self.links.get_mut(&link) else { return };
+        self.touched.insert(link);
         let key = tenancy.wish.key();
         match action {
             Action::Send(frame) => {
@@ -283,7 +294,7 @@ impl Tenant {
                 }
             }
             Action::Watch(Some(address)) => {
-                if let Err(error) = self.listen(link, arp::ETHERTYPE, filter::conflicts(address)) {
+                if let Err(error) = self.watch(link, address) {
                     tracing::warn!(%link, %error, "nobody can tell whether somebody else has the address");
                 }
             }
@@ -297,27 +308,64 @@ impl Tenant {
             }
             Action::Tell(standing) => {
                 tracing::info!(%link, reason = standing.reason(), "{}", standing.message());
-                tenancy.has.problem = problem(&standing, tenancy.has.problem.take());
+                let problem = problem(&standing, tenancy.has.problem.clone());
+                if problem != tenancy.has.problem {
+                    self.news.is_urgent();
+                }
+                tenancy.has.problem = problem;
             }
         }
     }
 
-    /// Opens what a link needs that was not there before under this number.
-    fn listen_anew(&mut self, link: IfName, sight: &Sight) -> Result<(), Mute> {
-        self.listen(link, datagram::ETHERTYPE, filter::messages(sight.mac))?;
-        let held = self.clients.get(link).and_then(|client| client.lease()).map(|lease| lease.address.addr());
-        held.map_or(Ok(()), |address| self.listen(link, arp::ETHERTYPE, filter::conflicts(address)))
+    /// The links that are to be listened on and are not, or are others than they were, all found at once.
+    fn find(&mut self, sights: &Sights) -> Result<BTreeMap<IfName, LinkAddress>, EngineError> {
+        let same = |link: &IfName, sight: &Sight| {
+            let before = self.links.get(link).and_then(|tenancy| tenancy.sight.as_ref());
+            before.is_some_and(|before| before.is(sight))
+        };
+        let anew = |(link, sight): (&IfName, &Option<Sight>)| {
+            sight.as_ref().filter(|sight| !(same(link, sight) && self.listens(*link))).map(|_| *link)
+        };
+        let links: BTreeSet<IfName> = sights.iter().filter_map(anew).collect();
+        if links.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let (host, _) = self.opened()?;
+        Ok(host.link_addresses(links)?.into_iter().map(|found| (found.link(), found)).collect())
     }
 
-    fn listen(&mut self, link: IfName, ethertype: u16, program: Vec<FilterInstruction>) -> Result<(), Mute> {
-        let (host, mut frames) = match self.open.take() {
-            Some(open) => open,
-            None => (self.tools.place.host(false)?, Frames::new()?),
+    fn listens(&self, link: IfName) -> bool {
+        self.open.as_ref().is_some_and(|(_, frames)| frames.get(link, datagram::ETHERTYPE).is_some())
+    }
+
+    /// Opens what a link needs that was not there before under this number.
+    fn listen_anew(&mut self, on: LinkAddress, sight: &Sight) -> Result<(), Mute> {
+        self.listen(on, datagram::ETHERTYPE, filter::messages(sight.mac))?;
+        let held = self.clients.get(on.link()).and_then(|client| client.lease()).map(|lease| lease.address.addr());
+        held.map_or(Ok(()), |address| self.listen(on, arp::ETHERTYPE, filter::conflicts(address)))
+    }
+
+    /// Hears on a link who else has an address.
+    fn watch(&mut self, link: IfName, address: Ipv4Addr) -> Result<(), Mute> {
+        let socket = self.open.as_ref().and_then(|(_, frames)| frames.get(link, datagram::ETHERTYPE));
+        let on = socket.ok_or(FrameError::NotOpen(link))?.on();
+        self.listen(on, arp::ETHERTYPE, filter::conflicts(address))
+    }
+
+    fn listen(&mut self, on: LinkAddress, ethertype: u16, program: Vec<FilterInstruction>) -> Result<(), Mute> {
+        let (host, frames) = self.opened()?;
+        frames.put(host.frame_socket_on(on, ethertype, program)??)?;
+        Ok(())
+    }
+
+    fn opened(&mut self) -> Result<&mut (KernelHost, Frames), EngineError> {
+        let open = if let Some(open) = self.open.take() {
+            open
+        } else {
+            let frames = Frames::new().map_err(|error| error.doing("wait for frames"))?;
+            (self.tools.place.host(false)?, frames)
         };
-        let socket = host.frame_socket(link, ethertype, program);
-        let put = socket.map_err(Mute::from).and_then(|socket| Ok(frames.put(socket?)?));
-        self.open = Some((host, frames));
-        put
+        Ok(self.open.insert(open))
     }
 
     /// A link on which nothing can be sent; the next look tries again.
@@ -325,6 +373,9 @@ impl Tenant {
         tracing::warn!(%link, %mute, "no lease can be asked for");
         if let Some(tenancy) = self.links.get_mut(&link) {
             let problem = LeaseProblem { reason: "NoSocket".to_owned(), message: mute.to_string() };
+            if tenancy.has.problem.as_ref() != Some(&problem) {
+                self.news.is_urgent();
+            }
             tenancy.has.problem = Some(problem);
             tenancy.sight = None;
         }
@@ -341,26 +392,30 @@ impl Tenant {
 
     /// Tells the agent what links have, when that is news or was asked for.
     fn tell(&mut self, now: Now) {
-        for (link, tenancy) in &mut self.links {
-            let client = self.clients.get(*link);
+        for link in std::mem::take(&mut self.touched) {
+            let Some(tenancy) = self.links.get_mut(&link) else { continue };
+            let client = self.clients.get(link);
             let held = client.and_then(|client| Some((client.lease()?, client.configuration(now)?)));
-            let before = tenancy.has.given.take();
-            tenancy.has.given = held.map(|(lease, held)| match before {
-                Some(before) if before.lease == *lease && before.routes == held.routes => before,
-                Some(_) | None => {
-                    let left = SignedDuration::try_from(held.lifetime).unwrap_or(SignedDuration::MAX);
-                    let ends = self.tools.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
-                    Given { lease: lease.clone(), routes: held.routes, ends }
-                }
+            let same = |(lease, held): &(&Lease, Configuration)| {
+                tenancy.has.given.as_ref().is_some_and(|had| had.lease == **lease && had.routes == held.routes)
+            };
+            if held.as_ref().map_or(tenancy.has.given.is_none(), same) {
+                continue;
+            }
+            match tenancy.has.given {
+                None => self.news.gains(now.since_boot),
+                Some(_) => self.news.is_urgent(),
+            }
+            tenancy.has.given = held.map(|(lease, held)| {
+                let left = SignedDuration::try_from(held.lifetime).unwrap_or(SignedDuration::MAX);
+                let ends = self.tools.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
+                Given { lease: lease.clone(), routes: held.routes, ends }
             });
         }
-        if !self.links.values().all(|tenancy| tenancy.looked) {
-            return;
-        }
-        let all: BTreeMap<IfName, Leased> =
-            self.links.iter().map(|(link, tenancy)| (*link, tenancy.has.clone())).collect();
-        if std::mem::take(&mut self.owes) || all != self.told {
-            self.told.clone_from(&all);
+        let looked = self.links.values().all(|tenancy| tenancy.looked);
+        if looked && self.news.is_due(self.clients.check(), now.since_boot) {
+            self.news = News::default();
+            let all = self.links.iter().map(|(link, tenancy)| (*link, tenancy.has.clone())).collect();
             self.tools.events.send(Event::Leases(all)).ok();
         }
     }

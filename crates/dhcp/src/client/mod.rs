@@ -163,6 +163,11 @@ impl Client {
         self.told.as_ref()
     }
 
+    /// Whether it is being checked that nobody else has the address of a new lease.
+    pub const fn checks(&self) -> bool {
+        matches!(self.state, State::Probing { .. })
+    }
+
     /// The lease whose address is on the link.
     pub fn lease(&self) -> Option<&Lease> {
         self.held.as_ref().filter(|held| held.installed).map(|held| &held.lease)
