@@ -44,6 +44,8 @@ const REFUSED: i32 = 3;
 pub(super) struct Stage<'a> {
     site: &'a mut Site,
     folder: PathBuf,
+    /// The folder with the files of the story.
+    records: PathBuf,
     identities: BTreeMap<String, PathBuf>,
     // Before the hosts, so that agents end first.
     agents: BTreeMap<String, Process>,
@@ -77,6 +79,7 @@ impl<'a> Stage<'a> {
         let mut stage = Self {
             site,
             folder,
+            records: story.folder.clone(),
             identities: BTreeMap::new(),
             agents: BTreeMap::new(),
             with: nodes.iter().map(|(name, node)| (name.clone(), node.with.clone())).collect(),
@@ -158,7 +161,12 @@ impl<'a> Stage<'a> {
             Deed::Delete(named) => {
                 ended(&mut self.site.command(&["delete", &named.kind.to_lowercase(), &named.name]), 0).map(drop)
             }
+            Deed::DeleteRefused { kind, name, says } => {
+                let said = ended(&mut self.site.command(&["delete", &kind.to_lowercase(), name]), REFUSED)?;
+                says_all(says, &said)
+            }
             Deed::Ip { node, run } => Wires::change(node, "ip", run),
+            Deed::Bridge { node, run } => Wires::change(node, "bridge", run),
             Deed::Watch(node) => self.watch(node),
             Deed::Count(kind) => {
                 self.counts.insert(kind.clone(), self.site.count(kind)?);
@@ -169,6 +177,9 @@ impl<'a> Stage<'a> {
             Deed::Wire { node, link, plugged } => Wires::wire(node, link, *plugged),
             Deed::Reboot { node } if self.agents.contains_key(node) => Err(format!("an agent of {node} still runs")),
             Deed::Reboot { node } => self.reboot(node),
+            Deed::Inherit { node, from } => {
+                copied(&self.records.join(from), &self.folder.join(node).join("netns").join(space(node)))
+            }
             Deed::Claim { node, kind, name, status } => {
                 let identity = node.as_ref().map(|node| self.identity(node)).transpose()?;
                 self.site.patch_status_as(identity, kind, name, &filled(status, &self.remembered)?)
@@ -397,6 +408,22 @@ impl<'a> Stage<'a> {
 fn install(name: &str, node: &Node) -> Result<(), String> {
     Wires::change(name, "ip", &node.ip)?;
     Wires::change(name, "bridge", &node.bridge)
+}
+
+/// Copies the files of a folder into one that is made for them.
+fn copied(from: &Path, to: &Path) -> Result<(), String> {
+    let cannot = |error: std::io::Error| format!("copy {} to {}: {error}", from.display(), to.display());
+    fs::create_dir_all(to).map_err(cannot)?;
+    for entry in fs::read_dir(from).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if source.is_dir() {
+            copied(&source, &target)?;
+        } else {
+            fs::copy(&source, &target).map_err(cannot)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a notice of the kernel tells of somebody's hand.

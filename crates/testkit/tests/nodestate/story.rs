@@ -22,6 +22,7 @@ const WITHIN: u64 = 60;
 pub(super) struct Story {
     /// The name of its folder.
     pub(super) name: String,
+    pub(super) folder: PathBuf,
     pub(super) head: Head,
     pub(super) steps: Vec<(String, Step)>,
 }
@@ -124,8 +125,12 @@ pub(super) enum Deed {
     Refused { objects: Vec<Value>, says: Vec<String> },
     /// Deletes an object, as `netloom delete` does.
     Delete(Named),
+    /// The same, and the server must say no.
+    DeleteRefused { kind: String, name: String, says: Vec<String> },
     /// Changes a host behind everybody's back.
     Ip { node: String, run: Vec<String> },
+    /// The same for VLANs of the ports of a bridge.
+    Bridge { node: String, run: Vec<String> },
     /// Takes note of everything that changes in the kernel of a host from now on.
     Watch(String),
     /// Counts the writes of objects of a kind from now on.
@@ -140,6 +145,9 @@ pub(super) enum Deed {
     Claim { node: Option<String>, kind: String, name: String, status: Value },
     /// Takes everything from a host that a kernel has, as a start of the machine does. No agent may run there.
     Reboot { node: String },
+    /// Gives a host, on which no agent has run yet, the records that an agent of an earlier version left: a folder beside
+    /// the steps.
+    Inherit { node: String, from: String },
     /// Starts, stops or kills the agent of a node.
     Agent(AgentDeed),
     /// Starts or stops the controller.
@@ -347,7 +355,7 @@ impl Story {
         let mut numbered: Vec<(usize, String)> = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| format!("{name}: {error}"))?.flatten() {
             let file = entry.file_name().to_string_lossy().into_owned();
-            if file == "story.yaml" {
+            if file == "story.yaml" || entry.path().is_dir() {
                 continue;
             }
             let number =
@@ -363,7 +371,7 @@ impl Story {
         }
         let step = |(_, file): (usize, String)| Ok((file.clone(), read(&folder.join(file))?));
         let steps = numbered.into_iter().map(step).collect::<Result<_, String>>()?;
-        Ok(Self { name, head, steps })
+        Ok(Self { name, folder: folder.to_owned(), head, steps })
     }
 }
 
