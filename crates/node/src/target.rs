@@ -8,7 +8,7 @@ use netloom_compile::{NodeState, ObjectKey};
 use serde_json::Value;
 
 use crate::{
-    CONFIG, Failure, Kept, Prepared, Reason, STATE, Settings, Wish,
+    CONFIG, Failure, Kept, NODE, Prepared, Reason, STATE, Settings, Wish,
     backoff::later,
     objects::Objects,
     prepared::prepare,
@@ -136,12 +136,20 @@ pub(crate) fn chosen(objects: &Objects) -> Option<(&Arc<NodeState>, &Arc<Value>)
 }
 
 /// What the controller has for the node. As long as its two objects do not belong together, or one of them
-/// is gone, what it had last stays: half of a wish is none.
+/// is gone, what it had last stays: half of a wish is none. A node that has left the cluster takes it back.
 fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Option<&Kept>) -> Option<ConfigPart> {
     match live(settings, objects).filter(|config| is_pair(state, config)) {
         Some(config) => Some(ConfigPart::of(config)),
+        None if has_left(settings, objects) => None,
         None => kept.filter(|kept| kept.uid == uid(state))?.present()?.config.clone(),
     }
+}
+
+/// Whether the node is in the cluster no more: its `Node` is gone, and with it what the controller had for it, which it
+/// owns. Either alone may be somebody's slip, and says nothing.
+fn has_left(settings: &Settings, objects: &Objects) -> bool {
+    let key = ObjectKey::global(settings.node.as_str());
+    objects.is_listed(NODE) && objects.raw(NODE, &key).is_none() && objects.raw(CONFIG, &key).is_none()
 }
 
 /// What the controller says to the node now.

@@ -165,3 +165,36 @@ fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_older_object
     assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
     assert_eq!(answer(&rig)[0], "provisioned");
 }
+
+#[test]
+fn a_node_that_leaves_the_cluster_takes_back_what_the_controller_gave_and_keeps_its_own() {
+    let given = || {
+        let mut rig = with_dummy();
+        rig.write(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}));
+        config(&mut rig, "r1", "x1");
+        rig.edit("NodeNetworkConfig", &json!({"spec": {"host": {"links": [link("c0", "dummy", 1400)]}}}));
+        pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+        rig.run();
+        assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
+        rig
+    };
+    for slip in ["Node", "NodeNetworkConfig"] {
+        let mut rig = given();
+        rig.delete(slip);
+        rig.run_for(HOUR);
+        assert_eq!(rig.mtu("c0"), Some(1400), "a {slip} alone may be deleted by mistake");
+    }
+    let mut rig = given();
+    rig.delete("Node");
+    rig.delete("NodeNetworkConfig");
+    rig.run();
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
+    rig.run_for(HOUR);
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
+    // It joins again, and is given the same.
+    rig.write(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}));
+    config(&mut rig, "r1", "x1");
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"host": {"links": [link("c0", "dummy", 1400)]}}}));
+    rig.run();
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
+}
