@@ -57,6 +57,10 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     let authority = keys.authority.to_string_lossy();
     let words = ["--webhook-listen", "127.0.0.1:0", "--webhook-name", "127.0.0.1", "--webhook-client-ca", &authority];
     let controller = Controller::start(stage, &real, &words, &folder)?;
+    let beforehand = netloom_testkit::scenarios().join("admission/beforehand.yaml");
+    for server in [&real, &ours] {
+        apply(stage, server, &beforehand)?;
+    }
     let manifest = folder.join("webhook.yaml");
     let words = ["gen", "webhook", "--url", controller.address("webhook")?];
     std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
