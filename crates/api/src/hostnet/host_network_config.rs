@@ -267,8 +267,7 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.mode",
         &[
             Effect::Admission("static or dhcp; static needs ips; a warning for ips that dhcp leaves unused"),
-            Effect::FrontEnd("host networks: a fixed address"),
-            Effect::Planned("host networks: a DHCP client; refused by nodes until then"),
+            Effect::FrontEnd("host networks: a fixed address, or one that a DHCP server lends"),
         ],
     ),
     field(

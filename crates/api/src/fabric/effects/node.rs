@@ -43,7 +43,11 @@ const HOST_VLANS: &[Effect] =
     &[Admission("min not above max; pvid for one VLAN"), FrontEnd("agent: the host's own network")];
 const HOST_PARTS: &[Effect] = &[FrontEnd("agent: its fields, one by one")];
 const ANSWER: &[Effect] = &[Status("agent: what came of the revision")];
-const LEASE: &[Effect] = &[Planned("agent: a lease; refused until then")];
+const LEASE: &[Effect] = &[FrontEnd("agent: a lease that the link asks for")];
+const LEASE_FAMILY: &[Effect] = &[FrontEnd("agent: a lease of IPv4; of IPv6 it is refused")];
+const LEASE_ROUTES: &[Effect] = &[FrontEnd("agent: which routes of a lease are used, and where they go")];
+const LEASE_STATUS: &[Effect] =
+    &[Status("agent: what came of a lease"), FrontEnd("host networks: status of the object that asked")];
 const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
@@ -298,13 +302,13 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.addresses[].origin.**", ORIGIN),
     field("spec.host.dhcp", LEASE),
     field("spec.host.dhcp[].link", LEASE),
-    field("spec.host.dhcp[].family", LEASE),
-    field("spec.host.dhcp[].table", LEASE),
-    field("spec.host.dhcp[].metric", LEASE),
-    field("spec.host.dhcp[].routes", LEASE),
-    field("spec.host.dhcp[].gateway", LEASE),
-    field("spec.host.dhcp[].origin", LEASE),
-    field("spec.host.dhcp[].origin.**", LEASE),
+    field("spec.host.dhcp[].family", LEASE_FAMILY),
+    field("spec.host.dhcp[].table", LEASE_ROUTES),
+    field("spec.host.dhcp[].metric", LEASE_ROUTES),
+    field("spec.host.dhcp[].routes", LEASE_ROUTES),
+    field("spec.host.dhcp[].gateway", LEASE_ROUTES),
+    field("spec.host.dhcp[].origin", ORIGIN),
+    field("spec.host.dhcp[].origin.**", ORIGIN),
     field("spec.host.routes", HOST_PARTS),
     field("spec.host.routes[].destination", HOST_NET),
     field("spec.host.routes[].gateway", HOST_FAMILY),
@@ -338,7 +342,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("status.errorMessage", ANSWER),
     field("status.lastAppliedRevision", ANSWER),
     field("status.lastUpdate", ANSWER),
-    field("status.leases", LEASE),
-    field("status.leases.**", LEASE),
+    field("status.leases", LEASE_STATUS),
+    field("status.leases.**", LEASE_STATUS),
     field("status.observedGeneration", ANSWER),
 ];
