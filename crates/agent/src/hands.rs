@@ -16,12 +16,12 @@ use jiff::SignedDuration;
 use netloom_journal::{Outcome, Request, Store, SystemClock, Turn};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
-use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason};
+use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
 use netloom_place::{KernelProbes, Place, possible_in};
 use netloom_plan::needs_drivers;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
 
-use crate::{clock::Clock, file::WishFile, metrics::Metrics, notices, outcome};
+use crate::{clock::Clock, file::WishFile, leases, metrics::Metrics, notices, outcome};
 
 /// How long a change of somebody else is waited for.
 const WAIT: Duration = Duration::from_secs(10);
@@ -46,6 +46,8 @@ pub(crate) struct Tools {
     pub(crate) probes: Vec<Probe>,
     /// The clock that decisions are made with.
     pub(crate) clock: Clock,
+    /// The way to leases that are given back before their links are cut off.
+    pub(crate) leases: leases::Way,
     /// The port of the API, which must be reached after a change too, unless the change may cut it off.
     pub(crate) api_port: u16,
 }
@@ -173,7 +175,7 @@ impl Worker {
         let clock = self.tools.clock;
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
-        let port = self.tools.api_port;
+        let (port, way) = (self.tools.api_port, self.tools.leases.clone());
         let api: Vec<Probe> = protected.iter().map(|ip| Probe::Tcp(SocketAddr::new(*ip, port))).collect();
         let first = if reach { api.iter().map(ToString::to_string).collect() } else { Vec::new() };
         probes.extend(api);
@@ -203,7 +205,12 @@ impl Worker {
         let drivers = needs_drivers(&state, &Ownership::default());
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
         let mut probes = KernelProbes::new(namespace, &probes, &observed);
-        match turn.run(&prepared, &request, &mut probes).map_err(failed)? {
+        way.part(cut_off(&prepared.planned.plan, &observed));
+        let ended = turn.run(&prepared, &request, &mut probes).map_err(failed);
+        if !matches!(ended, Ok(Outcome::Nothing | Outcome::Confirmed)) {
+            way.stay();
+        }
+        match ended? {
             Outcome::Nothing => Ok((false, drivers)),
             Outcome::Confirmed => Ok((true, drivers)),
             Outcome::RolledBack { why, report: _ } => Err(outcome::undone(&why)),

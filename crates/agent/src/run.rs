@@ -143,7 +143,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
                 clock,
                 events: events.clone(),
             };
-            let leasing = Leasing::new(leasing, protected.clone());
+            let leasing = Leasing::new(leasing, protected.clone(), tools.leases.clone());
             (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), Some(ears), Some(leasing), kept)
         }
     };
@@ -174,7 +174,8 @@ fn tools(options: &Options, clock: Clock, api_port: u16) -> Result<(Tools, Optio
     let host = place.host(false)?;
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
-    Ok((Tools { place, store, host, probes: options.probes.clone(), clock, api_port }, kept))
+    let (probes, leases) = (options.probes.clone(), leases::Way::default());
+    Ok((Tools { place, store, host, probes, clock, leases, api_port }, kept))
 }
 
 fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {

@@ -34,6 +34,8 @@ pub struct HostState {
     /// Set when this is all that one source wants: what it wanted before and no longer names is
     /// taken back.
     pub whole_of: Option<Arc<str>>,
+    /// Set when this is a part of what one source wants: it is that source's, and nothing else of it is touched.
+    pub part_of: Option<Arc<str>>,
 }
 
 /// Whether a thing shall be there.

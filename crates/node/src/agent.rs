@@ -26,7 +26,9 @@ use crate::{
     people::{EVENT, Told},
     policy::Merged,
     prepared::prepare,
-    report, status,
+    report,
+    settings::Drift,
+    status,
     target::{Half, Target, chosen},
 };
 
@@ -311,8 +313,10 @@ impl Agent {
         }
         let careful = !self.may_be_cut_off();
         let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
-        self.leasing.stale = false;
-        let leases = self.leasing.given();
+        let (renewed, leases) = (self.leasing.begin(), self.leasing.given());
+        // Where drift is only reported, nobody's lease is an occasion to repair it.
+        let alone = self.attempt.renews() && self.after_drift() == Drift::Report;
+        let wish = if alone { Arc::new(Prepared::clone(&wish).of_leases(renewed)) } else { wish };
         self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach: careful && is_new })
     }
 
@@ -373,11 +377,17 @@ impl Agent {
         if self.leasing.waits {
             return None;
         }
-        let renewed = self.leasing.stale.then_some(now);
+        let renewed = self.leasing.is_stale().then_some(now);
         let due = self.attempt.due(now, renewed).filter(|_| self.needs_transaction())?;
         let news = matches!(&self.attempt.stage, Stage::Failed { failure, .. } if failure.reason != Reason::OutOfReach);
         let untold = news && !self.asking.is_clear();
         Some(if untold { later(due, self.settings.reconnect) } else { due })
+    }
+
+    /// Whether the present wish is in place.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let about = self.target.wish().is_some_and(|wish| self.attempt.is_about(wish));
+        about && matches!(self.attempt.stage, Stage::Reached { .. })
     }
 
     /// Whether a wish was in place before. Such a one did not cost the way to the API, and a node that lost it may
@@ -464,7 +474,7 @@ impl Agent {
             return;
         }
         // What a lease brought or took since is not on the host yet, and nobody's fault.
-        if self.leasing.stale || self.leasing.waits {
+        if self.leasing.is_stale() || self.leasing.waits {
             return;
         }
         let found = prepared
@@ -492,10 +502,17 @@ impl Agent {
         if matches!(work, Some(Work::Return)) {
             return;
         }
-        let Stage::Running { was, .. } = &self.attempt.stage else { return };
+        self.leasing.ended(result.is_ok());
+        let Stage::Running { was, before, .. } = &self.attempt.stage else { return };
         match result {
-            // A lease that is renewed is no news.
-            Ok(_) if let Some((at, done)) = *was => self.attempt.reached(at, done),
+            // A lease that is renewed is no news, unless it could not be before.
+            Ok(_) if let Some((at, done)) = *was => {
+                let failed = before.is_some();
+                self.attempt.renewed(at, done);
+                if failed {
+                    self.tell(Told::synced());
+                }
+            }
             Ok(done) => {
                 if done.changed || self.attempt.failure().is_some() {
                     self.tell(Told::synced());

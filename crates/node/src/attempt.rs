@@ -52,6 +52,8 @@ pub(crate) enum Stage {
         count: u32,
         /// When it is tried again; none when it cannot succeed as it stands.
         next: Option<Timestamp>,
+        /// When it was fulfilled before, where only a lease could not be brought about since.
+        was: Option<(Timestamp, Done)>,
     },
 }
 
@@ -92,7 +94,7 @@ impl Attempt {
             self.repaired_at = Some(now);
         }
         let (before, was) = match std::mem::take(&mut self.stage) {
-            Stage::Failed { failure, count, next: _ } => (Some((failure, count)), None),
+            Stage::Failed { failure, count, next: _, was } => (Some((failure, count)), was),
             Stage::Running { before, was, .. } => (before, was),
             Stage::Reached { at, done } if !repairs => (None, Some((at, done))),
             Stage::Untried | Stage::Reached { .. } => (None, None),
@@ -105,21 +107,35 @@ impl Attempt {
         self.stage = Stage::Reached { at: now, done };
     }
 
+    /// It is still fulfilled, with other leases. Of what drifted nothing is known that was not before.
+    pub(crate) fn renewed(&mut self, at: Timestamp, done: Done) {
+        self.stage = Stage::Reached { at, done };
+    }
+
+    /// Whether no more is being brought about than what leases changed.
+    pub(crate) const fn renews(&self) -> bool {
+        matches!(self.stage, Stage::Running { was: Some(_), .. })
+    }
+
     pub(crate) fn failed(&mut self, now: Timestamp, failure: Failure, settings: &Settings) {
         let before = match &self.stage {
             Stage::Running { before: Some((_, count)), .. } | Stage::Failed { count, .. } => *count,
             Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => 0,
         };
+        let was = match &self.stage {
+            Stage::Running { was, .. } | Stage::Failed { was, .. } => *was,
+            Stage::Untried | Stage::Reached { .. } => None,
+        };
         let count = before.saturating_add(1);
         self.falls_back = failure.reason == Reason::OutOfReach;
         let most = if self.falls_back { settings.reconnect } else { settings.retry_most };
         let next = later(now, wait(settings.retry_first, most, count, settings.seed));
-        self.stage = Stage::Failed { failure, count, next: Some(next) };
+        self.stage = Stage::Failed { failure, count, next: Some(next), was };
     }
 
     /// The wish cannot be read, so trying again is of no use.
     pub(crate) fn unreadable(&mut self, failure: Failure) {
-        self.stage = Stage::Failed { failure, count: 1, next: None };
+        self.stage = Stage::Failed { failure, count: 1, next: None, was: None };
     }
 
     /// Takes note of where the host is not as wished; says whether that is news.
@@ -155,7 +171,7 @@ impl Attempt {
     /// The failure that stands, with its count and the time of the next try.
     pub(crate) fn failure(&self) -> Option<(&Failure, u32, Option<Timestamp>)> {
         match &self.stage {
-            Stage::Failed { failure, count, next } => Some((failure, *count, *next)),
+            Stage::Failed { failure, count, next, was: _ } => Some((failure, *count, *next)),
             Stage::Running { before: Some((failure, count)), since, was: _ } => Some((failure, *count, Some(*since))),
             Stage::Running { before: None, .. } | Stage::Untried | Stage::Reached { .. } => None,
         }

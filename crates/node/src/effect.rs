@@ -32,8 +32,8 @@ pub enum Event {
     Kept(Result<(), String>),
     /// The answer to [`Effect::Abandon`].
     Abandoned(Result<(), String>),
-    /// What every link of the last [`Effect::Lease`] has now; told when all of them were looked at, and then with every
-    /// change.
+    /// What every link of the last [`Effect::Lease`] has now, and every other one that has not given back yet; told when all
+    /// of them were looked at, and then with every change.
     Leases(BTreeMap<IfName, Leased>),
     /// What is heard of neighbours now, on every link that is listened on.
     Heard(Heard),
@@ -63,7 +63,9 @@ pub enum Effect {
     /// Read the host.
     Observe,
     /// Bring the wish about in one transaction: read the host, [`Prepared::resolve`], plan, journal,
-    /// execute, verify, probe, confirm or undo.
+    /// execute, verify, probe, confirm or undo. A link over which nothing can be sent afterwards ([`cut_off`](crate::cut_off))
+    /// and that asks for no lease any more gives back what it has once the plan is made, and asks for it again should the
+    /// change be undone.
     Transact {
         /// The wish.
         wish: Arc<Prepared>,
@@ -82,8 +84,7 @@ pub enum Effect {
     Abandon,
     /// Listen for neighbours on exactly these links from now on.
     Listen(BTreeSet<IfName>),
-    /// Ask for leases on exactly these links from now on, and keep what is given on disk. What is given back is, before
-    /// this is answered by [`Event::Leases`]: only then its address goes.
+    /// Ask for leases on exactly these links from now on, and keep what is given on disk.
     Lease(LeaseOrder),
     /// Ask this of the API; each request is answered.
     Ask(Chain),

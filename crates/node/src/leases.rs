@@ -70,8 +70,19 @@ pub enum NameChoice {
 pub struct LeaseOrder {
     /// How each of them asks for it.
     pub links: BTreeMap<IfName, LeaseWish>,
-    /// Whether the others give back what they have. Else it is only not renewed any more.
-    pub give_back: bool,
+    /// What becomes of those that had leases before.
+    pub others: Others,
+}
+
+/// What becomes of leases that nobody asks for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// They go on: the change that does without them may fail yet, and then their addresses stay.
+    Keep,
+    /// They are given back.
+    GiveBack,
+    /// They are only not renewed any more: their addresses stay until they end.
+    Leave,
 }
 
 /// What a link that asks for a lease has now.

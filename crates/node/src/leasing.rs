@@ -1,6 +1,6 @@
 //! What the agent knows of leases: which it ordered, what came of them, and whether the host has that yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::fabric::{
     node_network_config::{HostLease, LeaseProblem, host::HostConfig},
@@ -10,7 +10,7 @@ use netloom_dhcp::Standing;
 use netloom_types::IfName;
 
 use crate::{
-    Effect, LeaseOrder, LeaseWish, Leased, Leases,
+    Effect, LeaseOrder, LeaseWish, Leased, Leases, Others,
     agent::Agent,
     condition::{seconds, short},
     target::Target,
@@ -22,26 +22,54 @@ pub(crate) struct Leasing {
     /// What was ordered last.
     ordered: BTreeMap<IfName, LeaseWish>,
     /// Whether that is not answered yet. Until then nothing may change the host: an address that is there may be one
-    /// of a lease of which nothing is known yet, or one that has to be given back first.
+    /// of a lease of which nothing is known yet.
     pub(crate) waits: bool,
+    /// What links have, those included that ask no more and have not given back yet.
     now: BTreeMap<IfName, Leased>,
-    /// Whether links shall have something else than when the host was last changed.
-    pub(crate) stale: bool,
+    /// Links that shall have something else than when the host was last changed.
+    stale: BTreeSet<IfName>,
+    /// Links of which the host is being told.
+    trying: BTreeSet<IfName>,
+    /// Whether there may be leases that nobody asks for any more. They are given back once the host does without them: a
+    /// server that lends an address to somebody else must not find it here because a change was taken back.
+    parting: bool,
 }
 
 impl Leasing {
     /// Takes note of what links have. Only an answer to the last order says something.
     fn told(&mut self, now: BTreeMap<IfName, Leased>) {
-        if !now.keys().eq(self.ordered.keys()) {
+        if !self.ordered.keys().all(|link| now.contains_key(link)) {
             return;
         }
-        let given = |all: &BTreeMap<IfName, Leased>, link: &IfName| all.get(link).and_then(|has| has.given.clone());
-        self.stale |= self.ordered.keys().any(|link| match (given(&self.now, link), given(&now, link)) {
-            (Some(had), Some(has)) => !had.is(&has),
-            (had, has) => had.is_some() || has.is_some(),
-        });
+        let changed = |link: &&IfName| {
+            let given = |all: &BTreeMap<IfName, Leased>| all.get(*link).and_then(|has| has.given.clone());
+            match (given(&self.now), given(&now)) {
+                (Some(had), Some(has)) => !had.is(&has),
+                (had, has) => had.is_some() || has.is_some(),
+            }
+        };
+        self.stale.extend(self.ordered.keys().filter(changed));
         self.waits = false;
         self.now = now;
+    }
+
+    /// Whether links shall have something else than when the host was last changed.
+    pub(crate) fn is_stale(&self) -> bool {
+        !self.stale.is_empty()
+    }
+
+    /// The host is being told what links have: which of them is news to it.
+    pub(crate) fn begin(&mut self) -> BTreeSet<IfName> {
+        self.trying.append(&mut self.stale);
+        self.trying.clone()
+    }
+
+    /// Whether the host was told well.
+    pub(crate) fn ended(&mut self, well: bool) {
+        let trying = std::mem::take(&mut self.trying);
+        if !well {
+            self.stale.extend(trying);
+        }
     }
 
     /// What the links were given.
@@ -74,7 +102,7 @@ impl Leasing {
     pub(crate) fn trouble(&self, host: Option<&HostConfig>) -> Option<(&str, String)> {
         let controlled =
             |link: &IfName| host.is_some_and(|host| host.dhcp.iter().any(|wanted| wanted.link.0 == link.as_str()));
-        let own = self.now.iter().filter(|(link, _)| !controlled(link));
+        let own = self.now.iter().filter(|(link, _)| self.ordered.contains_key(link) && !controlled(link));
         own.filter_map(|(link, has)| Some((link, has.problem.as_ref()?)))
             .map(|(link, problem)| (problem.reason.as_str(), format!("{link}: {}", problem.message)))
             .next()
@@ -82,23 +110,30 @@ impl Leasing {
 }
 
 impl Agent {
-    /// Orders leases, when they are others than before.
+    /// Orders leases, when they are others than before; and has those that nobody asks for any more given back, when the
+    /// host does without them.
     pub(crate) fn lease(&mut self) -> Option<Effect> {
-        let (links, give_back) = match &self.target {
-            Target::Wanted(prepared) => (prepared.leases.clone(), true),
+        let (links, others) = match &self.target {
+            Target::Wanted(prepared) => (prepared.leases.clone(), Others::Keep),
             // What cannot be read says nothing about what to do without.
             Target::Unknown | Target::Unreadable { .. } => return None,
             // Nothing of what was asked for is taken back.
-            Target::Nothing | Target::Unmanaged { .. } => (BTreeMap::new(), false),
+            Target::Nothing | Target::Unmanaged { .. } => (BTreeMap::new(), Others::Leave),
         };
-        if !self.settings.enforce || links == self.leasing.ordered {
+        if !self.settings.enforce {
             return None;
+        }
+        if links == self.leasing.ordered {
+            let over = self.leasing.parting && self.is_in_place();
+            self.leasing.parting &= !over;
+            return over.then_some(Effect::Lease(LeaseOrder { links, others: Others::GiveBack }));
         }
         // Whether the address of a lease is on its link only the host can tell.
         self.looking.must |= !links.is_empty();
         self.leasing.waits = true;
+        self.leasing.parting = others == Others::Keep;
         self.leasing.ordered.clone_from(&links);
-        Some(Effect::Lease(LeaseOrder { links, give_back }))
+        Some(Effect::Lease(LeaseOrder { links, others }))
     }
 
     /// Takes note of what links have by their leases.

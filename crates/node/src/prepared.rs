@@ -22,7 +22,7 @@ use crate::{
     Failure, LeaseWish, Leases, OWNER, Reason, Wish,
     combine::{Lost, combine},
     document::Entries,
-    host_config, leases,
+    host_config, lease_part, leases,
 };
 
 /// A wish that was read and is not yet held against a host.
@@ -46,6 +46,8 @@ pub struct Prepared {
     vlans: Vec<HostBridgeVlan>,
     /// VLANs of ports that the wish before had.
     vlans_before: Vec<HostBridgeVlan>,
+    /// The links whose leases are all that is brought about, where not all of the wish is.
+    only: Option<BTreeSet<IfName>>,
 }
 
 /// Reads a wish.
@@ -80,6 +82,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         made,
         vlans,
         vlans_before: Vec::new(),
+        only: None,
     })
 }
 
@@ -97,6 +100,13 @@ impl Prepared {
     pub fn following(mut self, before: Option<&Wish>) -> Self {
         let host = before.and_then(|wish| wish.config.as_ref()).and_then(|config| config.host.as_ref());
         self.vlans_before = host.map(|host| host.bridge_vlans.clone()).unwrap_or_default();
+        self
+    }
+
+    /// Of the same no more than what these links have by their leases: everything else stays as it is found.
+    #[must_use]
+    pub(crate) fn of_leases(mut self, links: BTreeSet<IfName>) -> Self {
+        self.only = Some(links);
         self
     }
 
@@ -126,7 +136,10 @@ impl Prepared {
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed)?;
         leases::lay(&self.leases, (leases, now), &mut state, observed);
-        Ok(state)
+        Ok(match &self.only {
+            None => state,
+            Some(links) => lease_part::of(&state, links, &self.leases, observed),
+        })
     }
 
     /// Puts the object that asked in the place of the document that was made of it.

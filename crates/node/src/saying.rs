@@ -32,7 +32,7 @@ impl Agent {
             Stage::Untried => self.needs_transaction(),
             Stage::Running { .. } => self.attempt.slow_at(&self.settings).is_some_and(|at| now < at),
             Stage::Reached { .. } => {
-                let renewed = (self.leasing.stale || self.leasing.waits).then_some(now);
+                let renewed = (self.leasing.is_stale() || self.leasing.waits).then_some(now);
                 self.attempt.due(now, renewed).is_some_and(|due| due <= now)
             }
             Stage::Failed { .. } => false,

@@ -76,7 +76,8 @@ fn claim(
     observed: &Observed,
     ours: Previous,
 ) {
-    let owner: Arc<str> = wish.whole_of.clone().unwrap_or_else(|| origin.source.clone());
+    let source = wish.whole_of.as_ref().or(wish.part_of.as_ref()).unwrap_or(&origin.source);
+    let owner: Arc<str> = Arc::clone(source);
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),
         before: if is_marked(key, observed) { Previous::Absent } else { before(key, observed) },

@@ -11,18 +11,24 @@ mod sight;
 mod tenant;
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write as _},
     net::IpAddr,
     os::unix::net::UnixStream,
     path::PathBuf,
-    sync::mpsc::{Sender, channel},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{Sender, channel},
+    },
     thread,
+    time::Duration,
 };
 
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_model::Observed;
-use netloom_node::{Event, LeaseOrder, Leased};
+use netloom_node::{Event, LeaseOrder, Leased, Others};
 use netloom_place::Place;
+use netloom_types::IfName;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
@@ -49,17 +55,48 @@ enum Word {
     Order(LeaseOrder),
     /// What of them is there.
     Seen(sight::Sights),
+    /// Nothing can be sent over these links any more in a moment: who asks for no lease there gives back what it has. Who
+    /// waits for that hears when it is done.
+    Part(BTreeSet<IfName>, Sender<()>),
+    /// What was to cut links off was taken back.
+    Stay,
+}
+
+/// How long a change waits for leases to be given back.
+const PARTING: Duration = Duration::from_secs(1);
+
+/// The way to the thread; there is none before the first link asks for a lease. Whoever changes the host has one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Way(Arc<OnceLock<Ear>>);
+
+impl Way {
+    /// Has leases given back that nobody asks for any more, before these links are cut off. Blocks.
+    pub(crate) fn part(&self, links: BTreeSet<IfName>) {
+        let Some(ear) = self.0.get().filter(|_| !links.is_empty()) else { return };
+        let (done, waits) = channel();
+        ear.say(Word::Part(links, done));
+        if waits.recv_timeout(PARTING).is_err() {
+            tracing::warn!("leases are not given back in time; their servers keep them until they end");
+        }
+    }
+
+    /// The links are not cut off after all.
+    pub(crate) fn stay(&self) {
+        if let Some(ear) = self.0.get() {
+            ear.say(Word::Stay);
+        }
+    }
 }
 
 /// The clients of an agent.
 #[derive(Debug)]
 pub(crate) struct Leasing {
     tools: Tools,
-    /// The links that ask for leases.
-    order: LeaseOrder,
+    /// The links that ask for leases, or have some still.
+    links: BTreeSet<IfName>,
     /// Addresses that the node must reach.
     reached: Vec<IpAddr>,
-    thread: Option<Ear>,
+    way: Way,
 }
 
 /// The way to the thread, which ends with it.
@@ -72,29 +109,33 @@ struct Ear {
 
 impl Leasing {
     /// Nothing runs before the first order.
-    pub(crate) fn new(tools: Tools, reached: Vec<IpAddr>) -> Self {
-        let order = LeaseOrder { links: std::collections::BTreeMap::new(), give_back: false };
-        Self { tools, order, reached, thread: None }
+    pub(crate) fn new(tools: Tools, reached: Vec<IpAddr>, way: Way) -> Self {
+        Self { tools, links: BTreeSet::new(), reached, way }
     }
 
     /// Asks for leases on exactly these links from now on.
     pub(crate) fn order(&mut self, order: LeaseOrder) {
-        self.order = order.clone();
-        let started = match self.thread.take() {
-            Some(ear) => Ok(ear),
-            None => start(self.tools.clone()),
-        };
-        match started {
-            Ok(ear) => self.thread.insert(ear).say(Word::Order(order)),
-            Err(error) => self.cannot(&error),
+        if order.others != Others::Keep {
+            self.links.clear();
+        }
+        self.links.extend(order.links.keys());
+        if self.way.0.get().is_none() {
+            match start(self.tools.clone()) {
+                // Nobody else starts it.
+                Ok(ear) => drop(self.way.0.set(ear)),
+                Err(error) => return self.cannot(&order, &error),
+            }
+        }
+        if let Some(ear) = self.way.0.get() {
+            ear.say(Word::Order(order));
         }
     }
 
     /// The host was observed: links may have gone or come, or have other addresses.
     pub(crate) fn seen(&self, observed: &Observed) {
-        if let Some(ear) = self.thread.as_ref().filter(|_| !self.order.links.is_empty()) {
+        if let Some(ear) = self.way.0.get().filter(|_| !self.links.is_empty()) {
             let sight = |link| (link, Sight::of(link, observed, &self.reached));
-            ear.say(Word::Seen(self.order.links.keys().copied().map(sight).collect()));
+            ear.say(Word::Seen(self.links.iter().copied().map(sight).collect()));
         }
     }
 
@@ -104,12 +145,12 @@ impl Leasing {
     }
 
     /// The agent must not wait for an answer that does not come.
-    fn cannot(&self, error: &io::Error) {
+    fn cannot(&self, order: &LeaseOrder, error: &io::Error) {
         tracing::error!(%error, "no thread can be started, so no lease is asked for");
         let problem =
             LeaseProblem { reason: "NoThread".to_owned(), message: format!("cannot start a thread: {error}") };
         let has = Leased { given: None, problem: Some(problem) };
-        let all = self.order.links.keys().map(|link| (*link, has.clone())).collect();
+        let all = order.links.keys().map(|link| (*link, has.clone())).collect();
         self.tools.events.send(Event::Leases(all)).ok();
     }
 }

@@ -22,7 +22,7 @@ use netloom_netlink::{
     frames::{FrameError, Frames, LinkAddress},
     socket::NetlinkError,
 };
-use netloom_node::{Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, problem};
+use netloom_node::{Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, Others, problem};
 use netloom_types::{FilterInstruction, IfName};
 
 use super::{
@@ -56,6 +56,39 @@ struct Tenancy {
     /// Whether it was looked at since it was ordered.
     looked: bool,
     has: Leased,
+    next: Next,
+}
+
+/// What becomes of a link.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// It asks for its lease.
+    Stays,
+    /// It asks no more, and gives back what it has when the host does without; then it asks for another network's, if
+    /// for any.
+    Parts(Option<Box<LeaseWish>>),
+    /// The same, and it has given back what it had.
+    Parted(Option<Box<LeaseWish>>),
+}
+
+impl Tenancy {
+    fn new(wish: LeaseWish) -> Self {
+        Self { wish, sight: None, looked: false, has: Leased::default(), next: Next::Stays }
+    }
+
+    /// Asks no more once the host does without its lease.
+    fn part(&mut self, heir: Option<LeaseWish>) {
+        let heir = heir.map(Box::new);
+        self.next = if matches!(self.next, Next::Parted(_)) { Next::Parted(heir) } else { Next::Parts(heir) };
+    }
+
+    /// What the agent is told: what another network gave is nothing to it.
+    fn tells(&self) -> Leased {
+        match &self.next {
+            Next::Stays | Next::Parts(None) | Next::Parted(None) => self.has.clone(),
+            Next::Parts(Some(_)) | Next::Parted(Some(_)) => Leased::default(),
+        }
+    }
 }
 
 /// The clients of a node.
@@ -127,39 +160,73 @@ impl Tenant {
         match word {
             Word::Order(order) => self.order(order),
             Word::Seen(sights) => self.seen(sights),
+            Word::Part(links, done) => {
+                self.part(&links);
+                done.send(()).ok();
+            }
+            Word::Stay => self.stay(),
         }
     }
 
     /// Turns to exactly these links.
     fn order(&mut self, order: LeaseOrder) {
-        let LeaseOrder { links, give_back } = order;
-        let stays = |link: &IfName, has: &Tenancy| links.get(link).is_some_and(|wish| wish.key() == has.wish.key());
-        let gone: Vec<IfName> =
-            self.links.iter().filter(|(link, has)| !stays(link, has)).map(|(link, _)| *link).collect();
-        for link in gone {
-            self.leave(link, give_back);
-        }
-        if give_back {
-            let kept = self.files.keep_only(links.values().map(LeaseWish::key));
-            log(kept, "leases of networks that are gone cannot be removed");
-        }
-        for (link, wish) in links {
-            match self.links.get_mut(&link) {
-                Some(tenancy) if tenancy.wish.asks_like(&wish) => tenancy.wish = wish,
-                Some(tenancy) => {
-                    tenancy.wish = wish;
-                    self.begin(link);
-                }
-                None => {
-                    let has = Leased::default();
-                    self.links.insert(link, Tenancy { wish, sight: None, looked: false, has });
+        let LeaseOrder { mut links, others } = order;
+        let had: Vec<IfName> = self.links.keys().copied().collect();
+        for link in had {
+            let wish = links.remove(&link);
+            let Some(tenancy) = self.links.get_mut(&link) else { continue };
+            match wish {
+                Some(wish) if wish.key() == tenancy.wish.key() => self.goes_on(link, wish),
+                wish if others == Others::Keep => tenancy.part(wish),
+                wish => {
+                    self.leave(link, others == Others::GiveBack);
+                    self.links.extend(wish.map(|wish| (link, Tenancy::new(wish))));
                 }
             }
+        }
+        self.links.extend(links.into_iter().map(|(link, wish)| (link, Tenancy::new(wish))));
+        if others == Others::GiveBack {
+            let kept = self.files.keep_only(self.links.values().map(|tenancy| tenancy.wish.key()));
+            log(kept, "leases of networks that are gone cannot be removed");
         }
         if self.links.is_empty() {
             self.open = None;
         }
         self.news.is_urgent();
+    }
+
+    /// A link asks for the lease of the same network as before.
+    fn goes_on(&mut self, link: IfName, wish: LeaseWish) {
+        let Some(tenancy) = self.links.get_mut(&link) else { return };
+        let same = tenancy.wish.asks_like(&wish);
+        tenancy.wish = wish;
+        match std::mem::replace(&mut tenancy.next, Next::Stays) {
+            Next::Stays | Next::Parts(_) if same => {}
+            Next::Stays | Next::Parts(_) | Next::Parted(_) => self.begin(link),
+        }
+    }
+
+    /// Gives back, before links are cut off, what nobody asks for any more. It stays on disk: should the links stay, it is
+    /// asked for again.
+    fn part(&mut self, links: &BTreeSet<IfName>) {
+        for link in links {
+            let Some(tenancy) = self.links.get_mut(link) else { continue };
+            if let Next::Parts(heir) = &mut tenancy.next {
+                tenancy.next = Next::Parted(heir.take());
+                self.feed(*link, Input::Release);
+            }
+        }
+    }
+
+    /// Links stay that were to be cut off. With the next look they ask for what they gave back.
+    fn stay(&mut self) {
+        for (link, tenancy) in &mut self.links {
+            if let Next::Parted(heir) = &mut tenancy.next {
+                tenancy.next = Next::Parts(heir.take());
+                tenancy.sight = None;
+                self.clients.remove(*link);
+            }
+        }
     }
 
     /// Ends the client of a link.
@@ -303,6 +370,8 @@ impl Tenant {
             Action::Keep(lease) => {
                 log(self.files.write(key, &lease), "a lease cannot be kept on disk");
             }
+            // Should what it was given back for be undone, it is asked for again.
+            Action::Forget if matches!(tenancy.next, Next::Parted(_)) => {}
             Action::Forget => {
                 log(self.files.remove(key), "a lease cannot be removed from disk");
             }
@@ -415,7 +484,7 @@ impl Tenant {
         let looked = self.links.values().all(|tenancy| tenancy.looked);
         if looked && self.news.is_due(self.clients.check(), now.since_boot) {
             self.news = News::default();
-            let all = self.links.iter().map(|(link, tenancy)| (*link, tenancy.has.clone())).collect();
+            let all = self.links.iter().map(|(link, tenancy)| (*link, tenancy.tells())).collect();
             self.tools.events.send(Event::Leases(all)).ok();
         }
     }

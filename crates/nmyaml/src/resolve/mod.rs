@@ -105,6 +105,7 @@ impl Document {
             rules,
             absent_rules,
             whole_of: options.whole_of.clone(),
+            part_of: None,
         };
         Ok(Resolved { state, warnings: merge.warnings })
     }

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
-use netloom_model::{Address, Step};
-use netloom_node::{Given, Leased, Settings, Standing};
+use netloom_model::{Address, Plan, PlannedStep, Step};
+use netloom_node::{Drift, Given, Leased, Settings, Standing, cut_off};
 use netloom_types::{Lifetime, Protocol};
 use serde_json::{Value, json};
 
 use crate::{
-    model::{HOUR, Rig, desire},
+    model::{HOUR, Rig, desire, set_mtu},
     revisions::pair,
 };
 
@@ -186,14 +186,99 @@ fn a_fixed_address_goes_at_once_for_a_lease_that_nobody_gives() {
 }
 
 #[test]
-fn a_lease_is_given_back_while_its_address_is_still_there() {
+fn a_lease_is_given_back_once_its_address_is_gone() {
     for then in [fixed(), vlan(&json!({"enabled": false})), json!({"interfaces": []})] {
         let mut rig = bound();
         desire(&mut rig, &then);
         rig.run();
-        assert_eq!(rig.given_back, [(LINK.to_owned(), true)], "{then}");
+        assert_eq!(rig.given_back, [(LINK.to_owned(), false)], "{then}");
         assert!(addresses(&rig).iter().all(|(address, _)| address != "192.0.2.100/24"), "{then}");
         assert_eq!(routes(&rig), Vec::<String>::new(), "{then}");
+    }
+}
+
+#[test]
+fn a_change_that_is_taken_back_gives_no_lease_back() {
+    let mut rig = bound();
+    rig.host.cursed = Some("d0");
+    let mut then = fixed();
+    let dummy = json!({"name": "d0", "type": "dummy", "state": "up"});
+    then["interfaces"].as_array_mut().unwrap().push(dummy);
+    desire(&mut rig, &then);
+    rig.run_for(SignedDuration::from_mins(10));
+    assert_eq!(rig.condition("Available").0, "False");
+    assert_eq!((rig.given_back.len(), addresses(&rig)[0].0.as_str()), (0, "192.0.2.100/24"));
+    // Back to where it was: nothing has to be asked for again.
+    desire(&mut rig, &by_lease());
+    rig.run();
+    assert_eq!((rig.given_back.len(), rig.condition("Available").0.as_str()), (0, "True"));
+    assert!(has(&rig, "192.0.2.100/24", 3000), "{:?}", addresses(&rig));
+    desire(&mut rig, &then);
+    rig.host.cursed = None;
+    rig.run();
+    assert_eq!(rig.given_back, [(LINK.to_owned(), false)]);
+    assert_eq!(addresses(&rig), [("198.51.100.9/24".to_owned(), None)]);
+}
+
+#[test]
+fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
+    let mut rig = Rig::new(Settings { drift: Drift::Report, ..Settings::of("n") });
+    rig.run();
+    let mut document =
+        vlan(&json!({"enabled": true, "dhcp": true, "address": [{"ip": "198.51.100.9", "prefix-length": 24}]}));
+    document["interfaces"][1]["mtu"] = json!(1400);
+    desire(&mut rig, &document);
+    rig.run();
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    let name = LINK.parse().unwrap();
+    let fixed = rig.host.sim.observed().links[&name].addresses.iter().find(|a| a.valid == Lifetime::Forever).copied();
+    rig.meddle(&set_mtu(LINK, 1300));
+    rig.meddle(&Step::RemoveAddress { name, address: fixed.unwrap() });
+    rig.run();
+    let drifted = |rig: &Rig| rig.agent.drift().iter().map(|one| one.path.clone()).collect::<Vec<_>>();
+    let left_alone = |rig: &Rig| {
+        assert_eq!((rig.mtu(LINK), drifted(rig)), (Some(1300), vec![format!("{LINK}.mtu"), format!("{LINK}.address")]));
+        assert_eq!(rig.condition("Available").1, "Drifted");
+    };
+    left_alone(&rig);
+    let told = rig.told();
+    rig.run_for(SignedDuration::from_mins(30));
+    for (address, changes) in [("192.0.2.100/24", "renewed"), ("192.0.2.101/24", "another one")] {
+        let leased = given(&rig, address, 3600);
+        rig.serve(LINK, leased);
+        assert!(has(&rig, address, 3600), "{changes}: {:?}", addresses(&rig));
+        assert_eq!(routes(&rig).len(), 1, "{changes}");
+        left_alone(&rig);
+        assert!(changes != "renewed" || rig.told() == told, "it is no news");
+    }
+    rig.serve(LINK, Leased { given: None, problem: None });
+    assert_eq!((addresses(&rig), routes(&rig)), (vec![], vec![]));
+    left_alone(&rig);
+    // Of what a lease brought nothing is left behind when nobody asks for the link any more.
+    let leased = given(&rig, "192.0.2.102/24", 3600);
+    rig.serve(LINK, leased);
+    desire(&mut rig, &json!({"interfaces": []}));
+    rig.run();
+    assert!(!rig.host.sim.observed().links.contains_key(&name) && routes(&rig).is_empty());
+}
+
+#[test]
+fn whoever_has_something_to_say_over_a_link_knows_when_it_is_cut_off() {
+    let rig = bound();
+    let observed = rig.host.sim.observed();
+    let (card, link) = ("eth0".parse().unwrap(), LINK.parse().unwrap());
+    let address = observed.links[&link].addresses[0];
+    let table = [
+        (Step::DeleteLink { name: link }, vec![link]),
+        (Step::SetUp { name: card, up: false }, vec![link, card]),
+        (Step::SetUp { name: card, up: true }, vec![]),
+        (Step::RemoveAddress { name: link, address }, vec![]),
+    ];
+    for (step, cut) in table {
+        let words = step.to_string();
+        let plan = Plan { steps: vec![PlannedStep { step, undo: Vec::new(), origin: None }] };
+        assert_eq!(cut_off(&plan, observed).into_iter().collect::<Vec<_>>(), cut, "{words}");
     }
 }
 
@@ -215,6 +300,20 @@ fn an_object_that_is_gone_gives_nothing_back() {
     rig.run();
     assert!(rig.leasing.as_ref().unwrap().links.is_empty());
     assert_eq!((rig.given_back.len(), addresses(&rig).len()), (0, 1), "it ends when its time is over");
+}
+
+#[test]
+fn a_node_that_is_left_alone_keeps_its_address_until_that_ends() {
+    let mut rig = bound();
+    rig.edit("NodeNetworkState", &json!({"spec": {"managed": false}}));
+    rig.run();
+    assert!(rig.leasing.as_ref().unwrap().links.is_empty(), "nobody renews it");
+    assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
+    rig.run_for(HOUR);
+    assert_eq!((rig.given_back.len(), addresses(&rig)), (0, vec![]));
+    rig.edit("NodeNetworkState", &json!({"spec": {"managed": true}}));
+    rig.run();
+    assert_eq!(rig.leasing.as_ref().unwrap().links.len(), 1, "it asks again");
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, Ownership, Step, Value as AttrValue};
 use netloom_node::{
-    Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Prepared,
-    Reason, Request, Settings,
+    Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Others,
+    Prepared, Reason, Request, Settings,
 };
 use netloom_plan::{Options, plan};
 use netloom_sim::SimHost;
+use netloom_types::IfName;
 use serde_json::{Value, json};
 
 /// Kind, namespace and name.
@@ -443,9 +444,17 @@ impl Rig {
 
     /// The clients of the node: links that are not asked for any more give back what they have.
     fn lease(&mut self, order: LeaseOrder) -> Event {
-        let before = self.leasing.take().map(|before| before.links).unwrap_or_default();
-        for link in before.keys().filter(|link| !order.links.contains_key(link) && order.give_back) {
+        let asks = |link: &IfName| order.links.contains_key(link);
+        let links = self.leases.keys().map(|link| link.parse::<IfName>().unwrap());
+        let others: Vec<IfName> = links.filter(|link| !asks(link)).collect();
+        for link in &others {
+            if order.others == Others::Keep {
+                continue;
+            }
             let given = self.leases.remove(link.as_str()).and_then(|had| had.given);
+            if order.others == Others::Leave {
+                continue;
+            }
             let there = self.host.sim.observed().links.get(link).is_some_and(|link| {
                 let ip = given.as_ref().map(|given| given.lease.address.addr().into());
                 link.addresses.iter().any(|address| Some(address.ip) == ip)
@@ -457,8 +466,9 @@ impl Rig {
     }
 
     fn leased(&self) -> Event {
-        let links = self.leasing.iter().flat_map(|order| order.links.keys());
-        Event::Leases(links.map(|link| (*link, self.leases.get(link.as_str()).cloned().unwrap_or_default())).collect())
+        let asked = self.leasing.iter().flat_map(|order| order.links.keys()).map(|link| (*link, Leased::default()));
+        let has = self.leases.iter().map(|(link, has)| (link.parse().unwrap(), has.clone()));
+        Event::Leases(asked.chain(has).collect())
     }
 
     /// Something happens between a link and its server.

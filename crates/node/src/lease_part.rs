@@ -1,0 +1,62 @@
+//! The part of a wish that links have by their leases.
+//!
+//! Where drift is only reported, a lease that comes, changes or goes must not set anything else again. So no more is
+//! wished for than its address and its routes, beside what the link has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_model::{Address, AddressWish, HostState, Link, LinkWish, Observed, Route, RouteKey};
+use netloom_types::{Family, IfName, Lifetime, Protocol};
+
+use crate::LeaseWish;
+
+/// What these links have by their leases, of a state that was laid with them. A link that is not there has nothing: to
+/// make it is no business of a lease.
+pub(crate) fn of(
+    state: &HostState,
+    links: &BTreeSet<IfName>,
+    wishes: &BTreeMap<IfName, LeaseWish>,
+    observed: &Observed,
+) -> HostState {
+    let mut part = HostState { part_of: state.whole_of.clone(), ..HostState::default() };
+    let wanted: BTreeSet<RouteKey> = state.routes.iter().map(|wish| wish.route.key()).collect();
+    for name in links {
+        let (Some(wish), Some(full), Some(there)) = (wishes.get(name), state.links.get(name), observed.links.get(name))
+        else {
+            continue;
+        };
+        part.links.insert(*name, addressed(full, there));
+        part.routes.extend(state.routes.iter().filter(|route| route.origin == wish.origin).cloned());
+        let gone = observed.routes.values().filter(|route| is_by_lease(route, *name, wish));
+        part.absent_routes.extend(gone.map(Route::key).filter(|key| !wanted.contains(key)));
+    }
+    part
+}
+
+/// The link with its own addresses, but for those of leases that are over, and with that of its lease.
+fn addressed(full: &LinkWish, there: &Link) -> LinkWish {
+    let mut link = LinkWish::new(full.name, there.kind.clone(), full.origin.clone());
+    link.adoption = full.adoption;
+    let wishes = full.ipv4.addresses.as_deref().unwrap_or_default();
+    let wish_for = |address: &Address| wishes.iter().find(|wish| wish.address.key() == address.key());
+    let ends = |address: &Address| matches!(address.valid, Lifetime::Seconds(_));
+    let ours = there.addresses.iter().filter(|address| {
+        let is_ours = Family::of(address.ip) == Family::Ipv4 && address.protocol == Protocol::NETLOOM;
+        is_ours && (!ends(address) || wish_for(address).is_some_and(|wish| !ends(&wish.address)))
+    });
+    let kept = ours.map(|address| {
+        let origin = wish_for(address).map_or(&full.origin, |wish| &wish.origin).clone();
+        AddressWish { address: *address, origin }
+    });
+    let leased = wishes.iter().filter(|wish| ends(&wish.address)).cloned();
+    link.ipv4.addresses = Some(kept.chain(leased).collect());
+    // Those of others are drift, or not our business.
+    link.ipv4.keep_extra = true;
+    link
+}
+
+/// Whether a route came with the lease of a link.
+fn is_by_lease(route: &Route, link: IfName, wish: &LeaseWish) -> bool {
+    let over = route.next_hops.iter().any(|hop| hop.link == Some(link));
+    over && route.protocol == Protocol::NETLOOM && (route.table, route.metric) == (wish.table, wish.metric)
+}
