@@ -1,10 +1,11 @@
-//! Frames as a DHCP server sends them, in large numbers, to a link that holds a lease.
+//! Frames as a DHCP server sends them, in large numbers, to links that hold leases.
 //!
 //! They pass the filter in the kernel and are sound but for the question that they answer, which nobody asked: the
 //! client has to read each of them to know that. No more are on their way than a socket holds, so none is lost.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs, iter,
     os::fd::{AsRawFd as _, OwnedFd},
     thread,
 };
@@ -17,40 +18,51 @@ use nix::{
     sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, sendto, socket},
 };
 
-/// Frames at once: with all that the kernel keeps beside them they fit into any socket.
+/// Frames at once to a link: with all that the kernel keeps beside them they fit into any socket.
 const BURST: usize = 64;
 const SERVER: [u8; 4] = [172, 16, 1, 1];
 /// The beginning of the options of a DHCP message.
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// Sends so many frames over a cable from the namespace of a process to a link of this one, and returns when all of
-/// them were taken.
-pub fn flood(from: u32, cable: &str, link: &str, frames: usize) -> Result<(), Failure> {
-    let (socket, to) = way(from, cable)?;
-    let (index, before) = (if_nametoindex(link)?, received(link)?);
-    let frame = offer(address(link)?.addr().ok_or("a link without a hardware address")?);
-    for begun in (0..frames).step_by(BURST) {
-        for _ in begun..frames.min(begun + BURST) {
-            sendto(socket.as_raw_fd(), &frame, &to, MsgFlags::empty())?;
+/// A cable between the namespace of a server and this one, by its end there and its end here.
+pub type Cable = (String, String);
+
+/// Sends so many frames over cables from the namespace of a process, as many over each, and returns when all of them were
+/// taken here.
+pub fn flood(from: u32, cables: &[Cable], frames: usize) -> Result<(), Failure> {
+    let received = || cables.iter().map(|(_, link)| received(link)).sum::<Result<usize, Failure>>();
+    let (socket, ends) = way(from, cables)?;
+    let (indexes, before) = (indexes(cables)?, received()?);
+    let offers = cables.iter().map(|(_, link)| Ok(offer(address(link)?.addr().ok_or("no hardware address")?)));
+    let ways: Vec<(LinkAddr, Vec<u8>)> = ends.into_iter().zip(offers.collect::<Result<Vec<_>, Failure>>()?).collect();
+    for begun in (0..frames).step_by(BURST * ways.len()) {
+        let each = (frames - begun).div_ceil(ways.len()).min(BURST);
+        for (to, frame) in ways.iter().flat_map(|way| iter::repeat_n(way, each)) {
+            sendto(socket.as_raw_fd(), frame, to, MsgFlags::empty())?;
         }
-        while waits(index)? {
+        while waits(&indexes)? {
             thread::yield_now();
         }
     }
-    let came = received(link)? - before;
+    let came = received()? - before;
     if came < frames { Err(format!("only {came} of {frames} frames came").into()) } else { Ok(()) }
 }
 
-/// A socket for frames in the namespace of a process, and where a cable begins there.
-fn way(process: u32, cable: &str) -> Result<(OwnedFd, LinkAddr), Failure> {
-    let (space, cable) = (fs::File::open(format!("/proc/{process}/ns/net"))?, cable.to_owned());
+/// A socket for frames in the namespace of a process, and where cables begin there.
+fn way(process: u32, cables: &[Cable]) -> Result<(OwnedFd, Vec<LinkAddr>), Failure> {
+    let space = fs::File::open(format!("/proc/{process}/ns/net"))?;
+    let ends: Vec<String> = cables.iter().map(|(end, _)| end.clone()).collect();
     // A socket stays in the namespace in which it was made; this thread does not leave its own.
     let open = move || {
         setns(space, CloneFlags::CLONE_NEWNET)?;
         let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
-        Ok::<_, Failure>((socket, address(&cable)?))
+        Ok::<_, Failure>((socket, ends.iter().map(|end| address(end)).collect::<Result<_, _>>()?))
     };
-    thread::spawn(open).join().map_err(|_| "no way to the cable")?
+    thread::spawn(open).join().map_err(|_| "no way to the cables")?
+}
+
+fn indexes(cables: &[Cable]) -> Result<BTreeSet<String>, Failure> {
+    cables.iter().map(|(_, link)| Ok(if_nametoindex(link.as_str())?.to_string())).collect()
 }
 
 fn address(link: &str) -> Result<LinkAddr, Failure> {
@@ -59,11 +71,11 @@ fn address(link: &str) -> Result<LinkAddr, Failure> {
     Ok(found.ok_or_else(|| format!("there is no {link}"))?)
 }
 
-/// Whether a socket of a link has frames that nobody took yet.
-fn waits(index: u32) -> Result<bool, Failure> {
+/// Whether a socket of one of these links has frames that nobody took yet.
+fn waits(indexes: &BTreeSet<String>) -> Result<bool, Failure> {
     let sockets = fs::read_to_string("/proc/thread-self/net/packet")?;
     let mut lines = sockets.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    Ok(lines.any(|words| words.get(4) == Some(&index.to_string().as_str()) && words.get(6) != Some(&"0")))
+    Ok(lines.any(|words| words.get(4).is_some_and(|index| indexes.contains(*index)) && words.get(6) != Some(&"0")))
 }
 
 /// How many frames a link has received.

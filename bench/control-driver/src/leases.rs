@@ -117,10 +117,10 @@ pub async fn say(programs: Programs<'_>) -> Result<(), Failure> {
     let (site, _) = ours(programs).await?;
     let memory = || Ok::<_, Failure>(Memory::of(site.agent()?)?.anonymous);
     // Some first: whatever is made once is there then.
-    let server = wires.other()?;
-    flood(server, "s1", &link(1), FRAMES / 1000)?;
+    let (server, cables) = (wires.other()?, wires.cables());
+    flood(server, &cables, FRAMES / 50)?;
     println!("before the frames: {:.3} MiB", memory()?);
-    flood(server, "s1", &link(1), FRAMES)?;
+    flood(server, &cables, FRAMES)?;
     println!("after the frames: {:.3} MiB", memory()?);
     site.close().await?;
     wires.remove().await

@@ -10,7 +10,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::site::ip_batch;
+use crate::{flood::Cable, site::ip_batch};
 
 /// How long a server may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,6 +95,11 @@ impl Wires {
     /// The process whose network the server has.
     pub fn other(&self) -> Result<u32, Failure> {
         Ok(self.keeper.id().ok_or("no namespace for the server")?)
+    }
+
+    /// All cables, each by its end at the server and its end here.
+    pub fn cables(&self) -> Vec<Cable> {
+        (1..=self.links).map(|number| (format!("s{number}"), link(number))).collect()
     }
 
     /// A command in the namespace of the server.
