@@ -2,7 +2,7 @@
 //!
 //! Who wants a lease is read from the entries of a wish before anything is held against a host, so that it is
 //! known on a host that lacks the links still. What was given joins the wish when it is held against the host:
-//! an address that ends with its lease, and routes. So a lease that comes, changes or goes is a change like any
+//! an address that ends with its lease, routes, and how large packets are. So a lease that comes, changes or goes is a change like any
 //! other, and one that does not come holds up nothing.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{HostName, Lease, RouteChoice};
-use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
+use netloom_model::{
+    Address, AddressWish, Attr, HostState, LinkWish, NextHop, Observed, Origin, Route, RouteType, RouteWish,
+};
 use netloom_types::{IfName, Ipv4Net, Protocol, RouteTable, VlanId};
 use serde_json::Value;
 
@@ -21,6 +23,8 @@ use crate::{
 
 /// The metric of routes that a server gives, unless the wish says another: behind those of the node.
 const METRIC: u32 = 1024;
+/// The objects whose interfaces are as large as their uplinks allow, and not as somebody said.
+const HOST_NETWORK: &str = "HostNetworkConfig ";
 /// A lease counts as over so many seconds before its end: an address must not end while it is being set.
 const LAST: i64 = 2;
 
@@ -39,6 +43,8 @@ pub struct LeaseWish {
     pub(crate) table: RouteTable,
     /// Their metric.
     pub(crate) metric: u32,
+    /// Whether a person said how large packets are: then no lease makes them smaller.
+    pub(crate) sized: bool,
     pub(crate) origin: Origin,
 }
 
@@ -174,6 +180,8 @@ fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
         name: host_name(entry)?,
         table: table.unwrap_or(RouteTable::MAIN),
         metric: number("auto-route-metric").unwrap_or(METRIC),
+        // What a host network has by its uplink is how much there can be.
+        sized: entry.value["mtu"].is_number() && !entry.origin.source.starts_with(HOST_NETWORK),
         origin: Origin::new(entry.origin.source.clone(), format!("{}.ipv4.dhcp", entry.origin.path), 0),
     })
 }
@@ -212,7 +220,12 @@ pub(crate) fn lay(
     observed: &Observed,
 ) {
     for (name, wish) in wishes {
+        let most = carried(*name, state, observed);
         let Some(link) = state.links.get_mut(name) else { continue };
+        let lent = leases.get(name).filter(|given| given.left(now).is_some()).and_then(|given| given.lease.mtu);
+        if !wish.sized {
+            size(link, lent.map(u64::from), most, observed);
+        }
         link.ipv4.dhcp = None;
         // Whoever asks for a lease has no other addresses than those that are listed, also while there is no lease.
         let addresses = link.ipv4.addresses.get_or_insert_default();
@@ -233,6 +246,29 @@ pub(crate) fn lay(
                 state.routes.push(RouteWish { route, origin: wish.origin.clone() });
             }
         }
+    }
+}
+
+/// How large packets can be on what a link stands on.
+fn carried(name: IfName, state: &HostState, observed: &Observed) -> Option<u64> {
+    let wished = state.links.get(&name).and_then(|link| link.attrs.link(Attr::Base));
+    let base = wished.or_else(|| observed.links.get(&name)?.base())?;
+    let wished = state.links.get(&base).and_then(|link| link.attrs.int(Attr::Mtu));
+    wished.or_else(|| observed.links.get(&base)?.attrs.int(Attr::Mtu))
+}
+
+/// Has packets as large as the server of a lease says, but never larger than they can be. What no lease asks for any more
+/// is made larger again.
+fn size(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>, observed: &Observed) {
+    let said = link.attrs.int(Attr::Mtu);
+    let most = said.or(carried);
+    let has = observed.links.get(&link.name).and_then(|link| link.attrs.int(Attr::Mtu));
+    let mtu = match lent {
+        Some(lent) => Some(most.map_or(lent, |most| lent.min(most))),
+        None => most.filter(|most| said.is_none() && has.is_some_and(|has| has < *most)),
+    };
+    if let Some(mtu) = mtu {
+        link.attrs.wish(Attr::Mtu, netloom_model::Value::Int(mtu));
     }
 }
 

@@ -36,10 +36,12 @@ impl Sight {
             Ok(IpNet::V4(net)) => Some(net),
             Ok(IpNet::V6(_)) | Err(_) => None,
         });
+        // What a lease made smaller must not keep the next one from saying something else.
+        let carrier = link.base().and_then(|base| observed.links.get(&base)).unwrap_or(link);
         Some(Self {
             index: facts.index,
             mac: link.attrs.mac(Attr::Mac)?,
-            mtu: link.attrs.int(Attr::Mtu).map_or(1500, |mtu| u16::try_from(mtu).unwrap_or(u16::MAX)),
+            mtu: carrier.attrs.int(Attr::Mtu).map_or(1500, |mtu| u16::try_from(mtu).unwrap_or(u16::MAX)),
             up: link.up && facts.carrier,
             addresses: addresses.collect(),
             guarded: guarded(name, observed, reached),

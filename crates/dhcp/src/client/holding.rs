@@ -169,7 +169,9 @@ impl Client {
         let protected = held.lease.routes.iter().any(|route| self.settings.protects_from(route));
         let protected = protected.then_some("routes over networks that the node is managed through are left out");
         let remarks = Some(held.remarks.as_str()).filter(|remarks| !remarks.is_empty());
-        [remarks, protected].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        let named = !held.lease.dns.is_empty() || held.lease.domain.is_some();
+        let named = named.then_some("its name servers and domain are not used");
+        [remarks, protected, named].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     pub(super) fn announce_again(&mut self, actions: &mut Vec<Action>) {

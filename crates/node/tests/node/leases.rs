@@ -283,6 +283,29 @@ fn whoever_has_something_to_say_over_a_link_knows_when_it_is_cut_off() {
 }
 
 #[test]
+fn packets_are_as_large_as_a_server_says_and_never_larger_than_they_can_be() {
+    let sized = |mtu: Option<u16>| {
+        let mut document = by_lease();
+        document["interfaces"][1]["mtu"] = json!(mtu);
+        document
+    };
+    // What the document says, what the server says, and what comes of that.
+    let table =
+        [(None, Some(1400), 1400), (None, Some(9000), 1500), (Some(1450), Some(1400), 1450), (None, None, 1500)];
+    for (said, lent, wanted) in table {
+        let mut rig = with(&if said.is_some() { sized(said) } else { by_lease() });
+        let mut leased = given(&rig, "192.0.2.100/24", 3600);
+        leased.given.as_mut().unwrap().lease.mtu = lent;
+        rig.serve(LINK, leased);
+        assert_eq!((rig.mtu(LINK), rig.mtu("eth0")), (Some(wanted), Some(1500)), "{said:?} {lent:?}");
+        assert_eq!(rig.condition("Available").1, "AsDesired");
+        let leased = given(&rig, "192.0.2.100/24", 7200);
+        rig.serve(LINK, leased);
+        assert_eq!(rig.mtu(LINK), Some(said.map_or(1500, u64::from)), "a lease says nothing of it any more");
+    }
+}
+
+#[test]
 fn whoever_starts_anew_keeps_the_address_and_gives_nothing_back() {
     let mut rig = bound();
     let (changes, writes) = (rig.host.changes, rig.api.writes.len());
