@@ -13,6 +13,7 @@ use crate::{
     Effect, LeaseOrder, LeaseWish, Leased, Leases, Others,
     agent::Agent,
     condition::{seconds, short},
+    prepared::prepare,
     target::Target,
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Leasing {
     /// Whether there may be leases that nobody asks for any more. They are given back once the host does without them: a
     /// server that lends an address to somebody else must not find it here because a change was taken back.
     parting: bool,
+    /// Whether the leases of the life before were taken over.
+    inherited: bool,
 }
 
 impl Leasing {
@@ -114,7 +117,13 @@ impl Agent {
     /// host does without them.
     pub(crate) fn lease(&mut self) -> Option<Effect> {
         let (links, others) = match &self.target {
-            Target::Wanted(prepared) => (prepared.leases.clone(), Others::Keep),
+            Target::Wanted(prepared) => {
+                let heir = self.settings.resident && !self.leasing.inherited;
+                let heritage = if heir { self.heritage() } else { None };
+                let leases = heritage.unwrap_or_else(|| prepared.leases.clone());
+                self.leasing.inherited = true;
+                (leases, Others::Keep)
+            }
             // What cannot be read says nothing about what to do without.
             Target::Unknown | Target::Unreadable { .. } => return None,
             // Nothing of what was asked for is taken back.
@@ -134,6 +143,13 @@ impl Agent {
         self.leasing.parting = others == Others::Keep;
         self.leasing.ordered.clone_from(&links);
         Some(Effect::Lease(LeaseOrder { links, others }))
+    }
+
+    /// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
+    fn heritage(&self) -> Option<BTreeMap<IfName, LeaseWish>> {
+        let kept = self.kept.as_ref().filter(|kept| Some(kept.uid.as_str()) == self.target.uid())?;
+        let leases = prepare(kept.wish.clone()?).ok()?.leases;
+        Some(leases).filter(|leases| !leases.is_empty())
     }
 
     /// Takes note of what links have by their leases.

@@ -317,6 +317,18 @@ fn whoever_starts_anew_keeps_the_address_and_gives_nothing_back() {
 }
 
 #[test]
+fn a_lease_that_nobody_wants_any_more_when_the_agent_is_back_is_given_back() {
+    let mut rig = bound();
+    rig.hears = false;
+    desire(&mut rig, &fixed());
+    rig.hears = true;
+    rig.restart();
+    rig.run();
+    assert_eq!(rig.given_back, [(LINK.to_owned(), false)]);
+    assert_eq!(addresses(&rig), [("198.51.100.9/24".to_owned(), None)]);
+}
+
+#[test]
 fn an_object_that_is_gone_gives_nothing_back() {
     let mut rig = bound();
     rig.delete("NodeNetworkState");
