@@ -222,9 +222,9 @@ pub(crate) fn lay(
     for (name, wish) in wishes {
         let most = carried(*name, state, observed);
         let Some(link) = state.links.get_mut(name) else { continue };
-        let lent = leases.get(name).filter(|given| given.left(now).is_some()).and_then(|given| given.lease.mtu);
+        let mtu = leases.get(name).filter(|given| given.left(now).is_some()).and_then(|given| given.lease.mtu);
         if !wish.sized {
-            size(link, lent.map(u64::from), most, observed);
+            size(link, mtu.map(u64::from), most, observed);
         }
         link.ipv4.dhcp = None;
         // Whoever asks for a lease has no other addresses than those that are listed, also while there is no lease.

@@ -214,6 +214,8 @@ fn everything_that_a_server_gives_reaches_the_link() {
         (lease.mtu, lease.dns, lease.domain, lease.broadcast),
         (held.mtu, held.dns, held.domain, held.broadcast)
     );
+    let told = stage.client.standing().unwrap().message();
+    assert!(told.contains("name servers and domain are not used"), "{told}");
 }
 
 #[test]
