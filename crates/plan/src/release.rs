@@ -157,6 +157,8 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             let lost: Vec<_> = before.iter().filter(|address| !has(&link.addresses, address)).copied().collect();
             link.addresses.extend(lost);
         }
+        // On a link of ours nothing but the single address is claimed, and somebody else may keep the link.
+        (ObjectKey::Address(_, ip), Previous::Absent) => link.addresses.retain(|address| address.ip != *ip),
         (ObjectKey::Vlans(_), Previous::Vlans(vlans)) => link.vlans = vlans.clone(),
         (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
             link.fdb.insert(*fdb, *entry);
@@ -179,7 +181,7 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
         (ObjectKey::Feature(_, feature), Previous::Feature(on)) => {
             link.features.insert(feature.clone(), *on);
         }
-        // Single addresses follow their list; every other pair cannot come out of `claims`.
+        // Every other pair cannot come out of `claims`, or follows a list.
         _ => {}
     }
 }

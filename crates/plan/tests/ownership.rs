@@ -111,6 +111,25 @@ fn a_link_that_is_still_wanted_gets_back_what_is_not() {
 }
 
 #[test]
+fn an_address_that_is_no_longer_wanted_goes_from_a_link_of_ours_that_stays() {
+    let mut host = host();
+    let rest = LinkWish::new(name("br0"), LinkKind::Bridge, origin());
+    let mut wish = rest.clone();
+    let ours = AddressWish { address: address("192.0.2.1", Protocol::NETLOOM), origin: origin() };
+    wish.ipv4.addresses = Some(vec![ours]);
+    let planned = set(&mut host, &whole([wish]), &Ownership::default());
+    let theirs = address("192.0.2.9", Protocol::STATIC);
+    host.apply(&Step::AddAddress { name: name("br0"), address: theirs }).unwrap();
+    let released = set(&mut host, &whole([rest]), &planned.ownership);
+    assert_eq!(
+        host.observed().links[&name("br0")].addresses,
+        [theirs],
+        "what somebody added since is not ours to take"
+    );
+    assert_eq!(released.ownership.claims.len(), 1, "only the link: {:?}", released.ownership);
+}
+
+#[test]
 fn a_release_does_not_wait_for_a_controller_that_is_gone() {
     let mut host = host();
     let bridge = |host: &mut SimHost| {
