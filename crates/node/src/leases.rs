@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{
-    Address, AddressWish, Attr, HostState, LinkWish, NextHop, Observed, Origin, Route, RouteType, RouteWish,
+    Address, AddressWish, Attr, HostState, LinkKind, LinkWish, NextHop, Observed, Origin, Route, RouteType, RouteWish,
 };
 use netloom_types::{IfName, Ipv4Net, Protocol, RouteTable, VlanId};
 use serde_json::Value;
@@ -212,7 +212,8 @@ fn refused(entry: &Entry, path: &str, why: &str) -> Failure {
     Failure::new(Reason::InvalidDesiredState, format_args!("{source} ({at}.{path}): {why}"))
 }
 
-/// Lays what was given over what is wanted of the links that ask for it.
+/// Lays what was given over what is wanted of the links that ask for it. Routes that people want over such a link wait for
+/// its lease: a server that does not answer is no fault of the wish.
 pub(crate) fn lay(
     wishes: &BTreeMap<IfName, LeaseWish>,
     (leases, now): (&Leases, Timestamp),
@@ -229,7 +230,11 @@ pub(crate) fn lay(
         link.ipv4.dhcp = None;
         // Whoever asks for a lease has no other addresses than those that are listed, also while there is no lease.
         let addresses = link.ipv4.addresses.get_or_insert_default();
-        let Some((given, left)) = leases.get(name).and_then(|given| Some((given, given.left(now)?))) else { continue };
+        let Some((given, left)) = leases.get(name).and_then(|given| Some((given, given.left(now)?))) else {
+            let bare = !addresses.iter().any(|listed| listed.address.ip.is_ipv4());
+            state.routes.retain_mut(|wish| !bare || leads_elsewhere(*name, &mut wish.route));
+            continue;
+        };
         let net = given.lease.address;
         let address = Address::new(net.addr().into(), net.prefix_len(), Protocol::NETLOOM).lasting(left);
         addresses.retain(|listed| listed.address.key() != address.key());
@@ -257,12 +262,13 @@ fn carried(name: IfName, state: &HostState, observed: &Observed) -> Option<u64> 
     wished.or_else(|| observed.links.get(&base)?.attrs.int(Attr::Mtu))
 }
 
-/// Has packets as large as the server of a lease says, but never larger than they can be. What no lease asks for any more
-/// is made larger again.
+/// Has packets as large as the server of a lease says, but never larger than they can be. A VLAN that we made is made larger
+/// again when no lease asks for less any more; what was somebody's before has a value to go back to.
 fn size(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>, observed: &Observed) {
     let said = link.attrs.int(Attr::Mtu);
     let most = said.or(carried);
-    let has = observed.links.get(&link.name).and_then(|link| link.attrs.int(Attr::Mtu));
+    let ours = observed.links.get(&link.name).filter(|there| there.is_ours() && there.kind == LinkKind::Vlan);
+    let has = ours.and_then(|there| there.attrs.int(Attr::Mtu));
     let mtu = match lent {
         Some(lent) => Some(most.map_or(lent, |most| lent.min(most))),
         None => most.filter(|most| said.is_none() && has.is_some_and(|has| has < *most)),
@@ -270,6 +276,16 @@ fn size(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>, observed: 
     if let Some(mtu) = mtu {
         link.attrs.wish(Attr::Mtu, netloom_model::Value::Int(mtu));
     }
+}
+
+/// Takes the hops out of a route that lead to a router which only an address on this link makes a neighbour: until the link
+/// has one the kernel does not take them, and there would be nobody to send to. Says whether the route still leads
+/// anywhere.
+fn leads_elsewhere(link: IfName, route: &mut Route) -> bool {
+    let waits = |hop: &NextHop| hop.link == Some(link) && !hop.onlink && hop.via.is_some_and(|via| via.is_ipv4());
+    let led = !route.next_hops.is_empty();
+    route.next_hops.retain(|hop| !waits(hop));
+    !(led && route.next_hops.is_empty())
 }
 
 fn routed(link: IfName, wish: &LeaseWish, route: &netloom_dhcp::Route) -> Route {

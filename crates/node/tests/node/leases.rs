@@ -451,3 +451,40 @@ fn what_the_node_is_reached_by_is_guarded_on_other_links_only() {
     assert_eq!(guarded(LINK), ["10.0.0.0/24", "10.0.0.1/32"]);
     assert_eq!(guarded("eth0"), Vec::<String>::new());
 }
+
+#[test]
+fn a_route_of_people_over_a_link_waits_for_its_lease_and_goes_with_it() {
+    let route = json!({"destination": "198.18.0.0/15", "next-hop-interface": LINK, "next-hop-address": "192.0.2.1", "metric": 300});
+    let mut document = by_lease();
+    document["routes"] = json!({"config": [route]});
+    let mut rig = with(&document);
+    assert_eq!((rig.condition("Available").1.as_str(), routes(&rig)), ("AsDesired", vec![]), "no server, no fault");
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    let there = "198.18.0.0/15 via 192.0.2.1 dev cn-br.7 metric 300".to_owned();
+    assert!(routes(&rig).contains(&there), "{:?}", routes(&rig));
+    rig.serve(LINK, Leased { given: None, problem: Some(trouble("DHCPExpired")) });
+    assert_eq!(routes(&rig), Vec::<String>::new());
+    assert_eq!(rig.condition("Degraded").1, "DHCPExpired");
+}
+
+#[test]
+fn an_address_by_a_policy_goes_from_a_link_that_the_controller_keeps() {
+    let mut rig = Rig::usual();
+    rig.run();
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig", "metadata": {"name": "n"},
+        "spec": {"revision": "r1", "digest": "x1", "host": {"links": [
+            {"name": LINK, "type": "bridge", "up": true, "origin": {"kind": "VlanConfig", "name": "v", "path": "spec"}},
+        ]}},
+    }));
+    pair(&mut rig, "r1", "x1", &json!({"interfaces": [{"name": LINK, "ipv4": {"enabled": true, "dhcp": true}}]}));
+    rig.run();
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": "r2", "digest": "x2"}}));
+    pair(&mut rig, "r2", "x2", &Value::Null);
+    rig.run();
+    assert_eq!(addresses(&rig), []);
+}
