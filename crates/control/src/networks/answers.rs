@@ -76,8 +76,9 @@ fn answered(config: &NodeNetworkConfig) -> Progress {
 }
 
 impl NodeAnswer<'_> {
-    /// How far the node is with what an object wants of it now.
-    pub(super) fn progress(&self, asking: Asking, name: &str) -> Progress {
+    /// How far the node is with what an object wants of it now. What it is said to have by now (`stands`) it keeps while it
+    /// is at something else.
+    pub(super) fn progress(&self, asking: Asking, name: &str, stands: bool) -> Progress {
         // A node that takes no part is told nothing.
         let Some(wish) = &self.wish else { return Progress::Untold };
         let wanted = wish.host_config();
@@ -85,12 +86,13 @@ impl NodeAnswer<'_> {
             return Progress::Untold;
         }
         match &self.answered {
-            Progress::Told if self.keeps(asking, name) => Progress::Done,
+            Progress::Told if stands && self.keeps(asking, name) => Progress::Done,
             answered => answered.clone(),
         }
     }
 
-    /// Whether what the node is at leaves alone what an object has there: it stays as it was reported.
+    /// Whether what the node is at leaves alone what an object has there. That is what its last revision says of the node
+    /// as it is today, so it does not tell whether the node ever had it.
     fn keeps(&self, asking: Asking, name: &str) -> bool {
         self.had.as_ref().is_some_and(|had| same(had.host_config(), self.told, asking, name))
     }

@@ -53,6 +53,11 @@ impl Verdict {
     }
 }
 
+/// Whether conditions say so.
+pub(super) fn is_ready(conditions: &[HostCondition]) -> bool {
+    conditions.iter().any(|condition| condition.kind == "ready" && condition.status == Truth::True)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{
     answers::{NodeAnswer, Progress},
-    condition::Verdict,
+    condition::{self, Verdict},
     matched,
 };
 use crate::{
@@ -112,7 +112,7 @@ impl Scene<'_> {
             for node in &report.matched {
                 let known = before.node_status.get(node);
                 let entry = self.entry(meta, spec, report, node, known);
-                ready += usize::from(entry.conditions.iter().any(|condition| condition.status == Truth::True));
+                ready += usize::from(condition::is_ready(&entry.conditions));
                 node_status.insert(node.clone(), entry);
             }
             if report.matched.is_empty() {
@@ -159,7 +159,10 @@ impl Scene<'_> {
         let interface = report.interface.clone().unwrap_or_default();
         let answer = self.answers.get(node);
         let lease = answer.and_then(|answer| answer.lease(&interface)).filter(|_| spec.mode == Mode::Dhcp);
-        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name));
+        let stands = before.is_some_and(|before| {
+            before.observed_generation == meta.generation && condition::is_ready(&before.conditions)
+        });
+        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
         let verdict = match (report.refused.get(node), &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
             (None, Progress::Untold) => Verdict::pending("the node waits for its turn"),

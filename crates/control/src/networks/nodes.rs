@@ -116,7 +116,7 @@ impl Tunnels {
             let answer = answers.get(node.name.as_str());
             let has = answer.is_some_and(|answer| {
                 answer.was_told(Asking::HostNetworkConfig, name)
-                    && answer.progress(Asking::HostNetworkConfig, name) == Progress::Done
+                    && answer.progress(Asking::HostNetworkConfig, name, false) == Progress::Done
             });
             if has || said == Some(interface) {
                 return Some(interface.clone());

@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{
     answers::{NodeAnswer, Progress},
     carried,
-    condition::Verdict,
+    condition::{self, Verdict},
 };
 use crate::{
     controller::Work,
@@ -48,7 +48,7 @@ pub(super) fn tell(
     answers: &BTreeMap<&str, NodeAnswer<'_>>,
     work: &mut Work,
 ) -> Connections {
-    let connections = connections(compiled, answers);
+    let connections = connections(index, compiled, answers);
     for (network, nodes) in &connections {
         for (node, connection) in nodes {
             status(now, index, (network, node), connection, work);
@@ -71,14 +71,14 @@ pub(super) fn tell(
     connections
 }
 
-fn connections(compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
+fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
     let mut connections = Connections::new();
     let uplinks = compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::VlanConfig);
     for ((_, name), report) in uplinks {
         let Some(network) = &report.cluster_network else { continue };
         for node in &report.matched {
             let Some(answer) = answers.get(node.as_str()) else { continue };
-            let connection = connection(name, node, report, answer);
+            let connection = connection(name, node, report, answer, stands(index, (network, node), name));
             let known = connections.entry(network.clone()).or_default();
             if known.get(node).is_none_or(|known| known.displaced) {
                 known.insert(node.clone(), connection);
@@ -88,11 +88,17 @@ fn connections(compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) ->
     connections
 }
 
-fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswer<'_>) -> Connection {
+/// Whether the node is said to be connected by an uplink.
+fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
+    let known = index.snapshot().vlan_statuses.get(&ObjectKey::global(names::vlan_status(network, node)));
+    known.is_some_and(|known| known.status.vlan_config == uplink && condition::is_ready(&known.status.conditions))
+}
+
+fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswer<'_>, stands: bool) -> Connection {
     let refused = report.refused.get(node);
     let displaced = refused.is_some_and(|finding| finding.reason == reason::UPLINK_CONFLICT);
     let unknown = |message: &str| Verdict::new(Truth::Unknown, "Pending", message);
-    let verdict = match (refused, answer.progress(Asking::VlanConfig, name)) {
+    let verdict = match (refused, answer.progress(Asking::VlanConfig, name, stands)) {
         (Some(finding), _) if finding.reason == reason::NOT_REPORTED => unknown(&finding.message),
         (Some(finding), _) => Verdict::new(Truth::False, finding.reason, finding.to_string()),
         (None, Progress::Untold) => unknown("the node waits for its turn"),

@@ -478,3 +478,28 @@ fn a_controller_that_is_killed_at_any_write_ends_at_the_same() {
         }
     }
 }
+
+#[test]
+fn what_a_node_is_said_to_have_stands_while_it_is_at_something_else_and_nothing_more() {
+    // Whether the network says that the node has it, before and after the node is told something else.
+    for said in ["True", "False"] {
+        let mut rig = connected();
+        host_network(&mut rig, "static", &addresses());
+        rig.run();
+        edit(&mut rig, "NodeNetworkConfig", "n1", |config| {
+            config["status"]["configStatus"] = json!("provisioning");
+            config["spec"]["revision"] = json!("next");
+        });
+        edit(&mut rig, "HostNetworkConfig", "h", |network| {
+            network["status"]["nodeStatus"]["n1"]["conditions"][0]["status"] = json!(said);
+        });
+        let connection = netloom_api::hostnet::names::vlan_status("cn1", "n1");
+        edit(&mut rig, "VlanStatus", &connection, |status| status["status"]["conditions"][0]["status"] = json!(said));
+        rig.now = rig.now.checked_add(jiff::SignedDuration::from_secs(1)).unwrap();
+        let turn = rig.turn();
+        assert!(rig.carry_out(&turn));
+        assert_eq!(entry(&rig, "n1")["conditions"][0]["status"], said);
+        let connected = ready(&rig, "VlanStatus", &connection).0;
+        assert_eq!(connected == "True", said == "True", "{connected}");
+    }
+}
