@@ -260,8 +260,9 @@ impl Tenant {
             };
             let same = before.as_ref().is_some_and(|before| before.is(&sight));
             let listens = match found.as_ref().map(|found| found.get(&link)) {
+                // It was not looked for, and is no worse off when those that were cannot be found.
+                Ok(None) | Err(_) if same && self.listens(link) => Ok(()),
                 Ok(Some(on)) => self.listen_anew(*on, &sight),
-                Ok(None) if same && self.listens(link) => Ok(()),
                 Ok(None) => Err(FrameError::NoLink(link).into()),
                 Err(error) => Err(error.clone().into()),
             };
