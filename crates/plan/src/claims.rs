@@ -6,8 +6,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use netloom_model::{
-    Attr, Claim, ControllerWish, HostState, IpWish, LinkWish, ObjectKey, Observed, Origin, Origins, Ownership,
-    Presence, Previous, Value,
+    Attr, Claim, ControllerWish, HostState, IpWish, LinkKind, LinkWish, ObjectKey, Observed, Origin, Origins,
+    Ownership, Presence, Previous, Value,
 };
 use netloom_types::{Family, Protocol};
 
@@ -152,7 +152,9 @@ fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &m
         put(ObjectKey::Link(name), Previous::Present);
         return;
     }
-    if let Some(up) = link.up {
+    // A card that was a port is left up when it is let go: it is the next one's who looks whether there is a cable.
+    let port = link.kind == LinkKind::Ethernet && matches!(link.controller, ControllerWish::Of(_));
+    if let Some(up) = link.up.filter(|up| !(*up && port)) {
         put(ObjectKey::Up(name), Previous::Up(up));
     }
     match link.controller {

@@ -158,7 +158,9 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             link.addresses.extend(lost);
         }
         // On a link of ours nothing but the single address is claimed, and somebody else may keep the link.
-        (ObjectKey::Address(_, ip), Previous::Absent) => link.addresses.retain(|address| address.ip != *ip),
+        (ObjectKey::Address(name, ip), Previous::Absent) if observed.links.get(name).is_some_and(Link::is_ours) => {
+            link.addresses.retain(|address| address.ip != *ip || address.protocol != Protocol::NETLOOM);
+        }
         (ObjectKey::Vlans(_), Previous::Vlans(vlans)) => link.vlans = vlans.clone(),
         (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
             link.fdb.insert(*fdb, *entry);
