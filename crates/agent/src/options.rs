@@ -35,6 +35,8 @@ pub struct Options {
     pub drift: Drift,
     /// How often the host is read although it told of no change.
     pub poll: Duration,
+    /// How long what the controller gave stays after the `Node` is gone.
+    pub leaving: Duration,
     /// Keys of taints that go once the network is in place.
     pub taints: BTreeSet<String>,
     /// What must be reached after a change when it was before; the API is always one of them.

@@ -190,6 +190,7 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
         resident: options.task == Task::Daemon,
         drift: options.drift,
         poll: SignedDuration::try_from(options.poll).unwrap_or(SignedDuration::MAX),
+        leaving: SignedDuration::try_from(options.leaving).unwrap_or(SignedDuration::MAX),
         protected,
         taints: options.taints.clone(),
         seed,

@@ -29,7 +29,7 @@ use crate::{
     report,
     settings::Drift,
     status,
-    target::{Half, Target, chosen},
+    target::{Half, Leaving, Target, chosen},
 };
 
 /// How many events are put aside: as many as people read after a node was cut off.
@@ -72,6 +72,8 @@ pub struct Agent {
     pub(crate) target: Target,
     /// A network state that came before the other object of its pair.
     pub(crate) half: Option<Half>,
+    /// That the node has left the cluster.
+    leaving: Option<Leaving>,
     pub(crate) attempt: Attempt,
     pub(crate) looking: Looking,
     pub(crate) listening: BTreeSet<IfName>,
@@ -102,6 +104,7 @@ impl Agent {
             not_before: None,
             target: Target::default(),
             half: None,
+            leaving: None,
             attempt: Attempt::default(),
             looking: Looking::new(),
             listening: BTreeSet::new(),
@@ -216,14 +219,37 @@ impl Agent {
         self.half.as_ref().is_some_and(|half| half.waits)
     }
 
+    /// Until when the node holds on to what it has although the objects say otherwise.
+    fn held_until(&self) -> impl Iterator<Item = Timestamp> + use<> {
+        let pair = self.half.as_ref().filter(|half| half.waits).map(|half| half.until);
+        let leaves = self.leaving.as_ref().filter(|leaving| leaving.waits).map(|leaving| leaving.until);
+        pair.into_iter().chain(leaves)
+    }
+
+    /// Notes whether the node has left the cluster, and says what follows.
+    fn leave(&mut self, now: Timestamp) {
+        let stayed = self.leaving.is_none();
+        self.leaving = Leaving::of(now, &self.settings, &self.objects, self.leaving.take());
+        let has = self.kept.as_ref().and_then(Kept::present).is_some_and(|wish| wish.config.is_some());
+        if let Some(Leaving { until, waits: true }) = &self.leaving
+            && stayed
+            && has
+        {
+            let message = format!("its Node is gone; what the controller gave it stays until {until:.0}");
+            self.tell(Told::new("NodeGone", message));
+        }
+    }
+
     /// Turns to what is wanted now.
     fn aim(&mut self, now: Timestamp) {
-        let late = self.half.as_ref().is_some_and(|half| half.waits && half.until <= now);
+        let late = self.held_until().any(|until| until <= now);
         if !std::mem::take(&mut self.astray) && !late {
             return;
         }
         self.half = Half::of(now, &self.settings, &self.objects, self.kept.as_ref(), self.half.take());
-        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref(), self.waits_for_half());
+        self.leave(now);
+        let left = self.leaving.as_ref().is_some_and(|leaving| !leaving.waits);
+        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref(), (self.waits_for_half(), left));
         let before = std::mem::replace(&mut self.target, target);
         if matches!(self.target, Target::Nothing) && before.uid().is_some() {
             self.looking.must = true;
@@ -557,11 +583,10 @@ impl Agent {
         let host = [self.attempt_at(now), self.look_at()].into_iter().flatten().filter(|_| free);
         // After a failure at disk or host everything there waits.
         let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
-        let pair = self.half.as_ref().filter(|half| half.waits).map(|half| half.until);
         host.chain(self.not_before.filter(|_| free))
             .chain(self.asking.resumes_at())
             .chain(slow)
-            .chain(pair)
+            .chain(self.held_until())
             .chain(self.list_at(now))
             .min()
     }

@@ -61,6 +61,8 @@ pub struct Settings {
     pub retry_most: SignedDuration,
     /// How long a network state waits for the other object of its pair.
     pub pairing: SignedDuration,
+    /// How long a node keeps what the controller gave it after its `Node` is gone.
+    pub leaving: SignedDuration,
     /// How long it may take to notice that the API is reached again. So much longer the next attempt at a wish
     /// waits for the failure of the last one to be told.
     pub reconnect: SignedDuration,
@@ -91,6 +93,8 @@ impl Settings {
             retry_most: SignedDuration::from_mins(5),
             // The controller writes both at once, but a watch may break between them.
             pairing: SignedDuration::from_secs(30),
+            // For whoever deleted a `Node` by mistake to see it and have the kubelet make it again.
+            leaving: SignedDuration::from_mins(5),
             // Longer than a connection takes to notice that its packets pass again.
             reconnect: SignedDuration::from_secs(30),
         }

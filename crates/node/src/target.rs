@@ -51,6 +51,26 @@ impl Half {
     }
 }
 
+/// The node has left the cluster, and still has what the controller gave it.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaving {
+    /// How long it keeps that.
+    pub(crate) until: Timestamp,
+    /// Whether it still does.
+    pub(crate) waits: bool,
+}
+
+impl Leaving {
+    /// Whether it has left now, given what was known before.
+    pub(crate) fn of(now: Timestamp, settings: &Settings, objects: &Objects, before: Option<Self>) -> Option<Self> {
+        if !has_left(settings, objects) {
+            return None;
+        }
+        let until = before.map_or_else(|| later(now, settings.leaving), |before| before.until);
+        Some(Self { until, waits: now < until })
+    }
+}
+
 /// What the node shall be like.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Target {
@@ -78,7 +98,7 @@ pub(crate) enum Target {
 impl Target {
     /// What the node shall be like. Until the API was read, and while half of a pair is waited for, that is what it
     /// was last.
-    pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, waits: bool) -> Self {
+    pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, (waits, left): (bool, bool)) -> Self {
         let before = kept.and_then(|kept| kept.wish.as_ref());
         if !objects.is_whole() || waits {
             let last = kept.and_then(Kept::present);
@@ -88,7 +108,11 @@ impl Target {
         if !state.managed {
             return Self::Unmanaged { uid: uid(raw) };
         }
-        Self::wanted(settings, Wish::of(state, raw, config_part(settings, objects, raw, kept)), before)
+        Self::wanted(
+            settings,
+            Wish::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left))),
+            before,
+        )
     }
 
     fn wanted(settings: &Settings, wish: Wish, before: Option<&Wish>) -> Self {
@@ -136,17 +160,16 @@ pub(crate) fn chosen(objects: &Objects) -> Option<(&Arc<NodeState>, &Arc<Value>)
 }
 
 /// What the controller has for the node. As long as its two objects do not belong together, or one of them
-/// is gone, what it had last stays: half of a wish is none. A node that has left the cluster takes it back.
+/// is gone, what it had last stays: half of a wish is none.
 fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Option<&Kept>) -> Option<ConfigPart> {
     match live(settings, objects).filter(|config| is_pair(state, config)) {
         Some(config) => Some(ConfigPart::of(config)),
-        None if has_left(settings, objects) => None,
         None => kept.filter(|kept| kept.uid == uid(state))?.present()?.config.clone(),
     }
 }
 
 /// Whether the node is in the cluster no more: its `Node` is gone, and with it what the controller had for it, which it
-/// owns. Either alone may be somebody's slip, and says nothing.
+/// owns. Where that goes alone the controller makes it anew.
 fn has_left(settings: &Settings, objects: &Objects) -> bool {
     let key = ObjectKey::global(settings.node.as_str());
     objects.is_listed(NODE) && objects.raw(NODE, &key).is_none() && objects.raw(CONFIG, &key).is_none()

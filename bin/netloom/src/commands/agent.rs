@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
-    let AgentArgs { place, node, mode, drift, poll, remove_taint, probe, status_listen } = args;
+    let AgentArgs { place, node, mode, drift, poll, leave_after, remove_taint, probe, status_listen } = args;
     let probes = probes::parse(&probe)?;
     let mode = match mode {
         ModeWord::Centralized => Mode::Centralized,
@@ -32,6 +32,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         mode,
         drift,
         poll: Duration::from_secs(poll.into()),
+        leaving: Duration::from_secs(leave_after.into()),
         taints: remove_taint.into_iter().collect(),
         probes,
         listen: status_listen,
@@ -71,6 +72,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         drift: Drift::default(),
         // Longer than anything that is done once.
         poll: Duration::from_hours(1),
+        leaving: Duration::from_hours(1),
         taints: std::collections::BTreeSet::new(),
         probes: Vec::new(),
         listen: None,

@@ -178,23 +178,33 @@ fn a_node_that_leaves_the_cluster_takes_back_what_the_controller_gave_and_keeps_
         assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
         rig
     };
-    for slip in ["Node", "NodeNetworkConfig"] {
-        let mut rig = given();
-        rig.delete(slip);
-        rig.run_for(HOUR);
-        assert_eq!(rig.mtu("c0"), Some(1400), "a {slip} alone may be deleted by mistake");
-    }
     let mut rig = given();
-    rig.delete("Node");
     rig.delete("NodeNetworkConfig");
-    rig.run();
+    rig.run_for(HOUR);
+    assert_eq!(rig.mtu("c0"), Some(1400), "the controller makes it anew");
+    let leave = |rig: &mut Rig| {
+        rig.delete("Node");
+        rig.delete("NodeNetworkConfig");
+        rig.run_for(SignedDuration::from_mins(4));
+        assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)), "the Node may be deleted by mistake");
+    };
+    let join = |rig: &mut Rig| {
+        rig.write(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}));
+        config(rig, "r1", "x1");
+        rig.edit("NodeNetworkConfig", &json!({"spec": {"host": {"links": [link("c0", "dummy", 1400)]}}}));
+    };
+    let mut rig = given();
+    leave(&mut rig);
+    join(&mut rig);
+    rig.run_for(HOUR);
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)), "it was, and is there again in time");
+    leave(&mut rig);
+    rig.run_for(SignedDuration::from_mins(2));
     assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
     rig.run_for(HOUR);
     assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (None, Some(1300)));
     // It joins again, and is given the same.
-    rig.write(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}));
-    config(&mut rig, "r1", "x1");
-    rig.edit("NodeNetworkConfig", &json!({"spec": {"host": {"links": [link("c0", "dummy", 1400)]}}}));
+    join(&mut rig);
     rig.run();
     assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
 }
