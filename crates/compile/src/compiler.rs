@@ -24,7 +24,7 @@ use crate::{
     finding::{Asker, Conflict, Finding, reason},
     hostnet::{self, Choice, HostPart, Networks, Readings, Reports},
     key::ObjectKey,
-    nodestate::{Contribution, Desired, PolicySet, Prepared, contribute, merge, prepare, prepare_frozen},
+    nodestate::{Contribution, Desired, Ground, PolicySet, Prepared, contribute, merge_all, prepare, prepare_frozen},
     objects::Policy,
     placement::{Facts, Group, Placement, Usher},
     report::{PolicyReport, Seen, StateReport},
@@ -269,22 +269,27 @@ impl Compiler {
     fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts) -> Answer {
         let Self { run, counts, contributions, answers, .. } = self;
         answers.get(*run, (list, facts.inventory_id, facts.hand_id), || {
-            let all: Vec<Arc<Contribution>> = selected
+            let found = facts.hand.found(&facts.inventory);
+            let by_hand = found.links.values().any(|link| link.wished);
+            let first: Vec<Arc<Contribution>> = selected
                 .iter()
                 .map(|policy| {
                     let before = facts.hand.before(&policy.source.key);
-                    let memory = if before.is_some() { facts.hand_id } else { 0 };
+                    let memory = if before.is_some() || by_hand { facts.hand_id } else { 0 };
                     contributions.get(*run, (policy.id, facts.inventory_id, memory), || {
                         counts.contributions += 1;
-                        Arc::new(contribute(policy, &facts.inventory, before))
+                        Arc::new(contribute(policy, &found, &facts.inventory, before))
                     })
                 })
                 .collect();
             counts.merges += 1;
-            let linked = selected.iter().zip(&all).filter(|(_, one)| !one.matched.is_empty());
+            let ground = Ground { hand: &facts.hand, found: &found, reported: &facts.inventory };
+            let desired = merge_all(ground, selected, first);
+            let has_links =
+                |policy: &&&Prepared| desired.matched.get(&policy.source.key).is_some_and(|links| !links.is_empty());
             Answer {
-                linked: linked.map(|(policy, _)| policy.id).collect(),
-                desired: Arc::new(merge(&facts.hand, &facts.inventory, all.iter().map(Arc::as_ref))),
+                linked: selected.iter().filter(has_links).map(|policy| policy.id).collect(),
+                desired: Arc::new(desired),
             }
         })
     }

@@ -35,6 +35,7 @@ pub(crate) const READ_ONLY: &[&str] = &[
     "statistics",
     "capabilities",
     "madeBy",
+    "madeFor",
 ];
 
 /// Keys of an interface that are kept as they are and refused when they ask for something.

@@ -130,6 +130,20 @@ fn a_small_host_is_told_as_it_is_shown() {
 }
 
 #[test]
+fn who_a_link_was_made_for_is_told_where_that_is_a_desired_state() {
+    let state = "NodeNetworkState default/n1";
+    let both = format!("{state} and VlanConfig v");
+    for (source, told_for) in [(state, Some(state)), (both.as_str(), None), ("site.yaml", None)] {
+        let mut observed = host(0, 0);
+        let alias = Some(netloom_model::Alias::ours(source, None));
+        put(&mut observed, Link { alias, ..link("spare", LinkKind::Dummy) });
+        let told = told(&observed);
+        let spare = told["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "spare").unwrap();
+        assert_eq!((&spare["madeBy"], spare["madeFor"].as_str()), (&json!("netloom"), told_for), "{source}");
+    }
+}
+
+#[test]
 fn all_vlans_and_ten_thousand_routes_fit() {
     let observed = host(4094, 10_000);
     let told = told(&observed);

@@ -188,7 +188,10 @@ impl<'a> Auto<'a> {
             let message = format!("VLAN {id} is announced on {carrier}, and {name} is too long for the name of a link");
             return Err(Finding::new(reason::NO_NAME, VLANS, message));
         }
-        let same = |link: &Link| link.kind == "vlan" && link.base.as_deref() == Some(carrier) && link.vlan == Some(id);
+        // One that policies made is up to them.
+        let same = |link: &Link| {
+            !link.wished && link.kind == "vlan" && link.base.as_deref() == Some(carrier) && link.vlan == Some(id)
+        };
         if let Some((other, _)) = self.inventory.links.iter().find(|(other, link)| **other != name && same(link)) {
             let message = format!("VLAN {id} is announced on {carrier}, where it is there already as {other}");
             return Err(Finding::new(reason::NO_NAME, VLANS, message));

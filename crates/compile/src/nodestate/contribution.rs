@@ -36,8 +36,14 @@ pub(crate) struct Contribution {
 
 /// What a policy wants of the links of a node.
 ///
+/// Rules look at `inventory`. What a node finds out by itself goes by what it `reported`: a bond that is there stays.
 /// `before` are the VLANs that the policy had there on wires that are silent now.
-pub(crate) fn contribute(policy: &Prepared, inventory: &Inventory, before: Option<&BTreeSet<String>>) -> Contribution {
+pub(crate) fn contribute(
+    policy: &Prepared,
+    inventory: &Inventory,
+    reported: &Inventory,
+    before: Option<&BTreeSet<String>>,
+) -> Contribution {
     let matched = rules::matched(&policy.rules, inventory);
     let mut work = Work { inventory, units: Vec::new(), findings: Vec::new() };
     let mut listen: BTreeSet<&str> = rules::listening(&policy.rules, inventory).collect();
@@ -47,7 +53,8 @@ pub(crate) fn contribute(policy: &Prepared, inventory: &Inventory, before: Optio
                 let hears = |name: &&String| inventory.get(name).is_some_and(rules::can_hear);
                 listen.extend(matched.iter().filter(hears).map(String::as_str));
             }
-            let (made, findings) = Auto { inventory, matched: &matched, before }.links(*auto_bonding, *auto_vlan);
+            let (made, findings) =
+                Auto { inventory: reported, matched: &matched, before }.links(*auto_bonding, *auto_vlan);
             work.findings.extend(findings);
             for made in made {
                 work.units.push(Unit::interface(&made.name, &made.entry, made.place, inventory));

@@ -84,6 +84,7 @@ const REPORTED: &[&str] = &[
     "linkStatus",
     "lowerLayerInterface",
     "madeBy",
+    "madeFor",
     "max-mtu",
     "min-mtu",
     "permanent-mac-address",

@@ -3,14 +3,17 @@
 //!
 //! It is kept as it was written, has precedence over every policy and is never taken away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 
 use super::{
-    claim::{Part, Unit, is_absent_item, route_subject},
+    claim::{Part, Unit, is_absent_item, makes_link, route_subject},
     document::{canonical, list},
-    inventory::Inventory,
+    inventory::{Inventory, Link},
     leaves,
     provenance::Provenance,
 };
@@ -122,6 +125,18 @@ impl Hand {
     /// Whether nothing was written by hand.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty() && self.refused.is_empty()
+    }
+
+    /// The links that there are without policies, of those that a node reports: those that its agent made for the
+    /// desired state are there for policies, unless somebody asks for them here.
+    pub(crate) fn found(&self, inventory: &Arc<Inventory>) -> Arc<Inventory> {
+        let asked = |name: &str| self.entries.get(name).is_some_and(|entries| entries.iter().any(makes_link));
+        let by_policy = |name: &str, link: &Link| link.wished && !asked(name);
+        if !inventory.links.iter().any(|(name, link)| by_policy(name, link)) {
+            return inventory.clone();
+        }
+        let found = inventory.links.iter().filter(|(name, link)| !by_policy(name, link));
+        Arc::new(Inventory { links: found.map(|(name, link)| (name.clone(), link.clone())).collect() })
     }
 
     /// VLANs that a policy had on links whose neighbours are silent now.

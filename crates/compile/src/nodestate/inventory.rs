@@ -40,6 +40,8 @@ pub struct Link {
     pub has_ipv4: bool,
     /// Whether an agent made it.
     pub made: bool,
+    /// Whether an agent made it for the node's desired state.
+    pub wished: bool,
     /// Whether the node has listened long enough to say that nobody else is on the wire.
     pub listened: bool,
     /// Who announces itself on its wire.
@@ -141,6 +143,7 @@ fn link(interface: &Value) -> Link {
             || interface.get("addressed") == Some(&Value::Bool(true)),
         has_ipv4: interface.get("ipv4").is_some_and(has_ip),
         made: text(interface, "madeBy").is_some(),
+        wished: text(interface, "madeFor").is_some(),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),

@@ -56,7 +56,10 @@ pub(crate) fn merge<'a>(
     let mut desired = Desired::default();
     for contribution in &contributions {
         desired.matched.insert(contribution.policy.clone(), contribution.matched.clone());
-        if !contribution.findings.is_empty() {
+        // What is said later of the same policy takes the place of what was said before.
+        if contribution.findings.is_empty() {
+            desired.findings.remove(&contribution.policy);
+        } else {
             desired.findings.insert(contribution.policy.clone(), contribution.findings.clone());
         }
     }
@@ -124,7 +127,13 @@ impl<'a> Merge<'a> {
         for (index, unit) in units.iter().enumerate() {
             let conflict = self.conflict(unit, &contribution.policy);
             if let Some(conflict) = conflict.or_else(|| self.conflict_between(unit, &contribution.policy)) {
-                desired.conflicts.push(conflict);
+                // A policy that is heard again is not against itself: what it got first stays.
+                if conflict.winner == Asker::Policy(contribution.policy.clone()) {
+                    let finding = Finding::new(reason::CONTRADICTION, &unit.place, conflict.to_string());
+                    desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+                } else {
+                    desired.conflicts.push(conflict);
+                }
                 lost.insert(index);
             } else if let Some(finding) = self.unfit(unit) {
                 desired.findings.entry(contribution.policy.clone()).or_default().push(finding);

@@ -21,6 +21,7 @@ mod contribution;
 mod document;
 mod hand;
 mod inventory;
+mod layers;
 pub(crate) mod leaves;
 mod merge;
 mod policy;
@@ -36,9 +37,11 @@ pub use policy::PolicySet;
 pub use provenance::{Provenance, Share};
 
 pub(crate) use contribution::{Contribution, contribute};
-pub(crate) use merge::merge;
+pub(crate) use layers::{Ground, merge_all};
 pub(crate) use policy::{Prepared, prepare, prepare_frozen};
 pub(crate) use selection::{Signature, Terms};
+
+use std::sync::Arc;
 
 use crate::objects::{Node, NodeState};
 
@@ -54,11 +57,13 @@ pub struct NodeFacts<'a> {
 /// What one node shall look like under a set of policies.
 pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
     let NodeFacts { node, state } = facts;
-    let contributions: Vec<Contribution> = policies
-        .prepared()
-        .iter()
-        .filter(|policy| policy.terms.select(node))
-        .map(|policy| contribute(policy, &state.inventory, state.hand.before(&policy.source.key)))
-        .collect();
-    merge(&state.hand, &state.inventory, contributions.iter())
+    let selected: Vec<&Prepared> =
+        policies.prepared().iter().map(AsRef::as_ref).filter(|policy| policy.terms.select(node)).collect();
+    let found = state.hand.found(&state.inventory);
+    let first = selected.iter().map(|policy| {
+        let before = state.hand.before(&policy.source.key);
+        Arc::new(contribute(policy, &found, &state.inventory, before))
+    });
+    let first = first.collect();
+    merge_all(Ground { hand: &state.hand, found: &found, reported: &state.inventory }, &selected, first)
 }

@@ -7,7 +7,7 @@ use netloom_model::{Attr, LinkKind};
 use serde_json::{Map, Value};
 
 use super::{
-    claim::{Unit, is_absent},
+    claim::{Unit, is_absent, refs},
     document::kind_of,
     inventory::Link,
     merge::{Desired, Merge, Who, entry_of},
@@ -48,19 +48,31 @@ impl Merge<'_> {
 
     /// A link that policies make larger than the one that carries it is, or shall be.
     fn too_large(&self) -> Option<(String, String)> {
-        let mtu = |link: &str| {
-            let wanted = self.links.get(link).and_then(|units| entry_of(units).get("mtu")?.as_u64());
-            wanted.or_else(|| self.inventory.get(link)?.mtu)
-        };
         self.links.iter().find_map(|(link, units)| {
             let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, (*who)?)))?;
             let said = units.iter().find_map(|(unit, _)| unit.carrier());
             let carried = |link: &&Link| matches!(link.kind.as_str(), "vlan" | "mac-vlan" | "mac-vtap");
             let base = said.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
-            let most = mtu(base)?;
+            let most = self.mtu(base, 0)?;
             let message = format!("{link} cannot have an MTU of {wanted}: {base} has {most}; it is left out");
             (wanted > most).then(|| ((*link).to_owned(), message))
         })
+    }
+
+    /// The largest packet that a link sends, or shall send. A link that is new has what the kernel gives to it: a bridge
+    /// as much as all of its ports, a VLAN as much as its base.
+    fn mtu(&self, link: &str, depth: usize) -> Option<u64> {
+        const USUAL: u64 = 1500;
+        const DEEPEST: usize = 8;
+        let entry = self.links.get(link).map(|units| entry_of(units));
+        let said = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
+        let known = said.or_else(|| self.inventory.get(link)?.mtu);
+        let Some(entry) = entry.filter(|_| known.is_none() && depth < DEEPEST) else { return known };
+        let below: Vec<u64> = refs(&entry).iter().filter_map(|below| self.mtu(below, depth + 1)).collect();
+        match kind_of(&entry) {
+            Some("linux-bridge" | "vlan" | "mac-vlan" | "mac-vtap") => Some(below.into_iter().min().unwrap_or(USUAL)),
+            _ => Some(USUAL),
+        }
     }
 
     /// A link that policies make a port of what has no ports, or that has addresses as a port.

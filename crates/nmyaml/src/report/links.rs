@@ -148,6 +148,9 @@ impl Picture {
     }
 }
 
+/// The kind of object that holds a node's desired state: only what is wanted there depends on what is reported here.
+const STATE: &str = "NodeNetworkState ";
+
 /// Whether a link is one of those that there are many of.
 fn is_like_others(scope: &Scope<'_>, name: IfName) -> bool {
     let link = scope.observed.links.get(&name);
@@ -173,6 +176,10 @@ fn entry(scope: &Scope<'_>, view: &View<'_>, link: &Link, detail: Detail) -> Val
     // Whoever decides what a node shall have must not take over a link that somebody else made.
     let ours = link.alias.as_ref().is_some_and(netloom_model::Alias::is_ours);
     interface.facts.extend(ours.then(|| ("madeBy", "netloom".into())));
+    // The same on every link that it is on, or links that are alike could not be folded.
+    let source = link.alias.as_ref().and_then(netloom_model::Alias::source);
+    let state = source.filter(|source| source.starts_with(STATE) && !source.contains(" and "));
+    interface.facts.extend(state.map(|source| ("madeFor", source.into())));
     let heard = scope.heard.get(&link.name);
     interface.lldp = heard.map(|_| true);
     let mut entry = print::interface_value(&interface);
