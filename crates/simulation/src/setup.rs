@@ -26,6 +26,8 @@ pub struct Setup {
     pub faults: Faults,
     /// The specification of a `RolloutPolicy`; none for the defaults.
     pub rollout: Option<Value>,
+    /// Whether what one follows comes in the order in which it was written, whatever kinds it is of.
+    pub in_order: bool,
     /// How long a change of a host takes.
     pub change_takes: Micros,
     /// A step at which something goes wrong.
@@ -46,6 +48,7 @@ impl Setup {
             frail: BTreeMap::new(),
             faults: Faults::default(),
             rollout: None,
+            in_order: false,
             change_takes: CHANGE_TAKES,
             stop: None,
             bug: None,

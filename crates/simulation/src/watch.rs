@@ -73,15 +73,16 @@ impl Cluster {
         self.schedule(after, Happening::Relist { to, life, kind });
     }
 
-    /// Puts a change on its way, behind all that are on it.
+    /// Puts a change on its way, behind all of its kind that are on it.
     fn deliver(&mut self, to: Process, kind: GroupKind<'static>, change: Change) {
         let latency = self.latency();
         let again = matches!(change, Change::Put(_)) && self.random.chance(self.faults.repeated);
-        let now = self.now;
+        let (now, in_order) = (self.now, self.setup.in_order);
         let shell = self.shell_mut(to);
         let life = shell.life;
+        let others = shell.streams.values().map(|stream| stream.last).max().filter(|_| in_order);
         let stream = shell.streams.entry(kind).or_default();
-        stream.last = stream.last.max(now + latency);
+        stream.last = stream.last.max(now + latency).max(others.unwrap_or_default());
         let (number, wait) = (stream.number, stream.last - now);
         let deliver = |change| Happening::Deliver { to, life, kind, number, change };
         if again {
