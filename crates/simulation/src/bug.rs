@@ -33,6 +33,8 @@ pub enum Bug {
     ForgetsItsOwnWrites,
     /// Nothing that the agent has put on disk outlasts its life.
     LosesItsDisk,
+    /// The agent changes the host before it has noted what it tries.
+    ForgetsWhatItTries,
 }
 
 /// What becomes of a request on its way to the server, by the mistake of who sends it.

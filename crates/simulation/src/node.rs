@@ -134,7 +134,8 @@ impl Cluster {
             Act::Lease(order) => Some(nobody_gives(&order)),
             Act::Finish(wish, begun, took) => self.finish(number, &wish, *begun, took),
             Act::Keep(kept) => {
-                node.disk = Some(*kept);
+                let trying = kept.trying.clone().filter(|_| self.bug != Some(Bug::ForgetsWhatItTries));
+                node.disk = Some(Kept { trying, ..*kept });
                 Some(Event::Kept(Ok(())))
             }
             Act::Abandon => {

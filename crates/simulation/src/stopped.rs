@@ -5,6 +5,7 @@
 //! nothing goes wrong. For the same reason a lease that is renewed is a step only where something was done since it was
 //! renewed last: else everybody stands where he stood then.
 
+use netloom_node::Mode;
 use serde_json::Value;
 
 use crate::{Bug, Cluster, Finding, Micros, Process, SECOND, Stop, Story, Trouble, ending::differences};
@@ -132,9 +133,11 @@ impl Story {
         let differences = differences(&cluster.everything(), &end.ending).into_iter();
         what.extend(differences.filter(|difference| !past || !difference.contains("/owned ")).take(12));
         for (node, (found, wanted)) in cluster.changes().into_iter().zip(&end.changes).enumerate() {
-            // An agent that dies before it could note what it has done goes back to what it had, and then does it again.
-            // One who is late may do at once what others do in two steps.
-            let again = if cluster.last_stopped == Some(Process::Agent(node)) { 2 } else { 0 };
+            // What an agent is about to do is on disk before it does it, so one that dies goes on with that. Only one that
+            // merges policies itself can want the next before it knows how the last one went: it has then noted neither,
+            // and goes back once. One who is late may do at once what others do in two steps.
+            let merges = cluster.nodes[node].mode == Mode::Distributed;
+            let again = usize::from(merges && cluster.last_stopped == Some(Process::Agent(node)));
             if !past && found > wanted + again {
                 what.push(format!("node {node} was changed {found} times instead of {wanted}"));
             }

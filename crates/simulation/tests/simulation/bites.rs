@@ -32,6 +32,7 @@ mistakes! {
     a_controller_that_dies_after_the_first_half: LeavesHalfAPair, DiesAfter in "policy" by "Controller";
     an_agent_that_dies_and_has_no_disk: LosesItsDisk, DiesBefore in "state-deleted" by "Agent";
     an_agent_that_dies_in_a_change_and_leaves_it: ForgetsToRecover, DiesAfter in "policy" by "Agent";
+    an_agent_that_dies_and_has_not_noted_what_it_tries: ForgetsWhatItTries, DiesAfter in "policy" by "was changed";
     one_who_believes_an_old_list: WatchesFromNow, DiesAndSeesThePast in "policy" by "";
     a_controller_that_is_behind_and_writes_over_others: WritesBlindly, FallsBehind in "hurry" by "Controller";
     an_agent_that_is_behind_and_says_everything_again: ForgetsItsOwnWrites, FallsBehind in "policy" by "requests instead of";
