@@ -264,6 +264,29 @@ fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
 }
 
 #[test]
+fn a_host_network_is_as_large_as_its_uplink_or_as_its_server_says() {
+    let card = json!({"interfaces": [{"name": "eth0", "state": "up"}]});
+    let mut rig = with(&card);
+    let origin = json!({"kind": "HostNetworkConfig", "name": "h", "path": "spec.mode"});
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
+        "metadata": {"name": "n"},
+        "spec": {"revision": "r1", "digest": "x1", "host": {
+            "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "mtu": 1450, "origin": origin}],
+            "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
+        }},
+    }));
+    pair(&mut rig, "r1", "x1", &card);
+    rig.run();
+    for (lent, wanted) in [(None, 1450), (Some(1400), 1400), (Some(1480), 1450), (Some(1400), 1400), (None, 1450)] {
+        let mut leased = given(&rig, "192.0.2.100/24", 3600);
+        leased.given.as_mut().unwrap().lease.mtu = lent;
+        rig.serve(LINK, leased);
+        assert_eq!(rig.mtu(LINK), Some(wanted), "{lent:?}");
+    }
+}
+
+#[test]
 fn whoever_has_something_to_say_over_a_link_knows_when_it_is_cut_off() {
     let rig = bound();
     let observed = rig.host.sim.observed();
