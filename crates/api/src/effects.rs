@@ -120,6 +120,7 @@ mod tests {
         ("VlanConfig", ""),
         ("VlanStatus", ""),
         ("HostNetworkConfig", ""),
+        ("LinkMonitor", ""),
         ("NodeNetworkConfig", "spec.revision"),
         ("NodeNetworkConfig", "spec.digest"),
         ("NodeNetworkConfig", "spec.host"),

@@ -2,7 +2,7 @@
 //!
 //! A link that flaps, or one that is made for every pod, would be a write each time, and each write is told to everybody
 //! who follows links of nodes. So there is a least time between two of them, and whatever came and went within it is
-//! never told. What stands at the server is known by a digest; the list itself is kept only until it stands there.
+//! not told. What stands at the server is known by a digest; the list itself is kept only until it stands there.
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{condition::Conditions, fabric::node_network_status::NodeNetworkStatusStatus};

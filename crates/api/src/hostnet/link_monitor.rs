@@ -128,27 +128,27 @@ impl Declared for LinkMonitor {
 
 const REGEX: &[Effect] = &[
     Effect::Admission("must be a regular expression"),
-    Effect::Planned("host networks: selects the links that nodes report"),
+    Effect::FrontEnd("host networks: selects the links that are listed"),
 ];
-const REPORT: &[Effect] = &[Effect::Planned("host networks: told by the controller, from the nodes' reports")];
+const REPORT: &[Effect] = &[Effect::Status("controller: from the nodes' reports")];
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::Planned("host networks: selects the links that nodes report")]),
+    field("spec", &[Effect::FrontEnd("host networks: selects the links that are listed")]),
     field(
         "spec.nodeSelector",
         &[
             Effect::Admission("keys and values must be those of labels"),
-            Effect::Planned("host networks: selects the nodes that report"),
+            Effect::FrontEnd("host networks: selects the nodes whose links are listed"),
         ],
     ),
-    field("spec.targetLinkRule", &[Effect::Planned("host networks: selects the links that nodes report")]),
+    field("spec.targetLinkRule", &[Effect::FrontEnd("host networks: selects the links that are listed")]),
     field("spec.targetLinkRule.typeRule", REGEX),
     field("spec.targetLinkRule.nameRule", REGEX),
     field("status", REPORT),
     field(
         "status.linkStatus",
         &[
-            Effect::Planned("host networks: told by the controller, from the nodes' reports"),
+            Effect::Status("controller: from the nodes' reports"),
             Effect::Admission("a HostNetworkConfig may not take a VLAN interface of mgmt that the installer made"),
         ],
     ),

@@ -89,7 +89,7 @@ fn a_link_that_flaps_is_told_at_most_once_in_five_seconds() {
 }
 
 #[test]
-fn what_came_and_went_within_five_seconds_is_never_told() {
+fn what_comes_and_goes_within_five_seconds_is_told_twice_at_most() {
     let mut rig = listed();
     rig.api.writes.clear();
     for up in [false, true, false, true] {
