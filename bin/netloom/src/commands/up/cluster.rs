@@ -40,6 +40,8 @@ const NAMESPACE: &str = "netloom-system";
 const LEASE_SECONDS: u16 = 15;
 /// How often agents look although their node told of no change.
 const POLL: Duration = Duration::from_mins(1);
+/// How long a node keeps what it was given after its `Node` is deleted: somebody who tries that does not wait for long.
+const LEAVING: Duration = Duration::from_secs(10);
 
 /// A cluster that runs.
 pub(super) struct Cluster {
@@ -163,6 +165,7 @@ impl Cluster {
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,
+            leaving: LEAVING,
             taints: std::collections::BTreeSet::new(),
             probes: probes::parse(&[])?,
             listen: None,
