@@ -35,14 +35,19 @@ pub fn flood(from: u32, cables: &[Cable], frames: usize) -> Result<(), Failure> 
     let (indexes, before) = (indexes(cables)?, received()?);
     let offers = cables.iter().map(|(_, link)| Ok(offer(address(link)?.addr().ok_or("no hardware address")?)));
     let ways: Vec<(LinkAddr, Vec<u8>)> = ends.into_iter().zip(offers.collect::<Result<Vec<_>, Failure>>()?).collect();
+    let mut held = false;
     for begun in (0..frames).step_by(BURST * ways.len()) {
         let each = (frames - begun).div_ceil(ways.len()).min(BURST);
         for (to, frame) in ways.iter().flat_map(|way| iter::repeat_n(way, each)) {
             sendto(socket.as_raw_fd(), frame, to, MsgFlags::empty())?;
         }
         while waits(&indexes)? {
+            held = true;
             thread::yield_now();
         }
+    }
+    if !held {
+        return Err("no socket ever held a frame: nobody listens, or no filter lets them through".into());
     }
     let came = received()? - before;
     if came < frames { Err(format!("only {came} of {frames} frames came").into()) } else { Ok(()) }
