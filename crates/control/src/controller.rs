@@ -124,7 +124,10 @@ impl Controller {
         status::of_policies(now, index, &compiled, &mut work);
         status::of_states(now, index, &compiled, &mut work);
         let wishes = self.wishes(index, &compiled, picture::worth_compiling(index));
-        let earlier = self.wishes(index, &compiled, picture::left_behind(index));
+        let mut left = picture::left_behind(index);
+        left.retain(|revision| !wishes.contains_key(revision));
+        let mut earlier = self.wishes(index, &compiled, left);
+        earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
         networks::tell(now, index, &compiled, &earlier, &mut work);
         let frozen = freeze(index, &compiled, &mut work);
         // A revision that cannot be made must not keep those that can from being taken back or finished.
