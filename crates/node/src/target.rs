@@ -108,11 +108,10 @@ impl Target {
         if !state.managed {
             return Self::Unmanaged { uid: uid(raw) };
         }
-        Self::wanted(
-            settings,
-            Wish::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left))),
-            before,
-        )
+        let wish = Wish::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left)));
+        // What policies asked for went through the controller too, and may stand on what that gave.
+        let wish = if left && !state.merges_itself { wish.with_document(state.hand.written()) } else { wish };
+        Self::wanted(settings, wish, before)
     }
 
     fn wanted(settings: &Settings, wish: Wish, before: Option<&Wish>) -> Self {

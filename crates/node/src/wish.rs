@@ -84,6 +84,11 @@ impl Wish {
         }
     }
 
+    /// The same with another document.
+    pub(crate) fn with_document(self, document: Option<Value>) -> Self {
+        Self { document: document.filter(|document| !is_empty(document)), ..self }
+    }
+
     /// The links that it names.
     pub fn links(&self) -> BTreeSet<IfName> {
         let entries = self.document.as_ref().and_then(|document| document.get("interfaces")?.as_array());

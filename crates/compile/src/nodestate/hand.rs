@@ -73,6 +73,11 @@ impl Hand {
         hand
     }
 
+    /// The wish without what came from policies; none when nothing is left.
+    pub fn written(&self) -> Option<Value> {
+        (!self.rest.is_empty()).then(|| Value::Object(self.rest.clone()))
+    }
+
     /// The places in the object are those that its author sees.
     fn refuse(&mut self, desired: &Value, findings: Vec<Finding>) {
         let found = canonical(PLACE, desired).err().unwrap_or(findings);

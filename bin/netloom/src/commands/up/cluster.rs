@@ -40,8 +40,8 @@ const NAMESPACE: &str = "netloom-system";
 const LEASE_SECONDS: u16 = 15;
 /// How often agents look although their node told of no change.
 const POLL: Duration = Duration::from_mins(1);
-/// How long a node keeps what it was given after its `Node` is deleted: somebody who tries that does not wait for long.
-const LEAVING: Duration = Duration::from_secs(10);
+/// How long a node keeps what it was given after its `Node` is deleted, as agents by themselves do.
+const LEAVING: Duration = Duration::from_mins(5);
 
 /// A cluster that runs.
 pub(super) struct Cluster {
