@@ -213,7 +213,7 @@ pub(crate) struct ApplyArgs {
     /// Take fields over that another manager owns
     #[arg(long)]
     pub(crate) force_conflicts: bool,
-    /// Then wait for each object until it says that it is in place, and tell how it goes; a NodeNetConfPolicy says only what is made of it, and revisions say which nodes have that
+    /// Then wait for each object until it says that it is in place, and tell how it goes; a policy says only what is made of it, and revisions say which nodes have that
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
     /// Seconds that each object is waited for
