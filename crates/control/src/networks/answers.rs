@@ -9,7 +9,7 @@ use netloom_api::fabric::{
         host::{EntryOrigin, HostConfig},
     },
 };
-use netloom_compile::{Compiled, NodeWish, Wishes, hostnet::Asking};
+use netloom_compile::{Compiled, NodeWish, ObjectKey, Wishes, hostnet::Asking};
 
 use crate::{index::Index, picture};
 
@@ -35,6 +35,8 @@ pub(super) struct NodeAnswer<'a> {
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     leases: &'a [HostLease],
+    /// Why it was not told yet what is wanted now.
+    waits: Arc<str>,
 }
 
 /// Every node of the cluster that stays, by name.
@@ -44,6 +46,7 @@ pub(super) fn all<'a>(
     earlier: &'a BTreeMap<String, Arc<Wishes>>,
 ) -> BTreeMap<&'a str, NodeAnswer<'a>> {
     let snapshot = index.snapshot();
+    let waits = waits(index, compiled);
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
         .map(|(key, node)| {
@@ -55,10 +58,26 @@ pub(super) fn all<'a>(
                 had: before.and_then(|revision| earlier.get(revision)?.get(node.name())),
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
+                waits: Arc::clone(&waits),
             };
             (node.name(), answer)
         })
         .collect()
+}
+
+/// Why nodes were not told yet what is wanted now. A revision that failed is brought to nobody else, whichever of its
+/// objects was to blame.
+fn waits(index: &Index, compiled: &Compiled) -> Arc<str> {
+    let name = compiled.revision.name.as_str();
+    let revision = index.snapshot().revisions.get(&ObjectKey::global(name));
+    match revision.and_then(|revision| revision.status.as_ref()).filter(|status| status.is_invalid) {
+        Some(status) => {
+            let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
+            let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
+            format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into()
+        }
+        None => "the node waits for its turn".into(),
+    }
 }
 
 /// What a node says about what it was told now; what it said about an earlier wish does not count.
@@ -105,6 +124,11 @@ impl NodeAnswer<'_> {
     /// Whether the node was told anything that an object asked for.
     pub(super) fn was_told(&self, asking: Asking, name: &str) -> bool {
         self.told.is_some_and(|told| origins(told).any(|origin| is(origin, asking, name)))
+    }
+
+    /// Why the node was not told yet what is wanted now.
+    pub(super) fn waits(&self) -> &str {
+        &self.waits
     }
 
     /// Whether the node was never told anything.

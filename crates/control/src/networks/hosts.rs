@@ -165,7 +165,9 @@ impl Scene<'_> {
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
         let verdict = match (report.refused.get(node), &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
-            (None, Progress::Untold) => Verdict::pending("the node waits for its turn"),
+            (None, Progress::Untold) => {
+                Verdict::pending(answer.map_or("the node is not in the cluster", NodeAnswer::waits))
+            }
             (None, Progress::Told) => Verdict::pending("the node is at it"),
             (None, Progress::Failed(why)) => {
                 let message = format!("setup l3 connectivity failed: {why}");

@@ -101,7 +101,7 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
     let verdict = match (refused, answer.progress(Asking::VlanConfig, name, stands)) {
         (Some(finding), _) if finding.reason == reason::NOT_REPORTED => unknown(&finding.message),
         (Some(finding), _) => Verdict::new(Truth::False, finding.reason, finding.to_string()),
-        (None, Progress::Untold) => unknown("the node waits for its turn"),
+        (None, Progress::Untold) => unknown(answer.waits()),
         (None, Progress::Told) => unknown("the node is at it"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
         (None, Progress::Done) => Verdict::applied(),

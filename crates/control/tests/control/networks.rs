@@ -244,6 +244,11 @@ fn a_network_that_a_node_cannot_have_is_taken_back_everywhere() {
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("False", "Pending"));
     let told = |node: &str| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"]["host"]["addresses"].clone();
     assert_eq!(["n0", "n1", "n2"].map(told), [Value::Null, Value::Null, Value::Null]);
+    let name = failed.unwrap()["metadata"]["name"].as_str().unwrap();
+    for node in ["n0", "n1", "n2"] {
+        let message = entry(&rig, node)["conditions"][0]["message"].as_str().unwrap();
+        assert!(message.contains(name) && message.contains("failed on n0"), "{node} waits for nothing else: {message}");
+    }
 }
 
 #[test]
