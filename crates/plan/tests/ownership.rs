@@ -179,6 +179,22 @@ fn a_port_is_let_go_whatever_the_kernel_made_of_it() {
 }
 
 #[test]
+fn a_card_that_was_a_port_is_left_up_and_any_other_as_it_was() {
+    let mut host = host();
+    let cards = ["eth0", "eth1"].map(name);
+    for card in cards {
+        host.apply(&Step::SetUp { name: card, up: false }).unwrap();
+    }
+    let bond = LinkWish::new(name("bond0"), LinkKind::Bond, origin());
+    let mut port = card("eth0");
+    port.controller = ControllerWish::Of(name("bond0"));
+    let wishes = [bond, port, card("eth1")].map(|wish| LinkWish { up: Some(true), ..wish });
+    let owned = set(&mut host, &whole(wishes), &Ownership::default()).ownership;
+    set(&mut host, &whole([]), &owned);
+    assert_eq!(cards.map(|card| host.observed().links[&card].up), [true, false]);
+}
+
+#[test]
 fn the_other_end_of_a_pair_stays_as_long_as_the_one_that_is_named() {
     let mut host = host();
     let end = |link: &str, peer: &str| {
