@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
-use netloom_model::{Address, Plan, PlannedStep, Step};
+use netloom_model::{Address, Attr, Attrs, Plan, PlannedStep, Step};
 use netloom_node::{Drift, Given, Leased, Settings, Standing, cut_off};
 use netloom_types::{Lifetime, Protocol};
 use serde_json::{Value, json};
@@ -54,6 +54,24 @@ fn given(rig: &Rig, address: &str, seconds: i64) -> Leased {
     };
     let routes = vec![Route { to: "203.0.113.0/24".parse().unwrap(), via: Some([192, 0, 2, 1].into()) }];
     Leased { given: Some(Given { ends: lease.expires.wall, lease, routes }), problem: None }
+}
+
+/// A node with a host network that the controller wants a lease for.
+fn with_host_network() -> Rig {
+    let card = json!({"interfaces": [{"name": "eth0", "state": "up"}]});
+    let mut rig = with(&card);
+    let origin = json!({"kind": "HostNetworkConfig", "name": "h", "path": "spec.mode"});
+    rig.write(json!({
+        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
+        "metadata": {"name": "n"},
+        "spec": {"revision": "r1", "digest": "x1", "host": {
+            "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "mtu": 1450, "origin": origin}],
+            "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
+        }},
+    }));
+    pair(&mut rig, "r1", "x1", &card);
+    rig.run();
+    rig
 }
 
 fn trouble(reason: &str) -> LeaseProblem {
@@ -265,19 +283,7 @@ fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
 
 #[test]
 fn a_host_network_is_as_large_as_its_uplink_or_as_its_server_says() {
-    let card = json!({"interfaces": [{"name": "eth0", "state": "up"}]});
-    let mut rig = with(&card);
-    let origin = json!({"kind": "HostNetworkConfig", "name": "h", "path": "spec.mode"});
-    rig.write(json!({
-        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
-        "metadata": {"name": "n"},
-        "spec": {"revision": "r1", "digest": "x1", "host": {
-            "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "mtu": 1450, "origin": origin}],
-            "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
-        }},
-    }));
-    pair(&mut rig, "r1", "x1", &card);
-    rig.run();
+    let mut rig = with_host_network();
     for (lent, wanted) in [(None, 1450), (Some(1400), 1400), (Some(1480), 1450), (Some(1400), 1400), (None, 1450)] {
         let mut leased = given(&rig, "192.0.2.100/24", 3600);
         leased.given.as_mut().unwrap().lease.mtu = lent;
@@ -376,19 +382,7 @@ fn a_node_that_is_left_alone_keeps_its_address_until_that_ends() {
 
 #[test]
 fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
-    let card = json!({"interfaces": [{"name": "eth0", "state": "up"}]});
-    let mut rig = with(&card);
-    let origin = json!({"kind": "HostNetworkConfig", "name": "h", "path": "spec.mode"});
-    rig.write(json!({
-        "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
-        "metadata": {"name": "n"},
-        "spec": {"revision": "r1", "digest": "x1", "host": {
-            "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "origin": origin}],
-            "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
-        }},
-    }));
-    pair(&mut rig, "r1", "x1", &card);
-    rig.run();
+    let mut rig = with_host_network();
     let status = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n").unwrap()["status"].clone();
     assert_eq!(status(&rig)["configStatus"], "provisioned", "{}", status(&rig));
     assert_eq!(status(&rig)["leases"], json!([{"link": LINK}]));
@@ -510,4 +504,35 @@ fn an_address_by_a_policy_goes_from_a_link_that_the_controller_keeps() {
     pair(&mut rig, "r2", "x2", &Value::Null);
     rig.run();
     assert_eq!(addresses(&rig), []);
+}
+
+#[test]
+fn a_route_over_two_links_waits_only_with_the_hop_that_needs_the_lease() {
+    let hop = |link: &str, via: &str| json!({"destination": "198.18.0.0/15", "next-hop-interface": link, "next-hop-address": via, "weight": 1});
+    let mut document = by_lease();
+    document["interfaces"][0]["ipv4"] =
+        json!({"enabled": true, "address": [{"ip": "198.51.100.9", "prefix-length": 24}]});
+    document["routes"] = json!({"config": [hop("eth0", "198.51.100.1"), hop(LINK, "192.0.2.1")]});
+    let mut rig = with(&document);
+    let ours = |rig: &Rig| routes(rig).into_iter().find(|route| route.starts_with("198.18.0.0/15")).unwrap_or_default();
+    assert!(ours(&rig).contains("198.51.100.1") && !ours(&rig).contains("192.0.2.1"), "{:?}", routes(&rig));
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    rig.serve(LINK, leased);
+    assert!(ours(&rig).contains("198.51.100.1") && ours(&rig).contains("192.0.2.1"), "{:?}", routes(&rig));
+}
+
+#[test]
+fn a_vlan_of_somebody_else_keeps_the_size_that_nobody_speaks_of() {
+    let mut rig = with(&by_lease());
+    desire(&mut rig, &json!({"interfaces": [{"name": "eth0", "state": "up"}]}));
+    rig.run();
+    let mut attrs = Attrs::new();
+    attrs.set(Attr::Base, netloom_model::Value::Link("eth0".parse().unwrap()));
+    attrs.set(Attr::VlanId, netloom_model::Value::Int(7));
+    attrs.set(Attr::Mtu, netloom_model::Value::Int(1400));
+    let kind = netloom_model::LinkKind::Vlan;
+    rig.meddle(&Step::CreateLink { name: LINK.parse().unwrap(), kind, attrs, controller: None, up: true });
+    desire(&mut rig, &by_lease());
+    rig.run();
+    assert_eq!(rig.mtu(LINK), Some(1400));
 }
