@@ -8,11 +8,11 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
 use netloom_compile::{Compiled, Compiler, ObjectKey, Wishes};
-use netloom_rollout::{View, rollout};
+use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
 use crate::{
-    index::{Index, REVISION},
+    index::{CONFIG, Index, REVISION},
     networks,
     patience::Patience,
     picture,
@@ -128,11 +128,12 @@ impl Controller {
         left.retain(|revision| !wishes.contains_key(revision));
         let mut earlier = self.wishes(index, &compiled, left);
         earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
-        networks::tell(now, index, &compiled, &earlier, &mut work);
         let frozen = freeze(index, &compiled, &mut work);
-        // A revision that cannot be made must not keep those that can from being taken back or finished.
+        // What is said of networks waits for the revision: then it is known who is told it. A revision that cannot be
+        // made must not keep those that can from being taken back or finished.
         if frozen.is_none_or(|target| self.patience.knows(&target)) {
-            self.roll(now, index, &wishes, &mut work);
+            let decision = self.roll(now, index, &wishes, &mut work);
+            networks::tell(now, index, &compiled, networks::Told { earlier: &earlier, decision: &decision }, &mut work);
         }
         self.send(now, work)
     }
@@ -165,13 +166,19 @@ impl Controller {
         [dirty, self.wake_at].into_iter().flatten().min()
     }
 
-    /// Brings revisions to nodes.
-    fn roll(&mut self, now: Timestamp, index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>, work: &mut Work) {
+    /// Brings revisions to nodes. Says what was decided, but for nodes whose objects cannot be written now.
+    fn roll(
+        &mut self,
+        now: Timestamp,
+        index: &Index,
+        wishes: &BTreeMap<String, Arc<Wishes>>,
+        work: &mut Work,
+    ) -> Decision {
         let revisions = picture::revisions(index, wishes);
         self.sightings.note(now, index);
         let nodes = picture::nodes(index, &self.sightings);
         let policies = picture::policies(index);
-        let decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
+        let mut decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
         status::events(now, index, &decision, work);
         status::of_revisions(now, index, &decision, work);
         status::of_rollouts(now, index, &decision, work);
@@ -192,6 +199,9 @@ impl Controller {
             }
         }
         self.wake_at = decision.wake_at;
+        let waits = |node: &str| self.patience.holds(now, &ObjectRef { kind: CONFIG, key: ObjectKey::global(node) });
+        decision.assignments.retain(|assignment| !waits(&assignment.node));
+        decision
     }
 
     /// What these revisions, and the one that is wanted now, say for each node.

@@ -75,6 +75,7 @@ pub fn rollout(view: &View<'_>) -> Decision {
     }
     let failures = verdict::failures(&revisions, &groups, &rounds, view.now);
     let proofs = verdict::proofs(&revisions, &groups, &aims, &rounds, &plans, view.now);
+    let moves = if failures.is_empty() && proofs.is_empty() { plan::moves(&plans) } else { Vec::new() };
     let scene = outcome::Scene {
         view,
         revisions: &revisions,
@@ -84,14 +85,11 @@ pub fn rollout(view: &View<'_>) -> Decision {
         plans: &plans,
         failures: &failures,
         proofs: &proofs,
+        moves: moves.iter().map(|told| (told.node.as_str(), told.revision.as_str())).collect(),
     };
     let mut decision = scene.decision();
-    if failures.is_empty() && proofs.is_empty() {
-        decision.assignments = plans.iter().flat_map(|plan| plan.assignments.iter().cloned()).collect();
-        if decision.assignments.is_empty() {
-            decision.assignments = history::renames(&scene);
-        }
-    }
+    let is_settled = failures.is_empty() && proofs.is_empty() && moves.is_empty();
+    decision.assignments = if is_settled { history::renames(&scene) } else { moves };
     decision
 }
 

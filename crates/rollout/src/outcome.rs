@@ -1,4 +1,7 @@
 //! What is said of revisions and policies: phases, counts, sentences and events.
+//!
+//! Nodes that are told something by this very decision count as told: said before that is known, it would have to be said
+//! again a moment later. A revision that nodes neither shall have nor failed with is not counted any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +9,11 @@ use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase
 
 use crate::{
     decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
-    group::Group,
+    group::{Group, Member},
     history,
     input::{Failure, Revision, View},
-    plan::Plan,
-    round::Round,
+    plan::{self, Plan},
+    round::{Fate, Round},
     standing::{self, Standing},
     target::{Aim, Why},
 };
@@ -25,6 +28,8 @@ pub(crate) struct Scene<'a, 'g, 'p> {
     pub(crate) plans: &'p [Plan],
     pub(crate) failures: &'p BTreeMap<&'a str, Failure>,
     pub(crate) proofs: &'p BTreeSet<&'a str>,
+    /// Which nodes are told which revision now.
+    pub(crate) moves: BTreeMap<&'p str, &'p str>,
 }
 
 impl Scene<'_, '_, '_> {
@@ -67,7 +72,12 @@ impl Scene<'_, '_, '_> {
             .filter(|i| self.aims[*i].revision.is_some_and(|target| target.name == revision.name))
             .collect();
         let proven = self.proofs.contains(revision.name.as_str());
-        let counts = self.count(revision, !aimed.is_empty() && failure.is_none());
+        let is_over = revision.proven_at.is_some() || !self.is_newest(revision);
+        let counts = if aimed.is_empty() && failure.is_none() && is_over {
+            Counts { total: self.groups.iter().map(|group| group.members.len()).sum(), ..Counts::default() }
+        } else {
+            self.count(revision, !aimed.is_empty() && failure.is_none())
+        };
         let phase = self.revision_phase(revision, failure.is_some(), &aimed, counts);
         let canaries = aimed
             .iter()
@@ -88,6 +98,10 @@ impl Scene<'_, '_, '_> {
         }
     }
 
+    fn is_newest(&self, revision: &Revision) -> bool {
+        self.revisions.first().is_some_and(|newest| newest.name == revision.name)
+    }
+
     fn count(&self, revision: &Revision, target: bool) -> Counts {
         let mut counts = Counts::default();
         for member in self.groups.iter().flat_map(|group| &group.members) {
@@ -96,6 +110,10 @@ impl Scene<'_, '_, '_> {
             let told = member.node.assigned.is_some();
             if revision.passes_by(member.node) {
                 counts.apart += 1;
+                continue;
+            }
+            if self.moves.get(member.node.name.as_str()) == Some(&revision.name.as_str()) {
+                counts.ongoing += 1;
                 continue;
             }
             if !(revision.holds(member.node) || (same && told)) {
@@ -112,11 +130,10 @@ impl Scene<'_, '_, '_> {
     }
 
     fn revision_phase(&self, revision: &Revision, failed: bool, aimed: &[usize], counts: Counts) -> RevisionPhase {
-        let newest = self.revisions.first().is_some_and(|newest| newest.name == revision.name);
         match (failed, aimed.is_empty()) {
             (true, _) => RevisionPhase::Failed,
             (false, true) if revision.proven_at.is_some() => RevisionPhase::Kept,
-            (false, true) if newest => RevisionPhase::Pending,
+            (false, true) if self.is_newest(revision) => RevisionPhase::Pending,
             (false, true) => RevisionPhase::Superseded,
             (false, false) if aimed.iter().all(|i| self.plans[*i].complete) && counts.ready > 0 => {
                 RevisionPhase::Active
@@ -151,6 +168,8 @@ impl Scene<'_, '_, '_> {
     fn policy(&self, i: usize) -> PolicyOutcome {
         let (group, plan) = (&self.groups[i], &self.plans[i]);
         let proven = self.revisions.iter().find(|revision| revision.is_valid() && revision.proven_at.is_some());
+        let mut nodes = plan.counts.clone();
+        nodes.updated = nodes.updated.saturating_add(plan::count(self.moved(i).count()));
         PolicyOutcome {
             name: group.policy.name.clone(),
             phase: plan.phase,
@@ -158,8 +177,13 @@ impl Scene<'_, '_, '_> {
             target: self.aims[i].revision.map(|target| target.name.clone()),
             last_good: proven.map(|revision| revision.name.clone()),
             wave: plan.wave,
-            nodes: plan.counts.clone(),
+            nodes,
         }
+    }
+
+    /// The nodes of a policy that are told something now.
+    fn moved(&self, i: usize) -> impl Iterator<Item = &Member<'_>> {
+        self.groups[i].members.iter().filter(|member| self.moves.contains_key(member.node.name.as_str()))
     }
 
     fn policy_message(&self, i: usize) -> String {
@@ -170,8 +194,8 @@ impl Scene<'_, '_, '_> {
         let Some(round) = &self.rounds[i] else { return "there is no revision".to_owned() };
         let name = &round.target.name;
         let counts = &plan.counts;
-        let working =
-            names(round.told.iter().filter(|(_, fate)| *fate == crate::round::Fate::Working).map(|(m, _)| *m));
+        let told = round.told.iter().filter(|(_, fate)| *fate == Fate::Working).map(|(member, _)| *member);
+        let working = names(told.chain(self.moved(i)));
         match plan.phase {
             Phase::Done if counts.ready < counts.total => {
                 let apart = counts.total - counts.ready;
@@ -222,7 +246,7 @@ impl Scene<'_, '_, '_> {
     /// What nodes must show before they can take the target, or count as well with it.
     fn gates(&self, i: usize, round: &Round<'_, '_>) -> Vec<String> {
         let spec = &self.groups[i].policy.spec;
-        let mut waiting: BTreeMap<String, Vec<&crate::group::Member<'_>>> = BTreeMap::new();
+        let mut waiting: BTreeMap<String, Vec<&Member<'_>>> = BTreeMap::new();
         for member in &round.away {
             let what = match standing::missing_gate(member.node, spec) {
                 Some(gate) => format!("cannot take it until condition {gate} is True"),
@@ -263,7 +287,7 @@ struct Counts {
 }
 
 /// The first few names, and how many more there are.
-fn names<'m, 'a: 'm>(members: impl Iterator<Item = &'m crate::group::Member<'a>>) -> String {
+fn names<'m, 'a: 'm>(members: impl Iterator<Item = &'m Member<'a>>) -> String {
     const SHOWN: usize = 3;
     let mut all: Vec<&str> = members.map(|member| member.node.name.as_str()).collect();
     all.sort_unstable();

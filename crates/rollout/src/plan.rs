@@ -85,6 +85,11 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
     }
 }
 
+/// Everything that is handed out now.
+pub(crate) fn moves(plans: &[Plan]) -> Vec<Assignment> {
+    plans.iter().flat_map(|plan| plan.assignments.iter().cloned()).collect()
+}
+
 fn without_target(group: &Group<'_>, aim: Aim<'_>, wake_at: Option<Timestamp>) -> Plan {
     let obstacle = match aim.why {
         Why::PinnedGone(name) => format!("revision {name}, which is asked for, is not there"),

@@ -227,11 +227,11 @@ pub struct NetworkConfigRevisionStatus {
     /// Whether a node refused it: it is not rolled out any further, and taken back where it is.
     #[serde(default)]
     pub is_invalid: bool,
-    /// How many nodes have it in place.
+    /// How many nodes have it in place. Counted while nodes shall have the revision, or after it failed.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub ready: i32,
-    /// How many nodes are busy with it.
+    /// How many nodes were told it and are busy with it.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub ongoing: i32,

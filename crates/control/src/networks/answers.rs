@@ -1,6 +1,9 @@
 //! What each node was told, and how far it says to have got with it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use netloom_api::fabric::{
     NodeNetworkConfig,
@@ -9,8 +12,9 @@ use netloom_api::fabric::{
         host::{EntryOrigin, HostConfig},
     },
 };
-use netloom_compile::{Compiled, NodeWish, ObjectKey, Wishes, hostnet::Asking};
+use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
 
+use super::Told;
 use crate::{index::Index, picture};
 
 /// How far a node is with one object.
@@ -35,17 +39,17 @@ pub(super) struct NodeAnswer<'a> {
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     leases: &'a [HostLease],
+    /// Whether it is told in this turn what is wanted now.
+    is_told_now: bool,
     /// Why it was not told yet what is wanted now.
     waits: Arc<str>,
 }
 
 /// Every node of the cluster that stays, by name.
-pub(super) fn all<'a>(
-    index: &'a Index,
-    compiled: &'a Compiled,
-    earlier: &'a BTreeMap<String, Arc<Wishes>>,
-) -> BTreeMap<&'a str, NodeAnswer<'a>> {
+pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) -> BTreeMap<&'a str, NodeAnswer<'a>> {
     let snapshot = index.snapshot();
+    let newest = told.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
+    let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
     let waits = waits(index, compiled);
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
@@ -55,9 +59,10 @@ pub(super) fn all<'a>(
             let answer = NodeAnswer {
                 told: config.and_then(|config| config.spec.host.as_ref()),
                 answered: config.map_or(Progress::Untold, |config| answered(config)),
-                had: before.and_then(|revision| earlier.get(revision)?.get(node.name())),
+                had: before.and_then(|revision| told.earlier.get(revision)?.get(node.name())),
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
+                is_told_now: told_now.contains(node.name()),
                 waits: Arc::clone(&waits),
             };
             (node.name(), answer)
@@ -102,7 +107,7 @@ impl NodeAnswer<'_> {
         let Some(wish) = &self.wish else { return Progress::Untold };
         let wanted = wish.host_config();
         if self.told != wanted && !same(self.told, wanted, asking, name) {
-            return Progress::Untold;
+            return if self.is_told_now { Progress::Told } else { Progress::Untold };
         }
         match &self.answered {
             Progress::Told if stands && self.keeps(asking, name) => Progress::Done,

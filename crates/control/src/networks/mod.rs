@@ -24,20 +24,23 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use netloom_compile::{Compiled, Wishes};
+use netloom_rollout::Decision;
 
 use crate::{controller::Work, index::Index};
 
 pub use hosts::FINALIZER;
 
-/// Asks for everything that is not told yet. `earlier` is what revisions say that nodes have in place while they are at
-/// another one.
-pub(crate) fn tell(
-    now: Timestamp,
-    index: &Index,
-    compiled: &Compiled,
-    earlier: &BTreeMap<String, Arc<Wishes>>,
-    work: &mut Work,
-) {
+/// What nodes were told and are told.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    /// What revisions say that nodes have in place while they are at another one.
+    pub(crate) earlier: &'a BTreeMap<String, Arc<Wishes>>,
+    /// Who is told what in this turn, and who cannot be.
+    pub(crate) decision: &'a Decision,
+}
+
+/// Asks for everything that is not told yet.
+pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Told<'_>, work: &mut Work) {
     installed::tell(index, work);
     let snapshot = index.snapshot();
     let unused = snapshot.cluster_networks.is_empty()
@@ -48,7 +51,7 @@ pub(crate) fn tell(
     if unused {
         return;
     }
-    let answers = answers::all(index, compiled, earlier);
+    let answers = answers::all(index, compiled, told);
     matched::tell(index, compiled, work);
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);

@@ -232,8 +232,10 @@ impl Rig {
                 }
                 let refused = self.refuses.is_some_and(|refuses| refuses(request));
                 self.refused += usize::from(refused);
+                let writes = self.api.writes.len();
                 let done = if refused { None } else { self.api.perform(request) };
-                self.lives = self.lives.map(|lives| lives - 1);
+                // An event that is there already is no write to die after.
+                self.lives = self.lives.map(|lives| lives - usize::from(self.api.writes.len() > writes));
                 broken = done.is_none();
                 let answer = if broken { Answer::Refused } else { Answer::Done };
                 if let Some(change) = done {

@@ -69,7 +69,9 @@ fn another_address_for_one_node_costs_few_writes() {
         [("apply", "NodeNetworkConfig", 1), ("create", "NetworkConfigRevision", 1), ("patch", "NodeNetworkState", 1)];
     assert_eq!(writes, expected, "{requests:?}");
     let of = |kind| requests.get(&("status", kind)).copied().unwrap_or_default();
-    // It waits, is at it, and has it; the other host networks of the node stand as they did.
-    assert_eq!(of("HostNetworkConfig"), 3, "{requests:?}");
+    // The node is at it, and has it; the other host networks of the node stand as they did.
+    assert_eq!(of("HostNetworkConfig"), 2, "{requests:?}");
     assert_eq!(of("VlanStatus"), 0, "{requests:?}");
+    // The revision before is one to return to; the new one is on its way, on its first node, and everywhere.
+    assert_eq!(of("NetworkConfigRevision"), 4, "{requests:?}");
 }
