@@ -1,6 +1,6 @@
 //! What a rollout decides: values that somebody else carries out.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -26,6 +26,8 @@ pub struct Decision {
     pub wake_at: Option<Timestamp>,
     /// How nodes keep to what they were told, for those that do not keep to it as usual.
     pub terms: BTreeMap<String, Terms>,
+    /// What keeps nodes from being told what they shall have, for those that do not only wait for their turn.
+    pub held_up: BTreeMap<String, Arc<str>>,
     /// What people should hear of.
     pub events: Vec<Event>,
 }

@@ -3,9 +3,15 @@
 //! Nodes that are told something by this very decision count as told: said before that is known, it would have to be said
 //! again a moment later. A revision that nodes neither shall have nor failed with is not counted any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase};
+use netloom_api::{
+    fabric::network_config_revision::RevisionPhase,
+    rollout::{Phase, RolloutPolicySpec},
+};
 
 use crate::{
     decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
@@ -54,6 +60,7 @@ impl Scene<'_, '_, '_> {
             obsolete: history::obsolete(self),
             wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).min(),
             terms: self.terms(),
+            held_up: self.held_up(),
             events,
         }
     }
@@ -64,6 +71,26 @@ impl Scene<'_, '_, '_> {
         unusual
             .flat_map(|(group, terms)| group.members.iter().map(move |member| (member.node.name.clone(), terms)))
             .collect()
+    }
+
+    fn held_up(&self) -> BTreeMap<String, Arc<str>> {
+        let mut held_up: BTreeMap<String, Arc<str>> = BTreeMap::new();
+        for ((group, plan), round) in self.groups.iter().zip(self.plans).zip(self.rounds) {
+            if let Some(obstacle) = &plan.obstacle {
+                // The defaults have no name, and what stops them is about a revision.
+                let name = &group.policy.name;
+                let of = if name.is_empty() { String::new() } else { format!("RolloutPolicy {name}: ") };
+                let obstacle: Arc<str> = format!("{of}{obstacle}").into();
+                held_up.extend(group.members.iter().map(|member| (member.node.name.clone(), Arc::clone(&obstacle))));
+                continue;
+            }
+            let away = round.iter().flat_map(|round| &round.away);
+            held_up.extend(away.map(|member| {
+                let why = format!("the node {}", lacks(member, &group.policy.spec));
+                (member.node.name.clone(), why.into())
+            }));
+        }
+        held_up
     }
 
     fn revision(&self, revision: &Revision) -> RevisionOutcome {
@@ -248,11 +275,7 @@ impl Scene<'_, '_, '_> {
         let spec = &self.groups[i].policy.spec;
         let mut waiting: BTreeMap<String, Vec<&Member<'_>>> = BTreeMap::new();
         for member in &round.away {
-            let what = match standing::missing_gate(member.node, spec) {
-                Some(gate) => format!("cannot take it until condition {gate} is True"),
-                None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
-            };
-            waiting.entry(what).or_default().push(member);
+            waiting.entry(lacks(member, spec)).or_default().push(member);
         }
         for member in &round.at {
             if let Standing::Unwell { gate, .. } = &member.standing {
@@ -273,6 +296,14 @@ impl Scene<'_, '_, '_> {
                 message: format!("node {} reports revision {claimed}, but was told {told}", node.name),
             })
         })
+    }
+}
+
+/// What a node must show before it can take anything.
+fn lacks(member: &Member<'_>, spec: &RolloutPolicySpec) -> String {
+    match standing::missing_gate(member.node, spec) {
+        Some(gate) => format!("cannot take it until condition {gate} is True"),
+        None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
     }
 }
 

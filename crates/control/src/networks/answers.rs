@@ -50,7 +50,8 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
     let snapshot = index.snapshot();
     let newest = told.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
     let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
-    let waits = waits(index, compiled);
+    let failed = failed(index, compiled);
+    let in_turn: Arc<str> = "the node waits for its turn".into();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
         .map(|(key, node)| {
@@ -63,26 +64,21 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
                 is_told_now: told_now.contains(node.name()),
-                waits: Arc::clone(&waits),
+                waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
             };
             (node.name(), answer)
         })
         .collect()
 }
 
-/// Why nodes were not told yet what is wanted now. A revision that failed is brought to nobody else, whichever of its
-/// objects was to blame.
-fn waits(index: &Index, compiled: &Compiled) -> Arc<str> {
+/// Why nobody else is told what is wanted now, when it failed somewhere: whichever of its objects was to blame.
+fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let name = compiled.revision.name.as_str();
-    let revision = index.snapshot().revisions.get(&ObjectKey::global(name));
-    match revision.and_then(|revision| revision.status.as_ref()).filter(|status| status.is_invalid) {
-        Some(status) => {
-            let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
-            let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
-            format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into()
-        }
-        None => "the node waits for its turn".into(),
-    }
+    let revision = index.snapshot().revisions.get(&ObjectKey::global(name))?;
+    let status = revision.status.as_ref().filter(|status| status.is_invalid)?;
+    let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
+    let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
+    Some(format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into())
 }
 
 /// What a node says about what it was told now; what it said about an earlier wish does not count.

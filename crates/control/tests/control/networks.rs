@@ -252,6 +252,28 @@ fn a_network_that_a_node_cannot_have_is_taken_back_everywhere() {
 }
 
 #[test]
+fn a_host_network_says_what_keeps_a_node_from_it() {
+    let mut rig = connected();
+    edit(&mut rig, "Node", "n1", |node| node["status"]["conditions"][0]["status"] = json!("False"));
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let message = |rig: &Rig| entry(rig, "n1")["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(message(&rig), "the node cannot take it until condition Ready is True");
+    edit(&mut rig, "Node", "n1", |node| node["status"]["conditions"][0]["status"] = json!("True"));
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+    rig.write(json!({
+        "apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "all"},
+        "spec": {"paused": true},
+    }));
+    let mut ips = addresses();
+    ips["n1"] = json!("192.0.2.99/24");
+    host_network(&mut rig, "static", &ips);
+    rig.run();
+    assert_eq!(message(&rig), "RolloutPolicy all: the policy is paused");
+}
+
+#[test]
 fn tunnels_use_the_underlay_where_it_is_in_place() {
     let mut rig = connected();
     rig.write(object("ClusterNetwork", "mgmt", &json!({})));
