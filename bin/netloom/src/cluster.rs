@@ -100,8 +100,22 @@ impl Cluster {
         name: &str,
     ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
         let query = format!("watch=true&fieldSelector=metadata.name%3D{}", escaped(name));
-        let request = http::Request::get(format!("{}?{query}", kind.path(namespace, None)));
-        let request = request.body(Vec::new()).map_err(Failure::usage)?;
+        self.events(&format!("{}?{query}", kind.path(namespace, None))).await
+    }
+
+    /// Follows every object of a kind, from how they are now on.
+    pub(crate) async fn watch_all(
+        &self,
+        kind: &Served,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
+        self.events(&format!("{}?watch=true", kind.path(None, None))).await
+    }
+
+    async fn events(
+        &self,
+        target: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, Failure> {
+        let request = http::Request::get(target).body(Vec::new()).map_err(Failure::usage)?;
         self.client.request_events(request).await.map_err(|error| self.refusal("watch", &error))
     }
 

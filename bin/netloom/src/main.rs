@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(feature = "cluster")]
+mod arrival;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod commands;
 #[cfg(feature = "agent")]

@@ -213,10 +213,11 @@ pub(crate) struct ApplyArgs {
     /// Take fields over that another manager owns
     #[arg(long)]
     pub(crate) force_conflicts: bool,
-    /// Then wait for each object until it says that it is in place, and tell how it goes; a policy says only what is made of it, and revisions say which nodes have that
+    /// Then wait for each object until it says that it is in place, and for policies until every node that can take them
+    /// has them; tells how it goes
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
-    /// Seconds that each object is waited for
+    /// Seconds that each object is waited for, and in the end the nodes
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "wait")]
     pub(crate) timeout: u32,
 }

@@ -12,3 +12,4 @@ mod process;
 mod documented;
 mod leaders;
 mod rollouts;
+mod waiting;

@@ -1,5 +1,6 @@
 //! `netloom apply`
 
+mod arriving;
 mod waiting;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     args::cluster::ApplyArgs,
+    arrival,
     cluster::{Cluster, Served},
     connection::asynchronously,
     failure::{Exit, Failure},
@@ -58,13 +60,29 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
     }
     // After all of them: one may need another that comes later.
     if let Some(limit) = options.wait {
-        for (kind, manifest) in applied {
-            let namespace = Some(namespace_of(cluster, manifest, options.namespace));
-            let (name, title) = (manifest.text("/metadata/name"), manifest.title());
-            Awaited { kind: &kind, namespace, name, title }.until_done(cluster, limit).await?;
-        }
+        wait_for(cluster, &applied, options.namespace, limit).await?;
     }
     Ok(Exit::Done)
+}
+
+/// Waits for each object, then for the nodes: policies that were applied together reach them in one revision.
+async fn wait_for(
+    cluster: &Cluster,
+    applied: &[(Served, &Manifest)],
+    namespace: Option<&str>,
+    limit: Duration,
+) -> Result<(), Failure> {
+    let mut policies = Vec::new();
+    for (kind, manifest) in applied {
+        let namespace = Some(namespace_of(cluster, manifest, namespace));
+        let (name, title) = (manifest.text("/metadata/name"), manifest.title());
+        let awaited = Awaited { kind, namespace, name, title: title.clone() };
+        let last = awaited.until_done(cluster, limit).await?;
+        if let Some(policy) = last.filter(|_| arrival::is_rolled_out(&kind.group, &kind.kind)) {
+            policies.push((title, policy));
+        }
+    }
+    arriving::until_everywhere(cluster, &policies, limit).await
 }
 
 struct Options<'a> {

@@ -4,9 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
+    arrival,
     cluster::{Cluster, Served},
     failure::Failure,
     output::Output,
@@ -22,12 +24,13 @@ pub(super) struct Awaited<'a> {
 }
 
 impl Awaited<'_> {
-    /// Waits until it is in place; when that takes too long, says what it said last.
-    pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<(), Failure> {
+    /// Waits until it is in place, or until nodes have refused it, which who waits for nodes tells; when that takes too
+    /// long, says what it said last. Gives the object as it was last seen, where it says how far it is.
+    pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<Option<Value>, Failure> {
         let output = Output::new(false);
         if !readiness::speaks(&self.kind.group, &self.kind.kind) {
             output.note(&format!("{}: objects of this kind do not say how far they are; not waited for", self.title));
-            return Ok(());
+            return Ok(None);
         }
         let mut told = Told { title: &self.title, output, lines: BTreeMap::new() };
         let waited = timeout(limit, self.watch(cluster, &mut told)).await;
@@ -41,15 +44,15 @@ impl Awaited<'_> {
         })
     }
 
-    async fn watch(&self, cluster: &Cluster, told: &mut Told<'_>) -> Result<(), Failure> {
+    async fn watch(&self, cluster: &Cluster, told: &mut Told<'_>) -> Result<Option<Value>, Failure> {
         loop {
             // The server ends every watch at some time.
             let mut events = Box::pin(cluster.watch(self.kind, self.namespace, self.name).await?);
             while let Some(event) = events.try_next().await.map_err(|error| cluster.refusal("watch", &error))? {
                 match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                        if told.hear(&readiness::said(&object)) {
-                            return Ok(());
+                        if told.hear(&readiness::said(&object)) || arrival::is_refused_by_nodes(&object) {
+                            return Ok(Some(object));
                         }
                     }
                     WatchEvent::Deleted(_) => {

@@ -1,0 +1,219 @@
+//! Whether what policies ask for has reached the nodes.
+//!
+//! Pure: objects of a cluster go in, words and a verdict come out. A policy says only what is made of it; which nodes
+//! have that is said by the revision that froze it. Several policies that were applied together are looked for in one
+//! revision: one that has an older version of any of them says nothing about the change.
+
+use netloom_api::{
+    fabric::{
+        NetworkConfigRevision,
+        network_config_revision::{NetworkConfigRevisionStatus, RevisionPhase},
+    },
+    nodestate::NodeNetConfPolicySpec,
+    rollout::annotation,
+};
+use netloom_compile::PROVENANCE;
+use serde_json::Value;
+
+/// The reasons of a policy that is sound and has nothing to do on any node.
+const IDLE: [&str; 2] = ["NoMatchingNode", "NoMatchingInterface"];
+/// The reason of a policy that is sound, and that nodes could not have.
+const FAILED: &str = "RolloutFailed";
+
+/// A policy in the version that nodes shall have.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Frozen {
+    namespace: String,
+    name: String,
+    spec: NodeNetConfPolicySpec,
+}
+
+/// How far revisions have brought policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// No revision has all of them as they are now.
+    NotFrozen,
+    /// It goes on; in words.
+    UnderWay(String),
+    /// Every node that can take them has them; in words.
+    Everywhere(String),
+    /// They come to no further node; why, and what to do.
+    Failed(String),
+}
+
+/// Whether an object is a policy that revisions bring to nodes.
+pub(crate) fn is_rolled_out(group: &str, kind: &str) -> bool {
+    (group, kind) == ("nmstate.io", "NodeNetConfPolicy")
+}
+
+/// Whether a policy says of itself that nodes could not have it as it is now.
+pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
+    policy["status"]["observedGeneration"] == policy["metadata"]["generation"] && reason(policy) == FAILED
+}
+
+/// The version of a policy to look for, where there is anything to wait for: a policy that matches nothing, and of
+/// which no node has anything left, and one that nodes merge themselves, come to nodes by no revision.
+pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
+    let text = |key: &str| policy["metadata"][key].as_str().unwrap_or_default().to_owned();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let idle = IDLE.contains(&reason(policy)) && !states.iter().any(|state| has_part_of(state, &namespace, &name));
+    let merged = !states.is_empty() && states.iter().all(merges_policies);
+    if idle || merged {
+        return None;
+    }
+    let spec = serde_json::from_value(policy["spec"].clone()).ok()?;
+    Some(Frozen { namespace, name, spec })
+}
+
+/// How far these policies are, from all revisions of a cluster.
+pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'a NetworkConfigRevision>) -> Arrival {
+    let holding = revisions.into_iter().filter(|revision| policies.iter().all(|policy| policy.is_in(revision)));
+    let Some(newest) = holding.max_by_key(|revision| sequence(revision)) else { return Arrival::NotFrozen };
+    let name = newest.metadata.name.as_deref().unwrap_or_default();
+    let status = newest.status.clone().unwrap_or_default();
+    let words = words(name, &status);
+    match status.phase {
+        Some(RevisionPhase::Active) => Arrival::Everywhere(words),
+        Some(RevisionPhase::Failed) => Arrival::Failed(format!(
+            "revision {name} failed on node {}: {}; it comes to no further node. Change what is asked for and apply that, \
+             or delete the revision to have the same tried again",
+            status.failed_node.as_deref().unwrap_or("(unknown)"),
+            status.failed_message.as_deref().unwrap_or("(nothing was said)"),
+        )),
+        Some(RevisionPhase::Pending | RevisionPhase::Rolling | RevisionPhase::Superseded | RevisionPhase::Kept)
+        | None => Arrival::UnderWay(words),
+    }
+}
+
+impl Frozen {
+    fn is_in(&self, revision: &NetworkConfigRevision) -> bool {
+        // Read, not compared as written: what is left out and what is said to be the default are the same wish.
+        revision.spec.node_policies.iter().any(|policy| {
+            policy.namespace == self.namespace
+                && policy.name.0 == self.name
+                && serde_json::from_value::<NodeNetConfPolicySpec>(policy.spec.0.clone())
+                    .is_ok_and(|spec| spec == self.spec)
+        })
+    }
+}
+
+fn reason(policy: &Value) -> &str {
+    let conditions = policy["status"]["conditions"].as_array();
+    let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
+    ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default()
+}
+
+fn annotation_of<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object["metadata"]["annotations"].get(name)?.as_str()
+}
+
+/// Whether a node was told anything of a policy.
+fn has_part_of(state: &Value, namespace: &str, name: &str) -> bool {
+    let provenance = annotation_of(state, PROVENANCE).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    provenance.is_some_and(|provenance| provenance["policies"].get(format!("{namespace}/{name}")).is_some())
+}
+
+fn merges_policies(state: &Value) -> bool {
+    annotation_of(state, annotation::MERGED_BY) == Some(annotation::MERGED_BY_NODE)
+}
+
+fn sequence(revision: &NetworkConfigRevision) -> u64 {
+    let annotations = revision.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
+}
+
+fn words(name: &str, status: &NetworkConfigRevisionStatus) -> String {
+    let message = status.message.as_deref().unwrap_or("nothing is said yet");
+    match status.phase {
+        Some(phase) => format!("revision {name}: {phase:?}, {message}"),
+        None => format!("revision {name}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(mtu: u32, reason: &str) -> Value {
+        json!({
+            "metadata": {"namespace": "default", "name": "jumbo", "generation": 2},
+            "spec": spec(mtu),
+            "status": {"observedGeneration": 2, "conditions": [{"type": "Ready", "status": "True", "reason": reason}]},
+        })
+    }
+
+    fn spec(mtu: u32) -> Value {
+        json!({"matchRules": [{"name": "eth1"}], "desiredState": {"interfaces": [{"name": "eth1", "mtu": mtu}]}})
+    }
+
+    fn revision(name: &str, sequence: u8, mtu: u32, status: &Value) -> NetworkConfigRevision {
+        serde_json::from_value(json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NetworkConfigRevision",
+            "metadata": {"name": name, "annotations": {annotation::SEQUENCE: sequence.to_string()}},
+            "spec": {
+                "revision": "a".repeat(64),
+                "nodePolicies": [{"namespace": "default", "name": "jumbo", "spec": spec(mtu)}],
+            },
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn told(provenance: Option<&Value>, merged: bool) -> Value {
+        let mut annotations = json!({});
+        if let Some(provenance) = provenance {
+            annotations[PROVENANCE] = provenance.to_string().into();
+        }
+        if merged {
+            annotations[annotation::MERGED_BY] = annotation::MERGED_BY_NODE.into();
+        }
+        json!({"metadata": {"annotations": annotations}})
+    }
+
+    #[test]
+    fn the_newest_revision_with_this_version_says_how_far_it_is() {
+        let wanted = [awaited(&policy(9000, "Compiled"), &[]).unwrap()];
+        let active = json!({"phase": "Active", "message": "3 of 3 nodes have it"});
+        let rolling = json!({"phase": "Rolling", "message": "1 of 3 nodes have it"});
+        let failed = json!({"phase": "Failed", "isInvalid": true, "failedNode": "n0", "failedMessage": "too large"});
+        let older = revision("older", 3, 1500, &active);
+        let everywhere = Arrival::Everywhere("revision mine: Active, 3 of 3 nodes have it".to_owned());
+        let under_way = Arrival::UnderWay("revision mine: Rolling, 1 of 3 nodes have it".to_owned());
+        assert_eq!(of(&wanted, [&older]), Arrival::NotFrozen, "another version");
+        assert_eq!(of(&wanted, [&older, &revision("mine", 4, 9000, &active)]), everywhere);
+        assert_eq!(of(&wanted, [&revision("mine", 4, 9000, &rolling), &older]), under_way);
+        let again = [&revision("bad", 4, 9000, &failed), &revision("mine", 5, 9000, &active)];
+        assert_eq!(of(&wanted, again), everywhere, "what an earlier revision met is over");
+        let Arrival::Failed(why) = of(&wanted, [&revision("mine", 4, 9000, &failed)]) else { panic!("it failed") };
+        assert!(why.starts_with("revision mine failed on node n0: too large; "), "{why}");
+    }
+
+    #[test]
+    fn a_policy_with_nothing_to_do_is_waited_for_only_until_no_node_has_anything_of_it() {
+        let of_it = json!({"paths": [], "policies": {"default/jumbo": {}}});
+        let of_another = json!({"paths": [], "policies": {"default/other": {}}});
+        for reason in IDLE {
+            let idle = policy(9000, reason);
+            assert_eq!(awaited(&idle, &[]), None);
+            assert_eq!(awaited(&idle, &[told(Some(&of_another), false), told(None, false)]), None);
+            assert!(awaited(&idle, &[told(None, false), told(Some(&of_it), false)]).is_some(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn where_every_node_merges_policies_itself_no_revision_brings_them() {
+        let sound = policy(9000, "Compiled");
+        assert_eq!(awaited(&sound, &[told(None, true), told(None, true)]), None);
+        assert!(awaited(&sound, &[told(None, true), told(None, false)]).is_some());
+    }
+
+    #[test]
+    fn a_failure_counts_for_the_generation_that_it_is_said_of() {
+        let mut failed = policy(9999, FAILED);
+        assert!(is_refused_by_nodes(&failed) && !is_refused_by_nodes(&policy(9000, "Compiled")));
+        failed["metadata"]["generation"] = json!(3);
+        assert!(!is_refused_by_nodes(&failed));
+    }
+}

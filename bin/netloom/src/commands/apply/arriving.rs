@@ -1,0 +1,111 @@
+//! Waiting until nodes have what policies ask for, with how far that is told to the person in front.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::TryStreamExt as _;
+use kube::core::WatchEvent;
+use netloom_api::fabric::NetworkConfigRevision;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::{
+    arrival::{self, Arrival, Frozen},
+    cluster::{Cluster, Served},
+    failure::Failure,
+    output::Output,
+};
+
+const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
+const STATES: (&str, &str) = ("nmstate.io/v1", "NodeNetworkState");
+
+/// Waits until nodes have these policies, each with its title; one that no revision brings to nodes is only mentioned.
+pub(super) async fn until_everywhere(
+    cluster: &Cluster,
+    policies: &[(String, Value)],
+    limit: Duration,
+) -> Result<(), Failure> {
+    if policies.is_empty() {
+        return Ok(());
+    }
+    let output = Output::new(false);
+    let Some(kind) = cluster.served(FABRIC, "NetworkConfigRevision").await? else {
+        output.note("the server has no kind NetworkConfigRevision, so nodes are not waited for");
+        return Ok(());
+    };
+    let states = cluster.all(STATES.0, STATES.1).await?;
+    let (mut wanted, mut titles) = (Vec::new(), Vec::new());
+    for (title, policy) in policies {
+        match arrival::awaited(policy, &states) {
+            Some(frozen) => {
+                wanted.push(frozen);
+                titles.push(title.as_str());
+            }
+            None => output.note(&format!("{title}: nothing of it is rolled out to nodes; they are not waited for")),
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut told = Told { output, last: None };
+    timeout(limit, watch(cluster, &kind, &wanted, &mut told)).await.unwrap_or_else(|_| {
+        let last = told.last.as_deref().unwrap_or("no revision has it yet; is a controller running?");
+        Err(Failure::failed(format_args!(
+            "not every node has {} after {} seconds; {last}. What was applied stays, and is worked on",
+            titles.join(", "),
+            limit.as_secs()
+        )))
+    })
+}
+
+async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told) -> Result<(), Failure> {
+    loop {
+        // All of them first: which one is the newest cannot be said before.
+        let all = cluster.all(FABRIC, &kind.kind).await?;
+        let mut revisions: BTreeMap<String, NetworkConfigRevision> = all.iter().filter_map(read).collect();
+        if told.hear(arrival::of(wanted, revisions.values()))? {
+            return Ok(());
+        }
+        // The server ends every watch at some time.
+        let mut events = Box::pin(cluster.watch_all(kind).await?);
+        while let Some(event) = events.try_next().await.map_err(|error| cluster.refusal("watch", &error))? {
+            match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => revisions.extend(read(&object)),
+                WatchEvent::Deleted(object) => drop(read(&object).and_then(|(name, _)| revisions.remove(&name))),
+                WatchEvent::Bookmark(_) => {}
+                WatchEvent::Error(status) => return Err(Failure::usage(status.message)),
+            }
+            if told.hear(arrival::of(wanted, revisions.values()))? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A revision under its name; one that cannot be read is of a version that is not this one's.
+fn read(object: &Value) -> Option<(String, NetworkConfigRevision)> {
+    let revision: NetworkConfigRevision = serde_json::from_value(object.clone()).ok()?;
+    Some((revision.metadata.name.clone()?, revision))
+}
+
+/// What was told last.
+struct Told {
+    output: Output,
+    last: Option<String>,
+}
+
+impl Told {
+    /// Tells what is new; whether every node that can take it has it.
+    fn hear(&mut self, arrival: Arrival) -> Result<bool, Failure> {
+        let (words, done) = match arrival {
+            Arrival::NotFrozen => return Ok(false),
+            Arrival::UnderWay(words) => (words, false),
+            Arrival::Everywhere(words) => (words, true),
+            Arrival::Failed(why) => return Err(Failure::failed(why)),
+        };
+        if self.last.as_ref() != Some(&words) {
+            self.output.note(&words);
+            self.last = Some(words);
+        }
+        Ok(done)
+    }
+}

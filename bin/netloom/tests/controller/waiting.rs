@@ -1,0 +1,80 @@
+//! `netloom apply --wait` of policies: it ends when nodes have them, when a node failed, or when there is nothing to do.
+
+use std::{sync::Arc, thread};
+
+use crate::{
+    agents::Agents,
+    cluster::{Cluster, FABRIC},
+    embedded::Server,
+    process::{Controller, cluster},
+};
+
+/// Frames of this size on a link of every node.
+fn policy(link: &str, mtu: u32) -> String {
+    format!(
+        "{{apiVersion: nmstate.io/v1, kind: NodeNetConfPolicy, metadata: {{name: jumbo}}, spec: {{matchRules: \
+         [{{name: {link}}}], desiredState: {{interfaces: [{{name: {link}, type: ethernet, state: up, mtu: {mtu}}}]}}}}}}"
+    )
+}
+
+fn apply(server: &Server, text: &str) -> (i32, String) {
+    let file = server.file("policy.yaml", text);
+    server.run(&["apply", "--wait", "--timeout", "100", "-f", &file])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_waited_for_until_nodes_have_it() {
+    let server = Arc::new(Server::start("controller-waits"));
+    let cluster = cluster(&server, 4).await;
+    let agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    agents.answer(false);
+    let applying = thread::spawn({
+        let server = Arc::clone(&server);
+        move || apply(&server, &policy("eth1", 8000))
+    });
+    cluster
+        .until("netloom.dev/v1alpha1", "RolloutPolicy", "the canary is asked", |policy| {
+            policy["status"]["phase"] == "Canary" && policy["status"]["nodes"]["updated"] == 1
+        })
+        .await;
+    cluster.renewals(2).await;
+    assert!(!applying.is_finished(), "the policy is compiled, and no node has it");
+    agents.answer(true);
+    let (status, said) = applying.join().unwrap();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains(": Rolling, ") && said.ends_with(": Active, 4 of 4 nodes have it\n"), "{said}");
+    assert_eq!(cluster.mtus().await, [Some(8000); 4]);
+
+    let (status, said) = apply(&server, &policy("eth1", 9999));
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("failed on node n0: eth1: the driver takes at most 9000"), "{said}");
+
+    // What is asked for no more is gone from the nodes, too, when the command ends.
+    let (status, said) = apply(&server, &policy("eth9", 8000));
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("NoMatchingInterface") && said.ends_with(": Active, 4 of 4 nodes have it\n"), "{said}");
+    assert_eq!(cluster.mtus().await, [None; 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_with_nothing_to_do_is_not_waited_for() {
+    let server = Server::start("controller-waits-for-nobody");
+    let cluster = Cluster::of(&server.folder.join("kubeconfig")).await;
+    let _controller = Controller::start(&server, "controller.log");
+    let (status, said) = apply(&server, &policy("eth1", 8000));
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("NoMatchingNode") && said.contains("nothing of it is rolled out to nodes"), "{said}");
+    assert_eq!(apply(&server, &policy("eth9", 8000)).0, 0);
+    // Nobody answers for the node, so that no revision is everywhere.
+    cluster.node("n0").await;
+    cluster
+        .until("nmstate.io/v1", "NodeNetConfPolicy", "the node is seen", |policy| {
+            policy["status"]["conditions"][0]["reason"] == "NoMatchingInterface"
+        })
+        .await;
+    let (status, said) = apply(&server, &policy("eth9", 8000));
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("NoMatchingInterface") && said.contains("nothing of it is rolled out to nodes"), "{said}");
+    assert!(cluster.list(FABRIC, "NetworkConfigRevision").await.iter().all(|one| one["status"]["phase"] != "Active"));
+}
