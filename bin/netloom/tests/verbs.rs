@@ -107,6 +107,16 @@ fn files_are_checked_against_the_cluster() {
 }
 
 #[test]
+fn the_help_of_apply_lists_every_exit_status() {
+    let (status, said) = ended(Command::new(NETLOOM).args(["apply", "--help"]));
+    assert_eq!(status, 0, "{said}");
+    let (_, exits) = said.split_once("Exit status: ").unwrap();
+    for number in ["0 done", "1 with --wait", "2 wrong usage", "3 refused"] {
+        assert!(exits.contains(number), "{number}: {exits}");
+    }
+}
+
+#[test]
 fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
     let server = Server::start("verbs-namespace");
     let state = server.file(

@@ -78,6 +78,12 @@ const REQUEST_EXITS: &str = "\
 Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 refused: by the server (a rule, a missing
 right, no such kind or object), or because there is no object in the files.";
 
+const APPLY_EXITS: &str = "\
+Exit status: 0 done, and with --wait in place; 1 with --wait: not in place in time, deleted meanwhile, or a node could not
+have it (what was applied stays); 2 wrong usage, or the cluster or a file cannot be read; 3 refused: by the server (a rule,
+a missing right, no such kind, a field of another manager), or because there is no object in the files. Where some objects
+are refused, the others are applied all the same, and nothing is waited for.";
+
 /// The verbs of the first level.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -199,7 +205,7 @@ pub(crate) struct GetArgs {
 
 /// `netloom apply`
 #[derive(Debug, ArgGroup)]
-#[command(after_help = REQUEST_EXITS)]
+#[command(after_help = APPLY_EXITS)]
 pub(crate) struct ApplyArgs {
     /// File or folder with objects, YAML or JSON; `-` for standard input
     #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
