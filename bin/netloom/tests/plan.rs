@@ -95,6 +95,7 @@ fn what_would_go_wrong_is_said() {
         said.contains("warning: policy default/b: PolicyConflict: ") && said.contains("Nothing would change"),
         "{said}"
     );
+    assert_eq!(said.matches("PolicyConflict").count(), 1, "said once: {said}");
     let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
     assert!(status == 3 && said.contains("there is no node \"n9\""), "{said}");
     let refused = files("plan-refused", &[("refused.yaml", &policy("b", "mtu: large"))]);

@@ -3,7 +3,7 @@
 //! Runs the controller's own functions on the objects of a cluster or of files, once without and once
 //! with the change, and prints the difference. Nothing is written anywhere.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use netloom_compile::{
     Compiled, Compiler, Snapshot,
@@ -113,10 +113,13 @@ fn snapshot(objects: &[Value], output: Output) -> Snapshot {
 fn mention_trouble(before: &Compiled, after: &Compiled, output: Output) {
     for (key, report) in &after.policies {
         let known = before.policies.get(key).map(netloom_compile::PolicyReport::verdicts).unwrap_or_default();
+        // Two conditions can say the same, as both of a conflict do.
+        let mut said = BTreeSet::new();
         for verdict in report.verdicts() {
             let bad = (verdict.kind == "Ready") == (verdict.status == netloom_api::condition::Truth::False);
-            if bad && !known.contains(&verdict) {
-                output.warn(&format!("policy {key}: {}: {}", verdict.reason, verdict.message));
+            let line = format!("policy {key}: {}: {}", verdict.reason, verdict.message);
+            if bad && !known.contains(&verdict) && said.insert(line.clone()) {
+                output.warn(&line);
             }
         }
     }
