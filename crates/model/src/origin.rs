@@ -13,18 +13,41 @@ pub struct Origin {
     pub path: Arc<str>,
     /// The line in the document, from 1; 0 when the source has no lines.
     pub line: u32,
+    /// Further objects that have a part in it, in words: those that a document was merged from, and those that ask for
+    /// no more than it does. The source is the same with and without them, and so is what a link says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<Arc<str>>,
 }
 
 impl Origin {
     /// A place in a source.
     pub fn new(source: Arc<str>, path: impl Into<Arc<str>>, line: u32) -> Self {
-        Self { source, path: path.into(), line }
+        Self { source, path: path.into(), line, with: None }
     }
 
     /// Two places that ask for one thing together.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        Self { source: format!("{self} and {}", other.source).into(), ..other.clone() }
+        let here = self.alone();
+        let both = Self { source: format!("{here} and {}", other.source).into(), ..other.clone() };
+        both.beside(self.with.as_deref())
+    }
+
+    /// The same place, in which others have a part too.
+    #[must_use]
+    pub fn beside<T: AsRef<str>>(mut self, others: impl IntoIterator<Item = T>) -> Self {
+        for other in others {
+            let other = other.as_ref();
+            let with = self.with.as_ref().map_or_else(|| other.to_owned(), |known| format!("{known}, {other}"));
+            self.with = Some(with.into());
+        }
+        self
+    }
+
+    /// The same place, whoever else has a part in it.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self { with: None, ..self.clone() }
     }
 }
 
@@ -36,6 +59,9 @@ impl fmt::Display for Origin {
         }
         if !self.path.is_empty() {
             write!(f, " ({})", self.path)?;
+        }
+        if let Some(with) = &self.with {
+            write!(f, " with {with}")?;
         }
         Ok(())
     }

@@ -53,9 +53,19 @@ fn join(known: &mut Entry, entry: &Entry, lost: &mut Vec<Lost>) {
     }
     let before = known.value.clone();
     lay_over(&mut known.value, &entry.value);
-    // Who asks for a link that two objects share must not depend on which came first.
-    if known.value != before {
-        known.origin = known.origin.and(&entry.origin);
+    // Who asks for a link that two objects share must not depend on which came first. Who asks for no more than is asked
+    // for already has a part in it all the same.
+    known.origin = if known.value == before {
+        let other = entry.origin.alone().to_string();
+        known.origin.clone().beside([other.as_str()]).beside(entry.origin.with.as_deref())
+    } else {
+        known.origin.and(&entry.origin)
+    };
+    for (path, origin) in &entry.parts {
+        let pointer = format!("/{}", path.split('[').next().unwrap_or(path).replace('.', "/"));
+        if before.pointer(&pointer).is_none() {
+            known.parts.insert(path.clone(), origin.clone());
+        }
     }
 }
 
@@ -142,7 +152,9 @@ mod tests {
         let more = json!({"interfaces": [{"name": "b"}, {"name": "a", "state": "up"}]});
         let (one, other) = ("A x (spec.desiredState.interfaces[0])", "B y (spec.desiredState.interfaces[1])");
         assert_eq!(origin(&more), format!("{one} and {other}"));
-        assert_eq!(origin(&json!({"interfaces": [{"name": "a"}]})), one, "who adds nothing asks for nothing");
+        let same = json!({"interfaces": [{"name": "a"}]});
+        let other = "B y (spec.desiredState.interfaces[0])";
+        assert_eq!(origin(&same), format!("{one} with {other}"), "who adds nothing is named, and asks for nothing");
     }
 
     #[test]

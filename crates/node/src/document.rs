@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use netloom_compile::nodestate::Provenance;
 use netloom_model::Origin;
 use netloom_types::IfName;
 use serde_json::{Map, Value, json};
@@ -14,6 +15,20 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Entry {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
+    /// Who asked for a part of it, by its path in the entry, where that is another place.
+    pub(crate) parts: BTreeMap<String, Origin>,
+}
+
+impl Entry {
+    pub(crate) fn new(value: Value, origin: Origin) -> Self {
+        Self { value, origin, parts: BTreeMap::new() }
+    }
+
+    /// Who asked for the part at a path, such as `ipv4.dhcp`.
+    pub(crate) fn origin_of(&self, path: &str) -> Origin {
+        let own = || Origin { path: format!("{}.{path}", self.origin.path).into(), ..self.origin.clone() };
+        self.parts.get(path).cloned().unwrap_or_else(own)
+    }
 }
 
 /// A document by its entries.
@@ -43,9 +58,9 @@ impl Entries {
                 _ => None,
             };
             match list.and_then(|(into, value, path)| Some((into, value.as_array()?, path))) {
-                Some((into, items, path)) => into.extend(items.iter().enumerate().map(|(index, value)| Entry {
-                    value: value.clone(),
-                    origin: Origin::new(source.clone(), format!("spec.desiredState.{path}[{index}]"), 0),
+                Some((into, items, path)) => into.extend(items.iter().enumerate().map(|(index, value)| {
+                    let path = format!("spec.desiredState.{path}[{index}]");
+                    Entry::new(value.clone(), Origin::new(source.clone(), path, 0))
                 })),
                 None => {
                     entries.rest.insert(key.clone(), value.clone());
@@ -55,13 +70,16 @@ impl Entries {
         entries
     }
 
-    /// The document, and who asked for the entry at each path of it.
+    /// The document, and who asked for the entry, or the part of one, at each path of it.
     pub(crate) fn document(&self) -> (Value, BTreeMap<String, Origin>) {
         let mut document = self.rest.clone();
         let mut origins = BTreeMap::new();
         let mut list = |path: &str, entries: &[Entry]| {
             for (index, entry) in entries.iter().enumerate() {
                 origins.insert(format!("{path}[{index}]"), entry.origin.clone());
+                let parts =
+                    entry.parts.iter().map(|(part, origin)| (format!("{path}[{index}].{part}"), origin.clone()));
+                origins.extend(parts);
             }
             entries.iter().map(|entry| entry.value.clone()).collect::<Vec<_>>()
         };
@@ -77,6 +95,16 @@ impl Entries {
             document.insert("interfaces".to_owned(), interfaces.into());
         }
         (document.into(), origins)
+    }
+
+    /// Names the policies that a document was merged from, beside each link that they have a part in.
+    pub(crate) fn name_policies(&mut self, provenance: &Provenance) {
+        for entry in &mut self.interfaces {
+            let Some(name) = entry.value["name"].as_str() else { continue };
+            let asking = provenance.shares.iter().filter(|(_, share)| share.interfaces.contains_key(name));
+            let policies: Vec<String> = asking.map(|(policy, _)| format!("NodeNetConfPolicy {policy}")).collect();
+            entry.origin = entry.origin.alone().beside(policies);
+        }
     }
 
     /// Takes the wishes for neighbour discovery out: they are for the agent, not for the host. What is no

@@ -13,15 +13,22 @@ use serde_json::{Map, Value, json};
 
 use crate::document::{Entries, Entry};
 
-/// The part of a configuration that a document can say.
-pub(crate) fn entries(host: &HostConfig) -> Entries {
+/// Where a `HostNetworkConfig` has the address of each node.
+const ADDRESSES: &str = "spec.ips";
+
+/// The part of a configuration of a node that a document can say.
+pub(crate) fn entries(host: &HostConfig, node: &str) -> Entries {
     let HostConfig { links, addresses, dhcp, routes, rules, bridge_vlans: _ } = host;
     let mut interfaces: Vec<Entry> = links.iter().map(link).collect();
     for address in addresses {
-        add_address(entry_of(&mut interfaces, &address.link.0, &address.origin), address);
+        let entry = entry_of(&mut interfaces, &address.link.0, &address.origin);
+        let part = add_address(&mut entry.value, address);
+        entry.parts.insert(part, given_to(node, &address.origin));
     }
     for lease in dhcp {
-        add_lease(entry_of(&mut interfaces, &lease.link.0, &lease.origin), lease);
+        let entry = entry_of(&mut interfaces, &lease.link.0, &lease.origin);
+        let part = add_lease(&mut entry.value, lease);
+        entry.parts.insert(part, origin(&lease.origin));
     }
     Entries {
         interfaces,
@@ -39,6 +46,15 @@ pub(crate) fn origin(origin: &EntryOrigin) -> Origin {
         None => format!("{kind} {name}"),
     };
     Origin::new(Arc::from(source), path.as_str(), 0)
+}
+
+/// Who gave an address to a node. Objects list such addresses by node; what is written for a node says only the list.
+fn given_to(node: &str, asker: &EntryOrigin) -> Origin {
+    let mut origin = origin(asker);
+    if asker.path == ADDRESSES && !node.is_empty() {
+        origin.path = format!("{ADDRESSES}.{node}").into();
+    }
+    origin
 }
 
 fn link(link: &HostLink) -> Entry {
@@ -99,7 +115,7 @@ fn link(link: &HostLink) -> Entry {
         }
         HostLinkKind::Dummy | HostLinkKind::Existing => {}
     }
-    Entry { value: entry.0.into(), origin: origin(asker) }
+    Entry::new(entry.0.into(), origin(asker))
 }
 
 fn word(kind: HostLinkKind) -> Option<&'static str> {
@@ -125,15 +141,16 @@ fn said(options: &BTreeMap<String, String>) -> Option<Map<String, Value>> {
 }
 
 /// The entry of a link; made when only its addresses are spoken of.
-fn entry_of<'a>(interfaces: &'a mut Vec<Entry>, link: &str, asker: &EntryOrigin) -> &'a mut Value {
+fn entry_of<'a>(interfaces: &'a mut Vec<Entry>, link: &str, asker: &EntryOrigin) -> &'a mut Entry {
     let at = interfaces.iter().position(|entry| entry.value["name"] == *link).unwrap_or_else(|| {
-        interfaces.push(Entry { value: json!({"name": link}), origin: origin(asker) });
+        interfaces.push(Entry::new(json!({"name": link}), origin(asker)));
         interfaces.len() - 1
     });
-    &mut interfaces[at].value
+    &mut interfaces[at]
 }
 
-fn add_address(interface: &mut Value, address: &HostAddress) {
+/// Adds an address; gives its path in the entry.
+fn add_address(interface: &mut Value, address: &HostAddress) -> String {
     let (ip, length) = address.address.0.split_once('/').unwrap_or((&address.address.0, ""));
     let family = if ip.contains(':') { "ipv6" } else { "ipv4" };
     let length = length.parse::<u64>().map_or_else(|_| json!(length), |length| json!(length));
@@ -144,13 +161,16 @@ fn add_address(interface: &mut Value, address: &HostAddress) {
     block["enabled"] = json!(true);
     block["allow-extra-address"] = json!(!ours);
     let item = json!({"ip": ip, "prefix-length": length});
+    let at = block["address"].as_array().map_or(0, Vec::len);
     match block.get_mut("address").and_then(Value::as_array_mut) {
         Some(list) => list.push(item),
         None => block["address"] = json!([item]),
     }
+    format!("{family}.address[{at}]")
 }
 
-fn add_lease(interface: &mut Value, lease: &HostDhcp) {
+/// Adds the wish for a lease; gives its path in the entry.
+fn add_lease(interface: &mut Value, lease: &HostDhcp) -> String {
     let HostDhcp { link: _, family, table, metric, routes, gateway, origin: _ } = lease;
     // As for addresses: what others have on a link that is there already stays.
     let ours = interface.get("type").is_some();
@@ -165,6 +185,7 @@ fn add_lease(interface: &mut Value, lease: &HostDhcp) {
     for (key, value) in block.0 {
         interface[family_word(*family)][key] = value;
     }
+    format!("{}.dhcp", family_word(*family))
 }
 
 fn family_word(family: IpFamily) -> &'static str {
@@ -184,7 +205,7 @@ fn route(route: &HostRoute) -> Entry {
     entry.put("table-id", *table);
     entry.put("metric", *metric);
     entry.put("source", source.as_ref().map(|ip| &ip.0));
-    Entry { value: entry.0.into(), origin: origin(asker) }
+    Entry::new(entry.0.into(), origin(asker))
 }
 
 fn rule(rule: &HostRule) -> Entry {
@@ -197,7 +218,7 @@ fn rule(rule: &HostRule) -> Entry {
     entry.put("iif", iif.as_ref().map(|link| &link.0));
     entry.put("fwmark", *mark);
     entry.put("route-table", Some(*table));
-    Entry { value: entry.0.into(), origin: origin(asker) }
+    Entry::new(entry.0.into(), origin(asker))
 }
 
 /// A block of a document that is being written.

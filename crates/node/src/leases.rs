@@ -182,7 +182,7 @@ fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
         metric: number("auto-route-metric").unwrap_or(METRIC),
         // What a host network has by its uplink is how much there can be.
         sized: entry.value["mtu"].is_number() && !entry.origin.source.starts_with(HOST_NETWORK),
-        origin: Origin::new(entry.origin.source.clone(), format!("{}.ipv4.dhcp", entry.origin.path), 0),
+        origin: entry.origin_of("ipv4.dhcp"),
     })
 }
 

@@ -14,6 +14,7 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
+use netloom_compile::nodestate::Provenance;
 use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, VlanMembership};
 use netloom_nmyaml::{Document, ResolveOptions};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
@@ -56,7 +57,10 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let host = wish.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
     let mut state = Entries::of(&wish.source, wish.document.as_ref().unwrap_or(&serde_json::Value::Null));
     let listen = state.take_listening();
-    let config = host_config::entries(host);
+    // A record that cannot be read is told of where the wish is made; the wish itself does not depend on it.
+    let provenance = wish.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
+    state.name_policies(&provenance.unwrap_or_default());
+    let config = host_config::entries(host, wish.config.as_ref().map_or("", |config| &config.name));
     let (entries, state_lost, config_lost) = if config_first(&wish) {
         let (entries, lost) = combine(config, state);
         (entries, lost, Vec::new())
@@ -144,10 +148,14 @@ impl Prepared {
 
     /// Puts the object that asked in the place of the document that was made of it.
     fn tell_origin(&self, origin: &mut Origin) {
+        if let Some(asked) = self.origins.get(&*origin.path) {
+            *origin = asked.clone();
+            return;
+        }
         let end = origin.path.find(']').map_or(0, |end| end + 1);
         if let Some(asked) = self.origins.get(&origin.path[..end]) {
             let path = format!("{}{}", asked.path, &origin.path[end..]);
-            *origin = Origin::new(asked.source.clone(), path, 0);
+            *origin = Origin { path: path.into(), ..asked.clone() };
         }
     }
 
@@ -215,7 +223,39 @@ fn beside(mut wanted: VlanMembership, has: &VlanMembership, before: &VlanSet) ->
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn what_is_asked_for_names_the_place_in_the_object_of_a_person_and_everybody_who_shares_the_link() {
+        let asked = |path: &str| json!({"kind": "HostNetworkConfig", "name": "h", "path": path});
+        let host = json!({
+            "links": [{"name": "d0", "type": "dummy", "up": true, "origin": asked("spec.vlanID")}],
+            "addresses": [{"link": "d0", "address": "192.0.2.10/24", "origin": asked("spec.ips")}],
+        });
+        let provenance = json!({"paths": [["mtu"]], "policies": {"default/p": {"interfaces": {"d0": 0}}}});
+        let wish: Wish = serde_json::from_value(json!({
+            "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1",
+            "document": {"interfaces": [{"name": "d0", "mtu": 1400}]}, "provenance": provenance.to_string(),
+            "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
+        }))
+        .unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        let told = |wish: Wish| prepare(wish).unwrap().resolve(&Observed::default(), &Leases::new(), now).unwrap();
+        let d0: IfName = "d0".parse().unwrap();
+        let both = told(wish.clone());
+        let link = &both.links[&d0];
+        assert_eq!(link.ipv4.addresses.as_ref().unwrap()[0].origin.to_string(), "HostNetworkConfig h (spec.ips.n1)");
+        let text = link.origin.to_string();
+        let state = "NodeNetworkState default/n1 (spec.desiredState.interfaces[0])";
+        for asking in ["HostNetworkConfig h (spec.vlanID)", state, "NodeNetConfPolicy default/p"] {
+            assert!(text.contains(asking), "{asking:?} in {text:?}");
+        }
+        let hand = told(Wish { provenance: None, ..wish });
+        assert_eq!(hand.links[&d0].origin.source, link.origin.source, "what a link says of itself stays");
+        assert!(!hand.links[&d0].origin.to_string().contains("Policy"));
+    }
 
     #[test]
     fn a_port_of_somebody_else_keeps_what_we_did_not_add() {

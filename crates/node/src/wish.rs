@@ -26,6 +26,9 @@ pub struct Wish {
     pub created: Option<Time>,
     /// The desired state, as it stands there.
     pub document: Option<Value>,
+    /// Which policies asked for what of it, as the record beside it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<String>,
     /// What the controller has for the node, once both objects belong together.
     pub config: Option<ConfigPart>,
 }
@@ -80,13 +83,14 @@ impl Wish {
             source: format!("NodeNetworkState {}", state.meta.key),
             created: state.meta.created.clone(),
             document: state.desired.clone().filter(|document| !is_empty(document)),
+            provenance: state.provenance.clone(),
             config,
         }
     }
 
-    /// The same with another document.
+    /// The same with a document in which no policy has a part.
     pub(crate) fn with_document(self, document: Option<Value>) -> Self {
-        Self { document: document.filter(|document| !is_empty(document)), ..self }
+        Self { document: document.filter(|document| !is_empty(document)), provenance: None, ..self }
     }
 
     /// The links that it names.
