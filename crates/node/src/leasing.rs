@@ -97,6 +97,8 @@ impl Leasing {
             renew_at: lease.map(|lease| seconds(lease.renew.wall)),
             rebind_at: lease.map(|lease| seconds(lease.rebind.wall)),
             expires_at: lease.map(|lease| seconds(lease.expires.wall)),
+            name_servers: lease.into_iter().flat_map(|lease| &lease.dns).map(|server| Ip(server.to_string())).collect(),
+            domain: lease.and_then(|lease| lease.domain.clone()),
             problem: has.problem.clone(),
         })
     }

@@ -171,6 +171,13 @@ pub struct Lease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
+    /// The name servers that the server named. They are told, not used: those of a node are its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub name_servers: Vec<String>,
+    /// The domain that the server named. It is told, not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
 }
 
 /// The index of these objects by [`place`].

@@ -293,5 +293,7 @@ fn told_lease(lease: &HostLease) -> Option<Lease> {
         renew_at: text(&lease.renew_at),
         rebind_at: text(&lease.rebind_at),
         expires_at: text(&lease.expires_at),
+        name_servers: lease.name_servers.iter().map(|server| server.0.clone()).collect(),
+        domain: lease.domain.clone(),
     })
 }

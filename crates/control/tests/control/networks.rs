@@ -185,6 +185,7 @@ fn leases_and_what_is_wrong_with_them_are_told() {
     let lease = json!({
         "link": "cn1-br.20", "address": "192.0.2.77/24", "server": "192.0.2.1",
         "acquired": "2030-01-01T00:00:00Z", "renewAt": "2030-01-01T00:30:00Z", "expiresAt": "2030-01-01T01:00:00Z",
+        "nameServers": ["192.0.2.53"], "domain": "example.org",
     });
     let mut failing = lease.clone();
     failing["problem"] = json!({"reason": "DHCPNoOffer", "message": "no server answers"});
@@ -202,6 +203,8 @@ fn leases_and_what_is_wrong_with_them_are_told() {
     assert_eq!(told["addresses"], json!(["192.0.2.77/24"]));
     assert_eq!(told["lease"]["server"], "192.0.2.1");
     assert_eq!(told["lease"]["expiresAt"], "2030-01-01T01:00:00Z");
+    assert_eq!(told["lease"]["nameServers"], json!(["192.0.2.53"]));
+    assert_eq!(told["lease"]["domain"], "example.org");
     let verdict = |node: &str| {
         let condition = &entry(&rig, node)["conditions"][0];
         (condition["status"].as_str().unwrap().to_owned(), condition["reason"].as_str().unwrap().to_owned())

@@ -390,7 +390,9 @@ fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
     let problem = json!({"reason": "DHCPNoOffer", "message": "something is wrong"});
     assert_eq!(status(&rig)["leases"], json!([{"link": LINK, "problem": problem}]));
     assert_eq!(rig.condition("Degraded").0, "False", "the object that asked is told");
-    let leased = Leased { problem: Some(trouble("DHCPNotRenewed")), ..given(&rig, "192.0.2.100/24", 3600) };
+    let mut leased = Leased { problem: Some(trouble("DHCPNotRenewed")), ..given(&rig, "192.0.2.100/24", 3600) };
+    let lease = &mut leased.given.as_mut().unwrap().lease;
+    (lease.dns, lease.domain) = (vec!["192.0.2.53".parse().unwrap()], Some("example.org".to_owned()));
     let at = |seconds: i64| -> String {
         let wall: Timestamp = rig.now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
         wall.round(jiff::TimestampRound::new().smallest(jiff::Unit::Second).mode(jiff::RoundMode::Trunc))
@@ -403,6 +405,7 @@ fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
         status(&rig)["leases"],
         json!([{"link": LINK, "address": "192.0.2.100/24", "server": "192.0.2.1", "acquired": acquired,
             "renewAt": renew, "rebindAt": rebind, "expiresAt": expires,
+            "nameServers": ["192.0.2.53"], "domain": "example.org",
             "problem": {"reason": "DHCPNotRenewed", "message": "something is wrong"}}])
     );
     assert_eq!(status(&rig)["configStatus"], "provisioned");

@@ -167,6 +167,14 @@ pub struct HostLease {
     /// When the address is given up; none for a lease without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
+    /// The name servers that the server named (option 6). They are told, not used: those of a node are its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub name_servers: Vec<Ip>,
+    /// The domain that the server named (option 15). It is told, not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 255))]
+    pub domain: Option<String>,
     /// What is wrong, also while the address is still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<LeaseProblem>,
