@@ -341,6 +341,22 @@ fn the_underlay_stays_while_machines_use_overlays() {
 }
 
 #[test]
+fn the_address_of_a_node_that_left_stands_until_addresses_are_edited() {
+    let standing = fixed("cluster-1", &three());
+    let left = stored().into_iter().filter(|object| object["metadata"]["name"] != "node3");
+    let cluster = Cluster::new(left).and([standing.clone()]);
+    let underlay = with(&standing, &[("/spec/underlay", json!(true))]);
+    assert_eq!(refusals(&cluster.update(&underlay)), [""; 0], "an edit of something else");
+    let edited = with(&standing, &[("/spec/ips/node2", json!("192.168.1.20/24"))]);
+    let wanted = [
+        r#"spec.ips[node3]: Invalid value: "192.168.1.12/24": node "node3" does not get the interface, so it takes no address"#,
+    ];
+    assert_eq!(refusals(&cluster.update(&edited)), wanted);
+    let without = fixed("cluster-1", &json!({"node1": "192.168.1.10/24", "node2": "192.168.1.20/24"}));
+    assert_eq!(refusals(&cluster.update(&without)), [""; 0], "its line goes in the same edit");
+}
+
+#[test]
 fn an_underlay_is_not_deleted() {
     let plain = dhcp("hnc", "cluster-1", 2012);
     assert_eq!(refusals(&Cluster::new(stored()).and([plain.clone()]).delete(&plain)), [""; 0]);
