@@ -117,6 +117,28 @@ fn the_help_of_apply_lists_every_exit_status() {
 }
 
 #[test]
+fn a_reference_out_of_the_files_says_where_was_looked_and_how_to_give_the_rest() {
+    let server = Server::start("verbs-reference");
+    let uplink = server.file(
+        "uplink.yaml",
+        "apiVersion: network.harvesterhci.io/v1beta1\nkind: VlanConfig\nmetadata: {name: a}\nspec:\n  clusterNetwork: \
+         storage\n  uplink: {nics: [eth1]}\n",
+    );
+    let (status, said) = validate(&[&uplink]);
+    assert_eq!(status, 3, "{said}");
+    for words in ["there is no such cluster network", "only the given files were looked at", "--kubeconfig FILE"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let kubeconfig = server.folder.join("kubeconfig").display().to_string();
+    let (status, said) = server.run(&["validate", "-f", &uplink, "--kubeconfig", &kubeconfig]);
+    assert!(status == 3 && said.contains("there is no such cluster network"), "{said}");
+    assert!(!said.contains("given files"), "the cluster was looked at: {said}");
+    let network = "apiVersion: network.harvesterhci.io/v1beta1\nkind: ClusterNetwork\nmetadata: {name: storage}\n";
+    let (status, said) = validate(&[&uplink, &server.file("network.yaml", network)]);
+    assert!(!said.contains("there is no such cluster network"), "{status} {said}");
+}
+
+#[test]
 fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
     let server = Server::start("verbs-namespace");
     let state = server.file(

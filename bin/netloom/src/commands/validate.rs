@@ -14,7 +14,7 @@ use netloom_api::{
 };
 use netloom_cel::Cel;
 use netloom_schema::{
-    Schema, aggregate, apply_defaults,
+    Cause, FieldError, Schema, aggregate, apply_defaults,
     metadata::{self, NameRule},
     prune, validate,
 };
@@ -38,6 +38,18 @@ struct Finding<'a> {
     path: String,
     message: String,
     refused: bool,
+    by: By,
+}
+
+/// What finds something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The object alone: its form and its schema.
+    Form,
+    /// A rule, which may have looked at other objects.
+    Rule,
+    /// A rule that did not find an object that is named.
+    Reference,
 }
 
 /// What a finding is about.
@@ -49,11 +61,11 @@ enum About<'a> {
 
 impl<'a> Finding<'a> {
     fn refusal(manifest: &'a Manifest, path: &str, message: String) -> Self {
-        Self { about: About::Object(manifest), path: path.to_owned(), message, refused: true }
+        Self { about: About::Object(manifest), path: path.to_owned(), message, refused: true, by: By::Form }
     }
 
     fn line(&self) -> String {
-        let Self { about, path, message, refused } = self;
+        let Self { about, path, message, refused, by: _ } = self;
         let mark = if *refused { "" } else { "warning: " };
         match about {
             About::Object(manifest) => {
@@ -64,7 +76,7 @@ impl<'a> Finding<'a> {
     }
 
     fn value(&self) -> Value {
-        let Self { about, path, message, refused } = self;
+        let Self { about, path, message, refused, by: _ } = self;
         match about {
             About::Object(manifest) => json!({
                 "file": manifest.file, "line": manifest.line_of(path),
@@ -94,15 +106,32 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     for manifest in &manifests {
         stored.put(manifest.object.clone());
     }
-    let no_object =
-        |flaw| Finding { about: About::Flaw(flaw), path: String::new(), message: flaw.message.clone(), refused: true };
+    let no_object = |flaw| Finding {
+        about: About::Flaw(flaw),
+        path: String::new(),
+        message: flaw.message.clone(),
+        refused: true,
+        by: By::Form,
+    };
     let mut findings: Vec<Finding<'_>> = flaws.iter().map(no_object).collect();
     findings.extend(repeated(&manifests));
     let mut checked = 0;
     for (manifest, old) in manifests.iter().zip(&existing) {
         checked += usize::from(schemas.check(manifest, old.as_deref(), &stored, &mut findings));
     }
-    report(&findings, &Counted { checked, others: manifests.len() - checked }, format.asked())
+    if kubeconfig.is_none() {
+        say_where_was_looked(&mut findings);
+    }
+    let counted = Counted { checked, others: manifests.len() - checked };
+    report(&findings, &counted, kubeconfig.is_none(), format.asked())
+}
+
+/// Says of each object that was not found that it was looked for in the given files only.
+fn say_where_was_looked(findings: &mut [Finding<'_>]) {
+    for finding in findings.iter_mut().filter(|finding| finding.by == By::Reference) {
+        finding.message += "; only the given files were looked at: add the file that has it with -f, or count the objects \
+                            of a cluster too with --kubeconfig FILE";
+    }
 }
 
 /// Why a server that has some objects would refuse those of some files, a line for each reason.
@@ -146,7 +175,7 @@ impl Counted {
     }
 }
 
-fn report(findings: &[Finding<'_>], counted: &Counted, format: Option<Format>) -> Result<Exit, Failure> {
+fn report(findings: &[Finding<'_>], counted: &Counted, alone: bool, format: Option<Format>) -> Result<Exit, Failure> {
     let refused = findings.iter().filter(|finding| finding.refused).count();
     let values = || Value::Array(findings.iter().map(Finding::value).collect());
     let printed = match format {
@@ -163,6 +192,12 @@ fn report(findings: &[Finding<'_>], counted: &Counted, format: Option<Format>) -
     }
     let reasons = if refused == 1 { "1 reason".to_owned() } else { format!("{refused} reasons") };
     output.note(&format!("{counted}, {reasons} to refuse."));
+    if alone && findings.iter().any(|finding| finding.refused && finding.by == By::Rule) {
+        output.note(
+            "Rules saw only the given files. Where one misses what the cluster has, such as its nodes or what they report, \
+             add that with -f, or say --kubeconfig FILE.",
+        );
+    }
     Ok(Exit::Refused)
 }
 
@@ -332,15 +367,17 @@ fn judge<'a>(
         dry_run: true,
         view,
     });
-    let refusals = verdict.errors.iter().map(|error| (error.path.clone(), error.to_string(), true));
-    let forbidden = verdict.forbidden.iter().map(|reason| (String::new(), reason.clone(), true));
-    let warnings = verdict.warnings.iter().map(|warning| (String::new(), warning.clone(), false));
+    let by = |error: &FieldError| if error.cause == Cause::NotFound { By::Reference } else { By::Rule };
+    let refusals = verdict.errors.iter().map(|error| (error.path.clone(), error.to_string(), true, by(error)));
+    let forbidden = verdict.forbidden.iter().map(|reason| (String::new(), reason.clone(), true, By::Rule));
+    let warnings = verdict.warnings.iter().map(|warning| (String::new(), warning.clone(), false, By::Rule));
     let about = About::Object(manifest);
-    findings.extend(refusals.chain(forbidden).chain(warnings).map(|(path, message, refused)| Finding {
+    findings.extend(refusals.chain(forbidden).chain(warnings).map(|(path, message, refused, by)| Finding {
         about,
         path,
         message,
         refused,
+        by,
     }));
 }
 
