@@ -159,6 +159,10 @@ pub(crate) fn unasked(link: &Link) -> Link {
     let mut link = link.clone();
     link.attrs.remove(Attr::Mac);
     link.attrs.remove(Attr::Mtu);
+    // Of a bond in a bridge it follows the speed, which is that of one port or of all, as the mode has it.
+    if link.kind == LinkKind::Bond {
+        link.attrs.remove(Attr::PortPathCost);
+    }
     link
 }
 
