@@ -14,6 +14,8 @@
 //! site    an API server, a controller and agents: processes of the program
 //! stage   what is done, and what is looked at
 //! play    one story from its first step to its last
+//! kills   a change in which the agent dies at every place
+//! trace   what those places are
 //! ```
 //!
 //! Stories about host networks are in `scenarios/hostnet` and have the same form.
@@ -24,11 +26,13 @@
 //! when what it asks for is so.
 
 mod dhcp;
+mod kills;
 mod play;
 mod relay;
 mod site;
 mod stage;
 mod story;
+mod trace;
 mod wires;
 
 use std::{

@@ -9,7 +9,7 @@ use netloom_journal::{Clock as _, SystemClock};
 use netloom_testkit::runner::{Ended, Outcome};
 
 use super::{
-    Ground,
+    Ground, kills,
     site::Site,
     stage::Stage,
     story::{Check, Step, Story},
@@ -26,20 +26,51 @@ pub(super) fn story(site: &mut Site, ground: &dyn Ground, story: &Story) -> Outc
     if let Some(kind) = story.head.needs.iter().find(|kind| !Wires::can_have(kind)) {
         return Ok(Ended::NotRun(format!("this machine has no {kind}")));
     }
+    let mut said = Vec::new();
     for (file, step) in &story.steps {
-        play(&mut stage, step).map_err(|why| format!("{file}: {why}{}", stage.logs()))?;
+        let played = match &step.killed {
+            Some(killed) => kills::play(&mut stage, step, killed).map(|deaths| said.push(deaths)),
+            None => self::step(&mut stage, step),
+        };
+        played.map_err(|why| format!("{file}: {why}{}", stage.logs()))?;
     }
-    Ok(Ended::OK)
+    Ok(Ended::Passed((!said.is_empty()).then(|| said.join("; "))))
 }
 
-fn play(stage: &mut Stage<'_>, step: &Step) -> Result<(), String> {
+/// Does what a step says, and waits until it is so.
+pub(super) fn step(stage: &mut Stage<'_>, step: &Step) -> Result<(), String> {
     for deed in &step.doing {
         stage.perform(deed)?;
     }
+    reach(stage, step, |_| Ok(false))?;
+    for (name, place) in &step.remember {
+        stage.remember(name, place)?;
+    }
+    Ok(())
+}
+
+/// How waiting for a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// All is as the step says.
+    So,
+    /// Something else happened before.
+    Over,
+}
+
+/// Waits until all is as a step says, or something else happens.
+pub(super) fn reach(
+    stage: &mut Stage<'_>,
+    step: &Step,
+    mut over: impl FnMut(&mut Stage<'_>) -> Result<bool, String>,
+) -> Result<Reached, String> {
     let began = SystemClock.now();
     // The one that was not so last is asked first: as long as it is not, the others do not matter.
     let mut last = 0;
     loop {
+        if over(stage)? {
+            return Ok(Reached::Over);
+        }
         holds(stage, &step.throughout)?;
         let Some((place, why)) = first_wrong(stage, &step.then, last)? else { break };
         last = place;
@@ -49,10 +80,7 @@ fn play(stage: &mut Stage<'_>, step: &Step) -> Result<(), String> {
         pause();
     }
     holds(stage, &step.throughout)?;
-    for (name, place) in &step.remember {
-        stage.remember(name, place)?;
-    }
-    Ok(())
+    Ok(Reached::So)
 }
 
 /// The first check that is not met, and why; the one at `last` comes before all others.
@@ -75,7 +103,7 @@ fn holds(stage: &Stage<'_>, checks: &[Check]) -> Result<(), String> {
 }
 
 /// A breath between two looks: what is waited for is elsewhere, in processes that do not tell.
-fn pause() {
+pub(super) fn pause() {
     let (_sender, nothing) = channel::<()>();
     let ended: Result<(), RecvTimeoutError> = nothing.recv_timeout(PAUSE);
     debug_assert_eq!(ended, Err(RecvTimeoutError::Timeout));

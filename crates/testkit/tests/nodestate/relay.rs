@@ -62,6 +62,14 @@ impl Drop for Relay {
     }
 }
 
+/// Writes a kubeconfig that says the same as another, with an address where nobody listens.
+pub(super) fn lead_nowhere(from: &Path, to: &Path) -> Result<(), String> {
+    let mut config = read(from)?;
+    // The port of a service that throws everything away, and that no machine of today has.
+    config["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:9");
+    fs::write(to, config.to_string()).map_err(|error| format!("{}: {error}", to.display()))
+}
+
 fn read(kubeconfig: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
     serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", kubeconfig.display()))

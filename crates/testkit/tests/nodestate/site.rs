@@ -89,6 +89,16 @@ impl Process {
         Ok(Self(child.map_err(|error| format!("{}: {error}", command.get_program().display()))?))
     }
 
+    /// The number by which the kernel knows it.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&mut self) -> Result<bool, String> {
+        Ok(self.0.try_wait().map_err(|error| error.to_string())?.is_some())
+    }
+
     /// Tells it to end, and gives its exit status; none when a signal ended it.
     pub(crate) fn end(mut self, signal: Signal) -> Result<Option<i32>, String> {
         let pid = i32::try_from(self.0.id()).map_err(|error| error.to_string())?;

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::{
     Ground,
     dhcp::DhcpServer,
-    relay::Relay,
+    relay::{self, Relay},
     site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
@@ -220,7 +220,42 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn end_agent(&mut self, node: &str, signal: Signal) -> Result<Option<i32>, String> {
+    /// Starts the agent of a node as the story began with it.
+    pub(super) fn start_agent_again(&mut self, node: &str) -> Result<(), String> {
+        self.start_agent(node, self.nodes.get(node).and_then(|node| node.agent).unwrap_or(Mode::Centralized))
+    }
+
+    /// The same, but nobody answers where it looks for the API.
+    pub(super) fn start_agent_cut_off(&mut self, node: &str) -> Result<(), String> {
+        let nowhere = self.folder.join("nowhere.kubeconfig");
+        relay::lead_nowhere(self.identity(node)?, &nowhere)?;
+        let identity = self.identities.insert(node.to_owned(), nowhere);
+        let started = self.start_agent_again(node);
+        self.identities.extend(identity.map(|identity| (node.to_owned(), identity)));
+        started
+    }
+
+    /// The process that is the agent of a node.
+    pub(super) fn agent(&self, node: &str) -> Result<u32, String> {
+        self.agents.get(node).map(Process::id).ok_or_else(|| format!("no agent of {node} runs"))
+    }
+
+    /// Whether the agent of a node has died, or was never there.
+    pub(super) fn has_died(&mut self, node: &str) -> Result<bool, String> {
+        self.agents.get_mut(node).map_or(Ok(true), Process::has_ended)
+    }
+
+    /// Where the agent of a node has its records.
+    pub(super) fn records_of(&self, node: &str) -> PathBuf {
+        self.folder.join(node)
+    }
+
+    /// Where somebody writes down what the agent of a node does.
+    pub(super) fn trace(&self, node: &str) -> PathBuf {
+        self.folder.join(format!("{node}.trace"))
+    }
+
+    pub(super) fn end_agent(&mut self, node: &str, signal: Signal) -> Result<Option<i32>, String> {
         let agent = self.agents.remove(node).ok_or_else(|| format!("no agent of {node} runs"))?;
         agent.end(signal)
     }

@@ -113,6 +113,16 @@ pub(super) struct Step {
     /// Values to be used as `$name` in later steps.
     #[serde(default)]
     pub(super) remember: BTreeMap<String, Place>,
+    /// Makes the change again and again, there and back, and kills an agent each time at another place.
+    pub(super) killed: Option<Killed>,
+}
+
+/// Whose agent dies, and how the host becomes again what it was.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Killed {
+    pub(super) node: String,
+    pub(super) back: Box<Step>,
 }
 
 /// Something that is done.

@@ -25,7 +25,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use super::dhcp::Program;
+use super::{dhcp::Program, trace};
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -86,11 +86,12 @@ impl Wires {
         self.connect(node)
     }
 
-    /// Whether this kernel has links of a kind, or this machine a server.
+    /// Whether this kernel has links of a kind, or this machine a program.
     pub(super) fn can_have(kind: &str) -> bool {
         let of = match kind {
             "dnsmasq" => return Program::Dnsmasq.is_there(),
             "kea" => return Program::Kea.is_there(),
+            "strace" => return trace::is_there(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
             other => format!("type {other}"),

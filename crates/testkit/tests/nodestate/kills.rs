@@ -1,0 +1,205 @@
+//! A change that is made again and again, there and back, and in which the agent is killed each time at another place.
+//!
+//! The first time nobody dies: that shows the places, and how the host shall be on either side. After each death
+//! 1. an agent starts that does not reach the API: the host becomes what it was before the change or what is wanted after
+//!    it, with no transaction left open;
+//! 2. it is killed too, and the next one reaches the API: the host, the records of the agent and the objects become
+//!    exactly what they are when nobody dies.
+
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+use netloom_journal::{Clock as _, SystemClock};
+use netloom_testkit::seen::Seen;
+use nix::sys::signal::Signal;
+
+use super::{
+    play::{self, Reached, pause},
+    stage::Stage,
+    story::{Killed, Step},
+    trace::{Place, Trace},
+    wires::space,
+};
+
+/// A bridge takes the cost of a port from its speed when it comes up. A bond has that of the ports that are up by then.
+const BY_CHANCE: &str = ".linkinfo.info_slave_data.cost: ";
+/// How long a host may take to look as it shall.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A host and the records of its agent.
+#[derive(Clone)]
+struct Picture {
+    host: Seen,
+    records: BTreeSet<String>,
+}
+
+impl Picture {
+    fn of(stage: &Stage<'_>, node: &str) -> Result<Self, String> {
+        Ok(Self { host: Seen::of(&space(node))?, records: files(&stage.records_of(node))? })
+    }
+
+    /// Where a later one differs.
+    fn differences(&self, later: &Self) -> Vec<String> {
+        let mut found = self.host_differences(&later.host);
+        let files = self.records.symmetric_difference(&later.records);
+        found.extend(files.map(|file| format!("a file is there only once: {file}")));
+        found
+    }
+
+    fn host_differences(&self, later: &Seen) -> Vec<String> {
+        let mut found = self.host.differences(later);
+        found.retain(|line| !line.contains(BY_CHANCE));
+        found
+    }
+}
+
+/// One direction of the change.
+struct Way<'a> {
+    name: &'static str,
+    step: &'a Step,
+    before: Picture,
+    wanted: Picture,
+    places: Vec<Place>,
+}
+
+/// Plays such a step; says what happened.
+pub(super) fn play(stage: &mut Stage<'_>, there: &Step, killed: &Killed) -> Result<String, String> {
+    let node = &killed.node;
+    let start = Picture::of(stage, node)?;
+    let there = scouted(stage, node, ("there", there), &start)?;
+    let back = scouted(stage, node, ("back", &killed.back), &there.wanted)?;
+    same("after the way there and back", &start, &back.wanted)?;
+    let ways = [there, back];
+    let most = ways.iter().map(|way| way.places.len()).max().unwrap_or_default();
+    for round in 0..most {
+        for way in &ways {
+            let Some(place) = way.places.get(round) else {
+                play::step(stage, way.step)?;
+                continue;
+            };
+            let at = |why| format!("killed on the way {} before {}: {why}", way.name, place.about);
+            way.killed(stage, node, place).map_err(at)?;
+        }
+    }
+    let [there, back] = ways.map(|way| way.places.len());
+    Ok(format!("killed at each of {there} places on the way there and of {back} on the way back"))
+}
+
+/// Plays one direction with nobody killed, and takes note of what the agent does.
+fn scouted<'a>(
+    stage: &mut Stage<'_>,
+    node: &str,
+    (name, step): (&'static str, &'a Step),
+    before: &Picture,
+) -> Result<Way<'a>, String> {
+    let mut trace = Trace::of(stage.agent(node)?, &space(node), &stage.trace(node))?;
+    play::step(stage, step)?;
+    until("the agent is at rest", || trace.is_silent())?;
+    let places = trace.places(&stage.records_of(node))?;
+    drop(trace);
+    let wanted = Picture::of(stage, node)?;
+    if before.differences(&wanted).is_empty() {
+        return Err(format!("the way {name} changes nothing"));
+    }
+    Ok(Way { name, step, before: before.clone(), wanted, places })
+}
+
+impl Way<'_> {
+    /// Goes this way, and lets the agent die at a place.
+    fn killed(&self, stage: &mut Stage<'_>, node: &str, place: &Place) -> Result<(), String> {
+        let trace = Trace::deadly(stage.agent(node)?, &space(node), place, &stage.trace(node))?;
+        for deed in &self.step.doing {
+            stage.perform(deed)?;
+        }
+        let about = self.death(stage, node, trace)?;
+        if about != place.about {
+            return Err(format!("it died before {about}"));
+        }
+        self.without_api(stage, node)?;
+        self.with_api(stage, node)
+    }
+
+    /// Waits until the agent is dead, and says what it was about to do. It may have told before that all is done.
+    fn death(&self, stage: &mut Stage<'_>, node: &str, mut trace: Trace) -> Result<String, String> {
+        let mut dead = |stage: &mut Stage<'_>| trace.attend().and_then(|()| stage.has_died(node));
+        if play::reach(stage, self.step, &mut dead)? == Reached::So {
+            until("it dies", || dead(stage))?;
+        }
+        trace.last(&stage.records_of(node))
+    }
+
+    /// What an agent makes of the host that has only its own records.
+    fn without_api(&self, stage: &mut Stage<'_>, node: &str) -> Result<(), String> {
+        stage.start_agent_cut_off(node)?;
+        let (agent, records) = (stage.agent(node)?, stage.records_of(node));
+        until("it has taken its turn", || has_had_turn(agent, &records))?;
+        let mut why = [const { Vec::new() }; 2];
+        let settled = until("the host is as before or as wanted", || {
+            // A look while a transaction is open tells nothing.
+            let open = is_open(&records)?;
+            let now = Seen::of(&space(node))?;
+            why = [&self.before, &self.wanted].map(|side| side.host_differences(&now));
+            Ok(!open && !is_open(&records)? && why.iter().any(Vec::is_empty))
+        });
+        let sides = |[before, wanted]: [Vec<String>; 2]| {
+            format!("before | now:\n  {}\nwanted | now:\n  {}", before.join("\n  "), wanted.join("\n  "))
+        };
+        settled.map_err(|late| format!("without the API: {late}; {}", sides(why)))?;
+        stage.end_agent(node, Signal::SIGKILL).map(drop)
+    }
+
+    /// What the next agent makes of it, with all that is wanted.
+    fn with_api(&self, stage: &mut Stage<'_>, node: &str) -> Result<(), String> {
+        stage.start_agent_again(node)?;
+        play::reach(stage, self.step, |_| Ok(false))?;
+        let mut why = Vec::new();
+        let settled = until("all is as it is when nobody dies", || {
+            why = self.wanted.differences(&Picture::of(stage, node)?);
+            Ok(why.is_empty())
+        });
+        settled.map_err(|late| format!("{late}; wanted | now:\n  {}", why.join("\n  ")))
+    }
+}
+
+fn same(when: &str, expected: &Picture, found: &Picture) -> Result<(), String> {
+    let differences = expected.differences(found);
+    if differences.is_empty() { Ok(()) } else { Err(format!("{when}:\n  {}", differences.join("\n  "))) }
+}
+
+/// Whether a transaction is open, or was left so.
+fn is_open(records: &Path) -> Result<bool, String> {
+    Ok(files(records)?.iter().any(|file| file.ends_with("/journal")))
+}
+
+/// Whether a process has had a turn at the host: whatever another one left behind comes first in it.
+fn has_had_turn(process: u32, records: &Path) -> Result<bool, String> {
+    let mut locks = files(records)?.into_iter().filter(|file| file.ends_with("/lock"));
+    let holds = |lock: String| fs::read_to_string(lock).is_ok_and(|who| who.starts_with(&format!("{process} ")));
+    Ok(locks.any(holds))
+}
+
+/// The files of a folder and of those in it.
+fn files(folder: &Path) -> Result<BTreeSet<String>, String> {
+    let cannot = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        if path.is_dir() {
+            found.append(&mut files(&path)?);
+        } else {
+            found.insert(path.display().to_string());
+        }
+    }
+    Ok(found)
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+    let began = SystemClock.now();
+    while !so()? {
+        if began.until(SystemClock.now()) > PATIENCE {
+            return Err(format!("not so within {} seconds: {what}", PATIENCE.as_secs()));
+        }
+        pause();
+    }
+    Ok(())
+}
