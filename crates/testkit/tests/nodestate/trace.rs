@@ -102,6 +102,10 @@ impl Trace {
     pub(super) fn attend(&mut self) -> Result<(), String> {
         let Some(last) = self.next.take_if(|_| is_stopped(self.agent)) else { return Ok(()) };
         self.signal(&last, "KILL")?;
+        self.go_on()
+    }
+
+    fn go_on(&self) -> Result<(), String> {
         let agent = i32::try_from(self.agent).map_err(|error| error.to_string())?;
         kill(Pid::from_raw(agent), Signal::SIGCONT).map_err(|error| error.to_string())
     }
@@ -173,6 +177,15 @@ impl Trace {
 
     fn text(&self) -> Result<String, String> {
         fs::read_to_string(&self.log).map_err(|error| format!("{}: {error}", self.log.display()))
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        // One that stays stopped would not hear that it shall end, and whoever waits for that would wait for ever.
+        if is_stopped(self.agent) {
+            self.go_on().ok();
+        }
     }
 }
 
