@@ -12,8 +12,9 @@ use netloom_types::IfName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that the objects of a node want of it. Two that are equal need not be tried twice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Everything that the objects of a node want of it. Two that are equal need not be tried twice; which policies asked makes
+/// no difference to that.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wish {
     /// The uid of the node's network state.
@@ -31,6 +32,14 @@ pub struct Wish {
     pub provenance: Option<String>,
     /// What the controller has for the node, once both objects belong together.
     pub config: Option<ConfigPart>,
+}
+
+impl PartialEq for Wish {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { uid, generation, source, created, document, provenance: _, config } = self;
+        (uid, generation, source, created, document, config)
+            == (&other.uid, &other.generation, &other.source, &other.created, &other.document, &other.config)
+    }
 }
 
 /// What the controller has for a node.
