@@ -5,16 +5,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use netloom_api::fabric::node_network_config::host::{
-    EntryOrigin, HostAddress, HostConfig, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
+use netloom_api::{
+    fabric::node_network_config::host::{
+        EntryOrigin, HostAddress, HostConfig, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
+    },
+    hostnet::names,
 };
 use netloom_model::Origin;
 use serde_json::{Map, Value, json};
 
 use crate::document::{Entries, Entry};
-
-/// Where a `HostNetworkConfig` has the address of each node.
-const ADDRESSES: &str = "spec.ips";
 
 /// The part of a configuration of a node that a document can say.
 pub(crate) fn entries(host: &HostConfig, node: &str) -> Entries {
@@ -51,8 +51,8 @@ pub(crate) fn origin(origin: &EntryOrigin) -> Origin {
 /// Who gave an address to a node. Objects list such addresses by node; what is written for a node says only the list.
 fn given_to(node: &str, asker: &EntryOrigin) -> Origin {
     let mut origin = origin(asker);
-    if asker.path == ADDRESSES && !node.is_empty() {
-        origin.path = format!("{ADDRESSES}.{node}").into();
+    if asker.path == names::ADDRESSES && !node.is_empty() {
+        origin.path = format!("{}.{node}", names::ADDRESSES).into();
     }
     origin
 }

@@ -18,6 +18,8 @@ pub const VLAN_IDS: &str = "network.harvesterhci.io/vlan-id-set-str";
 pub const VLAN_IDS_HASH: &str = "network.harvesterhci.io/vlan-id-set-str-hash";
 /// The type of an attachment, such as `OverlayNetwork` (label).
 pub const ATTACHMENT_TYPE: &str = "network.harvesterhci.io/type";
+/// Where a `HostNetworkConfig` has the address of each node (path).
+pub const ADDRESSES: &str = "spec.ips";
 /// A node that takes no workload, so that uplinks leave it out (label).
 pub const WITNESS: &str = "node-role.harvesterhci.io/witness";
 /// The interface that tunnels of overlay networks use on a node (annotation).

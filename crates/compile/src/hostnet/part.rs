@@ -272,7 +272,7 @@ impl<'a> Maker<'a> {
             Some(address) => self.config.addresses.push(HostAddress {
                 link,
                 address: InterfaceAddress(address.to_owned()),
-                origin: asked("spec.ips"),
+                origin: asked(names::ADDRESSES),
             }),
             None => self.config.dhcp.push(HostDhcp {
                 link,
