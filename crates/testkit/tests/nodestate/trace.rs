@@ -1,7 +1,9 @@
 //! The system calls of an agent, as `strace` sees them, and the places among them at which a death tells something.
 //!
 //! What a process leaves behind changes with its calls and not between them, and one call is carried out as a whole. So
-//! it is enough to die before each call that changes the host or the agent's records, and after the last. Most writes to
+//! it is enough to die before each call that changes the host or the agent's records, and after the last. Not looked at are
+//! calls that only make a file or a folder, after which the one that fills it follows, and settings of cards (generic
+//! netlink), which these changes do not have. Most writes to
 //! a record are followed by a call that has it on disk, which changes nothing for whoever comes next: the agent dies there
 //! instead of before its next write, which may be one of many.
 //!
