@@ -12,7 +12,7 @@ use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
 use crate::{
-    index::{CONFIG, Index, REVISION},
+    index::{CONFIG, Index, REVISION, STATE},
     networks,
     patience::Patience,
     picture,
@@ -128,6 +128,7 @@ impl Controller {
         left.retain(|revision| !wishes.contains_key(revision));
         let mut earlier = self.wishes(index, &compiled, left);
         earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
+        networks::prepare(now, index, &compiled, &mut work);
         let frozen = freeze(index, &compiled, &mut work);
         // What is said of networks waits for the revision: then it is known who is told it. A revision that cannot be
         // made must not keep those that can from being taken back or finished.
@@ -166,7 +167,7 @@ impl Controller {
         [dirty, self.wake_at].into_iter().flatten().min()
     }
 
-    /// Brings revisions to nodes. Says what was decided, but for nodes whose objects cannot be written now.
+    /// Brings revisions to nodes. Says what was decided, but for nodes whose objects could not be written last time.
     fn roll(
         &mut self,
         now: Timestamp,
@@ -178,7 +179,9 @@ impl Controller {
         self.sightings.note(now, index);
         let nodes = picture::nodes(index, &self.sightings);
         let policies = picture::policies(index);
-        let mut decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
+        let refused = self.refused(index);
+        let view = View { now, revisions: &revisions, nodes: &nodes, policies: &policies, refused: &refused };
+        let mut decision = rollout(&view);
         status::events(now, index, &decision, work);
         status::of_revisions(now, index, &decision, work);
         status::of_rollouts(now, index, &decision, work);
@@ -199,9 +202,16 @@ impl Controller {
             }
         }
         self.wake_at = decision.wake_at;
-        let waits = |node: &str| self.patience.holds(now, &ObjectRef { kind: CONFIG, key: ObjectKey::global(node) });
-        decision.assignments.retain(|assignment| !waits(&assignment.node));
+        decision.assignments.retain(|assignment| !refused.contains(&assignment.node));
         decision
+    }
+
+    /// Nodes one of whose objects could not be written the last time.
+    fn refused(&self, index: &Index) -> BTreeSet<String> {
+        let configs = self.patience.targets().filter(|target| target.kind == CONFIG);
+        let states = self.patience.targets().filter(|target| target.kind == STATE);
+        let nodes = states.filter_map(|target| index.snapshot().states.get(&target.key)).map(|state| &state.node_name);
+        configs.map(|target| target.key.name.clone()).chain(nodes.cloned()).collect()
     }
 
     /// What these revisions, and the one that is wanted now, say for each node.

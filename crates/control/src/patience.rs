@@ -45,6 +45,11 @@ impl Patience {
         self.0.contains_key(target)
     }
 
+    /// The objects whose last write was refused.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.0.keys()
+    }
+
     /// Forgets objects that nobody wants to write any more.
     pub(crate) fn retain(&mut self, wanted: &BTreeSet<&ObjectRef>) {
         self.0.retain(|target, _| wanted.contains(target));

@@ -24,6 +24,8 @@ pub struct View<'a> {
     pub nodes: &'a [Node],
     /// Every rollout policy, in any order. A node that none selects follows the defaults.
     pub policies: &'a [Policy],
+    /// Nodes for which the last write was refused. They are told again, and do not count as told before that is done.
+    pub refused: &'a BTreeSet<String>,
 }
 
 /// A revision and what is known of it.

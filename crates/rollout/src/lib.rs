@@ -85,7 +85,11 @@ pub fn rollout(view: &View<'_>) -> Decision {
         plans: &plans,
         failures: &failures,
         proofs: &proofs,
-        moves: moves.iter().map(|told| (told.node.as_str(), told.revision.as_str())).collect(),
+        moves: moves
+            .iter()
+            .filter(|told| !view.refused.contains(&told.node))
+            .map(|told| (told.node.as_str(), told))
+            .collect(),
     };
     let mut decision = scene.decision();
     let is_settled = failures.is_empty() && proofs.is_empty() && moves.is_empty();

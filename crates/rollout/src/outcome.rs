@@ -14,10 +14,10 @@ use netloom_api::{
 };
 
 use crate::{
-    decision::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
+    decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
     group::{Group, Member},
     history,
-    input::{Failure, Revision, View},
+    input::{Cause, Failure, Revision, View},
     plan::{self, Plan},
     round::{Fate, Round},
     standing::{self, Standing},
@@ -35,7 +35,7 @@ pub(crate) struct Scene<'a, 'g, 'p> {
     pub(crate) failures: &'p BTreeMap<&'a str, Failure>,
     pub(crate) proofs: &'p BTreeSet<&'a str>,
     /// Which nodes are told which revision now.
-    pub(crate) moves: BTreeMap<&'p str, &'p str>,
+    pub(crate) moves: BTreeMap<&'p str, &'p Assignment>,
 }
 
 impl Scene<'_, '_, '_> {
@@ -75,22 +75,39 @@ impl Scene<'_, '_, '_> {
 
     fn held_up(&self) -> BTreeMap<String, Arc<str>> {
         let mut held_up: BTreeMap<String, Arc<str>> = BTreeMap::new();
-        for ((group, plan), round) in self.groups.iter().zip(self.plans).zip(self.rounds) {
-            if let Some(obstacle) = &plan.obstacle {
-                // The defaults have no name, and what stops them is about a revision.
-                let name = &group.policy.name;
-                let of = if name.is_empty() { String::new() } else { format!("RolloutPolicy {name}: ") };
-                let obstacle: Arc<str> = format!("{of}{obstacle}").into();
-                held_up.extend(group.members.iter().map(|member| (member.node.name.clone(), Arc::clone(&obstacle))));
+        for i in 0..self.groups.len() {
+            let (group, name) = (&self.groups[i], &self.groups[i].policy.name);
+            // The defaults have no name, and what stops them is about a revision.
+            let of = if name.is_empty() { String::new() } else { format!("RolloutPolicy {name}: ") };
+            if let Some(obstacle) = self.obstacle(i) {
+                let why: Arc<str> = format!("{of}{obstacle}").into();
+                held_up.extend(group.members.iter().map(|member| (member.node.name.clone(), Arc::clone(&why))));
                 continue;
             }
-            let away = round.iter().flat_map(|round| &round.away);
-            held_up.extend(away.map(|member| {
-                let why = format!("the node {}", lacks(member, &group.policy.spec));
-                (member.node.name.clone(), why.into())
-            }));
+            if let Some(round) = &self.rounds[i] {
+                let away = round.away.iter().map(|member| (member, lacks(member, &group.policy.spec)));
+                let failed = "failed on what it was told before, and comes last".to_owned();
+                let repairs = round.repairs.iter().map(|member| (member, failed.clone()));
+                let why = |(member, why): (&&Member<'_>, String)| {
+                    (member.node.name.clone(), Arc::from(format!("the node {why}")))
+                };
+                held_up.extend(away.chain(repairs).map(why));
+            }
         }
         held_up
+    }
+
+    /// What keeps every node of a policy from getting what is wished for now.
+    fn obstacle(&self, i: usize) -> Option<String> {
+        let target = self.aims[i].revision.filter(|target| !self.is_newest(target));
+        match (&self.plans[i].obstacle, self.aims[i].why, target) {
+            (Some(obstacle), _, _) => Some(obstacle.clone()),
+            (None, Why::Pinned, Some(target)) => Some(format!("its nodes shall have revision {}", target.name)),
+            _ if self.plans[i].phase == Phase::Blocked => {
+                Some("nodes failed with what is wished for, so no further ones are told".to_owned())
+            }
+            _ => None,
+        }
     }
 
     fn revision(&self, revision: &Revision) -> RevisionOutcome {
@@ -139,7 +156,7 @@ impl Scene<'_, '_, '_> {
                 counts.apart += 1;
                 continue;
             }
-            if self.moves.get(member.node.name.as_str()) == Some(&revision.name.as_str()) {
+            if self.moves.get(member.node.name.as_str()).is_some_and(|told| told.revision == revision.name) {
                 counts.ongoing += 1;
                 continue;
             }
@@ -196,7 +213,7 @@ impl Scene<'_, '_, '_> {
         let (group, plan) = (&self.groups[i], &self.plans[i]);
         let proven = self.revisions.iter().find(|revision| revision.is_valid() && revision.proven_at.is_some());
         let mut nodes = plan.counts.clone();
-        nodes.updated = nodes.updated.saturating_add(plan::count(self.moved(i).count()));
+        nodes.updated = nodes.updated.saturating_add(plan::count(self.moved(i, |_| true).count()));
         PolicyOutcome {
             name: group.policy.name.clone(),
             phase: plan.phase,
@@ -208,9 +225,11 @@ impl Scene<'_, '_, '_> {
         }
     }
 
-    /// The nodes of a policy that are told something now.
-    fn moved(&self, i: usize) -> impl Iterator<Item = &Member<'_>> {
-        self.groups[i].members.iter().filter(|member| self.moves.contains_key(member.node.name.as_str()))
+    /// The nodes of a policy that are told something now, for one of these causes.
+    fn moved(&self, i: usize, is: fn(Cause) -> bool) -> impl Iterator<Item = &Member<'_>> {
+        let told =
+            move |member: &&Member<'_>| self.moves.get(member.node.name.as_str()).is_some_and(|told| is(told.cause));
+        self.groups[i].members.iter().filter(told)
     }
 
     fn policy_message(&self, i: usize) -> String {
@@ -222,7 +241,7 @@ impl Scene<'_, '_, '_> {
         let name = &round.target.name;
         let counts = &plan.counts;
         let told = round.told.iter().filter(|(_, fate)| *fate == Fate::Working).map(|(member, _)| *member);
-        let working = names(told.chain(self.moved(i)));
+        let working = names(told.chain(self.moved(i, |cause| cause == Cause::Wave)));
         match plan.phase {
             Phase::Done if counts.ready < counts.total => {
                 let apart = counts.total - counts.ready;

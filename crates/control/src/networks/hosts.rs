@@ -1,8 +1,8 @@
 //! The status of host networks, and when one that is deleted may go.
 //!
-//! An entry of `nodeStatus` is what is remembered of a node: it is made when the object is for the node, before the node
-//! is told anything, and goes when the node has reported that nothing of the object is left there, or is gone itself. So
-//! the finalizer goes with the last entry.
+//! The finalizer is there before a node is told anything. An entry of `nodeStatus` is what is remembered of a node: it is
+//! made when the object is for the node, at the latest in the turn in which the node is told, and goes when the node has
+//! reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the last entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,12 @@ use netloom_compile::{
     hostnet::{Asking, NetworkReport},
     reason,
 };
+use netloom_rollout::Decision;
 use serde_json::{Value, json};
 
 use super::{
-    answers::{NodeAnswer, Progress},
+    Told,
+    answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
     matched,
 };
@@ -42,7 +44,43 @@ struct Scene<'a> {
     answers: &'a BTreeMap<&'a str, NodeAnswer<'a>>,
 }
 
-/// Tells about every host network.
+/// Every host network, also those whose wish cannot be read.
+fn all(index: &Index) -> impl Iterator<Item = (&Meta, Option<&HostNetworkConfigSpec>, &Mark)> {
+    let shelf = &index.snapshot().host_networks;
+    let readable = shelf.iter().map(|(_, object)| (&object.meta, Some(&object.spec)));
+    let all = readable.chain(shelf.unreadable().map(|object| (&object.meta, None)));
+    all.filter_map(|(meta, spec)| Some((meta, spec, index.mark(HOST_NETWORK, &meta.key)?)))
+}
+
+fn report<'a>(compiled: &'a Compiled, meta: &Meta) -> Option<&'a NetworkReport> {
+    compiled.networks.get(&(ASKING, meta.key.name.clone()))
+}
+
+/// Holds every host network that stays, so that one which is deleted goes only when nodes have let go of it, and says
+/// which nodes it is for.
+pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
+    let nothing = NetworkReport::default();
+    for (meta, _, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
+        if let Some(patch) = metadata(mark, report(compiled, meta).unwrap_or(&nothing)) {
+            work.single(target(&meta.key), Action::Patch { patch });
+        }
+    }
+}
+
+/// Lets every host network go that is deleted and that no node has any more.
+pub(super) fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    if all(index).all(|(meta, ..)| !meta.deleted) {
+        return;
+    }
+    let (earlier, decision) = (BTreeMap::new(), Decision::default());
+    let answers = answers::all(index, compiled, Told { earlier: &earlier, decision: &decision });
+    let scene = Scene { now, index, answers: &answers };
+    for (meta, _, mark) in all(index).filter(|(meta, ..)| meta.deleted) {
+        scene.release(meta, mark, work);
+    }
+}
+
+/// Tells about every host network that stays.
 pub(super) fn tell(
     now: Timestamp,
     index: &Index,
@@ -52,18 +90,10 @@ pub(super) fn tell(
 ) {
     let scene = Scene { now, index, answers };
     let nothing = NetworkReport::default();
-    let shelf = &index.snapshot().host_networks;
-    let readable = shelf.iter().map(|(_, object)| (&object.meta, Some(&object.spec)));
-    for (meta, spec) in readable.chain(shelf.unreadable().map(|object| (&object.meta, None))) {
-        let Some(mark) = index.mark(HOST_NETWORK, &meta.key) else { continue };
-        if meta.deleted {
-            scene.release(meta, mark, work);
-            continue;
-        }
-        let report = compiled.networks.get(&(ASKING, meta.key.name.clone())).unwrap_or(&nothing);
-        if let Some(patch) = metadata(mark, report) {
-            // The next turn tells the rest: every write is tied to the version that it was decided on.
-            work.single(target(&meta.key), Action::Patch { patch });
+    for (meta, spec, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
+        let report = report(compiled, meta).unwrap_or(&nothing);
+        // Every write is tied to the version that it was decided on, so the next turn tells the rest.
+        if metadata(mark, report).is_some() {
             continue;
         }
         let before: HostNetworkConfigStatus = mark.status_as();
@@ -135,17 +165,18 @@ impl Scene<'_> {
         before: &BTreeMap<String, NodeStatus>,
         matched: &BTreeSet<String>,
     ) -> BTreeMap<String, NodeStatus> {
-        let verdict = Verdict::pending("is being taken back");
         let others = before.iter().filter(|(node, _)| !matched.contains(*node));
         let held = others.filter(|(node, _)| {
             let answer = self.answers.get(node.as_str());
             answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
         });
-        held.map(|(node, entry)| {
-            let conditions = vec![verdict.condition(self.now, &entry.conditions)];
-            (node.clone(), NodeStatus { conditions, ..entry.clone() })
-        })
-        .collect()
+        held.map(|(node, entry)| (node.clone(), self.taken_back(entry.clone()))).collect()
+    }
+
+    /// The entry of a node that shall not have the object any more.
+    fn taken_back(&self, entry: NodeStatus) -> NodeStatus {
+        let conditions = vec![Verdict::pending("is being taken back").condition(self.now, &entry.conditions)];
+        NodeStatus { conditions, ..entry }
     }
 
     fn entry(
@@ -208,12 +239,15 @@ impl Scene<'_> {
     /// A deleted object waits for nodes, and for nothing else.
     fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
         let before: HostNetworkConfigStatus = mark.status_as();
-        let node_status = self.left_over(meta, &before.node_status, &BTreeSet::new());
+        let mut node_status = self.left_over(meta, &before.node_status, &BTreeSet::new());
+        for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
+            // One that was told while its entry could not be written.
+            node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(NodeStatus::default()));
+        }
         if !mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
             return;
         }
-        let told = self.answers.values().any(|answer| answer.was_told(ASKING, &meta.key.name));
-        if node_status.is_empty() && !told {
+        if node_status.is_empty() {
             let kept: Vec<String> = mark.finalizers.iter().filter(|name| *name != FINALIZER).cloned().collect();
             return work.single(target(&meta.key), finalizers_patch(mark, &kept));
         }

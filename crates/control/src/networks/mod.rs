@@ -39,22 +39,35 @@ pub(crate) struct Told<'a> {
     pub(crate) decision: &'a Decision,
 }
 
-/// Asks for everything that is not told yet.
-pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Told<'_>, work: &mut Work) {
+/// Asks for what must be so before nodes are told anything, and for what has nothing to do with that: what nodes have of
+/// an object that is deleted meanwhile is taken back only where the object is held.
+pub(crate) fn prepare(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
     installed::tell(index, work);
-    let snapshot = index.snapshot();
-    let unused = snapshot.cluster_networks.is_empty()
-        && snapshot.uplinks.is_empty()
-        && snapshot.host_networks.is_empty()
-        && snapshot.vlan_statuses.is_empty()
-        && snapshot.monitors.is_empty();
-    if unused {
+    if is_unused(index) {
+        return;
+    }
+    matched::tell(index, compiled, work);
+    hosts::hold(index, compiled, work);
+    hosts::release(now, index, compiled, work);
+    monitors::tell(index, work);
+}
+
+/// Asks for everything else that is not told yet.
+pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Told<'_>, work: &mut Work) {
+    if is_unused(index) {
         return;
     }
     let answers = answers::all(index, compiled, told);
-    matched::tell(index, compiled, work);
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);
     nodes::tell(index, compiled, &answers, &connections, work);
-    monitors::tell(index, work);
+}
+
+fn is_unused(index: &Index) -> bool {
+    let snapshot = index.snapshot();
+    snapshot.cluster_networks.is_empty()
+        && snapshot.uplinks.is_empty()
+        && snapshot.host_networks.is_empty()
+        && snapshot.vlan_statuses.is_empty()
+        && snapshot.monitors.is_empty()
 }

@@ -1,5 +1,6 @@
 //! What is told about host networks, and when.
 
+use jiff::SignedDuration;
 use netloom_api::admission::GroupKind;
 use serde_json::{Value, json};
 
@@ -274,6 +275,47 @@ fn a_host_network_says_what_keeps_a_node_from_it() {
     host_network(&mut rig, "static", &ips);
     rig.run();
     assert_eq!(message(&rig), "RolloutPolicy all: the policy is paused");
+    let kept = rig.api.list("NetworkConfigRevision").into_iter().find(|one| one["status"]["phase"] == "Kept").unwrap();
+    let kept = kept["metadata"]["name"].as_str().unwrap().to_owned();
+    edit(&mut rig, "RolloutPolicy", "all", |policy| policy["spec"] = json!({"pinnedRevision": kept}));
+    rig.run();
+    assert_eq!(message(&rig), format!("RolloutPolicy all: its nodes shall have revision {kept}"));
+}
+
+#[test]
+fn a_node_that_cannot_be_told_does_not_count_as_told_and_nobody_says_so_twice() {
+    let mut rig = connected();
+    rig.run();
+    rig.refuses = Some(|request| request.target.kind.kind == "NodeNetworkConfig");
+    host_network(&mut rig, "static", &addresses());
+    rig.run_for(SignedDuration::from_secs(5));
+    assert!(rig.refused > 3, "it is asked for again");
+    assert_eq!(entry(&rig, "n0")["conditions"][0]["message"], "the node waits for its turn");
+    let revision =
+        rig.api.list("NetworkConfigRevision").into_iter().find(|one| one["status"]["phase"] != "Kept").unwrap();
+    assert_eq!((&revision["status"]["phase"], &revision["status"]["ongoing"]), (&json!("Pending"), &json!(0)));
+    let writes = rig.api.writes.len();
+    rig.run_for(SignedDuration::from_mins(10));
+    assert_eq!(rig.api.writes.len(), writes, "what is refused again is nothing new");
+    rig.refuses = None;
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+}
+
+#[test]
+fn a_host_network_is_held_before_a_node_is_told() {
+    let mut rig = connected();
+    rig.run();
+    rig.api.writes.clear();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let first = |kind: &str| rig.api.writes.iter().position(|write| write.1 == kind).unwrap();
+    let held = first("HostNetworkConfig");
+    assert_eq!(rig.api.writes[held].0, "patch", "the finalizer");
+    let revision = first("NetworkConfigRevision");
+    assert!(held < first("NodeNetworkConfig") && revision < first("NodeNetworkConfig"));
+    // What is written in one turn is under way at the same time: the node is told in a later one.
+    assert!(held < revision, "{:?}", rig.api.writes);
 }
 
 #[test]

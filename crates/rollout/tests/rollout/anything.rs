@@ -102,7 +102,7 @@ proptest! {
         policies in prop::collection::vec(policy(), 0..3),
     ) {
         let nodes: Vec<Node> = nodes.into_iter().map(|(name, node)| Node { name, ..node }).collect();
-        let decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies });
+        let decision = rollout(&View { now, revisions: &revisions, nodes: &nodes, policies: &policies, refused: &BTreeSet::new() });
         let known: BTreeMap<&str, &Revision> = revisions.iter().map(|revision| (revision.name.as_str(), revision)).collect();
         for assignment in &decision.assignments {
             prop_assert!(nodes.iter().any(|node| node.name == assignment.node));

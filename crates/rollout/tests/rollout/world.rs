@@ -182,13 +182,25 @@ impl World {
     pub(crate) fn decision(&self) -> Decision {
         let revisions = self.seen();
         let nodes: Vec<Node> = self.nodes.values().cloned().collect();
-        let view = View { now: self.now, revisions: &revisions, nodes: &nodes, policies: &self.policies };
+        let view = View {
+            now: self.now,
+            revisions: &revisions,
+            nodes: &nodes,
+            policies: &self.policies,
+            refused: &BTreeSet::new(),
+        };
         let decision = (self.decider)(&view);
         let (mut revisions, mut nodes, mut policies) = (revisions.clone(), nodes.clone(), self.policies.clone());
         revisions.reverse();
         nodes.reverse();
         policies.reverse();
-        let other = (self.decider)(&View { now: self.now, revisions: &revisions, nodes: &nodes, policies: &policies });
+        let other = (self.decider)(&View {
+            now: self.now,
+            revisions: &revisions,
+            nodes: &nodes,
+            policies: &policies,
+            refused: &BTreeSet::new(),
+        });
         assert_eq!(decision, other, "the order of arrival makes a difference");
         self.check(&decision);
         decision
