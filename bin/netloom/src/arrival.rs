@@ -12,11 +12,11 @@ use netloom_api::{
     nodestate::NodeNetConfPolicySpec,
     rollout::annotation,
 };
-use netloom_compile::PROVENANCE;
+use netloom_compile::{ObjectKey, PROVENANCE, nodestate::Provenance, reason};
 use serde_json::Value;
 
 /// The reasons of a policy that is sound and has nothing to do on any node.
-const IDLE: [&str; 2] = ["NoMatchingNode", "NoMatchingInterface"];
+const IDLE: [&str; 2] = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE];
 /// The reason of a policy that is sound, and that nodes could not have.
 const FAILED: &str = "RolloutFailed";
 
@@ -48,7 +48,7 @@ pub(crate) fn is_rolled_out(group: &str, kind: &str) -> bool {
 
 /// Whether a policy says of itself that nodes could not have it as it is now.
 pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
-    policy["status"]["observedGeneration"] == policy["metadata"]["generation"] && reason(policy) == FAILED
+    policy["status"]["observedGeneration"] == policy["metadata"]["generation"] && reason_of(policy) == FAILED
 }
 
 /// The version of a policy to look for, where there is anything to wait for: a policy that matches nothing, and of
@@ -56,7 +56,8 @@ pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
 pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
     let text = |key: &str| policy["metadata"][key].as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (text("namespace"), text("name"));
-    let idle = IDLE.contains(&reason(policy)) && !states.iter().any(|state| has_part_of(state, &namespace, &name));
+    let key = ObjectKey::new(namespace.as_str(), name.as_str());
+    let idle = IDLE.contains(&reason_of(policy)) && !states.iter().any(|state| has_part_of(state, &key));
     let merged = !states.is_empty() && states.iter().all(merges_policies);
     if idle || merged {
         return None;
@@ -97,7 +98,7 @@ impl Frozen {
     }
 }
 
-fn reason(policy: &Value) -> &str {
+fn reason_of(policy: &Value) -> &str {
     let conditions = policy["status"]["conditions"].as_array();
     let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
     ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default()
@@ -108,9 +109,9 @@ fn annotation_of<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// Whether a node was told anything of a policy.
-fn has_part_of(state: &Value, namespace: &str, name: &str) -> bool {
-    let provenance = annotation_of(state, PROVENANCE).and_then(|text| serde_json::from_str::<Value>(text).ok());
-    provenance.is_some_and(|provenance| provenance["policies"].get(format!("{namespace}/{name}")).is_some())
+fn has_part_of(state: &Value, policy: &ObjectKey) -> bool {
+    let provenance = annotation_of(state, PROVENANCE).and_then(|text| Provenance::decode(text).ok());
+    provenance.is_some_and(|provenance| provenance.shares.contains_key(policy))
 }
 
 fn merges_policies(state: &Value) -> bool {

@@ -22,6 +22,10 @@ pub mod reason {
     pub const MISSING_BASE: &str = "MissingBase";
     /// A part of the document that only the wish for one node can have.
     pub const NOT_SUPPORTED: &str = "NotSupported";
+    /// A policy is sound, and selects no node.
+    pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
+    /// A policy is sound, and its rules match no link of the nodes that it selects.
+    pub const NO_MATCHING_INTERFACE: &str = "NoMatchingInterface";
     /// A link that should be made cannot have the name that it would get.
     pub const NO_NAME: &str = "NoName";
     /// A host network or an uplink breaks a rule of its kind.

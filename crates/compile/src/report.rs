@@ -107,11 +107,11 @@ impl PolicyReport {
             return verdict(Truth::False, first.reason, format!("{first}; {then}"));
         }
         if self.matched_nodes == 0 {
-            return verdict(Truth::True, "NoMatchingNode", "no node is selected".to_owned());
+            return verdict(Truth::True, crate::reason::NO_MATCHING_NODE, "no node is selected".to_owned());
         }
         if self.nodes_with_links == 0 {
             let message = format!("selected nodes: {}; none has a link that a rule matches", self.matched_nodes);
-            return verdict(Truth::True, "NoMatchingInterface", message);
+            return verdict(Truth::True, crate::reason::NO_MATCHING_INTERFACE, message);
         }
         // An entry for a link that no rule matches is not for this policy to do; the rest must be done.
         let (idle, left_out): (Vec<_>, Vec<_>) =
