@@ -69,9 +69,11 @@ pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
 /// How far these policies are, from all revisions of a cluster.
 pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'a NetworkConfigRevision>) -> Arrival {
     let holding = revisions.into_iter().filter(|revision| policies.iter().all(|policy| policy.is_in(revision)));
-    let Some(newest) = holding.max_by_key(|revision| sequence(revision)) else { return Arrival::NotFrozen };
-    let name = newest.metadata.name.as_deref().unwrap_or_default();
-    let status = newest.status.clone().unwrap_or_default();
+    // What else is in a revision that failed may be to blame: one that nodes have, or get, says more about these policies.
+    let decisive = holding.max_by_key(|revision| (is_for_nodes(revision), sequence(revision)));
+    let Some(decisive) = decisive else { return Arrival::NotFrozen };
+    let name = decisive.metadata.name.as_deref().unwrap_or_default();
+    let status = decisive.status.clone().unwrap_or_default();
     let words = words(name, &status);
     match status.phase {
         Some(RevisionPhase::Active) => Arrival::Everywhere(words),
@@ -116,6 +118,14 @@ fn has_part_of(state: &Value, policy: &ObjectKey) -> bool {
 
 fn merges_policies(state: &Value) -> bool {
     annotation_of(state, annotation::MERGED_BY) == Some(annotation::MERGED_BY_NODE)
+}
+
+/// Whether nodes have a revision, or shall have it next; one that says nothing yet was just made.
+fn is_for_nodes(revision: &NetworkConfigRevision) -> bool {
+    match revision.status.as_ref().and_then(|status| status.phase) {
+        Some(RevisionPhase::Pending | RevisionPhase::Rolling | RevisionPhase::Active) | None => true,
+        Some(RevisionPhase::Failed | RevisionPhase::Superseded | RevisionPhase::Kept) => false,
+    }
 }
 
 fn sequence(revision: &NetworkConfigRevision) -> u64 {
@@ -189,6 +199,31 @@ mod tests {
         assert_eq!(of(&wanted, again), everywhere, "what an earlier revision met is over");
         let Arrival::Failed(why) = of(&wanted, [&revision("mine", 4, 9000, &failed)]) else { panic!("it failed") };
         assert!(why.starts_with("revision mine failed on node n0: too large; "), "{why}");
+    }
+
+    #[test]
+    fn a_failure_decides_only_where_nodes_do_not_have_the_same_by_another_revision() {
+        let wanted = [awaited(&policy(9000, "Compiled"), &[]).unwrap()];
+        let in_phase = |phase: &str| json!({"phase": phase, "message": "so"});
+        // The same policy, with something bad of somebody else beside it.
+        let theirs = revision("theirs", 5, 9000, &json!({"phase": "Failed", "isInvalid": true, "failedNode": "n0"}));
+        let seen = |phase: &str| of(&wanted, [&revision("mine", 4, 9000, &in_phase(phase)), &theirs]);
+        assert_eq!(seen("Active"), Arrival::Everywhere("revision mine: Active, so".to_owned()));
+        for phase in ["Pending", "Rolling"] {
+            assert_eq!(seen(phase), Arrival::UnderWay(format!("revision mine: {phase}, so")));
+        }
+        for phase in ["Superseded", "Kept", "Failed"] {
+            let Arrival::Failed(why) = seen(phase) else { panic!("no node gets it any more: {phase}") };
+            assert!(why.starts_with("revision theirs failed on node n0: "), "{why}");
+        }
+        let other_version = revision("before", 4, 1500, &in_phase("Active"));
+        assert!(
+            matches!(of(&wanted, [&other_version, &theirs]), Arrival::Failed(_)),
+            "nodes return to another version"
+        );
+        let (active, rolling) = (in_phase("Active"), in_phase("Rolling"));
+        let several = [&revision("old", 3, 9000, &active), &revision("new", 4, 9000, &rolling), &theirs];
+        assert_eq!(of(&wanted, several), Arrival::UnderWay("revision new: Rolling, so".to_owned()));
     }
 
     #[test]
