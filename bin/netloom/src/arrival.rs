@@ -52,14 +52,15 @@ pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
 }
 
 /// The version of a policy to look for, where there is anything to wait for: a policy that matches nothing, and of
-/// which no node has anything left, and one that nodes merge themselves, come to nodes by no revision.
+/// which no node has anything left, and one that nodes merge themselves, come to nodes by no revision. One that nodes
+/// have refused did come by a revision, whatever nodes do now.
 pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
     let text = |key: &str| policy["metadata"][key].as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (text("namespace"), text("name"));
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
     let idle = IDLE.contains(&reason_of(policy)) && !states.iter().any(|state| has_part_of(state, &key));
     let merged = !states.is_empty() && states.iter().all(merges_policies);
-    if idle || merged {
+    if (idle || merged) && !is_refused_by_nodes(policy) {
         return None;
     }
     let spec = serde_json::from_value(policy["spec"].clone()).ok()?;
@@ -243,6 +244,7 @@ mod tests {
         let sound = policy(9000, "Compiled");
         assert_eq!(awaited(&sound, &[told(None, true), told(None, true)]), None);
         assert!(awaited(&sound, &[told(None, true), told(None, false)]).is_some());
+        assert!(awaited(&policy(9000, FAILED), &[told(None, true)]).is_some(), "a revision brought it, and failed");
     }
 
     #[test]
