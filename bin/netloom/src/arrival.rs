@@ -58,8 +58,10 @@ pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
     let text = |key: &str| policy["metadata"][key].as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (text("namespace"), text("name"));
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
+    // Nobody changes the object of a node that left.
+    let states: Vec<&Value> = states.iter().filter(|state| !has_left(state)).collect();
     let idle = IDLE.contains(&reason_of(policy)) && !states.iter().any(|state| has_part_of(state, &key));
-    let merged = !states.is_empty() && states.iter().all(merges_policies);
+    let merged = !states.is_empty() && states.iter().all(|state| merges_policies(state));
     if (idle || merged) && !is_refused_by_nodes(policy) {
         return None;
     }
@@ -102,13 +104,22 @@ impl Frozen {
 }
 
 fn reason_of(policy: &Value) -> &str {
-    let conditions = policy["status"]["conditions"].as_array();
-    let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
-    ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default()
+    condition(policy, "Ready").and_then(|ready| ready["reason"].as_str()).unwrap_or_default()
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == kind)
 }
 
 fn annotation_of<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object["metadata"]["annotations"].get(name)?.as_str()
+}
+
+/// Whether the node of a network state is there no more.
+fn has_left(state: &Value) -> bool {
+    condition(state, "Degraded")
+        .is_some_and(|degraded| degraded["status"] == "True" && degraded["reason"] == reason::NODE_NOT_FOUND)
 }
 
 /// Whether a node was told anything of a policy.
@@ -245,6 +256,25 @@ mod tests {
         assert_eq!(awaited(&sound, &[told(None, true), told(None, true)]), None);
         assert!(awaited(&sound, &[told(None, true), told(None, false)]).is_some());
         assert!(awaited(&policy(9000, FAILED), &[told(None, true)]).is_some(), "a revision brought it, and failed");
+    }
+
+    #[test]
+    fn nodes_that_left_are_not_asked() {
+        let with = |mut state: Value, status: &str, reason: &str| {
+            state["status"]["conditions"] = json!([{"type": "Degraded", "status": status, "reason": reason}]);
+            state
+        };
+        let (sound, idle) = (policy(9000, "Compiled"), policy(9000, reason::NO_MATCHING_NODE));
+        let of_it = json!({"policies": {"default/jumbo": {}}});
+        let left = |state| with(state, "True", reason::NODE_NOT_FOUND);
+        assert_eq!(awaited(&sound, &[told(None, true), left(told(None, false))]), None);
+        assert!(awaited(&sound, &[left(told(None, true))]).is_some(), "no node says that it merges policies");
+        assert_eq!(awaited(&idle, &[left(told(Some(&of_it), false))]), None, "nobody takes away what it had");
+        for there in
+            [with(told(None, false), "True", "Drift"), with(told(None, false), "False", reason::NODE_NOT_FOUND)]
+        {
+            assert!(awaited(&sound, &[told(None, true), there]).is_some());
+        }
     }
 
     #[test]
