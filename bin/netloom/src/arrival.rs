@@ -51,6 +51,11 @@ pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
     policy["status"]["observedGeneration"] == policy["metadata"]["generation"] && reason_of(policy) == FAILED
 }
 
+/// What a policy says of itself.
+pub(crate) fn message(policy: &Value) -> &str {
+    condition(policy, "Ready").and_then(|ready| ready["message"].as_str()).unwrap_or_default()
+}
+
 /// The version of a policy to look for, where there is anything to wait for: a policy that matches nothing, and of
 /// which no node has anything left, and one that nodes merge themselves, come to nodes by no revision. One that nodes
 /// have refused did come by a revision, whatever nodes do now.

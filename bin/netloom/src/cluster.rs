@@ -100,23 +100,19 @@ impl Cluster {
         name: &str,
     ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
         let query = format!("watch=true&fieldSelector=metadata.name%3D{}", escaped(name));
-        self.events(&format!("{}?{query}", kind.path(namespace, None))).await
+        let target = format!("{}?{query}", kind.path(namespace, None));
+        let request = http::Request::get(target).body(Vec::new()).map_err(Failure::usage)?;
+        self.client.request_events(request).await.map_err(|error| self.refusal("watch", &error))
     }
 
-    /// Follows every object of a kind, from how they are now on.
+    /// Follows every object of a kind, from how they are now on; none where the caller may not.
     pub(crate) async fn watch_all(
         &self,
         kind: &Served,
-    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
-        self.events(&format!("{}?watch=true", kind.path(None, None))).await
-    }
-
-    async fn events(
-        &self,
-        target: &str,
-    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, Failure> {
+    ) -> Result<Option<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>>, Failure> {
+        let target = format!("{}?watch=true", kind.path(None, None));
         let request = http::Request::get(target).body(Vec::new()).map_err(Failure::usage)?;
-        self.client.request_events(request).await.map_err(|error| self.refusal("watch", &error))
+        self.unless_forbidden("watch", self.client.request_events(request).await)
     }
 
     /// The kind that people call `word`.
@@ -148,17 +144,24 @@ impl Cluster {
     pub(crate) async fn all(&self, api_version: &str, kind: &str) -> Result<Vec<Value>, Failure> {
         let Some(served) = self.served(api_version, kind).await? else { return Ok(Vec::new()) };
         let request = http::Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?;
-        let mut list = self.send(request).await?;
-        let mut items = match list["items"].take() {
-            Value::Array(items) => items,
-            _ => Vec::new(),
-        };
-        // Items of a list need not say what they are.
-        for item in &mut items {
-            item["apiVersion"] = api_version.into();
-            item["kind"] = kind.into();
+        Ok(items(self.send(request).await?, api_version, kind))
+    }
+
+    /// The same; nothing where the caller may not read them.
+    pub(crate) async fn all_readable(&self, api_version: &str, kind: &str) -> Result<Option<Vec<Value>>, Failure> {
+        let Some(served) = self.served(api_version, kind).await? else { return Ok(Some(Vec::new())) };
+        let request = http::Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?;
+        let list = self.unless_forbidden("list", self.client.request(request).await)?;
+        Ok(list.map(|list| items(list, api_version, kind)))
+    }
+
+    fn unless_forbidden<T>(&self, what: &str, answer: Result<T, kube::Error>) -> Result<Option<T>, Failure> {
+        const FORBIDDEN: u16 = 403;
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(kube::Error::Api(status)) if status.code == FORBIDDEN => Ok(None),
+            Err(error) => Err(self.refusal(what, &error)),
         }
-        Ok(items)
     }
 
     async fn kinds(&self) -> Result<Vec<Served>, Failure> {
@@ -183,6 +186,19 @@ impl Cluster {
             other => Failure::usage(format_args!("{what}: {other}")),
         }
     }
+}
+
+/// The objects of a list, which need not say themselves what they are.
+fn items(mut list: Value, api_version: &str, kind: &str) -> Vec<Value> {
+    let mut items = match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    };
+    for item in &mut items {
+        item["apiVersion"] = api_version.into();
+        item["kind"] = kind.into();
+    }
+    items
 }
 
 /// The kinds of an aggregated discovery document, without subresources.

@@ -1,11 +1,11 @@
 //! `netloom apply --wait` of policies: it ends when nodes have them, when a node failed, or when there is nothing to do.
 
-use std::{sync::Arc, thread};
+use std::{fs, process::Command, sync::Arc, thread};
 
 use crate::{
     agents::Agents,
     cluster::{Cluster, FABRIC},
-    embedded::Server,
+    embedded::{NETLOOM, Server, ended},
     process::{Controller, cluster},
 };
 
@@ -77,4 +77,42 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("NoMatchingInterface") && said.contains("nothing of it is rolled out to nodes"), "{said}");
     assert!(cluster.list(FABRIC, "NetworkConfigRevision").await.iter().all(|one| one["status"]["phase"] != "Active"));
+}
+
+/// Lets somebody do these things with objects of `nmstate.io`.
+fn allow(server: &Server, resource: &str, verbs: &str) {
+    let text = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: ann-{resource}}}\n\
+         rules: [{{apiGroups: [nmstate.io], resources: [{resource}], verbs: [{verbs}]}}]\n---\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: ann-{resource}}}\n\
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ann-{resource}}}\n\
+         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: ann}}]\n"
+    );
+    let (status, said) = server.run(&["apply", "-f", &server.file("rights.yaml", &text)]);
+    assert_eq!(status, 0, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_only_write_policies_does_not_wait_for_nodes() {
+    let server = Server::start("controller-waits-without-rights");
+    // One node that nobody answers for, so that the wait for it would not end.
+    let _cluster = cluster(&server, 1).await;
+    let _controller = Controller::start(&server, "controller.log");
+    let whole = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
+    let ann = server.file("ann", &whole.replace("client-key-data:", "as: ann\n    client-key-data:"));
+    let file = server.file("policy.yaml", &policy("eth1", 8000));
+    let words = ["apply", "--wait", "--timeout", "100", "-f", &file];
+    let apply = || ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", &ann));
+    let (status, said) = apply();
+    assert!(status == 3 && said.contains("User \"ann\" cannot"), "{status} {said}");
+
+    allow(&server, "nodenetconfpolicies", "get, list, watch, create, patch");
+    let (status, said) = apply();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("objects of kind NodeNetworkState may not be read"), "{said}");
+
+    allow(&server, "nodenetworkstates", "list");
+    let (status, said) = apply();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("objects of kind NetworkConfigRevision may not be read"), "{said}");
 }

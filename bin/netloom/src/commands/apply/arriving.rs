@@ -16,7 +16,15 @@ use crate::{
 };
 
 const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
+const REVISION: &str = "NetworkConfigRevision";
 const STATES: (&str, &str) = ("nmstate.io/v1", "NodeNetworkState");
+
+/// How the wait for nodes ended, where it did not fail.
+enum End {
+    Everywhere,
+    /// Who waits may not read what tells how far nodes are.
+    Forbidden,
+}
 
 /// Waits until nodes have these policies, each with its title; one that no revision brings to nodes is only mentioned.
 pub(super) async fn until_everywhere(
@@ -28,11 +36,13 @@ pub(super) async fn until_everywhere(
         return Ok(());
     }
     let output = Output::new(false);
-    let Some(kind) = cluster.served(FABRIC, "NetworkConfigRevision").await? else {
-        output.note("the server has no kind NetworkConfigRevision, so nodes are not waited for");
+    let Some(kind) = cluster.served(FABRIC, REVISION).await? else {
+        output.note(&format!("the server has no kind {REVISION}, so nodes are not waited for"));
         return Ok(());
     };
-    let states = cluster.all(STATES.0, STATES.1).await?;
+    let Some(states) = cluster.all_readable(STATES.0, STATES.1).await? else {
+        return unseen(policies, output, STATES.1);
+    };
     let (mut wanted, mut titles) = (Vec::new(), Vec::new());
     for (title, policy) in policies {
         match arrival::awaited(policy, &states) {
@@ -47,26 +57,41 @@ pub(super) async fn until_everywhere(
         return Ok(());
     }
     let mut told = Told { output, last: None };
-    timeout(limit, watch(cluster, &kind, &wanted, &mut told)).await.unwrap_or_else(|_| {
-        let last = told.last.as_deref().unwrap_or("no revision has it yet; is a controller running?");
-        Err(Failure::failed(format_args!(
-            "not every node has {} after {} seconds; {last}. What was applied stays, and is worked on",
-            titles.join(", "),
-            limit.as_secs()
-        )))
-    })
+    match timeout(limit, watch(cluster, &kind, &wanted, &mut told)).await {
+        Ok(Ok(End::Everywhere)) => Ok(()),
+        Ok(Ok(End::Forbidden)) => unseen(policies, told.output, REVISION),
+        Ok(Err(failure)) => Err(failure),
+        Err(_) => {
+            let last = told.last.as_deref().unwrap_or("no revision has it yet; is a controller running?");
+            Err(Failure::failed(format_args!(
+                "not every node has {} after {} seconds; {last}. What was applied stays, and is worked on",
+                titles.join(", "),
+                limit.as_secs()
+            )))
+        }
+    }
 }
 
-async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told) -> Result<(), Failure> {
+/// Ends with what the policies themselves say: who may only write them cannot see how far nodes are.
+fn unseen(policies: &[(String, Value)], output: Output, kind: &str) -> Result<(), Failure> {
+    if let Some((title, policy)) = policies.iter().find(|(_, policy)| arrival::is_refused_by_nodes(policy)) {
+        return Err(Failure::failed(format_args!("{title}: {}", arrival::message(policy))));
+    }
+    output.note(&format!("objects of kind {kind} may not be read with this identity, so nodes are not waited for"));
+    Ok(())
+}
+
+async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told) -> Result<End, Failure> {
     loop {
         // All of them first: which one is the newest cannot be said before.
-        let all = cluster.all(FABRIC, &kind.kind).await?;
+        let Some(all) = cluster.all_readable(FABRIC, &kind.kind).await? else { return Ok(End::Forbidden) };
         let mut revisions: BTreeMap<String, NetworkConfigRevision> = all.iter().filter_map(read).collect();
         if told.hear(arrival::of(wanted, revisions.values()))? {
-            return Ok(());
+            return Ok(End::Everywhere);
         }
         // The server ends every watch at some time.
-        let mut events = Box::pin(cluster.watch_all(kind).await?);
+        let Some(events) = cluster.watch_all(kind).await? else { return Ok(End::Forbidden) };
+        let mut events = Box::pin(events);
         while let Some(event) = events.try_next().await.map_err(|error| cluster.refusal("watch", &error))? {
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => revisions.extend(read(&object)),
@@ -75,7 +100,7 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
                 WatchEvent::Error(status) => return Err(Failure::usage(status.message)),
             }
             if told.hear(arrival::of(wanted, revisions.values()))? {
-                return Ok(());
+                return Ok(End::Everywhere);
             }
         }
     }
