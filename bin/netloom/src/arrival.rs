@@ -35,6 +35,8 @@ pub(crate) enum Arrival {
     NotFrozen,
     /// It goes on; in words.
     UnderWay(String),
+    /// Nodes are not told it any more, though it did not fail; in words.
+    SetAside(String),
     /// Every node that can take them has them; in words.
     Everywhere(String),
     /// They come to no further node; why, and what to do.
@@ -91,8 +93,8 @@ pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'
             status.failed_node.as_deref().unwrap_or("(unknown)"),
             status.failed_message.as_deref().unwrap_or("(nothing was said)"),
         )),
-        Some(RevisionPhase::Pending | RevisionPhase::Rolling | RevisionPhase::Superseded | RevisionPhase::Kept)
-        | None => Arrival::UnderWay(words),
+        Some(RevisionPhase::Superseded | RevisionPhase::Kept) => Arrival::SetAside(words),
+        Some(RevisionPhase::Pending | RevisionPhase::Rolling) | None => Arrival::UnderWay(words),
     }
 }
 
@@ -212,6 +214,10 @@ mod tests {
         assert_eq!(of(&wanted, [&older]), Arrival::NotFrozen, "another version");
         assert_eq!(of(&wanted, [&older, &revision("mine", 4, 9000, &active)]), everywhere);
         assert_eq!(of(&wanted, [&revision("mine", 4, 9000, &rolling), &older]), under_way);
+        for phase in ["Superseded", "Kept"] {
+            let set_aside = Arrival::SetAside(format!("revision mine: {phase}, nothing is said yet"));
+            assert_eq!(of(&wanted, [&older, &revision("mine", 2, 9000, &json!({"phase": phase}))]), set_aside);
+        }
         let again = [&revision("bad", 4, 9000, &failed), &revision("mine", 5, 9000, &active)];
         assert_eq!(of(&wanted, again), everywhere, "what an earlier revision met is over");
         let Arrival::Failed(why) = of(&wanted, [&revision("mine", 4, 9000, &failed)]) else { panic!("it failed") };

@@ -56,19 +56,17 @@ pub(super) async fn until_everywhere(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut told = Told { output, last: None };
+    let mut told = Told { output, last: None, goes_on: true };
     match timeout(limit, watch(cluster, &kind, &wanted, &mut told)).await {
         Ok(Ok(End::Everywhere)) => Ok(()),
         Ok(Ok(End::Forbidden)) => unseen(policies, told.output, REVISION),
         Ok(Err(failure)) => Err(failure),
-        Err(_) => {
-            let last = told.last.as_deref().unwrap_or("no revision has it yet; is a controller running?");
-            Err(Failure::failed(format_args!(
-                "not every node has {} after {} seconds; {last}. What was applied stays, and is worked on",
-                titles.join(", "),
-                limit.as_secs()
-            )))
-        }
+        Err(_) => Err(Failure::failed(format_args!(
+            "not every node has {} after {} seconds; {}",
+            titles.join(", "),
+            limit.as_secs(),
+            told.ending()
+        ))),
     }
 }
 
@@ -116,14 +114,26 @@ fn read(object: &Value) -> Option<(String, NetworkConfigRevision)> {
 struct Told {
     output: Output,
     last: Option<String>,
+    /// Whether nodes still come to have it by what was told last.
+    goes_on: bool,
 }
 
 impl Told {
     /// Tells what is new; whether every node that can take it has it.
     fn hear(&mut self, arrival: Arrival) -> Result<bool, Failure> {
         let (words, done) = match arrival {
-            Arrival::NotFrozen => return Ok(false),
-            Arrival::UnderWay(words) => (words, false),
+            Arrival::NotFrozen => {
+                self.goes_on = self.last.is_none();
+                return Ok(false);
+            }
+            Arrival::UnderWay(words) => {
+                self.goes_on = true;
+                (words, false)
+            }
+            Arrival::SetAside(words) => {
+                self.goes_on = false;
+                (words, false)
+            }
             Arrival::Everywhere(words) => (words, true),
             Arrival::Failed(why) => return Err(Failure::failed(why)),
         };
@@ -132,5 +142,41 @@ impl Told {
             self.last = Some(words);
         }
         Ok(done)
+    }
+
+    /// What there is to say when it took too long.
+    fn ending(&self) -> String {
+        match &self.last {
+            None => "no revision has it as it was applied; is a controller running, or was it changed or deleted \
+                     meanwhile?"
+                .to_owned(),
+            Some(last) if self.goes_on => format!("{last}. What was applied stays, and is worked on"),
+            Some(last) => format!(
+                "what was heard last is {last}. No revision brings it to nodes now: it may have been changed or deleted \
+                 meanwhile"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_took_too_long_says_whether_it_goes_on() {
+        let mut told = Told { output: Output::new(false), last: None, goes_on: true };
+        let mut after = |arrival| {
+            assert_eq!(told.hear(arrival), Ok(false));
+            told.ending()
+        };
+        assert!(after(Arrival::NotFrozen).contains("is a controller running"));
+        let rolling = "r: Rolling. What was applied stays, and is worked on";
+        assert_eq!(after(Arrival::UnderWay("r: Rolling".to_owned())), rolling);
+        for gone in [Arrival::NotFrozen, Arrival::SetAside("r: Superseded".to_owned())] {
+            let ending = after(gone);
+            assert!(ending.contains(" r: ") && ending.contains("changed or deleted meanwhile"), "{ending}");
+        }
+        assert_eq!(after(Arrival::UnderWay("r: Rolling".to_owned())), rolling);
     }
 }
