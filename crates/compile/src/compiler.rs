@@ -11,7 +11,7 @@
 //! has changed. What one run and the one before it did not ask for is forgotten.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     hash::Hash,
     sync::Arc,
 };
@@ -389,8 +389,13 @@ fn tell_who_merges(
     placement: &Placement,
     answers: &[Answer],
 ) {
-    let merges = |object: &ObjectKey| snapshot.states.get(object).is_some_and(|state| state.merges_itself);
-    for (node, seat) in placement.nodes.iter().filter(|(_, seat)| merges(&seat.object)) {
+    // Mostly there is none, and then not every node is to be looked up.
+    let merging: BTreeSet<&ObjectKey> =
+        snapshot.states.iter().filter(|(_, state)| state.merges_itself).map(|(key, _)| key).collect();
+    if merging.is_empty() {
+        return;
+    }
+    for (node, seat) in placement.nodes.iter().filter(|(_, seat)| merging.contains(&seat.object)) {
         let matched = answers[seat.place].desired.matched.iter().filter(|(_, links)| !links.is_empty());
         for (policy, _) in matched {
             let here = Seen { what: (), nodes: 1, first: node.clone() };

@@ -8,6 +8,7 @@
 //! is never lost by that, so it ends; and it is the same before and after the links are there.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -41,13 +42,18 @@ pub(crate) struct Ground<'a> {
 pub(crate) fn merge_all(ground: Ground<'_>, policies: &[&Prepared], first: Vec<Arc<Contribution>>) -> Desired {
     let Ground { hand, found, reported } = ground;
     let mut layers = first;
-    let mut world = found.clone();
+    let mut world = Cow::Borrowed(found);
     loop {
         let desired = merge(hand, found, layers.iter().map(AsRef::as_ref));
         let made = made(&desired, &world, reported);
-        world.links.extend(made.links.clone());
-        let concerned = policies.iter().filter(|policy| !rules::matched(&policy.rules, &made).is_empty());
+        if made.links.is_empty() {
+            return desired;
+        }
+        let concerned: Vec<&&Prepared> =
+            policies.iter().filter(|policy| !rules::matched(&policy.rules, &made).is_empty()).collect();
+        world.to_mut().links.extend(made.links);
         let further: Vec<Arc<Contribution>> = concerned
+            .into_iter()
             .filter_map(|policy| {
                 let before = hand.before(&policy.source.key);
                 further(contribute(policy, &world, reported, before), &layers).map(Arc::new)
@@ -62,12 +68,12 @@ pub(crate) fn merge_all(ground: Ground<'_>, policies: &[&Prepared], first: Vec<A
 
 /// The links that policies make and that were not there before, with who is on their wires where that is known.
 fn made(desired: &Desired, world: &Inventory, reported: &Inventory) -> Inventory {
-    let by_policy: BTreeSet<&String> =
-        desired.provenance.shares.values().flat_map(|share| share.interfaces.keys()).collect();
+    let by_policy: BTreeSet<&str> =
+        desired.provenance.shares.values().flat_map(|share| share.interfaces.keys()).map(String::as_str).collect();
     let new = |entry: &&Value| {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
         let makes = entry.as_object().is_some_and(makes_link) && entry.get("state") != Some(&json!("absent"));
-        makes && world.get(name).is_none() && by_policy.contains(&name.to_owned())
+        makes && world.get(name).is_none() && by_policy.contains(name)
     };
     let entries: Vec<&Value> =
         desired.document.iter().flat_map(|document| list(document, "/interfaces")).filter(new).collect();
