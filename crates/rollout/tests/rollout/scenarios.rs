@@ -264,6 +264,8 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
         "8 of 10 nodes have revision b; cannot take it until condition Ready is True: n0000, n0005"
     );
     assert_eq!((decision.policies[0].nodes.total, decision.policies[0].nodes.unavailable), (10, 2));
+    let held_up: Vec<(&str, &str)> = decision.held_up.iter().map(|(node, why)| (node.as_str(), &**why)).collect();
+    assert_eq!(held_up, ["n0000", "n0005"].map(|node| (node, "the node cannot take it until condition Ready is True")));
     world.ready("n0000", true);
     world.ready("n0005", true);
     world.join("n0010");
@@ -296,7 +298,9 @@ fn labels_that_change_are_looked_at_again_a_few_first() {
     world.run();
     assert_eq!(world.waves, [1]);
     assert!(world.revision("a").failure.is_none());
-    assert_eq!(world.decision().policies[0].phase, Phase::Blocked);
+    let decision = world.decision();
+    assert_eq!(decision.policies[0].phase, Phase::Blocked);
+    assert_eq!(&*decision.held_up["n0019"], "nodes failed with what is wished for, so no further ones are told");
 }
 
 #[test]
@@ -365,6 +369,10 @@ fn tolerated_failures_do_not_stop_a_revision() {
     let decision = world.decision();
     assert_eq!((decision.policies[0].phase, decision.policies[0].nodes.failed), (Phase::Waiting, 1));
     assert!(world.revision("b").proven_at.is_some());
+    world.wish("c", Content::new(3));
+    let held_up = world.decision().held_up;
+    assert_eq!(held_up.len(), 1);
+    assert_eq!(&*held_up["n0009"], "the node failed on what it was told before, and comes last");
 }
 
 #[test]
@@ -378,6 +386,7 @@ fn limits_keep_a_change_from_starting() {
     assert_eq!(decision.policies[0].phase, Phase::Blocked);
     let wanted = "revision b changes 10 nodes, and limits.maxAffectedNodes allows 3";
     assert_eq!(decision.policies[0].message, wanted);
+    assert_eq!(*decision.held_up["n0009"], format!("RolloutPolicy p: {wanted}"));
     world.policy("p", limits(Limits { max_affected_nodes: Some(Share::Nodes(10)), ..Limits::default() }));
     world.run();
     assert!(world.all_have("b"));
