@@ -17,8 +17,6 @@ use serde_json::Value;
 
 /// The reasons of a policy that is sound and has nothing to do on any node.
 const IDLE: [&str; 2] = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE];
-/// The reason of a policy that is sound, and that nodes could not have.
-const FAILED: &str = "RolloutFailed";
 
 /// A policy in the version that nodes shall have.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +48,8 @@ pub(crate) fn is_rolled_out(group: &str, kind: &str) -> bool {
 
 /// Whether a policy says of itself that nodes could not have it as it is now.
 pub(crate) fn is_refused_by_nodes(policy: &Value) -> bool {
-    policy["status"]["observedGeneration"] == policy["metadata"]["generation"] && reason_of(policy) == FAILED
+    policy["status"]["observedGeneration"] == policy["metadata"]["generation"]
+        && reason_of(policy) == reason::ROLLOUT_FAILED
 }
 
 /// What a policy says of itself.
@@ -80,7 +79,7 @@ pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
 pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'a NetworkConfigRevision>) -> Arrival {
     let holding = revisions.into_iter().filter(|revision| policies.iter().all(|policy| policy.is_in(revision)));
     // What else is in a revision that failed may be to blame: one that nodes have, or get, says more about these policies.
-    let decisive = holding.max_by_key(|revision| (is_for_nodes(revision), sequence(revision)));
+    let decisive = holding.max_by_key(|revision| (is_for_nodes(revision), revision.sequence()));
     let Some(decisive) = decisive else { return Arrival::NotFrozen };
     let name = decisive.metadata.name.as_deref().unwrap_or_default();
     let status = decisive.status.clone().unwrap_or_default();
@@ -145,11 +144,6 @@ fn is_for_nodes(revision: &NetworkConfigRevision) -> bool {
         Some(RevisionPhase::Pending | RevisionPhase::Rolling | RevisionPhase::Active) | None => true,
         Some(RevisionPhase::Failed | RevisionPhase::Superseded | RevisionPhase::Kept) => false,
     }
-}
-
-fn sequence(revision: &NetworkConfigRevision) -> u64 {
-    let annotations = revision.metadata.annotations.as_ref();
-    annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
 }
 
 fn words(name: &str, status: &NetworkConfigRevisionStatus) -> String {
@@ -266,7 +260,10 @@ mod tests {
         let sound = policy(9000, "Compiled");
         assert_eq!(awaited(&sound, &[told(None, true), told(None, true)]), None);
         assert!(awaited(&sound, &[told(None, true), told(None, false)]).is_some());
-        assert!(awaited(&policy(9000, FAILED), &[told(None, true)]).is_some(), "a revision brought it, and failed");
+        assert!(
+            awaited(&policy(9000, reason::ROLLOUT_FAILED), &[told(None, true)]).is_some(),
+            "a revision brought it, and failed"
+        );
     }
 
     #[test]
@@ -290,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_failure_counts_for_the_generation_that_it_is_said_of() {
-        let mut failed = policy(9999, FAILED);
+        let mut failed = policy(9999, reason::ROLLOUT_FAILED);
         assert!(is_refused_by_nodes(&failed) && !is_refused_by_nodes(&policy(9000, "Compiled")));
         failed["metadata"]["generation"] = json!(3);
         assert!(!is_refused_by_nodes(&failed));

@@ -26,6 +26,8 @@ pub mod reason {
     pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
     /// A policy is sound, and its rules match no link of the nodes that it selects.
     pub const NO_MATCHING_INTERFACE: &str = "NoMatchingInterface";
+    /// A policy is sound, and nodes could not have it.
+    pub const ROLLOUT_FAILED: &str = "RolloutFailed";
     /// A link that should be made cannot have the name that it would get.
     pub const NO_NAME: &str = "NoName";
     /// A host network or an uplink breaks a rule of its kind.

@@ -271,7 +271,7 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<ObjectR
     if newest.is_some_and(|newest| name(newest) == candidate.name) || (empty && revisions.is_empty()) {
         return None;
     }
-    let sequence = newest.map_or(0, picture::sequence) + 1;
+    let sequence = newest.map_or(0, NetworkConfigRevision::sequence) + 1;
     let annotations = json!({annotation::SEQUENCE: sequence.to_string()});
     let key = ObjectKey::global(candidate.name.as_str());
     let target = ObjectRef { kind: REVISION, key: key.clone() };

@@ -24,16 +24,10 @@ use crate::{
     sightings::Sightings,
 };
 
-/// The place of a revision in the order of wishes.
-pub(crate) fn sequence(revision: &NetworkConfigRevision) -> u64 {
-    let annotations = revision.metadata.annotations.as_ref();
-    annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
-}
-
 /// The revision that was wished for last.
 pub(crate) fn newest(index: &Index) -> Option<&NetworkConfigRevision> {
     let all = index.snapshot().revisions.iter().map(|(_, revision)| revision.as_ref());
-    all.max_by_key(|revision| (sequence(revision), name(revision)))
+    all.max_by_key(|revision| (revision.sequence(), name(revision)))
 }
 
 /// Revisions of which it matters what they say now: those that nodes may be given, and those that nodes
@@ -47,7 +41,7 @@ pub(crate) fn worth_compiling(index: &Index) -> BTreeSet<String> {
         .map(|(_, revision)| revision.as_ref())
         .filter(|revision| !status(revision).is_invalid)
         .collect();
-    sound.sort_by_key(|revision| std::cmp::Reverse((sequence(revision), name(revision))));
+    sound.sort_by_key(|revision| std::cmp::Reverse((revision.sequence(), name(revision))));
     let proven = sound.iter().find(|revision| status(revision).proven_at.is_some());
     let named = snapshot.configs.iter().map(|(_, config)| config.spec.revision.clone());
     let pinned = snapshot.rollouts.iter().filter_map(|(_, policy)| policy.spec.pinned_revision.clone());
@@ -88,7 +82,7 @@ fn revision_of(index: &Index, revision: &NetworkConfigRevision, wishes: Option<&
     });
     Revision {
         name: name(revision).to_owned(),
-        order: sequence(revision),
+        order: revision.sequence(),
         failure,
         proven_at: status.proven_at.map(|time| time.0),
         canaries: status.canaries.into_iter().map(|watch| (watch.policy, watch.healthy_since.0)).collect(),

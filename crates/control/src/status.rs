@@ -12,7 +12,7 @@ use netloom_api::{
     nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict};
+use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict, reason};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use crate::{
     controller::Work,
     index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
-    picture,
     request::{Action, ObjectRef},
 };
 
@@ -36,7 +35,8 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
         let mut conditions = Conditions::default();
         for mut verdict in report.verdicts() {
             if verdict.kind == "Ready" && verdict.status == Truth::True && trial.has_failed(key) {
-                (verdict.status, verdict.reason, verdict.message) = (Truth::False, ROLLOUT_FAILED, trial.words());
+                (verdict.status, verdict.reason, verdict.message) =
+                    (Truth::False, reason::ROLLOUT_FAILED, trial.words());
             }
             let said =
                 Said { kind: verdict.kind, truth: verdict.status, reason: verdict.reason, message: &verdict.message };
@@ -49,9 +49,6 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
         }
     }
 }
-
-/// The reason of a policy that is sound, and that nodes could not have.
-const ROLLOUT_FAILED: &str = "RolloutFailed";
 
 /// What became of the revision that has all policies as they are now.
 struct Trial<'a> {
@@ -71,7 +68,7 @@ impl<'a> Trial<'a> {
         });
         Self {
             failed: wished.filter(|revision| status(revision).is_invalid),
-            good: proven.max_by_key(|revision| picture::sequence(revision)),
+            good: proven.max_by_key(|revision| revision.sequence()),
         }
     }
 
@@ -113,7 +110,7 @@ pub(crate) fn of_states(now: Timestamp, index: &Index, compiled: &Compiled, work
 }
 
 fn is_ours(kind: &str, reason: &str) -> bool {
-    kind == "Conflict" || reason == netloom_compile::reason::NODE_NOT_FOUND
+    kind == "Conflict" || reason == reason::NODE_NOT_FOUND
 }
 
 /// Asks for the status of every revision that differs.

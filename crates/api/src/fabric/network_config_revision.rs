@@ -16,7 +16,7 @@ use super::{
     text::{Interface, ObjectName},
     vrf_route_configuration::VrfRouteConfigurationSpec,
 };
-use crate::condition::Conditions;
+use crate::{condition::Conditions, rollout::annotation};
 
 /// The low-level objects as they were when the revision was made. It cannot change.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -269,6 +269,14 @@ pub struct NetworkConfigRevisionStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["policy"]))]
     pub canaries: Vec<CanaryWatch>,
+}
+
+impl NetworkConfigRevision {
+    /// Its place in the order of wishes: the highest is what is wished for now.
+    pub fn sequence(&self) -> u64 {
+        let annotations = self.metadata.annotations.as_ref();
+        annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
+    }
 }
 
 /// Where a revision is.

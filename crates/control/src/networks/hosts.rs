@@ -286,7 +286,9 @@ fn overall(report: &NetworkReport, ready: usize) -> Verdict {
     }
     let nodes = report.matched.len();
     match (nodes, ready) {
-        (0, _) if report.stranded.is_empty() => Verdict::new(Truth::True, "NoMatchingNode", "no node is selected"),
+        (0, _) if report.stranded.is_empty() => {
+            Verdict::new(Truth::True, reason::NO_MATCHING_NODE, "no node is selected")
+        }
         (0, _) => {
             let why = "cluster network is down: no selected node has an uplink into it";
             Verdict::new(Truth::False, "NoUplink", why)
