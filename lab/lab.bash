@@ -103,7 +103,7 @@ plain_paths() {
 prepare_uml() {
     plain_paths && fetch_kernel uml || return 1
     [[ ! -e $CACHE/uml/boots ]] || return 0
-    if (NETLOOM_LAB_TIMEOUT=60 run_uml true); then
+    if (NETLOOM_LAB_TIMEOUT=300 run_uml true); then
         : >"$CACHE/uml/boots"
     else
         say "the User-Mode Linux kernel does not run here"
@@ -116,21 +116,44 @@ prepare_qemu() {
     fetch_kernel qemu
 }
 
+# Stops a guest that has said nothing for NETLOOM_LAB_SILENCE seconds. On a machine that is busy with other things too,
+# how long all of it takes says little about a kernel; a test that begins and does not end does.
+silence_watch() { # PID: of the guest's `timeout`
+    local last
+    while sleep 5 && kill -0 "$1" 2>/dev/null; do
+        last=$(stat -c %Y "$guest"/said.* | sort -n | tail -n 1)
+        if (($(date +%s) - last > NETLOOM_LAB_SILENCE)); then
+            : >"$guest/silent"
+            kill -TERM "$1"
+            return
+        fi
+    done
+}
+
 # Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once.
 bounded() { # COMMAND ARGS...
-    local limit=${NETLOOM_LAB_TIMEOUT:-1500} status=0 started=$SECONDS child
+    local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child watch=
     # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
     timeout -k 2 "$limit" "$@" </dev/null &
     child=$!
     open_way_in "$child"
+    if [[ -n ${guest:-} ]] && ((${NETLOOM_LAB_SILENCE:-0} > 0)); then
+        silence_watch "$child" >/dev/null 2>&1 &
+        watch=$!
+    fi
     trap 'stop_child; exit 130' INT
     trap 'stop_child; exit 143' TERM HUP
     # The shell's own word on a killed child says less than the lines below.
     wait "$child" 2>/dev/null || status=$?
     trap - INT TERM HUP
     close_way_in
+    [[ -z $watch ]] || { kill "$watch" && wait "$watch"; } 2>/dev/null || true
     if ((status == 124 || status == 137)) && ((limit > 0 && SECONDS - started >= limit)); then
         say "stopped: the time limit of $limit s is over (NETLOOM_LAB_TIMEOUT sets it)"
+        return 124
+    fi
+    if [[ -n ${guest:-} && -e $guest/silent ]]; then
+        say "stopped: nothing was said for $NETLOOM_LAB_SILENCE s (NETLOOM_LAB_SILENCE sets it)"
         return 124
     fi
     return "$status"
@@ -254,9 +277,10 @@ guest_boot() { # COMMAND ARGS...
     local status=0 out err
     # Guests set their descriptors to non-blocking; pipes of our own keep that from the caller's.
     mkfifo "$guest/out" "$guest/err"
-    cat "$guest/out" &
+    # The copies say when something last came.
+    tee "$guest/said.out" <"$guest/out" &
     out=$!
-    cat "$guest/err" >&2 &
+    tee "$guest/said.err" <"$guest/err" >&2 &
     err=$!
     # shellcheck disable=SC2016
     bounded bash -c 'exec "${@:4}" >"$1" 2>&1 5>"$2" 6>"$3"' guest "$log" "$guest/out" "$guest/err" "$@" || status=$?

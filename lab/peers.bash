@@ -92,13 +92,14 @@ cluster_test_program() {
 
 # In a kernel of the lab a thread of the real server was seen to run for ever while all others waited for it: Go stops
 # threads by a signal, and that one did not come. So Go is told to wait for them instead. Should a kernel stand still all
-# the same, it is given up, in words, after several times the time that its stories take, and they are told in a new one.
+# the same, it is given up, in words, when a story says nothing for several times as long as any takes, and they are told
+# in a new one.
 # What a story says is never asked for twice.
 stories_in_a_kernel() { # COMMAND ARGS...
     local attempt status=0
     for attempt in 1 2 3; do
         status=0
-        NETLOOM_LAB_TIMEOUT=${NETLOOM_LAB_TIMEOUT:-360} lab_run "$@" || status=$?
+        NETLOOM_LAB_SILENCE=${NETLOOM_LAB_SILENCE:-$TOO_SILENT} lab_run "$@" || status=$?
         ((status == 124)) || return "$status"
         say "the kernel stood still (attempt $attempt of 3)"
     done
@@ -114,7 +115,7 @@ tier_cluster() {
     build_netloom || return 1
     local with=(env NETLOOM="$(built_netloom)" NETLOOM_PEERS="$PEERS") comparison
     # One waits for servers and the other for kernels.
-    timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-1500}" "${with[@]}" "$program" "$@" > >(exec sed -u '') 2>&1 &
+    timeout -k 10 "${NETLOOM_CLUSTER_TIMEOUT:-3600}" "${with[@]}" "$program" "$@" > >(exec sed -u '') 2>&1 &
     comparison=$!
     # A kernel is only booted for something.
     local stories first

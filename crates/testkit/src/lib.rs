@@ -12,6 +12,7 @@
 //! space      the real one, in a namespace of its own
 //! crash      killing the process after any step
 //! power      cutting the power at any byte
+//! patience   how long to wait for what must come
 //! golden     files that say what came out last time
 //! runner     one line per story, a filter, a summary
 //! ```
@@ -25,6 +26,7 @@ pub mod foreign;
 pub mod golden;
 pub mod page;
 pub mod part;
+pub mod patience;
 pub mod play;
 pub mod power;
 pub mod runner;

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"net/url"
 	"path/filepath"
-	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
 // startEtcd runs a store of one member on free loopback ports.
-func startEtcd(folder string, fsync bool) (*embed.Etcd, error) {
+func startEtcd(ctx context.Context, folder string, fsync bool) (*embed.Etcd, error) {
 	anyPort := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(folder, "etcd")
@@ -29,8 +28,8 @@ func startEtcd(folder string, fsync bool) (*embed.Etcd, error) {
 		return store, nil
 	case err := <-store.Err():
 		return nil, err
-	case <-time.After(time.Minute):
+	case <-ctx.Done():
 		store.Close()
-		return nil, errors.New("not ready after a minute")
+		return nil, ctx.Err()
 	}
 }

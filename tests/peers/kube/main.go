@@ -83,7 +83,7 @@ func run(asked settings) error {
 	ctx, cancel := context.WithTimeout(ctx, asked.limit)
 	defer cancel()
 
-	store, err := startEtcd(asked.folder, asked.fsync)
+	store, err := startEtcd(ctx, asked.folder, asked.fsync)
 	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}

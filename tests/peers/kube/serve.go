@@ -98,7 +98,7 @@ func whenReady(ctx context.Context, config *rest.Config, failed <-chan error) er
 	if err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-failed:
 			return false, fmt.Errorf("the server ended: %w", err)

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use netloom_testkit::runner::{Ended, Outcome};
+use netloom_testkit::{
+    patience::patient,
+    runner::{Ended, Outcome},
+};
 use serde_json::Value;
 
 use crate::{Stage, perform::Performer, script, servers::Server};
@@ -106,7 +109,7 @@ fn lines(child: &mut Child) -> Result<Receiver<Value>, String> {
 /// Takes lines until one says the word.
 fn until(told: &Receiver<Value>, last: &str, mut seen: Vec<Value>) -> Result<Vec<Value>, String> {
     loop {
-        match told.recv_timeout(PATIENCE) {
+        match told.recv_timeout(patient(PATIENCE)) {
             Ok(event) => {
                 let found = words(&event) == last;
                 seen.push(event);

@@ -11,6 +11,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use netloom_testkit::patience::patient;
 use serde_json::Value;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{
@@ -86,7 +87,7 @@ impl Wire {
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn send(&self, request: Request<Bytes>, who: &Credentials<'_>) -> Result<Answer, String> {
-        timeout(PATIENCE, async {
+        timeout(patient(PATIENCE), async {
             let response = self.begin(request, who).await?;
             let (code, headers) = head(&response);
             let body =
@@ -94,14 +95,14 @@ impl Wire {
             Ok(Answer { code, headers, body: body.to_bytes() })
         })
         .await
-        .map_err(|_| format!("no answer within {PATIENCE:?}"))?
+        .map_err(|_| format!("no answer within {:?}", patient(PATIENCE)))?
     }
 
     /// Sends a request whose answer is read line by line.
     pub(crate) async fn open(&self, request: Request<Bytes>, who: &Credentials<'_>) -> Result<Lines, String> {
-        let response = timeout(PATIENCE, self.begin(request, who))
+        let response = timeout(patient(PATIENCE), self.begin(request, who))
             .await
-            .map_err(|_| format!("no answer within {PATIENCE:?}"))??;
+            .map_err(|_| format!("no answer within {:?}", patient(PATIENCE)))??;
         let (code, headers) = head(&response);
         Ok(Lines { code, headers, body: response.into_body(), buffer: BytesMut::new() })
     }

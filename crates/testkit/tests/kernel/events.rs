@@ -7,7 +7,9 @@ use netloom_model::{
 };
 use netloom_sim::SimHost;
 use netloom_testkit::{
-    compare, play,
+    compare,
+    patience::patient,
+    play,
     runner::{Ended, Outcome},
     space::{KernelStage, Space},
 };
@@ -29,7 +31,7 @@ pub(crate) fn overrun() -> Outcome {
     for step in flood() {
         both(&mut stage, &mut sim, &[step])?;
     }
-    let burst = watch.settle(PATIENCE).map_err(|error| error.to_string())?;
+    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
     if !burst.overrun {
         return Err(format!("nobody said that {EVENTS} notifications did not fit: {} came", burst.changes));
     }
@@ -37,7 +39,7 @@ pub(crate) fn overrun() -> Outcome {
     same(&observe(&mut stage)?, &sim)?;
     watch.drain().map_err(|error| error.to_string())?;
     both(&mut stage, &mut sim, &[mtu("d0", 1300)])?;
-    let burst = watch.settle(PATIENCE).map_err(|error| error.to_string())?;
+    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
     if burst.overrun || burst.is_empty() {
         return Err(format!("after the overrun a single change must be told as such: {burst:?}"));
     }
@@ -53,7 +55,7 @@ pub(crate) fn settled() -> Outcome {
     let mut sim = SimHost::new();
     let steps: Vec<Step> = flood().take(500).collect();
     both(&mut stage, &mut sim, &steps)?;
-    let burst = watch.settle(PATIENCE).map_err(|error| error.to_string())?;
+    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
     if burst.overrun || burst.changes < steps.len() as u64 || !burst.links.contains(&name("d0")) {
         return Err(format!("not every change was told: {burst:?}"));
     }

@@ -7,6 +7,7 @@ use netloom_model::{Engine as _, EngineError, Observed, Scope};
 use netloom_netlink::{Namespace, hearing::Hearing, netns::Worker};
 use netloom_testkit::{
     announcement::announcement,
+    patience::patient,
     runner::{Ended, Outcome},
     space::{KernelStage, Space, ip},
 };
@@ -110,8 +111,8 @@ fn heard(hearing: &mut Hearing) -> Result<(IfName, Vec<u8>), String> {
     if let Some(heard) = next(hearing)? {
         return Ok(heard);
     }
-    hearing.wait(PATIENCE).map_err(text)?;
-    next(hearing)?.ok_or_else(|| format!("nothing was heard in {PATIENCE:?}"))
+    hearing.wait(patient(PATIENCE)).map_err(text)?;
+    next(hearing)?.ok_or_else(|| format!("nothing was heard in {:?}", patient(PATIENCE)))
 }
 
 /// Whether the link lets the first group through.

@@ -9,7 +9,7 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use netloom_journal::{Clock as _, SystemClock};
-use netloom_testkit::seen::Seen;
+use netloom_testkit::{patience::patient, seen::Seen};
 use nix::sys::signal::Signal;
 
 use super::{
@@ -201,8 +201,8 @@ fn files(folder: &Path) -> Result<BTreeSet<String>, String> {
 fn until(what: &str, mut so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
     let began = SystemClock.now();
     while !so()? {
-        if began.until(SystemClock.now()) > PATIENCE {
-            return Err(format!("not so within {} seconds: {what}", PATIENCE.as_secs()));
+        if began.until(SystemClock.now()) > patient(PATIENCE) {
+            return Err(format!("not so within {} seconds: {what}", patient(PATIENCE).as_secs()));
         }
         pause();
     }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use netloom_journal::{Clock as _, SystemClock};
-use netloom_testkit::runner::{Ended, Outcome};
+use netloom_testkit::{
+    patience::patient,
+    runner::{Ended, Outcome},
+};
 
 use super::{
     Ground, kills,
@@ -64,7 +67,7 @@ pub(super) fn reach(
     step: &Step,
     mut over: impl FnMut(&mut Stage<'_>) -> Result<bool, String>,
 ) -> Result<Reached, String> {
-    let began = SystemClock.now();
+    let (began, within) = (SystemClock.now(), patient(Duration::from_secs(step.within)));
     // The one that was not so last is asked first: as long as it is not, the others do not matter.
     let mut last = 0;
     loop {
@@ -74,8 +77,8 @@ pub(super) fn reach(
         holds(stage, &step.throughout)?;
         let Some((place, why)) = first_wrong(stage, &step.then, last)? else { break };
         last = place;
-        if began.until(SystemClock.now()) > Duration::from_secs(step.within) {
-            return Err(format!("not so within {} seconds: {why}", step.within));
+        if began.until(SystemClock.now()) > within {
+            return Err(format!("not so within {} seconds: {why}", within.as_secs()));
         }
         pause();
     }

@@ -20,6 +20,7 @@ use std::{
 };
 
 use netloom_journal::{Clock as _, Moment, SystemClock};
+use netloom_testkit::patience::patient;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -135,7 +136,7 @@ impl Trace {
         let began = SystemClock.now();
         // Whoever watches an agent already is somebody else.
         while !threads.iter().all(|thread| tracer(self.agent, *thread) == Some(strace.id())) {
-            if strace.has_ended()? || began.until(SystemClock.now()) > PATIENCE {
+            if strace.has_ended()? || began.until(SystemClock.now()) > patient(PATIENCE) {
                 let said = fs::read_to_string(&said).unwrap_or_default();
                 return Err(format!("strace does not watch the agent: {said}"));
             }

@@ -14,7 +14,10 @@ use kube::{
     api::{DeleteParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use netloom_testkit::runner::{Ended, Outcome};
+use netloom_testkit::{
+    patience::patient,
+    runner::{Ended, Outcome},
+};
 use serde_json::json;
 
 use crate::{Stage, perform::within};
@@ -50,7 +53,7 @@ pub(crate) fn tell(stage: &Stage, name: &str, story: Story) -> Outcome {
     for (side, server) in &stage.servers {
         let told = stage.runtime.block_on(async {
             let scene = Scene::open(&server.kubeconfig, &format!("library-{name}")).await?;
-            within(PATIENCE, "the story", story(scene.clone())).await??;
+            within(patient(PATIENCE), "the story", story(scene.clone())).await??;
             scene.close().await
         });
         told.map_err(|why| format!("with the {} server: {why}", side.name()))?;

@@ -10,7 +10,10 @@ use netloom_dhcp::{
 };
 use netloom_journal::{Clock as _, SystemClock};
 use netloom_netlink::frames::Frames;
-use netloom_testkit::space::{KernelStage, Space, ip};
+use netloom_testkit::{
+    patience::patient,
+    space::{KernelStage, Space, ip},
+};
 use netloom_types::{FilterInstruction, IfName, MacAddr, VlanId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
@@ -103,7 +106,7 @@ impl Node {
 
     /// Goes on until the client has told this, and not before.
     pub(crate) fn until(&mut self, reason: &str) -> Result<(), String> {
-        self.go_on(PATIENCE, |node| node.told.contains(&reason))?;
+        self.go_on(patient(PATIENCE), |node| node.told.contains(&reason))?;
         if self.told.contains(&reason) {
             return Ok(());
         }
@@ -112,7 +115,7 @@ impl Node {
 
     /// Goes on until a lease like this is kept.
     pub(crate) fn until_kept(&mut self, like: impl Fn(&Lease) -> bool) -> Result<(), String> {
-        self.go_on(PATIENCE, |node| node.kept.as_ref().is_some_and(&like))?;
+        self.go_on(patient(PATIENCE), |node| node.kept.as_ref().is_some_and(&like))?;
         let kept = self.kept.as_ref().is_some_and(&like);
         if kept { Ok(()) } else { Err(format!("the lease stayed as it was: {:?}", self.kept)) }
     }

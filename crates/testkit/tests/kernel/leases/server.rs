@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use netloom_testkit::space::{Space, ip};
+use netloom_testkit::{
+    patience::patient,
+    space::{Space, ip},
+};
 
 /// The bridge that the server is on.
 pub(crate) const BRIDGE: &str = "br0";
@@ -101,7 +104,7 @@ impl Server {
             if said == times {
                 return Ok(());
             }
-            let next = if said < times { self.lines.recv_timeout(PATIENCE).ok() } else { None };
+            let next = if said < times { self.lines.recv_timeout(patient(PATIENCE)).ok() } else { None };
             match next {
                 Some(line) => self.log += &line,
                 None => return Err(format!("the server said {words:?} {said} times, not {times}:\n{}", self.log)),
