@@ -55,9 +55,10 @@ pub(super) struct DhcpServer {
 }
 
 impl DhcpServer {
-    /// Starts it, in the place of one that runs. What that one gave is in its book.
+    /// Starts it, in the place of one that runs. What that one gave is in its book; what it said is forgotten.
     pub(super) fn start(&mut self, folder: &Path, serve: &Serve) -> Result<(), String> {
         self.end()?;
+        fs::remove_file(log(folder)).ok();
         let link = match serve.vlan {
             Some(vlan) => format!("sw0.{vlan}"),
             None => "sw0".to_owned(),
