@@ -8,6 +8,7 @@ mod cluster;
 #[path = "../embedded/mod.rs"]
 mod embedded;
 mod process;
+mod way;
 
 mod documented;
 mod leaders;

@@ -1,12 +1,13 @@
 //! `netloom apply --wait` of policies: it ends when nodes have them, when a node failed, or when there is nothing to do.
 
-use std::{fs, process::Command, sync::Arc, thread};
+use std::{fs, net::SocketAddr, process::Command, sync::Arc, thread};
 
 use crate::{
     agents::Agents,
     cluster::{Cluster, FABRIC},
     embedded::{NETLOOM, Server, ended},
     process::{Controller, cluster},
+    way::Way,
 };
 
 /// Frames of this size on a link of every node.
@@ -77,6 +78,42 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("NoMatchingInterface") && said.contains("nothing of it is rolled out to nodes"), "{said}");
     assert!(cluster.list(FABRIC, "NetworkConfigRevision").await.iter().all(|one| one["status"]["phase"] != "Active"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_does_not_end_the_wait() {
+    let server = Arc::new(Server::start("controller-waits-through-a-cut"));
+    let cluster = cluster(&server, 1).await;
+    let agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    agents.answer(false);
+    let kubeconfig = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
+    let way = Way::to(address(&kubeconfig)).await;
+    let kubeconfig =
+        server.file("way", &kubeconfig.replace(&address(&kubeconfig).to_string(), &way.address.to_string()));
+    let file = server.file("policy.yaml", &policy("eth1", 8000));
+    let applying = thread::spawn(move || {
+        let words = ["apply", "--wait", "--timeout", "100", "-f", &file];
+        ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", &kubeconfig))
+    });
+    cluster
+        .until("netloom.dev/v1alpha1", "RolloutPolicy", "the node is asked", |policy| {
+            policy["status"]["nodes"]["updated"] == 1
+        })
+        .await;
+    way.cut();
+    way.tried().await;
+    agents.answer(true);
+    way.mend();
+    let (status, said) = applying.join().unwrap();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("asking again") && said.ends_with(": Active, 1 of 1 nodes have it\n"), "{said}");
+}
+
+/// Where the server of a kubeconfig listens.
+fn address(kubeconfig: &str) -> SocketAddr {
+    let url = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: https://")).unwrap();
+    url.trim_end_matches('/').parse().unwrap()
 }
 
 /// Lets somebody do these things with objects of `nmstate.io`.

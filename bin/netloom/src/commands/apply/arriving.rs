@@ -8,6 +8,7 @@ use netloom_api::fabric::NetworkConfigRevision;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use super::cuts::over_cuts;
 use crate::{
     arrival::{self, Arrival, Frozen},
     cluster::{Cluster, Served},
@@ -17,6 +18,8 @@ use crate::{
 
 const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
 const REVISION: &str = "NetworkConfigRevision";
+/// What becomes of a wait that was given up.
+pub(super) const STAYS: &str = "What was applied stays, and is worked on";
 const STATES: (&str, &str) = ("nmstate.io/v1", "NodeNetworkState");
 
 /// How the wait for nodes ended, where it did not fail.
@@ -36,13 +39,17 @@ pub(super) async fn until_everywhere(
         return Ok(());
     }
     let output = Output::new(false);
-    let Some(kind) = cluster.served(FABRIC, REVISION).await? else {
+    let look = async || Ok((cluster.served(FABRIC, REVISION).await?, cluster.all_readable(STATES.0, STATES.1).await?));
+    let seen = timeout(limit, over_cuts(output, look)).await.unwrap_or_else(|_| {
+        let limit = limit.as_secs();
+        Err(Failure::failed(format_args!("how far nodes are could not be asked in {limit} seconds. {STAYS}")))
+    });
+    let (kind, states) = seen?;
+    let Some(kind) = kind else {
         output.note(&format!("the server has no kind {REVISION}, so nodes are not waited for"));
         return Ok(());
     };
-    let Some(states) = cluster.all_readable(STATES.0, STATES.1).await? else {
-        return unseen(policies, output, STATES.1);
-    };
+    let Some(states) = states else { return unseen(policies, output, STATES.1) };
     let (mut wanted, mut titles) = (Vec::new(), Vec::new());
     for (title, policy) in policies {
         match arrival::awaited(policy, &states) {
@@ -57,9 +64,9 @@ pub(super) async fn until_everywhere(
         return Ok(());
     }
     let mut told = Told { output, last: None, goes_on: true };
-    match timeout(limit, watch(cluster, &kind, &wanted, &mut told)).await {
+    match timeout(limit, over_cuts(output, async || watch(cluster, &kind, &wanted, &mut told).await)).await {
         Ok(Ok(End::Everywhere)) => Ok(()),
-        Ok(Ok(End::Forbidden)) => unseen(policies, told.output, REVISION),
+        Ok(Ok(End::Forbidden)) => unseen(policies, output, REVISION),
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(Failure::failed(format_args!(
             "not every node has {} after {} seconds; {}",
@@ -150,7 +157,7 @@ impl Told {
             None => "no revision has it as it was applied; is a controller running, or was it changed or deleted \
                      meanwhile?"
                 .to_owned(),
-            Some(last) if self.goes_on => format!("{last}. What was applied stays, and is worked on"),
+            Some(last) if self.goes_on => format!("{last}. {STAYS}"),
             Some(last) => format!(
                 "what was heard last is {last}. No revision brings it to nodes now: it may have been changed or deleted \
                  meanwhile"

@@ -1,6 +1,7 @@
 //! `netloom apply`
 
 mod arriving;
+mod cuts;
 mod waiting;
 
 use std::time::Duration;

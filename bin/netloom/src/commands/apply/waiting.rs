@@ -7,6 +7,7 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use super::{arriving::STAYS, cuts::over_cuts};
 use crate::{
     arrival,
     cluster::{Cluster, Served},
@@ -33,11 +34,11 @@ impl Awaited<'_> {
             return Ok(None);
         }
         let mut told = Told { title: &self.title, output, lines: BTreeMap::new() };
-        let waited = timeout(limit, self.watch(cluster, &mut told)).await;
+        let waited = timeout(limit, over_cuts(output, async || self.watch(cluster, &mut told).await)).await;
         waited.unwrap_or_else(|_| {
             let last = told.lines.get("").map_or("nothing", String::as_str);
             Err(Failure::failed(format_args!(
-                "{} is not in place after {} seconds; it says: {last}. What was applied stays, and is worked on",
+                "{} is not in place after {} seconds; it says: {last}. {STAYS}",
                 self.title,
                 limit.as_secs()
             )))
