@@ -91,7 +91,16 @@ impl Session {
 
     /// Finishes what an earlier change left behind, and says so.
     pub(crate) fn recover(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
-        match turn.recover().map_err(|error| failure(&error))? {
+        turn.recover().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
+    }
+
+    /// The same, for a change that needs the way free: one that waits for a person is an error.
+    pub(crate) fn make_way(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
+        turn.make_way().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
+    }
+
+    fn tell(&self, recovery: &Recovery) {
+        match recovery {
             // What waits for a person is told by the verb that it stands in the way of.
             Recovery::Nothing | Recovery::Dropped | Recovery::Open(_) => {}
             Recovery::Finished(summary) => self.output.warn(&format!("found and finished: {summary}")),
@@ -107,7 +116,6 @@ impl Session {
                 ));
             }
         }
-        Ok(())
     }
 
     /// Who asked for what, without making a state folder where there is none: looking changes nothing.

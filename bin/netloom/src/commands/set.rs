@@ -116,8 +116,7 @@ impl Change<'_> {
             if how.ending != Ending::Itself {
                 turn = turn.with_guard(&guard);
             }
-            session.recover(&mut turn)?;
-            turn.make_way().map_err(|error| session::failure(&error))?;
+            session.make_way(&mut turn)?;
             let Resolved { observed, owned, state, scope } = wish.on(&mut turn, session)?;
             // A large document takes more room than anything that is made of it.
             let Wish { source, document, resolve: _, options } = wish;
