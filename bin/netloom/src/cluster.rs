@@ -105,6 +105,16 @@ impl Cluster {
         self.client.request_events(request).await.map_err(|error| self.refusal("watch", &error))
     }
 
+    /// Whether there is no such object; where the caller may not read it, none is missing.
+    pub(crate) async fn is_missing(&self, kind: &Served, namespace: Option<&str>, name: &str) -> Result<bool, Failure> {
+        const MISSING: u16 = 404;
+        let request = http::Request::get(kind.path(namespace, Some(name))).body(Vec::new()).map_err(Failure::usage)?;
+        match self.client.request::<Value>(request).await {
+            Err(kube::Error::Api(status)) if status.code == MISSING => Ok(true),
+            answer => self.unless_forbidden("get", answer).map(|_| false),
+        }
+    }
+
     /// Follows every object of a kind, from how they are now on; none where the caller may not.
     pub(crate) async fn watch_all(
         &self,
@@ -180,9 +190,12 @@ impl Cluster {
     pub(crate) fn refusal(&self, what: &str, error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => answer(status),
-            kube::Error::Service(_) | kube::Error::HyperError(_) => {
-                Failure::usage(format_args!("cannot reach {}: {}; is the server running?", self.server, deepest(error)))
-            }
+            kube::Error::Service(_) | kube::Error::HyperError(_) => Failure::passing(format_args!(
+                "cannot reach {}: {}; is the server running?",
+                self.server,
+                deepest(error)
+            )),
+            kube::Error::ReadEvents(_) => Failure::passing(format_args!("{what}: {error}")),
             other => Failure::usage(format_args!("{what}: {other}")),
         }
     }
@@ -226,13 +239,14 @@ fn served(list: &Value) -> Vec<Served> {
 
 /// What a server answers to a request that it does not fulfil. What is wrong with the request is a refusal; an
 /// unknown caller or a server in trouble is no answer to it.
-fn answer(status: &kube::core::Status) -> Failure {
-    /// Nobody was recognised, or it took too long: nothing was said about the request itself.
-    const NO_ANSWER: &[u16] = &[401, 408, 429];
-    if (400..500).contains(&status.code) && !NO_ANSWER.contains(&status.code) {
-        Failure::refused(&status.message)
-    } else {
-        Failure::usage(&status.message)
+pub(crate) fn answer(status: &kube::core::Status) -> Failure {
+    match status.code {
+        // Nobody was recognised: nothing was said about the request itself.
+        401 => Failure::usage(&status.message),
+        // It took too long, what was followed is too far back, or there were too many.
+        408 | 410 | 429 => Failure::passing(&status.message),
+        400..500 => Failure::refused(&status.message),
+        _ => Failure::passing(&status.message),
     }
 }
 

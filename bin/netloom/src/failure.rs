@@ -22,22 +22,35 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// What, where, why and what to do. Empty when there is nothing to say: the reader went away.
     pub(crate) message: String,
+    /// Whether the same may go well a little later, with nothing changed by anybody.
+    pub(crate) passing: bool,
 }
 
 impl Failure {
     /// Something failed after it was begun.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Failed, message: message.to_string() }
+        Self::with(Exit::Failed, message)
     }
 
     /// The machine could not be read, or the command line is wrong.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Usage, message: message.to_string() }
+        Self::with(Exit::Usage, message)
     }
 
     /// The request was refused and nothing was touched.
     pub(crate) fn refused(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Refused, message: message.to_string() }
+        Self::with(Exit::Refused, message)
+    }
+
+    /// A cluster did not answer, or is in trouble itself.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn passing(message: impl fmt::Display) -> Self {
+        Self { passing: true, ..Self::usage(message) }
+    }
+
+    /// What is not passing, with this status.
+    pub(crate) fn with(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: message.to_string(), passing: false }
     }
 }
 
@@ -45,7 +58,7 @@ impl From<io::Error> for Failure {
     /// A failure to print. Nobody is left to be told when the reader went away.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            Self { exit: Exit::Done, message: String::new() }
+            Self::with(Exit::Done, "")
         } else {
             Self::usage(format_args!("cannot write the output: {error}"))
         }

@@ -1,6 +1,13 @@
 //! `netloom apply --wait` of policies: it ends when nodes have them, when a node failed, or when there is nothing to do.
 
-use std::{fs, net::SocketAddr, process::Command, sync::Arc, thread};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+};
 
 use crate::{
     agents::Agents,
@@ -82,38 +89,69 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_does_not_end_the_wait() {
-    let server = Arc::new(Server::start("controller-waits-through-a-cut"));
+    let said = applied_over("controller-waits-through-a-cut", Way::cut).await;
+    assert!(said.contains("cannot reach "), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_that_get_lost_do_not_end_the_wait() {
+    let said = applied_over("controller-waits-through-loss", Way::lose).await;
+    assert!(said.contains("said nothing for 30 seconds"), "{said}");
+}
+
+/// What is said by whoever waits for a policy while the way to the server does not lead there for some time.
+async fn applied_over(name: &str, interrupt: fn(&Way)) -> String {
+    let server = Server::start(name);
     let cluster = cluster(&server, 1).await;
     let agents = Agents::start(&cluster);
     let _controller = Controller::start(&server, "controller.log");
     agents.answer(false);
-    let kubeconfig = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
-    let way = Way::to(address(&kubeconfig)).await;
-    let kubeconfig =
-        server.file("way", &kubeconfig.replace(&address(&kubeconfig).to_string(), &way.address.to_string()));
-    let file = server.file("policy.yaml", &policy("eth1", 8000));
-    let applying = thread::spawn(move || {
-        let words = ["apply", "--wait", "--timeout", "100", "-f", &file];
-        ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", &kubeconfig))
-    });
+    let (way, mut applying) = applying_over_a_way(&server).await;
+    let applying = thread::spawn(move || ended(&mut applying));
     cluster
         .until("netloom.dev/v1alpha1", "RolloutPolicy", "the node is asked", |policy| {
             policy["status"]["nodes"]["updated"] == 1
         })
         .await;
-    way.cut();
+    interrupt(&way);
     way.tried().await;
     agents.answer(true);
     way.mend();
     let (status, said) = applying.join().unwrap();
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("asking again") && said.ends_with(": Active, 1 of 1 nodes have it\n"), "{said}");
+    said
 }
 
-/// Where the server of a kubeconfig listens.
-fn address(kubeconfig: &str) -> SocketAddr {
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_deleted_during_a_cut_is_not_waited_for() {
+    // Without a controller nobody says that it is in place.
+    let server = Server::start("controller-waits-for-the-deleted");
+    let (way, mut applying) = applying_over_a_way(&server).await;
+    let mut applying = applying.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(applying.stderr.take().unwrap()).lines();
+    assert!(said.next().unwrap().unwrap().ends_with(" created"));
+    way.cut();
+    way.tried().await;
+    let (status, answer) = server.run(&["delete", "nodenetconfpolicies", "jumbo"]);
+    assert_eq!(status, 0, "{answer}");
+    way.mend();
+    let said: Vec<String> = said.map(Result::unwrap).collect();
+    assert!(said.last().unwrap().ends_with("was deleted meanwhile"), "{said:?}");
+    assert_eq!(applying.wait().unwrap().code(), Some(1));
+}
+
+/// A way to the server, and a command that applies a policy over it and waits.
+async fn applying_over_a_way(server: &Server) -> (Way, Command) {
+    let kubeconfig = fs::read_to_string(server.folder.join("kubeconfig")).unwrap();
     let url = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: https://")).unwrap();
-    url.trim_end_matches('/').parse().unwrap()
+    let address: SocketAddr = url.trim_end_matches('/').parse().unwrap();
+    let way = Way::to(address).await;
+    let kubeconfig = server.file("way", &kubeconfig.replace(&address.to_string(), &way.address.to_string()));
+    let mut command = Command::new(NETLOOM);
+    command.args(["apply", "--wait", "--timeout", "200", "-f", &server.file("policy.yaml", &policy("eth1", 8000))]);
+    command.env("KUBECONFIG", kubeconfig);
+    (way, command)
 }
 
 /// Lets somebody do these things with objects of `nmstate.io`.

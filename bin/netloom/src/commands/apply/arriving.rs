@@ -8,10 +8,10 @@ use netloom_api::fabric::NetworkConfigRevision;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::cuts::over_cuts;
+use super::cuts::Cuts;
 use crate::{
     arrival::{self, Arrival, Frozen},
-    cluster::{Cluster, Served},
+    cluster::{Cluster, Served, answer},
     failure::Failure,
     output::Output,
 };
@@ -40,11 +40,13 @@ pub(super) async fn until_everywhere(
     }
     let output = Output::new(false);
     let look = async || Ok((cluster.served(FABRIC, REVISION).await?, cluster.all_readable(STATES.0, STATES.1).await?));
-    let seen = timeout(limit, over_cuts(output, look)).await.unwrap_or_else(|_| {
-        let limit = limit.as_secs();
-        Err(Failure::failed(format_args!("how far nodes are could not be asked in {limit} seconds. {STAYS}")))
+    let cuts = Cuts::new(output);
+    let seen = timeout(limit, cuts.go_on(look)).await.unwrap_or_else(|_| {
+        let (limit, why) = (limit.as_secs(), cuts.ending().map(|why| format!("; {why}")).unwrap_or_default());
+        Err(Failure::failed(format_args!("how far nodes are could not be asked in {limit} seconds{why}. {STAYS}")))
     });
     let (kind, states) = seen?;
+    cuts.heard();
     let Some(kind) = kind else {
         output.note(&format!("the server has no kind {REVISION}, so nodes are not waited for"));
         return Ok(());
@@ -63,8 +65,8 @@ pub(super) async fn until_everywhere(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut told = Told { output, last: None, goes_on: true };
-    match timeout(limit, over_cuts(output, async || watch(cluster, &kind, &wanted, &mut told).await)).await {
+    let mut told = Told { output, cuts: &cuts, last: None, goes_on: true };
+    match timeout(limit, cuts.go_on(async || watch(cluster, &kind, &wanted, &mut told).await)).await {
         Ok(Ok(End::Everywhere)) => Ok(()),
         Ok(Ok(End::Forbidden)) => unseen(policies, output, REVISION),
         Ok(Err(failure)) => Err(failure),
@@ -86,7 +88,7 @@ fn unseen(policies: &[(String, Value)], output: Output, kind: &str) -> Result<()
     Ok(())
 }
 
-async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told) -> Result<End, Failure> {
+async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told<'_>) -> Result<End, Failure> {
     loop {
         // All of them first: which one is the newest cannot be said before.
         let Some(all) = cluster.all_readable(FABRIC, &kind.kind).await? else { return Ok(End::Forbidden) };
@@ -102,7 +104,7 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => revisions.extend(read(&object)),
                 WatchEvent::Deleted(object) => drop(read(&object).and_then(|(name, _)| revisions.remove(&name))),
                 WatchEvent::Bookmark(_) => {}
-                WatchEvent::Error(status) => return Err(Failure::usage(status.message)),
+                WatchEvent::Error(status) => return Err(answer(&status)),
             }
             if told.hear(arrival::of(wanted, revisions.values()))? {
                 return Ok(End::Everywhere);
@@ -118,16 +120,18 @@ fn read(object: &Value) -> Option<(String, NetworkConfigRevision)> {
 }
 
 /// What was told last.
-struct Told {
+struct Told<'a> {
     output: Output,
+    cuts: &'a Cuts,
     last: Option<String>,
     /// Whether nodes still come to have it by what was told last.
     goes_on: bool,
 }
 
-impl Told {
+impl Told<'_> {
     /// Tells what is new; whether every node that can take it has it.
     fn hear(&mut self, arrival: Arrival) -> Result<bool, Failure> {
+        self.cuts.heard();
         let (words, done) = match arrival {
             Arrival::NotFrozen => {
                 self.goes_on = self.last.is_none();
@@ -153,6 +157,11 @@ impl Told {
 
     /// What there is to say when it took too long.
     fn ending(&self) -> String {
+        if let Some(unheard) = self.cuts.ending() {
+            let last =
+                self.last.as_ref().map(|last| format!(", and what was heard last is {last}")).unwrap_or_default();
+            return format!("{unheard}{last}. {STAYS}");
+        }
         match &self.last {
             None => "no revision has it as it was applied; is a controller running, or was it changed or deleted \
                      meanwhile?"
@@ -172,7 +181,8 @@ mod tests {
 
     #[test]
     fn a_wait_that_took_too_long_says_whether_it_goes_on() {
-        let mut told = Told { output: Output::new(false), last: None, goes_on: true };
+        let cuts = Cuts::new(Output::new(true));
+        let mut told = Told { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
         let mut after = |arrival| {
             assert_eq!(told.hear(arrival), Ok(false));
             told.ending()
@@ -185,5 +195,16 @@ mod tests {
             assert!(ending.contains(" r: ") && ending.contains("changed or deleted meanwhile"), "{ending}");
         }
         assert_eq!(after(Arrival::UnderWay("r: Rolling".to_owned())), rolling);
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_ends_in_a_cut_guesses_nothing() {
+        let cuts = Cuts::new(Output::new(true));
+        let mut told = Told { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
+        let mut answers = vec![Failure::usage("no"), Failure::passing("no way")];
+        assert!(cuts.go_on(async || Err::<(), _>(answers.pop().expect("one more"))).await.is_err());
+        assert_eq!(told.ending(), format!("nothing was heard at the end: no way. {STAYS}"));
+        assert_eq!(told.hear(Arrival::NotFrozen), Ok(false));
+        assert!(told.ending().contains("is a controller running"));
     }
 }

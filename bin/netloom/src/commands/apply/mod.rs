@@ -57,7 +57,7 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
         }
     }
     if let Some(exit) = failed {
-        return Err(Failure { exit, message: "not every object was applied; the lines above say why".to_owned() });
+        return Err(Failure::with(exit, "not every object was applied; the lines above say why"));
     }
     // After all of them: one may need another that comes later.
     if let Some(limit) = options.wait {

@@ -7,10 +7,10 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{arriving::STAYS, cuts::over_cuts};
+use super::{arriving::STAYS, cuts::Cuts};
 use crate::{
     arrival,
-    cluster::{Cluster, Served},
+    cluster::{Cluster, Served, answer},
     failure::Failure,
     output::Output,
     readiness::{self, Said},
@@ -33,20 +33,23 @@ impl Awaited<'_> {
             output.note(&format!("{}: objects of this kind do not say how far they are; not waited for", self.title));
             return Ok(None);
         }
-        let mut told = Told { title: &self.title, output, lines: BTreeMap::new() };
-        let waited = timeout(limit, over_cuts(output, async || self.watch(cluster, &mut told).await)).await;
+        let cuts = Cuts::new(output);
+        let mut told = Told { title: &self.title, output, cuts: &cuts, lines: BTreeMap::new() };
+        let waited = timeout(limit, cuts.go_on(async || self.watch(cluster, &mut told).await)).await;
         waited.unwrap_or_else(|_| {
             let last = told.lines.get("").map_or("nothing", String::as_str);
-            Err(Failure::failed(format_args!(
-                "{} is not in place after {} seconds; it says: {last}. {STAYS}",
-                self.title,
-                limit.as_secs()
-            )))
+            let ending = cuts.ending().unwrap_or_else(|| format!("it says: {last}"));
+            let (title, seconds) = (&self.title, limit.as_secs());
+            Err(Failure::failed(format_args!("{title} is not in place after {seconds} seconds; {ending}. {STAYS}")))
         })
     }
 
     async fn watch(&self, cluster: &Cluster, told: &mut Told<'_>) -> Result<Option<Value>, Failure> {
         loop {
+            // A watch says nothing of what was gone before it began.
+            if cluster.is_missing(self.kind, self.namespace, self.name).await? {
+                return Err(self.deleted());
+            }
             // The server ends every watch at some time.
             let mut events = Box::pin(cluster.watch(self.kind, self.namespace, self.name).await?);
             while let Some(event) = events.try_next().await.map_err(|error| cluster.refusal("watch", &error))? {
@@ -56,14 +59,16 @@ impl Awaited<'_> {
                             return Ok(Some(object));
                         }
                     }
-                    WatchEvent::Deleted(_) => {
-                        return Err(Failure::failed(format_args!("{} was deleted meanwhile", self.title)));
-                    }
+                    WatchEvent::Deleted(_) => return Err(self.deleted()),
                     WatchEvent::Bookmark(_) => {}
-                    WatchEvent::Error(status) => return Err(Failure::usage(status.message)),
+                    WatchEvent::Error(status) => return Err(answer(&status)),
                 }
             }
         }
+    }
+
+    fn deleted(&self) -> Failure {
+        Failure::failed(format_args!("{} was deleted meanwhile", self.title))
     }
 }
 
@@ -71,12 +76,14 @@ impl Awaited<'_> {
 struct Told<'a> {
     title: &'a str,
     output: Output,
+    cuts: &'a Cuts,
     lines: BTreeMap<String, String>,
 }
 
 impl Told<'_> {
     /// Tells what is new; whether the object is in place.
     fn hear(&mut self, said: &Said) -> bool {
+        self.cuts.heard();
         for (who, what) in &said.lines {
             if self.lines.insert(who.clone(), what.clone()).as_ref() != Some(what) {
                 let who = if who.is_empty() { String::new() } else { format!(", {who}") };
