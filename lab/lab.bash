@@ -116,14 +116,14 @@ prepare_qemu() {
     fetch_kernel qemu
 }
 
-# Stops a guest that has said nothing for NETLOOM_LAB_SILENCE seconds. On a machine that is busy with other things too,
+# Stops a lab that has said nothing for NETLOOM_LAB_SILENCE seconds: copies of its words are in $heard. On a machine that is busy with other things too,
 # how long all of it takes says little about a kernel; a test that begins and does not end does.
-silence_watch() { # PID: of the guest's `timeout`
+silence_watch() { # PID: of the lab's `timeout`
     local last
     while sleep 5 && kill -0 "$1" 2>/dev/null; do
-        last=$(stat -c %Y "$guest"/said.* | sort -n | tail -n 1)
+        last=$(stat -c %Y "$heard"/said.* | sort -n | tail -n 1)
         if (($(date +%s) - last > NETLOOM_LAB_SILENCE)); then
-            : >"$guest/silent"
+            : >"$heard/silent"
             kill -TERM "$1"
             return
         fi
@@ -137,7 +137,7 @@ bounded() { # COMMAND ARGS...
     timeout -k 2 "$limit" "$@" </dev/null &
     child=$!
     open_way_in "$child"
-    if [[ -n ${guest:-} ]] && ((${NETLOOM_LAB_SILENCE:-0} > 0)); then
+    if ((${NETLOOM_LAB_SILENCE:-0} > 0)); then
         silence_watch "$child" >/dev/null 2>&1 &
         watch=$!
     fi
@@ -152,7 +152,7 @@ bounded() { # COMMAND ARGS...
         say "stopped: the time limit of $limit s is over (NETLOOM_LAB_TIMEOUT sets it)"
         return 124
     fi
-    if [[ -n ${guest:-} && -e $guest/silent ]]; then
+    if [[ -n $watch && -e $heard/silent ]]; then
         say "stopped: nothing was said for $NETLOOM_LAB_SILENCE s (NETLOOM_LAB_SILENCE sets it)"
         return 124
     fi
@@ -186,7 +186,21 @@ close_way_in() {
 }
 
 run_host() { # CMD ARGS...
+    local heard
     way_in_address=127.0.0.1
+    if ((${NETLOOM_LAB_SILENCE:-0} == 0)); then
+        # People in front keep their terminal.
+        run_in_namespaces "$@"
+        return
+    fi
+    heard=$(mktemp -d)
+    # shellcheck disable=SC2031
+    leftovers+=("$heard")
+    touch "$heard/said.out" "$heard/said.err"
+    run_in_namespaces "$@" > >(exec tee "$heard/said.out") 2> >(exec tee "$heard/said.err" >&2)
+}
+
+run_in_namespaces() { # CMD ARGS...
     # shellcheck disable=SC2016
     bounded "${fresh_namespaces[@]}" bash -c '
         mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=755 tmpfs /run && mkdir -p /run/netns /run/lock && ip link set lo up || exit 125
@@ -274,16 +288,19 @@ guest_open() { # CMD ARGS...
 
 # Boots a guest with the caller's output on descriptors 5 and 6 and returns the command's status.
 guest_boot() { # COMMAND ARGS...
-    local status=0 out err
+    local status=0 heard=$guest out err
     # Guests set their descriptors to non-blocking; pipes of our own keep that from the caller's.
     mkfifo "$guest/out" "$guest/err"
-    # The copies say when something last came.
+    # The copies say when something last came; nothing can before the guest has opened the pipes.
+    touch "$guest/said.out" "$guest/said.err"
     tee "$guest/said.out" <"$guest/out" &
     out=$!
     tee "$guest/said.err" <"$guest/err" >&2 &
     err=$!
     # shellcheck disable=SC2016
     bounded bash -c 'exec "${@:4}" >"$1" 2>&1 5>"$2" 6>"$3"' guest "$log" "$guest/out" "$guest/err" "$@" || status=$?
+    # A guest that ended before it opened them would be waited for.
+    : <>"$guest/out" <>"$guest/err"
     wait "$out" "$err"
     # shellcheck disable=SC2012
     ls -1t "$CACHE/logs"/*.log | tail -n +11 | xargs -r rm -f
