@@ -71,7 +71,8 @@ impl Server {
         let mut command = match side {
             Side::Real => {
                 let mut command = Command::new(programs.peers.join("kube"));
-                command.arg("--dir").arg(folder).args(["--limit", "40m"]);
+                // Nobody waits for it any more by then: it is to end when whoever started it was killed.
+                command.arg("--dir").arg(folder).args(["--limit", "2h"]);
                 command
             }
             Side::Ours => {
