@@ -90,13 +90,26 @@ cluster_test_program() {
         sed -n 's/.*"name":"cluster".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 
-# In a kernel of the lab a thread of the real server was seen to run for ever while all others waited for it: Go stops
-# threads by a signal, and that one did not come. So Go is told to wait for them instead. Should a kernel stand still all
-# the same, it is given up, in words, when a story says nothing for several times as long as any takes, and they are told
-# in a new one.
+# To this machine nearly every page of a program in User-Mode Linux is a mapping of its own. One mapping too many is not
+# made, and the program faults at that page for ever: a kube-apiserver stood still so, with 65530 allowed.
+MAPPINGS=1048576
+allow_mappings() {
+    local setting=/proc/sys/vm/max_map_count
+    (($(<"$setting") < MAPPINGS)) || return 0
+    if { echo "$MAPPINGS" >"$setting"; } 2>/dev/null; then
+        say "vm.max_map_count of this machine is $MAPPINGS now: large programs in the guest need it"
+    else
+        say "vm.max_map_count is $(<"$setting"), and only root can raise it: large programs in the guest may stand still"
+    fi
+}
+
+# Kernels of the lab were seen to stand still under the real server: for want of mappings, and once a thread seemed to wait
+# for the signal by which Go stops it, so Go is told not to send any. Should a kernel stand still all the same, it is given
+# up, in words, when a story says nothing for several times as long as any takes, and they are told in a new one.
 # What a story says is never asked for twice.
 stories_in_a_kernel() { # COMMAND ARGS...
     local attempt status=0
+    allow_mappings
     for attempt in 1 2 3; do
         status=0
         NETLOOM_LAB_SILENCE=${NETLOOM_LAB_SILENCE:-$TOO_SILENT} lab_run "$@" || status=$?
