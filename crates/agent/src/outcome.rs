@@ -23,6 +23,7 @@ pub(crate) fn failed(error: &Error) -> Failure {
         Error::Plan(error) => Failure::unplanned(error),
         Error::OutOfReach(_) => Failure::new(Reason::OutOfReach, error),
         Error::Open(summary) => Failure { waits_for: Some(checkpoint(summary)), ..plain(error) },
+        Error::Lost { .. } | Error::UndoIncomplete(_) | Error::Unrecorded(_) => Failure { torn: true, ..plain(error) },
         Error::File { .. }
         | Error::Name(_)
         | Error::Busy { .. }
@@ -30,10 +31,7 @@ pub(crate) fn failed(error: &Error) -> Failure {
         | Error::Elsewhere { .. }
         | Error::NothingOpen
         | Error::TooLate { .. }
-        | Error::Host(_)
-        | Error::Lost { .. }
-        | Error::UndoIncomplete(_)
-        | Error::Unrecorded(_) => plain(error),
+        | Error::Host(_) => plain(error),
     }
 }
 

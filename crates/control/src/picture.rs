@@ -49,21 +49,22 @@ pub(crate) fn worth_compiling(index: &Index) -> BTreeSet<String> {
     first.chain(named).chain(pinned).collect()
 }
 
-/// Revisions that nodes have in place while they are told another one.
+/// Revisions that nodes have in place while they are told another one, or could not have it.
 pub(crate) fn left_behind(index: &Index) -> BTreeSet<String> {
     let configs = index.snapshot().configs.iter();
     configs.filter_map(|(_, config)| in_place_before(config)).map(str::to_owned).collect()
 }
 
-/// The revision that a node says to have in place, where that is not the one that it was told last.
+/// The revision that a node says to have in place, unless it is the one that it was told and says to have: told that one
+/// anew, after its labels changed, it has something else in place than what the revision says today.
 pub(crate) fn in_place_before(config: &NodeNetworkConfig) -> Option<&str> {
     let status = config.status.as_ref()?;
-    let is_in_place = match status.config_status {
-        ConfigStatus::Provisioning | ConfigStatus::Provisioned => true,
-        ConfigStatus::Unseen | ConfigStatus::Invalid => false,
+    let has = match status.config_status {
+        ConfigStatus::Provisioning | ConfigStatus::Provisioned | ConfigStatus::Unseen => true,
+        ConfigStatus::Invalid => false,
     };
-    let revision = status.last_applied_revision.as_deref().filter(|_| is_in_place)?;
-    (revision != config.spec.revision).then_some(revision)
+    let anew = has && status.last_applied_revision.as_ref() == Some(&config.spec.revision);
+    status.in_place_revision.as_deref().filter(|_| !anew)
 }
 
 /// Every revision, with what it says for nodes where that was worked out.

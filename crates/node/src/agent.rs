@@ -526,6 +526,9 @@ impl Agent {
             self.life = Life::Stood;
         }
         if matches!(work, Some(Work::Return)) {
+            let good =
+                self.kept.as_ref().filter(|_| result.is_ok()).and_then(|kept| kept.wish.as_ref()?.config.as_ref());
+            self.attempt.returned(good.map(|config| config.revision.as_str()));
             return;
         }
         self.leasing.ended(result.is_ok());

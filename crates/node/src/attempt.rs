@@ -19,6 +19,9 @@ pub(crate) struct Attempt {
     /// The wish that this is about; none before there is one.
     wish: Option<Wish>,
     pub(crate) stage: Stage,
+    /// The revision that was in place when the wish came, as long as the host was not left torn since. One that an
+    /// earlier life of the agent put there is not known: the machine may have been started anew.
+    before: Option<String>,
     /// Where the host is not as it was verified to be.
     pub(crate) drift: Vec<Difference>,
     /// Whether it just turned out that the last good wish has to do for now.
@@ -63,8 +66,22 @@ impl Attempt {
         if self.wish.as_ref() == Some(wish) {
             return false;
         }
-        *self = Self { wish: Some(wish.clone()), ..Self::default() };
+        let before = self.in_place().map(str::to_owned);
+        *self = Self { wish: Some(wish.clone()), before, ..Self::default() };
         true
+    }
+
+    /// The revision that is in place as far as is known: that of the wish once it is fulfilled, else the one before.
+    pub(crate) fn in_place(&self) -> Option<&str> {
+        let fulfilled = match &self.stage {
+            Stage::Reached { .. } => true,
+            Stage::Running { was, .. } | Stage::Failed { was, .. } => was.is_some(),
+            Stage::Untried => false,
+        };
+        if !fulfilled {
+            return self.before.as_deref();
+        }
+        self.wish.as_ref()?.config.as_ref().map(|config| config.revision.as_str())
     }
 
     /// Forgets the wish.
@@ -104,7 +121,13 @@ impl Attempt {
 
     pub(crate) fn reached(&mut self, now: Timestamp, done: Done) {
         self.drift.clear();
+        self.before = None;
         self.stage = Stage::Reached { at: now, done };
+    }
+
+    /// The host was given the last good wish instead, which is of that revision.
+    pub(crate) fn returned(&mut self, revision: Option<&str>) {
+        self.before = revision.map(str::to_owned);
     }
 
     /// It is still fulfilled, with other leases. Of what drifted nothing is known that was not before.
@@ -126,6 +149,10 @@ impl Attempt {
             Stage::Running { was, .. } | Stage::Failed { was, .. } => *was,
             Stage::Untried | Stage::Reached { .. } => None,
         };
+        let was = was.filter(|_| !failure.torn);
+        if failure.torn {
+            self.before = None;
+        }
         let count = before.saturating_add(1);
         self.falls_back = failure.reason == Reason::OutOfReach;
         let most = if self.falls_back { settings.reconnect } else { settings.retry_most };

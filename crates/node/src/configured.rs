@@ -21,13 +21,13 @@ pub(crate) fn answer(
     (lost, leases): (&[String], Vec<HostLease>),
 ) -> Option<Value> {
     let refused = unsupported(&config.spec).or_else(|| lost.first().cloned());
-    let (progress, error) = match (&attempt.stage, attempt.failure(), refused) {
+    let (progress, error) = match (&attempt.stage, attempt.failure(), &refused) {
         // A wish that was not even begun is not taken for a bad one.
         (_, Some((failure, ..)), _) if failure.reason == Reason::OutOfReach => {
             (ConfigStatus::Provisioning, Some(failure.message.clone()))
         }
         (_, Some((failure, ..)), _) => (ConfigStatus::Invalid, Some(failure.message.clone())),
-        (Stage::Reached { .. }, None, Some(why)) => (ConfigStatus::Invalid, Some(why)),
+        (Stage::Reached { .. }, None, Some(why)) => (ConfigStatus::Invalid, Some(why.clone())),
         (Stage::Reached { .. }, None, None) => (ConfigStatus::Provisioned, None),
         (Stage::Untried | Stage::Running { .. } | Stage::Failed { .. }, None, _) => (ConfigStatus::Provisioning, None),
     };
@@ -46,6 +46,9 @@ pub(crate) fn answer(
         } else {
             before.last_applied_revision.clone()
         },
+        in_place_revision: in_place(attempt, progress, refused.is_some())
+            .map(str::to_owned)
+            .or_else(|| before.in_place_revision.clone().filter(|_| !verdict)),
         observed_generation: if verdict { config.metadata.generation } else { before.observed_generation },
         error_message: error.map(short),
         as_number: None,
@@ -60,6 +63,12 @@ pub(crate) fn answer(
             "status": after,
         })
     })
+}
+
+/// The revision that is in place. Of a configuration that is in place without a part of it nobody can tell what it is.
+fn in_place(attempt: &Attempt, progress: ConfigStatus, partly: bool) -> Option<&str> {
+    let told = attempt.in_place();
+    told.filter(|_| progress != ConfigStatus::Invalid || !partly || attempt.failure().is_some())
 }
 
 /// Parts of a configuration that nothing here brings about; to say that they are in place would be a lie.

@@ -48,6 +48,8 @@ pub struct Failure {
     pub message: String,
     /// Whether the host was changed and put back.
     pub undone: bool,
+    /// Whether the host may be neither as it was nor as wished.
+    pub torn: bool,
     /// The change of a person that stands in the way until it is confirmed or taken back.
     pub waits_for: Option<Checkpoint>,
 }
@@ -55,7 +57,7 @@ pub struct Failure {
 impl Failure {
     /// A failure before which nothing was touched.
     pub fn new(reason: Reason, message: impl fmt::Display) -> Self {
-        Self { reason, message: message.to_string(), undone: false, waits_for: None }
+        Self { reason, message: message.to_string(), undone: false, torn: false, waits_for: None }
     }
 
     /// A document that cannot be read, or not on this host.

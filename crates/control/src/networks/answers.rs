@@ -35,7 +35,7 @@ pub(super) enum Progress {
 pub(super) struct NodeAnswer<'a> {
     told: Option<&'a HostConfig>,
     answered: Progress,
-    /// What it had in place when it was told the next thing.
+    /// What it had in place when it was told the next thing, and has until that is done.
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     leases: &'a [HostLease],
@@ -97,7 +97,7 @@ fn answered(config: &NodeNetworkConfig) -> Progress {
 
 impl NodeAnswer<'_> {
     /// How far the node is with what an object wants of it now. What it is said to have by now (`stands`) it keeps while it
-    /// is at something else.
+    /// is at something else, and when it could not have that.
     pub(super) fn progress(&self, asking: Asking, name: &str, stands: bool) -> Progress {
         // A node that takes no part is told nothing.
         let Some(wish) = &self.wish else { return Progress::Untold };
@@ -106,7 +106,7 @@ impl NodeAnswer<'_> {
             return if self.is_told_now { Progress::Told } else { Progress::Untold };
         }
         match &self.answered {
-            Progress::Told if stands && self.keeps(asking, name) => Progress::Done,
+            Progress::Told | Progress::Failed(_) if stands && self.keeps(asking, name) => Progress::Done,
             answered => answered.clone(),
         }
     }

@@ -148,6 +148,8 @@ pub(crate) struct Rig {
     pub(crate) lives: Option<usize>,
     /// Nodes that cannot have an address of a host network.
     pub(crate) refusing: BTreeSet<String>,
+    /// What such an address begins with.
+    pub(crate) refused_address: Option<&'static str>,
     /// What the server does for nobody.
     pub(crate) refuses: Option<fn(&Request) -> bool>,
     /// How often it has refused that.
@@ -172,7 +174,17 @@ impl Rig {
         }
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
         let (index, controller, refusing) = (Index::default(), Controller::default(), BTreeSet::new());
-        let mut rig = Self { api, index, controller, now, lives: None, refusing, refuses: None, refused: 0 };
+        let mut rig = Self {
+            api,
+            index,
+            controller,
+            now,
+            lives: None,
+            refusing,
+            refused_address: None,
+            refuses: None,
+            refused: 0,
+        };
         rig.restart();
         rig
     }
@@ -261,17 +273,27 @@ impl Rig {
             if config["status"]["observedGeneration"] == generation || !paired {
                 continue;
             }
-            let addressed = config.pointer("/spec/host/addresses").is_some();
-            let bad = mtu(state) == Some(9999) || (addressed && self.refusing.contains(&node));
+            let addresses = config.pointer("/spec/host/addresses").and_then(Value::as_array);
+            let begin = self.refused_address.unwrap_or_default();
+            let refused = addresses
+                .into_iter()
+                .flatten()
+                .any(|entry| entry["address"].as_str().unwrap_or_default().starts_with(begin));
+            let bad = mtu(state) == Some(9999) || (refused && self.refusing.contains(&node));
             let leases = config["status"]["leases"].clone();
+            // What could not be done was taken back.
+            let in_place =
+                if bad { config["status"]["inPlaceRevision"].clone() } else { config["spec"]["revision"].clone() };
             config["status"] = json!({
                 "configStatus": if bad { "invalid" } else { "provisioned" },
                 "errorMessage": if bad { "eth1: the driver takes at most 9000" } else { "" },
                 "lastAppliedRevision": config["spec"]["revision"],
                 "observedGeneration": generation,
             });
-            if !leases.is_null() {
-                config["status"]["leases"] = leases;
+            for (name, value) in [("leases", leases), ("inPlaceRevision", in_place)] {
+                if !value.is_null() {
+                    config["status"][name] = value;
+                }
             }
             self.write(config);
             acted = true;

@@ -575,3 +575,37 @@ fn what_a_node_is_said_to_have_stands_while_it_is_at_something_else_and_nothing_
         assert_eq!(connected == "True", said == "True", "{connected}");
     }
 }
+
+/// Another host network, beside the usual one.
+fn second_host_network(rig: &mut Rig) {
+    let ips = json!({"n0": "192.0.3.1/24", "n1": "192.0.3.2/24", "n2": "192.0.3.3/24"});
+    let spec = json!({"clusterNetwork": "cn1", "vlanID": 30, "mode": "static", "ips": ips});
+    rig.write(object("HostNetworkConfig", "h2", &spec));
+}
+
+#[test]
+fn what_a_node_has_stands_when_it_cannot_have_something_else() {
+    // A failure that is tolerated stays, and one that is not is followed by the way back.
+    for tolerated in [0, 5] {
+        let mut rig = connected();
+        rig.write(json!({
+            "apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "all"},
+            "spec": {"canary": {"soakSeconds": 0}, "waves": ["100%"], "toleratedFailures": tolerated},
+        }));
+        host_network(&mut rig, "static", &addresses());
+        rig.run();
+        rig.api.writes.clear();
+        rig.refusing.insert("n0".to_owned());
+        rig.refused_address = Some("192.0.3.");
+        second_host_network(&mut rig);
+        rig.run();
+        assert_eq!(ready(&rig, "HostNetworkConfig", "h2").0, "False");
+        assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+        assert_eq!(entry(&rig, "n0")["addresses"], json!(["192.0.2.10/24"]));
+        let of = |kind: &str| writes(&rig, kind);
+        assert_eq!((of("VlanStatus"), of("Node")), (0, 0), "{:?}", rig.api.writes);
+        let said =
+            rig.api.writes.iter().filter(|write| (write.1.as_str(), write.2.as_str()) == ("HostNetworkConfig", "h"));
+        assert_eq!(said.count(), 0, "nothing was ever said against it");
+    }
+}

@@ -77,6 +77,38 @@ fn a_revision_that_fails_is_answered_as_invalid_with_the_reason() {
 }
 
 #[test]
+fn a_node_says_which_revision_it_has_in_place_while_another_one_fails() {
+    let in_place = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["inPlaceRevision"].clone();
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    assert_eq!(in_place(&rig), "r1");
+    rig.host.cursed = Some("d1");
+    config_again(&mut rig, "r2", "x2");
+    pair(&mut rig, "r2", "x2", &dummy("d1", 1300));
+    rig.run_for(SignedDuration::from_millis(10));
+    assert_eq!((answer(&rig)[0].clone(), in_place(&rig)), (json!("invalid"), json!("r1")), "it was taken back");
+    // The next one fails as well: the first one is still there.
+    config_again(&mut rig, "r3", "x3");
+    pair(&mut rig, "r3", "x3", &dummy("d1", 1310));
+    rig.run_for(SignedDuration::from_millis(10));
+    assert_eq!((answer(&rig)[1].clone(), in_place(&rig)), (json!("r3"), json!("r1")));
+    // Another life begins with what was good, and knows it again.
+    rig.restart();
+    rig.run_for(SignedDuration::from_secs(20));
+    assert_eq!((answer(&rig)[1].clone(), in_place(&rig)), (json!("r3"), json!("r1")));
+    // Where what was good cannot be had either, nobody can tell what is there.
+    rig.host.cursed = Some("d0");
+    config_again(&mut rig, "r1", "x1");
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1320));
+    rig.boot();
+    rig.restart();
+    rig.run_for(SignedDuration::from_secs(20));
+    assert_eq!((answer(&rig)[0].clone(), in_place(&rig)), (json!("invalid"), Value::Null));
+}
+
+#[test]
 fn parts_of_a_configuration_that_nobody_brings_about_are_not_said_to_be_in_place() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");

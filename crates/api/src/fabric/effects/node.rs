@@ -341,6 +341,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("status.configStatus", ANSWER),
     field("status.errorMessage", ANSWER),
     field("status.lastAppliedRevision", ANSWER),
+    field("status.inPlaceRevision", ANSWER),
     field("status.lastUpdate", ANSWER),
     field("status.leases", LEASE_STATUS),
     field("status.leases.**", LEASE_STATUS),

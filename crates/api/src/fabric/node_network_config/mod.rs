@@ -128,6 +128,10 @@ pub struct NodeNetworkConfigStatus {
     /// The revision that was applied last, or tried last while `invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied_revision: Option<String>,
+    /// The revision that the node has in place, as far as it knows: that of `lastAppliedRevision`, or while the node is at
+    /// work or could not have that one, the revision before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place_revision: Option<String>,
     /// The generation that `configStatus` speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
