@@ -5,12 +5,15 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::fabric::{
-    NodeNetworkConfig,
-    node_network_config::{
-        ConfigStatus, HostLease,
-        host::{EntryOrigin, HostConfig},
+use netloom_api::{
+    fabric::{
+        NodeNetworkConfig,
+        node_network_config::{
+            ConfigStatus, HostLease,
+            host::{EntryOrigin, HostConfig},
+        },
     },
+    hostnet::names,
 };
 use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
 
@@ -120,6 +123,13 @@ impl NodeAnswer<'_> {
     /// Whether nothing of an object is on the node any more, as far as it was told and has answered.
     pub(super) fn is_rid_of(&self, asking: Asking, name: &str) -> bool {
         !self.was_told(asking, name) && self.answered == Progress::Done
+    }
+
+    /// Whether nothing of a cluster network is on the node any more, whichever object connected it.
+    pub(super) fn is_off(&self, cluster_network: &str) -> bool {
+        let bridge = names::bridge(cluster_network);
+        let links = self.told.into_iter().flat_map(|told| &told.links);
+        self.answered == Progress::Done && links.into_iter().all(|link| link.name.0 != bridge)
     }
 
     /// Whether the node was told anything that an object asked for.

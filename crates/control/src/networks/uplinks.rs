@@ -1,7 +1,7 @@
 //! How each node is connected to each cluster network, as `VlanStatus` and `ClusterNetwork` tell it.
 //!
-//! There is one `VlanStatus` for each node and network. It stays until the node has reported that the uplink is gone, or
-//! is gone itself.
+//! There is one `VlanStatus` for each node and network. It stays until the node has reported that the network is gone
+//! there, unless the node goes itself, or the `VlanConfig`, which owns it.
 
 use std::collections::BTreeMap;
 
@@ -55,10 +55,10 @@ pub(super) fn tell(
         }
     }
     for (key, known) in index.snapshot().vlan_statuses.iter() {
-        let VlanStatusStatus { cluster_network, vlan_config, node, .. } = &known.status;
+        let VlanStatusStatus { cluster_network, node, .. } = &known.status;
         let wanted = connections.get(cluster_network).is_some_and(|nodes| nodes.contains_key(node))
             && names::vlan_status(cluster_network, node) == key.name;
-        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || node.is_rid_of(Asking::VlanConfig, vlan_config);
+        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || node.is_off(cluster_network);
         let over = answers.get(node.as_str()).is_none_or(is_rid);
         if !wanted && over && !known.meta.deleted && cluster_network != MGMT {
             let Some(mark) = index.mark(VLAN_STATUS, key) else { continue };

@@ -609,3 +609,22 @@ fn what_a_node_has_stands_when_it_cannot_have_something_else() {
         assert_eq!(said.count(), 0, "nothing was ever said against it");
     }
 }
+
+#[test]
+fn an_uplink_that_moves_to_another_network_leaves_nothing_said_of_the_first() {
+    let mut rig = connected();
+    rig.write(object("ClusterNetwork", "cn2", &json!({})));
+    rig.run();
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["clusterNetwork"] = json!("cn2"));
+    rig.run();
+    let networks: Vec<&Value> =
+        rig.api.list("VlanStatus").into_iter().map(|status| &status["status"]["clusterNetwork"]).collect();
+    assert_eq!(networks, ["cn2", "cn2", "cn2"]);
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn2"), ("True", "Connected"));
+    let labels = &rig.api.get("Node", "n0").unwrap()["metadata"]["labels"];
+    assert_eq!(
+        (&labels["network.harvesterhci.io/cn1"], &labels["network.harvesterhci.io/cn2"]),
+        (&Value::Null, &json!("true"))
+    );
+}
