@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    admission::View,
+    admission::{Review, View},
     dig, foreign,
     hostnet::{BY_CLUSTER_NETWORK, MGMT, VLAN_CONFIG, names},
     selector::{self, label},
@@ -119,6 +119,13 @@ pub(super) fn selector_of(uplink: &Value) -> BTreeMap<String, String> {
 
 fn is_witness(labels: Labels<'_>) -> bool {
     label(labels, names::WITNESS).is_some()
+}
+
+/// Whether a write leaves the wish as it is, and the annotation was made for that.
+pub(super) fn is_annotated(review: &Review<'_>, object: &Value) -> bool {
+    let same = review.old.is_some_and(|old| old.get("spec") == object.get("spec"));
+    let annotations = dig::at(object, "metadata.annotations");
+    same && annotations.is_some_and(|all| all.get(names::MATCHED_NODES).is_some())
 }
 
 /// Writes the nodes that an object is for into its annotation.

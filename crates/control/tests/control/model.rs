@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::admission::GroupKind;
+use netloom_api::admission::{self, GroupKind, Objects, Operation, Review, User};
 use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, Request, Settings, Turn};
 use serde_json::{Value, json};
 
@@ -33,6 +33,7 @@ impl Api {
     pub(crate) fn store(&mut self, mut object: Value) -> Value {
         let key = key(&object);
         self.version += 1;
+        self.complete(&key, &mut object);
         let before = self.objects.get(&key);
         let same = before.is_some_and(|before| before["spec"] == object["spec"]);
         let generation = before.and_then(|before| before.pointer("/metadata/generation")?.as_i64()).unwrap_or_default();
@@ -43,6 +44,29 @@ impl Api {
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(key, object.clone());
         object
+    }
+
+    /// What the rules of admission fill in, where they look at other objects.
+    fn complete(&self, (kind, _, name): &Key, object: &mut Value) {
+        let Some(kind) = ["HostNetworkConfig", "VlanConfig"].into_iter().find(|known| known == kind) else { return };
+        let view: Objects = self.objects.values().cloned().collect();
+        let old = self.objects.get(&key(object));
+        let review = Review {
+            operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            kind: GroupKind::new("network.harvesterhci.io", kind),
+            namespace: None,
+            name,
+            subresource: None,
+            object: Some(object),
+            old,
+            user: &User::new("somebody", &["system:masters"]),
+            dry_run: false,
+            view: &view,
+        };
+        if let Some(patch) = admission::complete(&review) {
+            let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
+            json_patch::patch(object, &patch).unwrap();
+        }
     }
 
     pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Value> {

@@ -628,3 +628,21 @@ fn an_uplink_that_moves_to_another_network_leaves_nothing_said_of_the_first() {
         (&Value::Null, &json!("true"))
     );
 }
+
+#[test]
+fn an_object_without_effect_says_so_although_the_server_writes_nodes_onto_it() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let mut other =
+        object("HostNetworkConfig", "other", &json!({"clusterNetwork": "cn1", "vlanID": 20, "mode": "dhcp"}));
+    other["metadata"]["creationTimestamp"] = json!("2026-02-01T00:00:00Z");
+    rig.write(other);
+    let annotation =
+        |rig: &Rig| rig.api.get("HostNetworkConfig", "other").unwrap()["metadata"]["annotations"][MATCHED].clone();
+    assert_eq!(annotation(&rig), r#"["n0","n1","n2"]"#, "the server does not know yet");
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "other").0, "False");
+    assert_eq!(annotation(&rig), "[]");
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+}

@@ -26,12 +26,13 @@ use crate::{
     selector,
 };
 
-/// Writes the nodes that get the interface into the annotation.
+/// Writes the nodes that get the interface into the annotation, when the wish changes. After that the controller keeps it
+/// true, which also knows when the object has no effect.
 pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
     let Some(cluster_network) = dig::text(object, "spec.clusterNetwork") else { return };
     let selector = dig::at(object, "spec.nodeSelector").filter(|selector| !selector.is_null());
     let Ok(selector) = selector.map(LabelSelector::deserialize).transpose() else { return };
-    if dig::is_terminating(object) {
+    if dig::is_terminating(object) || nodes::is_annotated(review, object) {
         return;
     }
     let nodes = Nodes::of(review.view);

@@ -29,8 +29,10 @@ pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
     if network == MGMT || dig::is_terminating(object) {
         return;
     }
-    let nodes = Nodes::of(review.view);
-    nodes::annotate(object, &nodes.with_labels(&selector_of(object)));
+    if !nodes::is_annotated(review, object) {
+        let nodes = Nodes::of(review.view);
+        nodes::annotate(object, &nodes.with_labels(&selector_of(object)));
+    }
     let before = review.old.and_then(|old| dig::at(old, "spec.clusterNetwork")).and_then(Value::as_str);
     let moved = review.operation == Operation::Create || before != Some(network.as_str());
     if moved || dig::label(object, names::CLUSTER_NETWORK).is_none() {
