@@ -65,9 +65,17 @@ pub fn hashed_interface(cluster_network: &str, vlan: u16, attempt: u32) -> Strin
     format!("b{:06x}.{vlan}", crc32(format!("{cluster_network}{salt}").as_bytes()) >> 8)
 }
 
+const NODE_LABELS: &str = "network.harvesterhci.io/";
+
 /// The label of nodes that are connected to a cluster network.
 pub fn node_label(cluster_network: &str) -> String {
-    format!("network.harvesterhci.io/{cluster_network}")
+    format!("{NODE_LABELS}{cluster_network}")
+}
+
+/// The cluster network whose label that is; none when it is another label.
+pub fn network_of_node_label(label: &str) -> Option<&str> {
+    let others = [CLUSTER_NETWORK, VLAN_CONFIG, NODE];
+    label.strip_prefix(NODE_LABELS).filter(|_| !others.contains(&label))
 }
 
 /// The name of the `VlanStatus` of a cluster network on a node.

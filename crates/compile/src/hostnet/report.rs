@@ -27,6 +27,8 @@ pub struct NetworkReport {
     pub cluster_network: Option<String>,
     /// What its interface is called; of a host network only.
     pub interface: Option<String>,
+    /// Whether tunnels of overlay networks use that, as far as it is in force.
+    pub underlay: bool,
     /// The nodes that it is for: selected, and for a host network also reached by its cluster network.
     pub matched: BTreeSet<String>,
     /// Nodes that a host network selects and its cluster network does not reach.
@@ -69,6 +71,7 @@ pub(crate) fn reports<'a>(
         let report = NetworkReport {
             cluster_network: Some(host.spec.cluster_network.clone()),
             interface: Some(host.interface.clone()),
+            underlay: host.spec.underlay,
             ..NetworkReport::default()
         };
         reports.insert((Asking::HostNetworkConfig, host.source.key.name.clone()), report);

@@ -102,6 +102,12 @@ pub(super) fn tell(
     }
 }
 
+/// The interfaces that an object is said to have on nodes.
+pub(super) fn interfaces(index: &Index, key: &ObjectKey) -> Vec<String> {
+    let status: HostNetworkConfigStatus = index.mark(HOST_NETWORK, key).map(Mark::status_as).unwrap_or_default();
+    status.node_status.into_values().filter_map(|entry| entry.interface).collect()
+}
+
 fn target(key: &ObjectKey) -> ObjectRef {
     ObjectRef { kind: HOST_NETWORK, key: key.clone() }
 }

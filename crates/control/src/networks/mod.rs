@@ -70,4 +70,5 @@ fn is_unused(index: &Index) -> bool {
         && snapshot.host_networks.is_empty()
         && snapshot.vlan_statuses.is_empty()
         && snapshot.monitors.is_empty()
+        && snapshot.nodes.iter().all(|(_, node)| nodes::named_by(node).next().is_none())
 }

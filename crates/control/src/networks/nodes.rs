@@ -4,7 +4,7 @@
 //! Nodes change all the time for reasons that have nothing to do with networks, so these patches are not tied to a
 //! version: each names one key, and says the same whoever writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::{
     condition::Truth,
@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answers::{NodeAnswer, Progress},
+    hosts,
     uplinks::Connections,
 };
 use crate::{
@@ -46,7 +47,7 @@ pub(super) fn tell(
         }
         let said = index.mark(NODE, key).and_then(|mark| mark.notes.get(names::TUNNEL_INTERFACE)).map(String::as_str);
         let wanted = tunnels.interface(key, answers, inventories.get(node.name()).copied(), said);
-        if let Some(wanted) = wanted.filter(|wanted| Some(wanted.as_str()) != said) {
+        if wanted.as_deref() != said {
             metadata.insert("annotations".to_owned(), json!({names::TUNNEL_INTERFACE: wanted}));
         }
         if !metadata.is_empty() {
@@ -59,17 +60,20 @@ pub(super) fn tell(
 /// Labels that come, or go. While nobody can tell whether a node is connected, its label stays as it is.
 fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, Value> {
     let mut changes = Map::new();
-    for (network, _) in index.snapshot().cluster_networks.iter() {
-        let label = names::node_label(&network.name);
+    let networks = &index.snapshot().cluster_networks;
+    let there: BTreeSet<&str> = networks.iter().map(|(key, _)| key.name.as_str()).collect();
+    // A network may go together with its uplinks, and while nobody is there to see it.
+    for network in there.iter().copied().chain(named_by(node)) {
+        let label = names::node_label(network);
         let has = node.labels.get(&label).is_some_and(|value| value == "true");
-        let connection = connections.get(&network.name).and_then(|nodes| nodes.get(node.name()));
+        let connection = connections.get(network).and_then(|nodes| nodes.get(node.name()));
         let truth = connection.map_or(Truth::False, |connection| connection.verdict.truth);
         let connected = match truth {
             Truth::True => true,
             Truth::False => false,
             Truth::Unknown => has,
         };
-        let wanted = connected || network.name == MGMT;
+        let wanted = there.contains(network) && (connected || network == MGMT);
         if wanted != has {
             changes.insert(label, if wanted { json!("true") } else { Value::Null });
         }
@@ -77,34 +81,51 @@ fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, 
     changes
 }
 
+/// The cluster networks that the labels of a node name.
+pub(super) fn named_by(node: &Node) -> impl Iterator<Item = &str> {
+    let networks = node.labels.iter().filter(|(_, value)| *value == "true");
+    networks.filter_map(|(label, _)| names::network_of_node_label(label))
+}
+
 /// Which interfaces tunnels use.
-struct Tunnels {
+struct Tunnels<'a> {
     /// The host network that says so, and what its interface is called.
-    underlay: Option<(String, String)>,
-    /// Every interface that a host network has: one that a tunnel used is not kept when it is the underlay no more.
-    ours: Vec<String>,
+    underlay: Option<Underlay<'a>>,
+    /// Every interface that a host network has or had: one that a tunnel used is not kept when it is the underlay no more.
+    ours: BTreeSet<String>,
     /// Whether the platform has a network for the nodes themselves, whose interface tunnels use by default.
     by_default: bool,
 }
 
-impl Tunnels {
-    fn of(index: &Index, compiled: &Compiled) -> Self {
+/// The host network that tunnels use.
+struct Underlay<'a> {
+    name: &'a str,
+    interface: &'a str,
+    /// The nodes that it is for.
+    nodes: &'a BTreeSet<String>,
+}
+
+impl<'a> Tunnels<'a> {
+    fn of(index: &Index, compiled: &'a Compiled) -> Self {
         let snapshot = index.snapshot();
         let reports = || compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::HostNetworkConfig);
         let underlay = reports().find_map(|((_, name), report)| {
-            let object = snapshot.host_networks.get(&ObjectKey::global(name))?;
-            let says = object.spec.underlay && !object.meta.deleted && report.broken.is_none();
-            Some((name.clone(), report.interface.clone().filter(|_| says)?))
+            let interface = report.interface.as_deref().filter(|_| report.underlay)?;
+            Some(Underlay { name, interface, nodes: &report.matched })
         });
+        let now = reports().filter_map(|(_, report)| report.interface.clone());
+        // Nothing is compiled of what is being deleted.
+        let leaving = snapshot.host_networks.iter().filter(|(_, object)| object.meta.deleted);
+        let before = leaving.flat_map(|(key, _)| hosts::interfaces(index, key));
         Self {
             underlay,
-            ours: reports().filter_map(|(_, report)| report.interface.clone()).collect(),
+            ours: now.chain(before).collect(),
             by_default: snapshot.cluster_networks.get(&ObjectKey::global(MGMT)).is_some(),
         }
     }
 
     /// The interface that tunnels of a node shall use; none when there is nothing to say. An interface counts once the
-    /// node has reported to have it.
+    /// node has reported to have it, and as long as the object is for the node.
     fn interface(
         &self,
         node: &ObjectKey,
@@ -112,19 +133,22 @@ impl Tunnels {
         inventory: Option<&Inventory>,
         said: Option<&str>,
     ) -> Option<String> {
-        if let Some((name, interface)) = &self.underlay {
+        if let Some(Underlay { name, interface, nodes }) = &self.underlay
+            && nodes.contains(&node.name)
+        {
             let answer = answers.get(node.name.as_str());
             let has = answer.is_some_and(|answer| {
                 answer.was_told(Asking::HostNetworkConfig, name)
                     && answer.progress(Asking::HostNetworkConfig, name, false) == Progress::Done
             });
             if has || said == Some(interface) {
-                return Some(interface.clone());
+                return Some((*interface).to_owned());
             }
         }
-        let stale = said.is_some_and(|said| self.ours.iter().any(|name| name == said));
+        let kept = said.filter(|said| !self.ours.contains(*said));
+        let stale = said.is_some() && kept.is_none();
         let installed = inventory.and_then(installed);
-        installed.filter(|_| stale || (self.by_default && said.is_none())).or_else(|| said.map(str::to_owned))
+        installed.filter(|_| stale || (self.by_default && said.is_none())).or_else(|| kept.map(str::to_owned))
     }
 }
 

@@ -646,3 +646,69 @@ fn an_object_without_effect_says_so_although_the_server_writes_nodes_onto_it() {
     assert_eq!(annotation(&rig), "[]");
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
 }
+
+/// The interface that tunnels of a node use, in a cluster where the installer made a network for the nodes.
+fn tunnel(rig: &Rig) -> &Value {
+    &rig.api.get("Node", "n0").unwrap()["metadata"]["annotations"]["ovn.kubernetes.io/tunnel_interface"]
+}
+
+fn with_tunnels() -> Rig {
+    let mut rig = connected();
+    rig.write(object("ClusterNetwork", "mgmt", &json!({})));
+    let links = json!([
+        {"name": "eth1", "type": "ethernet", "state": "up"},
+        {"name": "mgmt-br", "type": "linux-bridge", "state": "up"},
+        {"name": "mgmt-br.5", "type": "vlan", "state": "up", "vlan": {"id": 5, "base-iface": "mgmt-br"},
+         "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.200", "prefix-length": 24}]}},
+    ]);
+    for node in ["n0", "n1", "n2"] {
+        edit(&mut rig, "NodeNetworkState", node, |object| {
+            object["status"]["currentState"]["interfaces"] = links.clone();
+        });
+    }
+    rig.run();
+    host_network(&mut rig, "static", &addresses());
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(true));
+    rig.run();
+    assert_eq!(tunnel(&rig), "cn1-br.20");
+    rig
+}
+
+#[test]
+fn tunnels_leave_an_interface_that_goes() {
+    // With its uplink.
+    let mut rig = with_tunnels();
+    rig.remove(UPLINK, "u");
+    rig.run();
+    assert_eq!(tunnel(&rig), "mgmt-br.5");
+    // With the object, which was the underlay a moment ago.
+    let mut rig = with_tunnels();
+    edit(&mut rig, "HostNetworkConfig", "h", |object| {
+        object["spec"]["underlay"] = json!(false);
+        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+    rig.run();
+    assert_eq!(tunnel(&rig), "mgmt-br.5");
+}
+
+#[test]
+fn tunnels_stay_where_they_are_while_the_underlay_is_written_wrongly() {
+    let mut rig = with_tunnels();
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["vlanID"] = json!(4095));
+    rig.run();
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h").0, "False");
+    assert_eq!(tunnel(&rig), "cn1-br.20", "its last good version stays in effect");
+}
+
+#[test]
+fn a_node_loses_the_label_of_a_network_that_went_with_its_uplink() {
+    let mut rig = connected();
+    rig.run();
+    let label =
+        |rig: &Rig| rig.api.get("Node", "n0").unwrap()["metadata"]["labels"]["network.harvesterhci.io/cn1"].clone();
+    assert_eq!(label(&rig), "true");
+    rig.remove(UPLINK, "u");
+    rig.remove(GroupKind::new("network.harvesterhci.io", "ClusterNetwork"), "cn1");
+    rig.run();
+    assert_eq!(label(&rig), Value::Null);
+}
