@@ -73,14 +73,26 @@ fn show(index: &Index, name: &str, spec: &VlanConfigSpec, work: &mut Work) {
         }
         (Some(_), Some(known)) if known.spec == *spec || known.meta.deleted => {}
         (Some(mark), _) => {
-            let mut patch: Value = json!({"metadata": {"resourceVersion": mark.resource_version}, "spec": spec});
-            // What a patch leaves out stays.
-            if spec.uplink.nics.is_empty() {
-                patch["spec"]["uplink"]["nics"] = json!([]);
-            }
+            let patch = json!({"metadata": {"resourceVersion": mark.resource_version}, "spec": whole(spec)});
             work.single(target, Action::Patch { patch });
         }
     }
+}
+
+/// A specification as a patch has it: what a patch leaves out stays, so what is not there is named as nothing.
+fn whole(spec: &VlanConfigSpec) -> Value {
+    let VlanConfigSpec { description, cluster_network, node_selector, uplink } = spec;
+    let Uplink { nics, link_attributes, bond_options } = uplink;
+    let link = link_attributes.as_ref().map(|LinkAttributes { mtu, tx_q_len, hardware_addr }| {
+        json!({"mtu": mtu, "txQLen": tx_q_len, "hardwareAddr": hardware_addr})
+    });
+    let bond = bond_options.as_ref().map(|BondOptions { mode, miimon }| json!({"mode": mode, "miimon": miimon}));
+    json!({
+        "description": description,
+        "clusterNetwork": cluster_network,
+        "nodeSelector": node_selector,
+        "uplink": {"nics": nics, "linkAttributes": link, "bondOptions": bond},
+    })
 }
 
 /// What the uplink of a node looks like; none where the installer made no bridge.
@@ -97,12 +109,13 @@ fn shown(node: &str, report: &Inventory) -> Option<VlanConfigSpec> {
         node_selector: BTreeMap::from([(HOSTNAME.to_owned(), node.to_owned())]),
         uplink: Uplink {
             nics: ports.map(|(name, _)| name.clone()).collect(),
-            link_attributes: Some(LinkAttributes {
+            link_attributes: bond.map(|_| LinkAttributes {
                 mtu: mtu.and_then(|mtu| i32::try_from(mtu).ok()),
                 tx_q_len: Some(UNSAID),
                 hardware_addr: None,
             }),
-            bond_options: Some(BondOptions { mode, miimon: Some(UNSAID) }),
+            // Without a mode the server would fill one in.
+            bond_options: mode.map(|mode| BondOptions { mode: Some(mode), miimon: Some(UNSAID) }),
         },
     })
 }

@@ -712,3 +712,31 @@ fn a_node_loses_the_label_of_a_network_that_went_with_its_uplink() {
     rig.run();
     assert_eq!(label(&rig), Value::Null);
 }
+
+#[test]
+fn what_shows_the_uplink_of_the_installer_follows_it_at_once_and_whole() {
+    let mut rig = Rig::new(1);
+    rig.run();
+    let report = |rig: &mut Rig, links: &Value| {
+        rig.api.writes.clear();
+        edit(rig, "NodeNetworkState", "n0", |object| object["status"]["currentState"]["interfaces"] = links.clone());
+        rig.run_for(SignedDuration::from_secs(20));
+        rig.api.get("VlanConfig", "mgmt-vlanconfig-n0").unwrap()["spec"]["uplink"].clone()
+    };
+    let bridge =
+        json!({"name": "mgmt-br", "type": "linux-bridge", "state": "up", "bridge": {"port": [{"name": "mgmt-bo"}]}});
+    let bond = |mtu: u32| {
+        json!({"name": "mgmt-bo", "type": "bond", "state": "up", "mtu": mtu, "controller": "mgmt-br",
+               "link-aggregation": {"mode": "802.3ad", "port": ["eth0"]}})
+    };
+    let shown = report(&mut rig, &json!([bridge, bond(1500)]));
+    assert_eq!((&shown["linkAttributes"]["mtu"], &shown["bondOptions"]["mode"]), (&json!(1500), &json!("802.3ad")));
+    let shown = report(&mut rig, &json!([bridge, bond(9216)]));
+    assert_eq!(
+        (&shown["linkAttributes"]["mtu"], writes(&rig, "VlanConfig")),
+        (&Value::Null, 1),
+        "more than it can say"
+    );
+    let shown = report(&mut rig, &json!([bridge]));
+    assert_eq!((shown, writes(&rig, "VlanConfig")), (json!({"nics": []}), 1));
+}
