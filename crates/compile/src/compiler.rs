@@ -81,12 +81,15 @@ pub struct Compiler {
     live: HashMap<ObjectKey, (Arc<Policy>, Reading)>,
     frozen: Memory<u64, Reading>,
     selections: Memory<(u64, u32), bool>,
-    contributions: Memory<(u64, u32, u32), Arc<Contribution>>,
-    answers: Memory<(u64, u32, u32), Answer>,
+    contributions: Memory<(u64, Links, u32), Arc<Contribution>>,
+    answers: Memory<(u64, Links, u32), Answer>,
     readings: Readings,
     parts: Memory<(u64, u32, u64), Arc<HostPart>>,
     revision: Option<(Vec<u64>, Arc<Revision>)>,
 }
+
+/// Links that nodes report, and those of them that are leaving, by number.
+type Links = (u32, u64);
 
 /// A policy that was read, or why it cannot be used.
 type Reading = Result<Arc<Prepared>, Vec<Finding>>;
@@ -203,16 +206,17 @@ impl Compiler {
                 (digest::number(&json!(ids)), selected)
             })
             .collect();
+        let choices = self.choices(networks, &placement);
         let answers: Vec<Answer> = placement
             .places
             .iter()
             .map(|place| {
                 let (list, selected) = &lists[place.group];
-                self.answer(*list, selected, &place.facts)
+                let leaving = place.facts.inventory.leaving(|link| choices[place.group].makes(link));
+                self.answer(*list, selected, &place.facts, &leaving)
             })
             .collect();
         let desired = answers.iter().map(|answer| answer.desired.clone()).collect();
-        let choices = self.choices(networks, &placement);
         let hosts = self.hosts(snapshot, networks, &placement, &choices);
         Answers { wishes: Wishes { placement, desired, hosts }, places: answers, choices }
     }
@@ -266,17 +270,18 @@ impl Compiler {
         hosts
     }
 
-    fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts) -> Answer {
+    fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts, leaving: &BTreeSet<&str>) -> Answer {
         let Self { run, counts, contributions, answers, .. } = self;
-        answers.get(*run, (list, facts.inventory_id, facts.hand_id), || {
-            let found = facts.hand.found(&facts.inventory);
+        let links = (facts.inventory_id, if leaving.is_empty() { 0 } else { digest::number(&json!(leaving)) });
+        answers.get(*run, (list, links, facts.hand_id), || {
+            let found = facts.hand.found(&facts.inventory, leaving);
             let by_hand = found.links.values().any(|link| link.wished);
             let first: Vec<Arc<Contribution>> = selected
                 .iter()
                 .map(|policy| {
                     let before = facts.hand.before(&policy.source.key);
                     let memory = if before.is_some() || by_hand { facts.hand_id } else { 0 };
-                    contributions.get(*run, (policy.id, facts.inventory_id, memory), || {
+                    contributions.get(*run, (policy.id, links, memory), || {
                         counts.contributions += 1;
                         Arc::new(contribute(policy, &found, &facts.inventory, before))
                     })

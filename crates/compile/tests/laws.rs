@@ -162,7 +162,7 @@ proptest! {
         for wish in compiled.wishes.iter() {
             let node = snapshot.nodes.get(&ObjectKey::global(wish.node)).unwrap();
             let state = snapshot.states.get(wish.object).unwrap();
-            prop_assert_eq!(&desired_for(NodeFacts { node, state }, &policies), wish.desired.as_ref());
+            prop_assert_eq!(&desired_for(NodeFacts { node, state, host: None }, &policies), wish.desired.as_ref());
         }
     }
 

@@ -130,10 +130,12 @@ fn a_small_host_is_told_as_it_is_shown() {
 }
 
 #[test]
-fn who_a_link_was_made_for_is_told_where_that_is_a_desired_state() {
+fn the_object_of_the_node_that_a_link_was_made_for_is_told() {
     let state = "NodeNetworkState default/n1";
-    let both = format!("{state} and VlanConfig v");
-    for (source, told_for) in [(state, Some(state)), (both.as_str(), None), ("site.yaml", None)] {
+    let (both, other) = (format!("{state} and HostNetworkConfig h"), format!("{state} and somebody"));
+    let config = Some("NodeNetworkConfig");
+    let table = [(state, Some(state)), ("VlanConfig v", config), (&both, config), (&other, None), ("site.yaml", None)];
+    for (source, told_for) in table {
         let mut observed = host(0, 0);
         let alias = Some(netloom_model::Alias::ours(source, None));
         put(&mut observed, Link { alias, ..link("spare", LinkKind::Dummy) });

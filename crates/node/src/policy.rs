@@ -29,7 +29,8 @@ pub(crate) fn merge(settings: &Settings, objects: &Objects, state: &Arc<NodeStat
     let (snapshot, node) = (objects.snapshot(), settings.node.as_str());
     let Some(known) = snapshot.nodes.get(&ObjectKey::global(node)) else { return Merged::default() };
     let policies = PolicySet::live(snapshot);
-    let desired = Arc::new(desired_for(NodeFacts { node: known, state }, &policies));
+    let host = snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
+    let desired = Arc::new(desired_for(NodeFacts { node: known, state, host }, &policies));
     let (broken, missed) = unusable(&policies, state);
     let conflicts = desired.conflicts.iter().map(ToString::to_string).chain(broken).collect();
     let wish = NodeWish { node, object: &state.meta.key, desired: &desired, host: None };

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use netloom_api::hostnet::names;
 use serde_json::json;
 
 use super::{
@@ -57,6 +58,12 @@ impl Choice {
     pub(crate) fn is_empty(&self, networks: &Networks) -> bool {
         let installer = networks.attachments.contains_key(netloom_api::hostnet::MGMT);
         self.matched.is_empty() && self.hosts.is_empty() && !installer
+    }
+
+    /// Whether anything chosen here makes a link of that name.
+    pub(crate) fn makes(&self, link: &str) -> bool {
+        let carries = |network: &String| link == names::bridge(network) || link == names::bond(network);
+        self.hosts.iter().any(|host| host.interface == link) || self.uplinks.keys().any(carries)
     }
 
     fn connect(&mut self, uplink: &Arc<Uplink>) {

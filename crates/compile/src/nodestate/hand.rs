@@ -133,14 +133,15 @@ impl Hand {
     }
 
     /// The links that there are without policies, of those that a node reports: those that its agent made for the
-    /// desired state are there for policies, unless somebody asks for them here.
-    pub(crate) fn found(&self, inventory: &Arc<Inventory>) -> Arc<Inventory> {
+    /// desired state are there for policies, unless somebody asks for them here. What is `leaving` was made for host
+    /// networks that do not want it any more: a policy that matched it would keep it.
+    pub(crate) fn found(&self, inventory: &Arc<Inventory>, leaving: &BTreeSet<&str>) -> Arc<Inventory> {
         let asked = |name: &str| self.entries.get(name).is_some_and(|entries| entries.iter().any(makes_link));
-        let by_policy = |name: &str, link: &Link| link.wished && !asked(name);
-        if !inventory.links.iter().any(|(name, link)| by_policy(name, link)) {
+        let goes = |name: &str, link: &Link| (link.wished || leaving.contains(name)) && !asked(name);
+        if !inventory.links.iter().any(|(name, link)| goes(name, link)) {
             return inventory.clone();
         }
-        let found = inventory.links.iter().filter(|(name, link)| !by_policy(name, link));
+        let found = inventory.links.iter().filter(|(name, link)| !goes(name, link));
         Arc::new(Inventory { links: found.map(|(name, link)| (name.clone(), link.clone())).collect() })
     }
 

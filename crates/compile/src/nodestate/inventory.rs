@@ -42,6 +42,8 @@ pub struct Link {
     pub made: bool,
     /// Whether an agent made it for the node's desired state.
     pub wished: bool,
+    /// Whether an agent made it for host networks, perhaps for the desired state too.
+    pub hosted: bool,
     /// Whether the node has listened long enough to say that nobody else is on the wire.
     pub listened: bool,
     /// Who announces itself on its wire.
@@ -100,6 +102,12 @@ impl Inventory {
     pub fn get(&self, name: &str) -> Option<&Link> {
         self.links.get(name)
     }
+
+    /// The links that were made for host networks which do not want them any more.
+    pub(crate) fn leaving(&self, wanted: impl Fn(&str) -> bool) -> BTreeSet<&str> {
+        let hosted = self.links.iter().filter(|(_, link)| link.hosted).map(|(name, _)| name.as_str());
+        hosted.filter(|name| !wanted(name)).collect()
+    }
 }
 
 impl Link {
@@ -113,6 +121,9 @@ impl Link {
         self.neighbours.iter().map(|neighbour| neighbour.chassis.as_str()).filter(|id| !id.is_empty()).collect()
     }
 }
+
+/// What an agent says of links that it made for host networks.
+const CONFIG: &str = "NodeNetworkConfig";
 
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
@@ -143,7 +154,8 @@ fn link(interface: &Value) -> Link {
             || interface.get("addressed") == Some(&Value::Bool(true)),
         has_ipv4: interface.get("ipv4").is_some_and(has_ip),
         made: text(interface, "madeBy").is_some(),
-        wished: text(interface, "madeFor").is_some(),
+        wished: text(interface, "madeFor").is_some_and(|object| object != CONFIG),
+        hosted: text(interface, "madeFor") == Some(CONFIG),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),

@@ -43,6 +43,8 @@ pub(crate) use selection::{Signature, Terms};
 
 use std::sync::Arc;
 
+use netloom_api::fabric::node_network_config::host::HostConfig;
+
 use crate::objects::{Node, NodeState};
 
 /// What is known of one node.
@@ -52,14 +54,17 @@ pub struct NodeFacts<'a> {
     pub node: &'a Node,
     /// What it reports, and what somebody wrote for it by hand.
     pub state: &'a NodeState,
+    /// What it is told of host networks.
+    pub host: Option<&'a HostConfig>,
 }
 
 /// What one node shall look like under a set of policies.
 pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
-    let NodeFacts { node, state } = facts;
+    let NodeFacts { node, state, host } = facts;
     let selected: Vec<&Prepared> =
         policies.prepared().iter().map(AsRef::as_ref).filter(|policy| policy.terms.select(node)).collect();
-    let found = state.hand.found(&state.inventory);
+    let wanted = |name: &str| host.into_iter().flat_map(|host| &host.links).any(|link| link.name.0 == name);
+    let found = state.hand.found(&state.inventory, &state.inventory.leaving(wanted));
     let first = selected.iter().map(|policy| {
         let before = state.hand.before(&policy.source.key);
         Arc::new(contribute(policy, &found, &state.inventory, before))

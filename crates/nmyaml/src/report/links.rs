@@ -148,8 +148,22 @@ impl Picture {
     }
 }
 
-/// The kind of object that holds a node's desired state: only what is wanted there depends on what is reported here.
+/// The kind of object that holds a node's desired state, and that which holds what its host networks want. Both are
+/// worked out from what is reported here, so what they made must be told from what is there without them.
 const STATE: &str = "NodeNetworkState ";
+const CONFIG: &str = "NodeNetworkConfig";
+/// The kinds whose wishes are in that.
+const HOST_NETWORKS: [&str; 2] = ["VlanConfig ", "HostNetworkConfig "];
+
+/// The object of the node that a link was made for, by who asked for it. The same on every link that it is on, or links
+/// that are alike could not be folded.
+fn made_for(source: &str) -> Option<&str> {
+    let mut asking = source.split(" and ");
+    if asking.any(|one| HOST_NETWORKS.iter().any(|kind| one.starts_with(kind))) {
+        return Some(CONFIG);
+    }
+    (source.starts_with(STATE) && !source.contains(" and ")).then_some(source)
+}
 
 /// Whether a link is one of those that there are many of.
 fn is_like_others(scope: &Scope<'_>, name: IfName) -> bool {
@@ -176,10 +190,8 @@ fn entry(scope: &Scope<'_>, view: &View<'_>, link: &Link, detail: Detail) -> Val
     // Whoever decides what a node shall have must not take over a link that somebody else made.
     let ours = link.alias.as_ref().is_some_and(netloom_model::Alias::is_ours);
     interface.facts.extend(ours.then(|| ("madeBy", "netloom".into())));
-    // The same on every link that it is on, or links that are alike could not be folded.
     let source = link.alias.as_ref().and_then(netloom_model::Alias::source);
-    let state = source.filter(|source| source.starts_with(STATE) && !source.contains(" and "));
-    interface.facts.extend(state.map(|source| ("madeFor", source.into())));
+    interface.facts.extend(source.and_then(made_for).map(|object| ("madeFor", object.into())));
     let heard = scope.heard.get(&link.name);
     interface.lldp = heard.map(|_| true);
     let mut entry = print::interface_value(&interface);
