@@ -46,6 +46,8 @@ pub(super) struct NodeAnswer<'a> {
     is_told_now: bool,
     /// Why it was not told yet what is wanted now.
     waits: Arc<str>,
+    /// Why nobody is told what is wanted now.
+    failed: Option<Arc<str>>,
 }
 
 /// Every node of the cluster that stays, by name.
@@ -67,6 +69,7 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
                 is_told_now: told_now.contains(node.name()),
+                failed: failed.clone(),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
             };
             (node.name(), answer)
@@ -140,6 +143,11 @@ impl NodeAnswer<'_> {
     /// Why the node was not told yet what is wanted now.
     pub(super) fn waits(&self) -> &str {
         &self.waits
+    }
+
+    /// Why nobody is told what is wanted now, when it failed somewhere.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 
     /// Whether the node was never told anything.

@@ -181,8 +181,14 @@ impl Scene<'_> {
 
     /// The entry of a node that shall not have the object any more.
     fn taken_back(&self, entry: NodeStatus) -> NodeStatus {
-        let conditions = vec![Verdict::pending("is being taken back").condition(self.now, &entry.conditions)];
+        let message = self.failed().unwrap_or("is being taken back");
+        let conditions = vec![Verdict::pending(message).condition(self.now, &entry.conditions)];
         NodeStatus { conditions, ..entry }
+    }
+
+    /// Why nodes are not told what is wanted now, when that failed somewhere.
+    fn failed(&self) -> Option<&str> {
+        self.answers.values().next()?.failed()
     }
 
     fn entry(
@@ -257,7 +263,10 @@ impl Scene<'_> {
             let kept: Vec<String> = mark.finalizers.iter().filter(|name| *name != FINALIZER).cloned().collect();
             return work.single(target(&meta.key), finalizers_patch(mark, &kept));
         }
-        let message = format!("is being deleted; nodes that still have it: {}", node_status.len());
+        let mut message = format!("is being deleted; nodes that still have it: {}", node_status.len());
+        if let Some(failed) = self.failed() {
+            message = format!("{message}; {failed}");
+        }
         let conditions = vec![Verdict::pending(&message).condition(self.now, &before.conditions)];
         self.write(meta, mark, &before, &HostNetworkConfigStatus { conditions, node_status }, work);
     }

@@ -740,3 +740,24 @@ fn what_shows_the_uplink_of_the_installer_follows_it_at_once_and_whole() {
     let shown = report(&mut rig, &json!([bridge]));
     assert_eq!((shown, writes(&rig, "VlanConfig")), (json!({"nics": []}), 1));
 }
+
+#[test]
+fn a_deletion_that_fails_says_why() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    second_host_network(&mut rig);
+    rig.run();
+    // What is left of the networks cannot be had any more.
+    rig.refusing.extend(["n0", "n1", "n2"].map(str::to_owned));
+    rig.refused_address = Some("192.0.3.");
+    edit(&mut rig, "HostNetworkConfig", "h", |object| {
+        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+    rig.run_for(SignedDuration::from_mins(5));
+    let held = rig.api.get("HostNetworkConfig", "h").unwrap();
+    let said = held["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(said.starts_with("is being deleted; nodes that still have it: 3; revision "), "{said}");
+    assert!(said.ends_with("the driver takes at most 9000"), "{said}");
+    let said = entry(&rig, "n2")["conditions"][0]["message"].as_str().unwrap();
+    assert!(said.contains("nobody else gets it until that is mended"), "{said}");
+}
