@@ -27,7 +27,7 @@ use super::{
 use crate::{
     digest,
     finding::{Finding, reason},
-    nodestate::Inventory,
+    nodestate::{Inventory, Link},
 };
 
 /// Routes of a lease stand behind those of the node itself.
@@ -179,14 +179,29 @@ impl<'a> Maker<'a> {
                     let why = format!("{nic} is a port of {other}, which somebody else made");
                     return Err(Finding::new(reason::NO_LINK, path, why));
                 }
-                None if found.controller.is_none() && found.has_ipv4 => {
-                    let why = format!("{nic} has an address of its own, which it would lose in a bond");
-                    return Err(Finding::new(reason::NO_LINK, path, why));
+                None if found.controller.is_none() => {
+                    self.nobody_lives_on(nic, found).map_err(|why| Finding::new(reason::NO_LINK, path, why))?;
+                    ports.push(i);
                 }
                 Some(_) | None => ports.push(i),
             }
         }
         Ok(ports)
+    }
+
+    /// Whether a free interface can go into a bond without cutting somebody off: neither it nor what somebody else
+    /// put on it has an address.
+    fn nobody_lives_on(&self, nic: &str, found: &Link) -> Result<(), String> {
+        if found.has_ip {
+            return Err(format!("{nic} has an address of its own, which it would lose in a bond"));
+        }
+        let is_lived_on = |(_, link): &(&str, &Link)| !link.made && link.has_ip;
+        match self.inventory.above(nic).into_iter().find(is_lived_on) {
+            Some((other, _)) => Err(format!(
+                "{other} stands on {nic} and has an address, which would be out of reach with {nic} in a bond; somebody else made it"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether the node has a link of that name that no agent made.

@@ -108,6 +108,30 @@ impl Inventory {
         let hosted = self.links.iter().filter(|(_, link)| link.hosted).map(|(name, _)| name.as_str());
         hosted.filter(|name| !wanted(name)).collect()
     }
+
+    /// The links whose packets go through that one: those that stand on it, those that these are ports of, and so on;
+    /// in the order of their names.
+    pub fn above<'a>(&'a self, name: &str) -> BTreeMap<&'a str, &'a Link> {
+        let mut upper_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, link) in &self.links {
+            let stands = link.base.as_deref().map(|base| (base, name.as_str()));
+            let port = link.controller.as_deref().map(|controller| (name.as_str(), controller));
+            for (lower, upper) in stands.into_iter().chain(port) {
+                upper_of.entry(lower).or_default().push(upper);
+            }
+        }
+        let mut found = BTreeMap::new();
+        let mut floors = vec![name];
+        while let Some(floor) = floors.pop() {
+            let uppers = upper_of.get(floor).into_iter().flatten();
+            for (upper, link) in uppers.filter_map(|upper| self.links.get_key_value(*upper)) {
+                if found.insert(upper.as_str(), link).is_none() {
+                    floors.push(upper);
+                }
+            }
+        }
+        found
+    }
 }
 
 impl Link {
@@ -222,6 +246,26 @@ mod tests {
         assert!(!read.get("eth0").unwrap().has_ip, "an address for the wire only is none");
         let vlan = read.get("v").unwrap();
         assert_eq!((vlan.vlan, vlan.base.as_deref(), vlan.has_ip, vlan.up), (Some(7), Some("bond0"), true, false));
+    }
+
+    #[test]
+    fn what_uses_a_link_is_found_over_all_floors() {
+        let report = json!({"interfaces": [
+            {"name": "eth0", "type": "ethernet"},
+            {"name": "eth0.5", "type": "vlan", "controller": "br0", "vlan": {"id": 5, "base-iface": "eth0"}},
+            {"name": "br0", "type": "linux-bridge"},
+            {"name": "br0.7", "type": "vlan", "vlan": {"id": 7, "base-iface": "br0"}},
+            {"name": "mv", "type": "mac-vlan", "mac-vlan": {"base-iface": "eth0"}},
+            {"name": "eth1", "type": "ethernet", "controller": "br0"},
+            // Nobody can make links stand on each other, and a report may say so.
+            {"name": "x", "type": "vlan", "vlan": {"id": 1, "base-iface": "y"}},
+            {"name": "y", "type": "vlan", "vlan": {"id": 1, "base-iface": "x"}},
+        ]});
+        let read = Inventory::read(&report);
+        let above = |name: &str| read.above(name).into_keys().collect::<Vec<_>>();
+        assert_eq!(above("eth0"), ["br0", "br0.7", "eth0.5", "mv"]);
+        assert_eq!(above("br0.7"), [""; 0]);
+        assert_eq!(above("x"), ["x", "y"]);
     }
 
     #[test]
