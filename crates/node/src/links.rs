@@ -94,6 +94,7 @@ fn interface(observed: &Observed, link: &Link) -> NodeInterface {
         members: members.map(|port| port.name.to_string()).collect(),
         parent: link.base().filter(|_| link.kind == LinkKind::Vlan).map(|base| base.to_string()),
         vlan_id: number(Attr::VlanId).and_then(|id| u16::try_from(id).ok()),
+        made_by: link.is_ours().then(|| "netloom".to_owned()),
         addresses: link
             .addresses
             .iter()
@@ -151,7 +152,7 @@ fn table(table: RouteTable) -> String {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{LinkFacts, NextHop, RouteMetrics, Value};
+    use netloom_model::{Alias, LinkFacts, NextHop, RouteMetrics, Value};
 
     use super::*;
 
@@ -192,11 +193,13 @@ mod tests {
         let vlan = add(&mut observed, "bond0.7", LinkKind::Vlan);
         vlan.attrs.set(Attr::Base, Value::Link(name("bond0")));
         vlan.attrs.set(Attr::VlanId, Value::Int(7));
+        vlan.alias = Some(Alias::ours("HostNetworkConfig storage", None));
         let all = listed(&observed).interfaces;
         let [bond, vlan, card] = &all[..] else { panic!("{all:?}") };
         assert_eq!((bond.members.as_slice(), bond.state.as_str()), (["eth0".to_owned()].as_slice(), "lowerlayerdown"));
         assert_eq!((vlan.parent.as_deref(), vlan.vlan_id, vlan.index), (Some("bond0"), Some(7), Some(3)));
         assert_eq!((card.controller.as_deref(), card.kind.as_deref()), (Some("bond0"), Some("ethernet")));
+        assert_eq!((vlan.made_by.as_deref(), bond.made_by.as_deref()), (Some("netloom"), None));
     }
 
     #[test]

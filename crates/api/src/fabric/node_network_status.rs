@@ -86,6 +86,10 @@ pub struct NodeInterface {
     /// The id of a VLAN.
     #[serde(default, rename = "vlanID", skip_serializing_if = "Option::is_none")]
     pub vlan_id: Option<u16>,
+    /// `netloom` when an agent made it; absent for what somebody else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub made_by: Option<String>,
     /// Its addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]

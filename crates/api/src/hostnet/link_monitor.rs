@@ -145,12 +145,6 @@ const EFFECTS: &[FieldEffect] = &[
     field("spec.targetLinkRule.typeRule", REGEX),
     field("spec.targetLinkRule.nameRule", REGEX),
     field("status", REPORT),
-    field(
-        "status.linkStatus",
-        &[
-            Effect::Status("controller: from the nodes' reports"),
-            Effect::Admission("a HostNetworkConfig may not take a VLAN interface of mgmt that the installer made"),
-        ],
-    ),
+    field("status.linkStatus", REPORT),
     field("status.linkStatus.**", REPORT),
 ];

@@ -14,6 +14,7 @@
 mod cluster_network;
 mod condition;
 mod host_network_config;
+mod installed;
 mod link_monitor;
 mod machines;
 pub mod names;
@@ -43,8 +44,9 @@ pub const MAX_NAME: usize = 12;
 pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(GROUP, "ClusterNetwork");
 pub(crate) const VLAN_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "VlanConfig");
 pub(crate) const VLAN_STATUS: GroupKind<'static> = GroupKind::new(GROUP, "VlanStatus");
-pub(crate) const LINK_MONITOR: GroupKind<'static> = GroupKind::new(GROUP, "LinkMonitor");
 pub(crate) const HOST_NETWORK_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "HostNetworkConfig");
+
+pub(crate) use installed::{BY_INSTALLER_VLAN, installer_vlans};
 
 /// The index of every kind here by the cluster network that its objects are of.
 pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";

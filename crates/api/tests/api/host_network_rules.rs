@@ -153,15 +153,32 @@ fn a_vlan_of_a_cluster_network_is_taken_once() {
 
 #[test]
 fn the_installers_interface_is_not_taken() {
-    let monitor = json!({
-        "apiVersion": "network.harvesterhci.io/v1beta1", "kind": "LinkMonitor", "metadata": {"name": "mgmt"},
-        "spec": {"targetLinkRule": {"nameRule": "mgmt(-br|-bo)"}},
-        "status": {"linkStatus": {"node1": [{"name": "mgmt-br"}, {"name": "mgmt-br.2021"}]}},
-    });
-    let cluster = Cluster::new(stored()).and([monitor]);
-    assert_eq!(refusals(&cluster.create(&dhcp("hnc", "mgmt", 2014))), [""; 0]);
-    let wanted = r#"spec.vlanID: Invalid value: 2021: node "node1" has the interface "mgmt-br.2021" already, and no HostNetworkConfig made it"#;
-    assert_eq!(refusals(&cluster.create(&dhcp("hnc", "mgmt", 2021))), [wanted]);
+    let report = |interfaces: Value| {
+        json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkStatus",
+            "metadata": {"name": "node1"}, "status": {"interfaces": interfaces},
+        })
+    };
+    let cluster = Cluster::new(stored()).and([report(json!([
+        {"name": "mgmt-br", "type": "linux-bridge"},
+        {"name": "mgmt-br.2021", "type": "vlan", "parent": "mgmt-br", "vlanID": 2021},
+        {"name": "reach", "type": "vlan", "parent": "mgmt-br", "vlanID": 2022},
+        {"name": "mgmt-br.2014", "type": "vlan", "parent": "mgmt-br", "vlanID": 2014, "madeBy": "netloom"},
+        {"name": "ens1.2015", "type": "vlan", "parent": "ens1", "vlanID": 2015},
+    ]))]);
+    let refused = |vlan: u16, device: &str| {
+        let wanted = format!(
+            "spec.vlanID: Invalid value: {vlan}: node \"node1\" has the interface {device:?} already, and no HostNetworkConfig made it"
+        );
+        assert_eq!(refusals(&cluster.create(&dhcp("hnc", "mgmt", vlan))), [wanted]);
+    };
+    refused(2021, "mgmt-br.2021");
+    refused(2022, "reach");
+    let created = refusals(&cluster.create(&dhcp("hnc", "mgmt", 2014)));
+    assert_eq!(created, [""; 0], "an agent made it for an object that is gone");
+    let cluster = cluster.and([dhcp("hnc", "mgmt", 2015)]);
+    let changed = refusals(&cluster.update(&dhcp("hnc", "mgmt", 2014)));
+    assert_eq!(changed, [""; 0], "an agent made it before the object was changed");
 }
 
 #[test]

@@ -50,6 +50,11 @@ const LEASE_STATUS: &[Effect] =
     &[Status("agent: what came of a lease"), FrontEnd("host networks: status of the object that asked")];
 const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
+const INSTALLED: &[Effect] = &[
+    Status("agent: reports it for its node"),
+    Admission("a HostNetworkConfig may not take a VLAN interface of mgmt that the installer made"),
+];
+
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
     field("status", TOLD),
@@ -59,14 +64,15 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("status.interfaces[].controller", LISTED),
     field("status.interfaces[].index", LISTED),
     field("status.interfaces[].mac", LISTED),
+    field("status.interfaces[].madeBy", INSTALLED),
     field("status.interfaces[].members", TOLD),
     field("status.interfaces[].mtu", TOLD),
     field("status.interfaces[].name", LISTED),
-    field("status.interfaces[].parent", TOLD),
+    field("status.interfaces[].parent", INSTALLED),
     field("status.interfaces[].promiscuous", LISTED),
     field("status.interfaces[].state", LISTED),
     field("status.interfaces[].type", LISTED),
-    field("status.interfaces[].vlanID", TOLD),
+    field("status.interfaces[].vlanID", INSTALLED),
     field("status.lastUpdated", TOLD),
     field("status.routes", TOLD),
     field("status.routes[].destination", TOLD),

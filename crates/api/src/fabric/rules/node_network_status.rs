@@ -1,15 +1,20 @@
 //! `NodeNetworkStatus` asks for nothing; only whose agent writes it is a rule.
 
+use serde_json::Value;
+
 use crate::{
     admission::{Findings, Write},
-    definition::{Declared, Owner},
+    definition::{Declared, Index, Owner},
     effects::FieldEffect,
     fabric::{NodeNetworkStatus, effects},
+    hostnet,
 };
 
 impl Declared for NodeNetworkStatus {
     const OWNER: Owner = Owner::NodeOfName;
     const EFFECTS: &'static [FieldEffect] = effects::NODE_STATUS;
+    const INDEXES: &'static [Index] =
+        &[Index { name: hostnet::BY_INSTALLER_VLAN, keys: |status: &Value| hostnet::installer_vlans(status) }];
 
     fn admit(_write: &Write<'_, Self>, _findings: &mut Findings) {}
 }

@@ -15,11 +15,12 @@ use crate::{
     admission::{Findings, Review, View, Write},
     dig,
     hostnet::{
-        BY_CLUSTER_NETWORK, CLUSTER_NETWORK, HOST_NETWORK_CONFIG, HostNetworkConfig, HostNetworkConfigSpec,
-        LINK_MONITOR, MGMT, Mode, VLAN_STATUS,
+        BY_CLUSTER_NETWORK, CLUSTER_NETWORK, HOST_NETWORK_CONFIG, HostNetworkConfig, HostNetworkConfigSpec, MGMT, Mode,
+        VLAN_STATUS,
         condition::ready,
         host_network_config::{BY_PLACE, BY_UNDERLAY, place},
-        machines, names,
+        installed::{BY_INSTALLER_VLAN, NODE_STATUS, installer_interface},
+        machines,
         nodes::{self, Names, Nodes},
         vlan_status::BY_UNREADY_NETWORK,
     },
@@ -127,13 +128,9 @@ fn is_ready(view: &dyn View, network: &Value, findings: &mut Findings) {
 
 /// The interface through which the nodes themselves are reached is the installer's.
 fn installer_vlan(view: &dyn View, vlan: u16, findings: &mut Findings) {
-    let device = format!("{}.{vlan}", names::bridge(MGMT));
-    let Some(monitor) = view.get(LINK_MONITOR, None, MGMT) else { return };
-    let nodes = dig::at(&monitor, "status.linkStatus").and_then(Value::as_object);
-    let taken = nodes.into_iter().flatten().find(|(_, links)| {
-        links.as_array().into_iter().flatten().any(|link| link.get("name").is_some_and(|name| *name == device))
-    });
-    if let Some((node, _)) = taken {
+    let reports = view.lookup(NODE_STATUS, BY_INSTALLER_VLAN, &vlan.to_string());
+    let taken = reports.iter().find_map(|report| Some((dig::name(report), installer_interface(report, vlan)?)));
+    if let Some((node, device)) = taken {
         findings.invalid(
             "spec.vlanID",
             vlan,
