@@ -76,12 +76,28 @@ pub(crate) fn full_name(object: &Value) -> Option<String> {
 }
 
 /// What the attachment tells its plugin; the field holds JSON as text.
-pub(crate) fn plugin_config(attachment: &Value) -> Option<Value> {
+pub fn plugin_config(attachment: &Value) -> Option<Value> {
     serde_json::from_str(dig::text(attachment, "spec.config")?).ok()
 }
 
+/// The cluster network that carries an attachment: the one that its label says, else the one whose bridge its plugin uses.
+/// Nobody has to set the label, and the bridge carries the attachment all the same.
+pub fn cluster_network_of(attachment: &Value) -> Option<String> {
+    let labelled = dig::label(attachment, names::CLUSTER_NETWORK).map(str::to_owned);
+    let bridged = || {
+        let config = plugin_config(attachment).filter(is_bridged)?;
+        config.get("bridge")?.as_str()?.strip_suffix("-br").map(str::to_owned)
+    };
+    labelled.or_else(bridged).filter(|name| !name.is_empty())
+}
+
+/// Whether a plugin's configuration is that of a port of a bridge.
+pub fn is_bridged(config: &Value) -> bool {
+    config.get("type").is_some_and(|kind| kind == "bridge")
+}
+
 fn cluster_network(attachment: &Value) -> Vec<String> {
-    dig::label(attachment, names::CLUSTER_NETWORK).map(str::to_owned).into_iter().collect()
+    cluster_network_of(attachment).into_iter().collect()
 }
 
 fn plugin(attachment: &Value) -> Vec<String> {

@@ -350,6 +350,29 @@ fn rules_for_links_are_regular_expressions() {
 }
 
 #[test]
+fn an_attachment_without_our_label_is_of_the_network_whose_bridge_it_uses() {
+    let plain = |config: &Value| {
+        let mut object = attachment("default", "net", "cn1", config);
+        object["metadata"].as_object_mut().unwrap().remove("labels");
+        object
+    };
+    let config = json!({"type": "bridge", "bridge": "cn1-br", "vlan": 7});
+    let unused = Cluster::new(stored()).and([plain(&config)]);
+    assert_eq!(
+        refusals(&unused.delete(&network("cn1"))),
+        ["metadata.name: Forbidden: attachments of the cluster network are left: default/net"]
+    );
+    let used =
+        Cluster::new(stored()).and([uplink("vc1", "cn1", &json!({})), plain(&config), running("vm1", "net", "node1")]);
+    let found = refusals(&used.delete(&uplink("vc1", "cn1", &json!({}))));
+    assert!(found.iter().any(|why| why.contains("default/vm1")), "{found:?}");
+    for other in [json!({"type": "macvlan", "bridge": "cn1-br"}), json!({"type": "bridge", "bridge": "docker0"})] {
+        let cluster = Cluster::new(stored()).and([plain(&other)]);
+        assert_eq!(refusals(&cluster.delete(&network("cn1"))), [""; 0], "{other}");
+    }
+}
+
+#[test]
 fn attachments_lie_on_the_bridge_of_their_cluster_network() {
     let cluster = Cluster::new(stored()).and([uplink("vc1", "cn1", &json!({}))]);
     let net = |config: Value| attachment("default", "net", "cn1", &config);

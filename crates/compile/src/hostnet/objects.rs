@@ -3,7 +3,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{
     fabric::network_config_revision::VlanRange,
-    hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus, names},
+    foreign,
+    hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -93,14 +94,10 @@ impl<S: DeserializeOwned + PartialEq> Kept for Wished<S> {
 impl Kept for Attachment {
     /// The kind is not ours: what cannot be understood asks for nothing and is never an error.
     fn read(object: &Value) -> Result<Self, String> {
-        let text = object.pointer("/spec/config").and_then(Value::as_str).unwrap_or_default();
-        let config: Value = serde_json::from_str(text).unwrap_or_default();
-        let label = object.pointer("/metadata/labels").and_then(|labels| labels.get(names::CLUSTER_NETWORK)?.as_str());
-        let bridged = config.get("type").is_some_and(|kind| kind == "bridge");
-        let bridge = config.get("bridge").and_then(Value::as_str).and_then(|name| name.strip_suffix("-br"));
-        let network = label.or(bridge).filter(|name| bridged && !name.is_empty());
-        let vlans = if network.is_some() { vlans(&config) } else { Vec::new() };
-        Ok(Self { meta: meta(object)?, cluster_network: network.map(str::to_owned), vlans })
+        let config = foreign::plugin_config(object).filter(foreign::is_bridged);
+        let cluster_network = config.as_ref().and_then(|_| foreign::cluster_network_of(object));
+        let vlans = config.filter(|_| cluster_network.is_some()).map(|config| vlans(&config)).unwrap_or_default();
+        Ok(Self { meta: meta(object)?, cluster_network, vlans })
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -136,6 +133,7 @@ fn vlans(config: &Value) -> Vec<VlanRange> {
 
 #[cfg(test)]
 mod tests {
+    use netloom_api::hostnet::names;
     use serde_json::json;
 
     use super::*;

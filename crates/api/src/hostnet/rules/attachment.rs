@@ -175,11 +175,11 @@ fn delete(review: &Review<'_>, old: Option<&Value>, findings: &mut Findings) {
     if !users.is_empty() {
         findings.forbidden("metadata.name", format!("machines use the attachment: {}", machines::some(&users)));
     }
-    let network = review.old.and_then(|old| dig::label(old, names::CLUSTER_NETWORK));
+    let network = review.old.and_then(foreign::cluster_network_of);
     let vlan = old.and_then(|old| old.get("vlan")).and_then(Value::as_u64).filter(|&vlan| vlan > 0);
     let (Some(network), Some(vlan)) = (network, vlan) else { return };
     let is_underlay = |one: &Value| {
-        dig::at(one, "spec.clusterNetwork").is_some_and(|name| name == network)
+        dig::at(one, "spec.clusterNetwork").is_some_and(|name| *name == network)
             && dig::at(one, "spec.vlanID").and_then(Value::as_u64) == Some(vlan)
             && !dig::is_terminating(one)
     };
