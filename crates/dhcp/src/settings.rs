@@ -74,8 +74,8 @@ pub struct Settings {
     pub broadcast: bool,
     /// Which routes of a lease are used.
     pub routes: RouteChoice,
-    /// Networks that the node is reached or managed through. A lease whose subnet takes one of them in is
-    /// refused, and a route that touches one is left out.
+    /// Networks that the node is reached or managed through. A lease whose subnet overlaps one of them
+    /// is refused, and a route that does is left out.
     pub protected: Vec<Ipv4Net>,
     /// How it is checked that nobody has an address.
     pub probing: Probing,
@@ -100,9 +100,10 @@ impl Settings {
         }
     }
 
-    /// Whether a subnet would take in a network that must not be touched.
-    pub(crate) fn takes_in(&self, subnet: Ipv4Net) -> Option<Ipv4Net> {
-        self.protected.iter().copied().find(|protected| subnet.contains(protected))
+    /// The network that must not be touched and that a subnet overlaps. A part of it counts as well: the way to the
+    /// smaller network would win, and lead away from those of the node's own network that live there.
+    pub(crate) fn touched_by(&self, subnet: Ipv4Net) -> Option<Ipv4Net> {
+        self.protected.iter().copied().find(|protected| overlap(*protected, subnet))
     }
 
     /// Whether a route is used.
@@ -112,9 +113,8 @@ impl Settings {
 
     /// Whether a route would be used but for what is protected.
     pub(crate) fn protects_from(&self, route: &Route) -> bool {
-        let touches = self.protected.iter().any(|net| route.to.contains(net) || net.contains(&route.to));
         // Whoever asks for the way to everywhere has thought of what it covers.
-        self.asks_for(route) && touches && route.to.prefix_len() != 0
+        self.asks_for(route) && self.touched_by(route.to).is_some() && route.to.prefix_len() != 0
     }
 
     const fn asks_for(&self, route: &Route) -> bool {
@@ -124,6 +124,11 @@ impl Settings {
             RouteChoice::All => true,
         }
     }
+}
+
+/// Of two networks that have an address in common, one is in the other.
+fn overlap(one: Ipv4Net, other: Ipv4Net) -> bool {
+    one.contains(&other) || other.contains(&one)
 }
 
 #[cfg(test)]
@@ -153,7 +158,9 @@ mod tests {
             });
             assert_eq!(used, wanted, "{to}");
         }
-        assert_eq!(settings.takes_in("198.0.0.1/8".parse().unwrap()), settings.protected.first().copied());
-        assert_eq!(settings.takes_in("198.51.100.9/25".parse().unwrap()), None);
+        for (subnet, touches) in [("198.0.0.1/8", true), ("198.51.100.9/25", true), ("198.51.101.9/24", false)] {
+            let wanted = settings.protected.first().copied().filter(|_| touches);
+            assert_eq!(settings.touched_by(subnet.parse().unwrap()), wanted, "{subnet}");
+        }
     }
 }

@@ -49,8 +49,8 @@ pub enum Refusal {
     /// The address is the first or last of its subnet.
     #[error("the server gives {0}, which is not the address of a host in its subnet")]
     Edge(Ipv4Net),
-    /// The subnet takes in a network that must not be touched.
-    #[error("the server gives {0}, which takes in {1}, a network that the node is managed through")]
+    /// The subnet and a network that must not be touched overlap.
+    #[error("the server gives {0}, which overlaps {1}, a network that the node is managed through")]
     Protected(Ipv4Net, Ipv4Net),
     /// The time is too short to be of use.
     #[error("the server gives the address for {} s; less than {} s are of no use", .0.as_secs(), SHORTEST_LEASE.as_secs())]

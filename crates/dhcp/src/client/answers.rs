@@ -147,7 +147,7 @@ impl Client {
     /// each answer, since anybody on the link can send any number of them.
     fn terms(&mut self, message: &Message) -> Result<Terms, Refusal> {
         let terms =
-            Terms::of(message, self.settings.mtu).and_then(|terms| match self.settings.takes_in(terms.address) {
+            Terms::of(message, self.settings.mtu).and_then(|terms| match self.settings.touched_by(terms.address) {
                 Some(protected) => Err(Refusal::Protected(terms.address, protected)),
                 None => Ok(terms),
             });

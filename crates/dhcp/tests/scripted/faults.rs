@@ -105,3 +105,15 @@ fn a_subnet_of_servers_does_not_take_in_the_management_network() {
     stage.wake();
     assert!(stage.client.standing().unwrap().message().contains("192.0.99.0/24"));
 }
+
+/// Nor one that is a part of them: the way into the smaller network would win over that of the node.
+#[test]
+fn a_subnet_of_servers_is_no_part_of_the_management_network() {
+    let mut stage = Stage::up_with(|settings| settings.protected = vec!["192.0.2.0/23".parse().unwrap()]);
+    let xid = stage.packet().message.xid;
+    stage.answer(&Answer::new(Kind::Offer, xid).with(1, [255, 255, 255, 0]));
+    stage.nothing();
+    stage.wake();
+    let message = stage.client.standing().unwrap().message();
+    assert!(message.contains("/24, which overlaps 192.0.2.0/23"), "{message}");
+}
