@@ -246,7 +246,7 @@ fn fixed_addresses_are_hosts_of_one_ipv4_subnet() {
         "192.168.1.255/24",
         "is the first or last address of 192.168.1.0/24, which means the network or everybody in it",
     );
-    for text in ["0.0.0.0/24", "127.0.0.1/24", "224.0.0.5/24", "255.255.255.255/32"] {
+    for text in ["0.0.0.0/24", "0.0.0.1/24", "127.0.0.1/24", "224.0.0.5/24", "255.255.255.255/32"] {
         refused(text, "no host in a network can have this address");
     }
     let duplicate = refusals(&cluster.create(&with_second("192.168.1.10/24")));

@@ -207,6 +207,15 @@ fn an_interface_is_in_one_bond() {
     assert_eq!(refusals(&cluster.create(&nics("cn2", json!(["eth0"])))), wanted, "used by the management path");
     let elsewhere = with(&nics("cn2", json!(["eth1"])), &[("/spec/nodeSelector/zone", json!("b"))]);
     assert_eq!(refusals(&cluster.create(&elsewhere)), [""; 0], "on another node");
+    for (nic, why) in [
+        ("lo", "is how a node talks to itself; name interfaces that lead out of it"),
+        ("cn2-bo", r#"is made for cluster network "cn2"; name interfaces that nodes have without it"#),
+        ("cn1-br", r#"is made for cluster network "cn1"; name interfaces that nodes have without it"#),
+    ] {
+        let wanted = [format!("spec.uplink.nics[0]: Invalid value: {nic:?}: {why}")];
+        assert_eq!(refusals(&cluster.create(&nics("cn2", json!([nic])))), wanted);
+    }
+    assert_eq!(refusals(&cluster.create(&nics("cn2", json!(["other-bo"])))), [""; 0], "nobody here makes that one");
     let wanted = [r#"spec.uplink.nics[1]: Duplicate value: "eth2": is listed twice"#];
     assert_eq!(refusals(&cluster.create(&nics("cn2", json!(["eth2", "eth2"])))), wanted);
     let found = refusals(&cluster.create(&nics("cn2", json!(["eth 2"]))));

@@ -86,6 +86,17 @@ impl HostPart {
     }
 }
 
+/// Why a link cannot be in a bond at all.
+fn no_port(name: &str, link: &Link) -> Option<String> {
+    let what = match link.kind.as_str() {
+        "loopback" => "is how the node talks to itself",
+        "bond" => "is a bond itself",
+        "vrf" => "is a VRF",
+        _ => return None,
+    };
+    Some(format!("{name} {what}, which no bond can have as a port"))
+}
+
 fn digest_of(config: Option<&HostConfig>) -> String {
     config.map(|config| digest::short(&json!(config))).unwrap_or_default()
 }
@@ -174,6 +185,9 @@ impl<'a> Maker<'a> {
                 self.refusals.push(Refusal::new(Asking::VlanConfig, &uplink.source.key.name, finding));
                 continue;
             };
+            if let Some(why) = no_port(nic, found) {
+                return Err(Finding::new(reason::NO_LINK, path, why));
+            }
             match found.controller.as_deref().filter(|controller| *controller != bond) {
                 Some(other) if self.is_foreign(other) => {
                     let why = format!("{nic} is a port of {other}, which somebody else made");

@@ -16,7 +16,7 @@ use crate::{
     dig,
     hostnet::{
         BY_CLUSTER_NETWORK, CLUSTER_NETWORK, HOST_NETWORK_CONFIG, HostNetworkConfig, HostNetworkConfigSpec, MGMT, Mode,
-        VLAN_STATUS,
+        VLAN_CONFIG, VLAN_STATUS,
         condition::ready,
         host_network_config::{BY_PLACE, BY_UNDERLAY, place},
         installed::{BY_INSTALLER_VLAN, NODE_STATUS, installer_interface},
@@ -114,7 +114,12 @@ fn is_ready(view: &dyn View, network: &Value, findings: &mut Findings) {
     let name = dig::name(network);
     let connected = view.count(VLAN_STATUS, BY_CLUSTER_NETWORK, name) > 0;
     if !connected {
-        findings.invalid(NETWORK, name, "no node is connected to the cluster network; create a VlanConfig for it");
+        let uplinks = view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, name);
+        let then = match uplinks.iter().find(|uplink| !dig::is_terminating(uplink)) {
+            Some(uplink) => format!("wait until VlanConfig {:?} has connected one, and try again", dig::name(uplink)),
+            None => "create a VlanConfig for it".to_owned(),
+        };
+        findings.invalid(NETWORK, name, format!("no node is connected to the cluster network; {then}"));
     }
     for status in view.lookup(VLAN_STATUS, BY_UNREADY_NETWORK, name) {
         let node = dig::text(&status, "status.node").unwrap_or_default();
@@ -214,7 +219,7 @@ fn host_address(text: &str) -> Result<Ipv4Net, String> {
     if net.prefix_len() == 0 {
         return Err("the prefix must have 1 to 32 bits".to_owned());
     }
-    if address.is_unspecified() || address.is_loopback() || address.is_multicast() || address.is_broadcast() {
+    if address.octets()[0] == 0 || address.is_loopback() || address.is_multicast() || address.is_broadcast() {
         return Err("no host in a network can have this address".to_owned());
     }
     if net.prefix_len() <= 30 && (address == net.network() || address == net.broadcast()) {

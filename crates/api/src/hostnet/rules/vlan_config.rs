@@ -10,7 +10,7 @@ use crate::{
     admission::{Findings, Operation, Review, View, Write},
     dig,
     hostnet::{
-        HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
+        CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
         host_network_config::BY_UNDERLAY,
         machines, names,
         nodes::{self, Names, Nodes, selector_of},
@@ -171,6 +171,9 @@ fn nics(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, nodes: &Nodes, own
         if let Err(error) = nic.parse::<IfName>() {
             findings.invalid(path.as_str(), nic.as_str(), error.to_string());
         }
+        if let Some(why) = no_port(write.review.view, nic, &spec.cluster_network) {
+            findings.invalid(path.as_str(), nic.as_str(), why);
+        }
         if spec.uplink.nics[..i].contains(nic) {
             findings.duplicate(path.as_str(), nic.as_str(), "is listed twice");
         }
@@ -188,6 +191,16 @@ fn nics(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, nodes: &Nodes, own
             }
         }
     }
+}
+
+/// Why a link can be in no bond on any node, as far as its name tells.
+fn no_port(view: &dyn View, nic: &str, own: &str) -> Option<String> {
+    if nic == "lo" {
+        return Some("is how a node talks to itself; name interfaces that lead out of it".to_owned());
+    }
+    let network = nic.strip_suffix("-bo").or_else(|| nic.strip_suffix("-br"))?;
+    let known = network == own || view.get(CLUSTER_NETWORK, None, network).is_some();
+    known.then(|| format!("is made for cluster network {network:?}; name interfaces that nodes have without it"))
 }
 
 /// The nodes of another uplink; an object that shows the installer's is named after its one node.
