@@ -234,6 +234,12 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// The link of somebody else in a VLAN of a bridge, whatever it is called: the kernel takes one for each VLAN.
+    fn foreign_in_vlan(&self, bridge: &str, vlan: u16) -> Option<&str> {
+        let is = |link: &Link| !link.made && link.vlan == Some(vlan) && link.base.as_deref() == Some(bridge);
+        self.inventory.links.iter().find(|(_, link)| is(link)).map(|(name, _)| name.as_str())
+    }
+
     /// VLANs through which the node itself is reached.
     fn installer_vlans(&self) -> BTreeSet<u16> {
         let bridge = names::bridge(MGMT);
@@ -271,6 +277,13 @@ impl<'a> Maker<'a> {
         }
         if host.is_on_mgmt() && self.installer_vlans().contains(&vlan) {
             let why = format!("VLAN {vlan} of {MGMT:?} is the one through which the node is reached");
+            return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
+        }
+        if let Some(other) = self.foreign_in_vlan(&names::bridge(network), vlan) {
+            let why = format!(
+                "the node has {other} in VLAN {vlan} of {} already, which somebody else made; it is left as it is",
+                names::bridge(network)
+            );
             return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
         }
         let address = match (host.spec.mode, address) {
