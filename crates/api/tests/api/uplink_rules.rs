@@ -1,7 +1,7 @@
 //! Every rule of `ClusterNetwork`, `VlanConfig`, `LinkMonitor` and of attachments to cluster networks,
 //! with the nearest object that is taken.
 
-use netloom_api::admission::User;
+use netloom_api::{admission::User, hostnet::names};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, node, refusals, with};
@@ -457,6 +457,24 @@ fn attachments_lie_on_the_bridge_of_their_cluster_network() {
     }
     let foreign = with(&net(json!({"type": "bridge", "bridge": "anything"})), &[("/metadata/labels", Value::Null)]);
     assert_eq!(refusals(&cluster.create(&foreign)), [""; 0], "an attachment that is not ours");
+}
+
+#[test]
+fn attachments_of_mgmt_have_the_packet_size_that_people_say_for_it() {
+    let sized =
+        |mtu: u16| attachment("default", "net", "mgmt", &json!({"type": "bridge", "bridge": "mgmt-br", "mtu": mtu}));
+    let shown = uplink("mgmt-vlanconfig-node1", "mgmt", &json!({}));
+    let cluster = Cluster::new(stored()).and([shown]);
+    assert_eq!(refusals(&cluster.create(&sized(1500))), [""; 0], "what nodes show, while nobody says anything");
+    let said = |text: &str| with(&network("mgmt"), &[("/metadata/annotations", json!({names::UPLINK_MTU: text}))]);
+    let cluster = cluster.and([said("9000")]);
+    assert_eq!(refusals(&cluster.create(&sized(9000))), [""; 0]);
+    assert_eq!(
+        refusals(&cluster.create(&sized(1500))),
+        [r#"spec.config.mtu: Invalid value: 1500: cluster network "mgmt" has MTU 9000"#]
+    );
+    let cluster = cluster.and([said("0")]);
+    assert_eq!(refusals(&cluster.create(&sized(1500))), [""; 0], "0 is what the kernel makes of it");
 }
 
 #[test]

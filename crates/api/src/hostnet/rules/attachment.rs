@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{known_cluster_network, mtu_of, uplinks_of};
+use super::{annotation, known_cluster_network, mtu_of, uplink_mtu, uplinks_of};
 use crate::{
     admission::{Findings, Operation, Review, View},
     dig,
     foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE, OVERLAY, plugin_config},
-    hostnet::{HOST_NETWORK_CONFIG, host_network_config::BY_UNDERLAY, machines, names},
+    hostnet::{CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, host_network_config::BY_UNDERLAY, machines, names},
 };
 
 const CONFIG: &str = "spec.config";
@@ -129,14 +129,24 @@ fn trunk_entry(path: &str, entry: &Value, findings: &mut Findings) {
 
 fn mtu(view: &dyn View, network: &str, config: &Value, findings: &mut Findings) {
     let Some(own) = config.get("mtu").filter(|mtu| !mtu.is_null()) else { return };
-    let different = |uplink: &std::sync::Arc<Value>| own.as_i64() != Some(mtu_of(uplink));
-    if let Some(uplink) = uplinks_of(view, network).into_iter().find(different) {
-        findings.invalid(
-            format!("{CONFIG}.mtu"),
-            own.clone(),
-            format!("cluster network {network:?} has MTU {}", mtu_of(&uplink)),
-        );
+    if let Some(mtu) = mtus(view, network).into_iter().find(|mtu| own.as_i64() != Some(*mtu)) {
+        findings.invalid(format!("{CONFIG}.mtu"), own.clone(), format!("cluster network {network:?} has MTU {mtu}"));
     }
+}
+
+/// The MTUs of a cluster network. What people say of the one that the installer made counts before what its nodes show:
+/// they say it to change it.
+fn mtus(view: &dyn View, network: &str) -> Vec<i64> {
+    let said = if network == MGMT { mgmt_mtu(view) } else { None };
+    match said {
+        Some(mtu) => vec![mtu],
+        None => uplinks_of(view, network).iter().map(|uplink| mtu_of(uplink)).collect(),
+    }
+}
+
+fn mgmt_mtu(view: &dyn View) -> Option<i64> {
+    let network = view.get(CLUSTER_NETWORK, None, MGMT)?;
+    uplink_mtu(annotation(Some(&network), names::UPLINK_MTU)?)
 }
 
 /// A VLAN that one attachment has for itself is nobody else's.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT_MTU, MTUS, annotation, mtu_of, short_enough, uplinks_of};
+use super::{annotation, mtu_of, short_enough, uplink_mtu, uplinks_of};
 use crate::{
     admission::{Findings, Review, View},
     dig,
@@ -22,10 +22,9 @@ pub(crate) fn create(review: &Review<'_>, findings: &mut Findings) {
 pub(crate) fn update(review: &Review<'_>, findings: &mut Findings) {
     let (new, old) = (annotation(review.object, names::UPLINK_MTU), annotation(review.old, names::UPLINK_MTU));
     let Some(text) = new.filter(|_| new != old) else { return };
-    let Some(mtu) = text.parse::<i64>().ok().filter(|mtu| *mtu == 0 || MTUS.contains(mtu)) else {
+    let Some(mtu) = uplink_mtu(text) else {
         return findings.invalid(MTU_PATH, text, "must be 0 or a whole number from 576 to 9000");
     };
-    let mtu = if mtu == 0 { DEFAULT_MTU } else { mtu };
     if review.name == MGMT {
         mgmt_mtu(review.view, findings);
         return;

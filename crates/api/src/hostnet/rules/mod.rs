@@ -51,6 +51,12 @@ fn mtu_of(uplink: &Value) -> i64 {
     mtu.filter(|&mtu| mtu != 0).unwrap_or(DEFAULT_MTU)
 }
 
+/// The MTU that an annotation says, with 0 as what the kernel makes of it; none when it says no possible one.
+fn uplink_mtu(text: &str) -> Option<i64> {
+    let mtu = text.parse::<i64>().ok().filter(|mtu| *mtu == 0 || MTUS.contains(mtu))?;
+    Some(if mtu == 0 { DEFAULT_MTU } else { mtu })
+}
+
 /// The `VlanConfig`s of a cluster network that are not being deleted.
 fn uplinks_of(view: &dyn View, cluster_network: &str) -> Vec<std::sync::Arc<Value>> {
     let mut uplinks = view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, cluster_network);
