@@ -37,6 +37,9 @@ pub const EXCLUSIVE_VLAN: &str = "storage-network.settings.harvesterhci.io/exclu
 /// What the names of the `VlanConfig`s that show the installer's uplinks start with; the node follows.
 pub const MGMT_VLAN_CONFIG_PREFIX: &str = "mgmt-vlanconfig-";
 
+/// The `LinkMonitor` of physical interfaces. Every cluster network has one of its own name.
+pub const MONITOR_OF_CARDS: &str = "nic";
+
 /// The bridge of a cluster network on a node.
 pub fn bridge(cluster_network: &str) -> String {
     format!("{cluster_network}-br")

@@ -478,6 +478,18 @@ fn attachments_of_mgmt_have_the_packet_size_that_people_say_for_it() {
 }
 
 #[test]
+fn no_cluster_network_is_called_like_the_monitor_of_physical_interfaces() {
+    let cluster = Cluster::new(stored());
+    assert_eq!(refusals(&cluster.create(&network("nic1"))), [""; 0]);
+    assert_eq!(
+        refusals(&cluster.create(&network("nic"))),
+        [
+            r#"metadata.name: Invalid value: "nic": the LinkMonitor of physical interfaces is called so, and that of the cluster network would be too"#
+        ]
+    );
+}
+
+#[test]
 fn attachments_stay_as_they_are_while_machines_use_them() {
     let old = bridged("net", "cn1", 7);
     let quiet = Cluster::new(stored()).and([old.clone()]);

@@ -14,6 +14,10 @@ const MTU_PATH: &str = "metadata.annotations[network.harvesterhci.io/uplink-mtu]
 
 pub(crate) fn create(review: &Review<'_>, findings: &mut Findings) {
     short_enough("metadata.name", review.name, findings);
+    if review.name == names::MONITOR_OF_CARDS {
+        let why = "the LinkMonitor of physical interfaces is called so, and that of the cluster network would be too";
+        findings.invalid("metadata.name", review.name, why);
+    }
     if annotation(review.object, names::UPLINK_MTU).is_some() && !review.user.is_controller() {
         findings.forbidden(MTU_PATH, "is made from the VlanConfigs of the cluster network; leave it out");
     }
