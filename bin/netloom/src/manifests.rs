@@ -81,13 +81,18 @@ impl Manifest {
     }
 }
 
-/// The objects of all files; the first thing that is none ends it.
+/// The objects of all files; the first thing that is none ends it, and so does the first one that says something twice:
+/// nobody can tell which of the two is meant.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Manifest>, Failure> {
     let Contents { manifests, flaws } = contents(paths)?;
-    match flaws.first() {
-        Some(flaw) => Err(Failure::refused(flaw)),
-        None => Ok(manifests),
+    if let Some(flaw) = flaws.first() {
+        return Err(Failure::refused(flaw));
     }
+    if let Some((manifest, duplicate)) = manifests.iter().find_map(|one| one.duplicates.first().map(|why| (one, why))) {
+        let Manifest { file, line, .. } = manifest;
+        return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
+    }
+    Ok(manifests)
 }
 
 /// Everything that the files have. There is something in them, or they are not the files that were meant.

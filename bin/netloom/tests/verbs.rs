@@ -82,6 +82,25 @@ fn what_the_server_refuses_is_said_with_its_place() {
 }
 
 #[test]
+fn what_is_said_twice_is_refused_before_anything_is_sent() {
+    let server = Server::start("verbs-twice");
+    let red = VRF.replace("blue", "red").replace("10200", "10300");
+    assert_eq!(server.run(&["apply", "-f", &server.file("red.yaml", &red)]).0, 0);
+    let both = format!("{}---\n{VRF}  vni: 10201\n", red.replace("10300", "10301"));
+    let twice = server.file("twice.yaml", &both);
+    let (status, found) = validate(&[&twice]);
+    assert_eq!(status, 3, "{found}");
+    let why = found.lines().take(2).collect::<Vec<_>>().join("\n");
+    assert!(why.contains("key \"vni\" already set in map"), "{why}");
+    for words in [&["apply"][..], &["apply", "--dry-run"], &["plan"], &["delete"]] {
+        let (status, said) = server.run(&[words, &["-f", &twice]].concat());
+        assert!(status == 3 && said.contains(&why), "{words:?}: {status} {said}");
+    }
+    let (_, left) = server.run(&["get", "vrf", "-o", "yaml"]);
+    assert!(left.contains("vni: 10300") && !left.contains("blue"), "{left}");
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
     let CompileArgs { files, node, host, format } = args;
     let manifests = manifests::read(files)?;
-    let snapshot = snapshot(&manifests, Output::new(format.asked().is_some()))?;
+    let snapshot = snapshot(&manifests, Output::new(format.asked().is_some()));
     let compiled = compile(&snapshot);
     if let Some(node) = node
         && compiled.wishes.get(node).is_none()
@@ -51,17 +51,13 @@ fn mention_silent(manifests: &[Manifest], compiled: &Compiled, output: Output) {
 }
 
 /// The objects of the files; those that nothing is compiled from are named once.
-fn snapshot(manifests: &[Manifest], output: Output) -> Result<Snapshot, Failure> {
-    if let Some((manifest, duplicate)) = manifests.iter().find_map(|one| one.duplicates.first().map(|why| (one, why))) {
-        let (file, line) = (&manifest.file, manifest.line);
-        return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
-    }
+fn snapshot(manifests: &[Manifest], output: Output) -> Snapshot {
     let objects: Vec<Value> = manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect();
     let (snapshot, idle) = wanted::snapshot(&objects);
     if !idle.is_empty() {
         output.note(&format!("nothing is compiled from objects of these kinds yet: {}", idle.join(", ")));
     }
-    Ok(snapshot)
+    snapshot
 }
 
 /// The nmstate document of each node, as its agent reads it.

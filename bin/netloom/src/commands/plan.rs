@@ -79,10 +79,6 @@ fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
 /// The objects of files, where a server would put them.
 fn of_files(files: &[std::path::PathBuf]) -> Result<Vec<Value>, Failure> {
     let manifests = manifests::read(files)?;
-    if let Some((manifest, duplicate)) = manifests.iter().find_map(|one| one.duplicates.first().map(|why| (one, why))) {
-        let (file, line) = (&manifest.file, manifest.line);
-        return Err(Failure::refused(format_args!("{file}:{line}: {}: {duplicate}", manifest.title())));
-    }
     Ok(manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect())
 }
 
