@@ -14,6 +14,12 @@ const SPEAKING: &[(&str, &str)] = &[
 ];
 /// The conditions that sum an object up.
 const SUMS: [&str; 3] = ["ready", "Ready", "Available"];
+/// The reason of a node that could not have a host network.
+const REFUSED: &str = "ApplyFailed";
+/// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
+const IDLE: [&str; 3] = ["NoUplink", "NoStaticIP", "NotConnected"];
+/// What a node that was not told says when others could not have the same: the controller writes no reason of its own.
+const FAILED_ELSEWHERE: &str = "nobody else gets it until that is mended";
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +28,21 @@ pub(crate) struct Said {
     pub(crate) done: bool,
     /// Who says what: first the object itself, then each node that it is about.
     pub(crate) lines: Vec<(String, String)>,
+    /// What comes of it while it is not in place.
+    pub(crate) outlook: Outlook,
+}
+
+/// What comes of something that is not in place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outlook {
+    /// Somebody is at it.
+    UnderWay,
+    /// It waits for something else to be made or changed.
+    Idle,
+    /// A node could not have it; which, and why.
+    Failed(String),
+    /// It goes.
+    Leaving,
 }
 
 /// Whether objects of a kind say how far they are.
@@ -37,11 +58,38 @@ pub(crate) fn said(object: &Value) -> Said {
     let sum = sum_of(status);
     let nodes: Vec<(&String, &Value)> = status["nodeStatus"].as_object().into_iter().flatten().collect();
     let current = is_current(status) && sum.is_some_and(is_current) && nodes.iter().all(|(_, node)| is_current(node));
+    let told = nodes.into_iter().filter(|(_, node)| is_current(node));
+    let told: Vec<(&str, Option<&Value>)> = told.map(|(name, node)| (name.as_str(), sum_of(node))).collect();
     let mut lines = vec![(String::new(), words(sum))];
-    for (node, told) in nodes.into_iter().filter(|(_, node)| is_current(node)) {
-        lines.push((node.clone(), words(sum_of(told))));
+    lines.extend(told.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
+    let leaves = object["metadata"].get("deletionTimestamp").is_some();
+    let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &told) };
+    Said { done: !leaves && current && sum.is_some_and(is_true), lines, outlook }
+}
+
+fn is_true(condition: &Value) -> bool {
+    condition["status"] == "True"
+}
+
+/// What comes of something, from what sums it up and what is said of nodes.
+fn outlook(sum: Option<&Value>, nodes: &[(&str, Option<&Value>)]) -> Outlook {
+    let open = nodes.iter().filter_map(|(node, condition)| Some((*node, condition.filter(|one| !is_true(one))?)));
+    let mut failed = open.clone().filter(|(_, condition)| is_failure(condition));
+    if let Some((node, condition)) = failed.next() {
+        return Outlook::Failed(format!("{node}: {}", part(condition, "message")));
     }
-    Said { done: current && sum.is_some_and(|sum| sum["status"] == "True"), lines }
+    let mut reasons = open.map(|(_, condition)| condition).chain(sum.filter(|sum| !is_true(sum)));
+    let idle = reasons.any(|condition| IDLE.contains(&part(condition, "reason")));
+    if idle { Outlook::Idle } else { Outlook::UnderWay }
+}
+
+/// Whether a node, or one before it, could not have something.
+fn is_failure(condition: &Value) -> bool {
+    part(condition, "reason") == REFUSED || part(condition, "message").contains(FAILED_ELSEWHERE)
+}
+
+fn part<'a>(condition: &'a Value, key: &str) -> &'a str {
+    condition[key].as_str().unwrap_or_default()
 }
 
 /// The condition that sums something up.
@@ -52,9 +100,9 @@ fn sum_of(status: &Value) -> Option<&Value> {
 
 fn words(condition: Option<&Value>) -> String {
     let Some(condition) = condition else { return "nothing is said yet".to_owned() };
-    let part = |key: &str| condition[key].as_str().unwrap_or_default();
-    let verdict = if part("status") == "True" { "ready" } else { "not ready" };
-    let why: Vec<&str> = [part("reason"), part("message")].into_iter().filter(|text| !text.is_empty()).collect();
+    let verdict = if is_true(condition) { "ready" } else { "not ready" };
+    let why: Vec<&str> =
+        [part(condition, "reason"), part(condition, "message")].into_iter().filter(|text| !text.is_empty()).collect();
     if why.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", why.join(", ")) }
 }
 
@@ -95,7 +143,39 @@ mod tests {
     #[test]
     fn an_object_that_nobody_looked_at_is_not_done() {
         let said = said(&json!({"metadata": {"generation": 1}}));
-        assert_eq!(said, Said { done: false, lines: vec![(String::new(), "nothing is said yet".to_owned())] });
+        let lines = vec![(String::new(), "nothing is said yet".to_owned())];
+        assert_eq!(said, Said { done: false, lines, outlook: Outlook::UnderWay });
         assert!(speaks("nmstate.io", "NodeNetConfPolicy") && !speaks("", "ConfigMap"));
+    }
+
+    #[test]
+    fn what_a_node_could_not_have_is_told_apart_from_what_it_is_at() {
+        let outlook = |reason: &str, message: &str| {
+            let mut network = network(1, 1, "False");
+            network["status"]["nodeStatus"]["n1"]["conditions"] =
+                json!([{"type": "ready", "status": "False", "reason": reason, "message": message}]);
+            said(&network).outlook
+        };
+        let failed = |why: &str| Outlook::Failed(format!("n1: {why}"));
+        assert_eq!(outlook("Pending", "the node is at it"), Outlook::UnderWay);
+        assert_eq!(outlook("NoOffer", "nobody answers"), Outlook::UnderWay, "the node asks again");
+        assert_eq!(outlook("ApplyFailed", "no such link"), failed("no such link"));
+        let elsewhere = "revision r failed on n0, and nobody else gets it until that is mended: no such link";
+        assert_eq!(outlook("Pending", elsewhere), failed(elsewhere));
+        for reason in IDLE {
+            assert_eq!(outlook(reason, "something else is missing"), Outlook::Idle);
+        }
+        let mut stale = network(2, 1, "False");
+        stale["status"]["nodeStatus"]["n1"]["conditions"][0] =
+            json!({"type": "ready", "status": "False", "reason": "ApplyFailed"});
+        assert_eq!(said(&stale).outlook, Outlook::UnderWay, "it is said of what was wanted before");
+    }
+
+    #[test]
+    fn what_goes_is_not_in_place() {
+        let mut leaving = network(1, 1, "True");
+        leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let said = said(&leaving);
+        assert_eq!((said.done, said.outlook), (false, Outlook::Leaving));
     }
 }

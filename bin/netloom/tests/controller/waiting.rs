@@ -87,6 +87,47 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
     assert!(cluster.list(FABRIC, "NetworkConfigRevision").await.iter().all(|one| one["status"]["phase"] != "Active"));
 }
 
+/// The second link of every node leads into a network.
+const UPLINK: &str = "\
+{apiVersion: network.harvesterhci.io/v1beta1, kind: ClusterNetwork, metadata: {name: lan}}
+---
+{apiVersion: network.harvesterhci.io/v1beta1, kind: VlanConfig, metadata: {name: uplink}, spec: {clusterNetwork: lan, uplink: {nics: [eth1]}}}
+";
+
+/// A VLAN of that network, with an address for the first of two nodes or for both.
+fn host_network(ips: &str) -> String {
+    format!(
+        "{{apiVersion: network.harvesterhci.io/v1beta1, kind: HostNetworkConfig, metadata: {{name: storage}}, spec: \
+         {{clusterNetwork: lan, vlanID: 2012, mode: static, ips: {{{ips}}}}}}}"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_network_that_a_node_could_not_have_is_not_waited_for() {
+    let server = Server::start("controller-waits-for-the-failed");
+    let cluster = cluster(&server, 2).await;
+    let _agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    let (status, said) = apply(&server, UPLINK);
+    assert_eq!(status, 0, "{said}");
+    let whole = host_network("n0: 10.0.0.1/24, n1: 10.0.0.2/24");
+    let (status, said) = apply(&server, &whole);
+    assert_eq!(status, 0, "{said}");
+
+    // What else is in the revision is to blame.
+    let with_a_bad_policy = format!("{}\n---\n{}\n", whole.replace("2012", "2013"), policy("eth1", 9999));
+    let (status, said) = apply(&server, &with_a_bad_policy);
+    assert_eq!(status, 1, "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("netloom: HostNetworkConfig \"storage\" does not come to be in place, n"), "{said}");
+    assert!(last.contains("the driver takes at most 9000") && !last.contains("is worked on"), "{said}");
+
+    // What mends it is applied together with what says that it failed.
+    let mended = format!("{}\n---\n{}\n", whole.replace("2012", "2013"), policy("eth1", 8000));
+    let (status, said) = apply(&server, &mended);
+    assert_eq!(status, 0, "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_does_not_end_the_wait() {
     let said = applied_over("controller-waits-through-a-cut", Way::cut).await;
