@@ -24,6 +24,11 @@ pub(crate) fn object_text(object: &serde_json::Value, format: Format) -> String 
     }
 }
 
+/// What happens to objects, as long as the server tells.
+pub(crate) trait Events: Stream<Item = Result<WatchEvent<Value>, kube::Error>> + Unpin {}
+
+impl<S: Stream<Item = Result<WatchEvent<Value>, kube::Error>> + Unpin> Events for S {}
+
 /// A connection.
 pub(crate) struct Cluster {
     client: Client,
@@ -98,7 +103,7 @@ impl Cluster {
         kind: &Served,
         namespace: Option<&str>,
         name: &str,
-    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>, Failure> {
+    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, Failure> {
         let query = format!("watch=true&fieldSelector=metadata.name%3D{}", escaped(name));
         let target = format!("{}?{query}", kind.path(namespace, None));
         let request = http::Request::get(target).body(Vec::new()).map_err(Failure::usage)?;
@@ -119,7 +124,7 @@ impl Cluster {
     pub(crate) async fn watch_all(
         &self,
         kind: &Served,
-    ) -> Result<Option<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>>>, Failure> {
+    ) -> Result<Option<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>>, Failure> {
         let target = format!("{}?watch=true", kind.path(None, None));
         let request = http::Request::get(target).body(Vec::new()).map_err(Failure::usage)?;
         self.unless_forbidden("watch", self.client.request_events(request).await)

@@ -3,6 +3,8 @@
 //! Pure: an object goes in, words and a verdict come out. An object that was changed says what was true before until
 //! somebody has looked at it again, so what is said counts only for the generation that it is said of.
 
+pub(crate) mod uplinks;
+
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.
@@ -37,6 +39,8 @@ pub(crate) struct Said {
 pub(crate) enum Outlook {
     /// Somebody is at it.
     UnderWay,
+    /// It is said to be in place, maybe of what was wanted before: it is when nothing else is said for a while.
+    Settling,
     /// It waits for something else to be made or changed.
     Idle,
     /// A node could not have it; which, and why.
@@ -85,7 +89,12 @@ fn outlook(sum: Option<&Value>, nodes: &[(&str, Option<&Value>)]) -> Outlook {
 
 /// Whether a node, or one before it, could not have something.
 fn is_failure(condition: &Value) -> bool {
-    part(condition, "reason") == REFUSED || part(condition, "message").contains(FAILED_ELSEWHERE)
+    part(condition, "reason") == REFUSED || tells_of_failure(condition)
+}
+
+/// Whether something was not told to a node because another one could not have it.
+fn tells_of_failure(condition: &Value) -> bool {
+    part(condition, "message").contains(FAILED_ELSEWHERE)
 }
 
 fn part<'a>(condition: &'a Value, key: &str) -> &'a str {

@@ -72,6 +72,7 @@ impl Cluster {
         let resource = match kind {
             "RolloutPolicy" => ApiResource::from_gvk_with_plural(&gvk, "rolloutpolicies"),
             "NodeNetConfPolicy" => ApiResource::from_gvk_with_plural(&gvk, "nodenetconfpolicies"),
+            "VlanStatus" => ApiResource::from_gvk_with_plural(&gvk, "vlanstatuses"),
             _ => ApiResource::from_gvk(&gvk),
         };
         match kind {

@@ -9,6 +9,8 @@ use std::{
     thread,
 };
 
+use serde_json::Value;
+
 use crate::{
     agents::Agents,
     cluster::{Cluster, FABRIC},
@@ -93,6 +95,57 @@ const UPLINK: &str = "\
 ---
 {apiVersion: network.harvesterhci.io/v1beta1, kind: VlanConfig, metadata: {name: uplink}, spec: {clusterNetwork: lan, uplink: {nics: [eth1]}}}
 ";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uplink_is_waited_for_until_its_nodes_are_connected() {
+    let server = Arc::new(Server::start("controller-waits-for-uplinks"));
+    let cluster = cluster(&server, 2).await;
+    let agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    agents.answer(false);
+    let uplink = UPLINK.split("---").nth(1).unwrap();
+    assert_eq!(server.run(&["apply", "-f", &server.file("network.yaml", UPLINK.split("---").next().unwrap())]).0, 0);
+    let waiting = |text: String| {
+        let server = Arc::clone(&server);
+        thread::spawn(move || apply(&server, &text))
+    };
+    let applying = waiting(uplink.to_owned());
+    cluster.until(HOST_NETWORKS, "VlanStatus", "a node is at it", |status| is_ready(status, "Unknown")).await;
+    cluster.renewals(2).await;
+    assert!(!applying.is_finished(), "no node is connected");
+    agents.answer(true);
+    let (status, said) = applying.join().unwrap();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains(", n0: not ready: Pending, the node ") && said.contains(", n1: ready: Applied\n"), "{said}");
+    assert!(said.contains(": 2 of 2 nodes are connected\n"), "{said}");
+
+    // What was so before the edit does not count for it.
+    agents.answer(false);
+    let edited = uplink.replace("nics: [eth1]", "nics: [eth1], linkAttributes: {mtu: 8000}");
+    let applying = waiting(edited.clone());
+    cluster.until(HOST_NETWORKS, "VlanStatus", "a node is at the edit", |status| is_ready(status, "Unknown")).await;
+    cluster.renewals(2).await;
+    assert!(!applying.is_finished(), "no node has the edit");
+    agents.answer(true);
+    let (status, said) = applying.join().unwrap();
+    assert_eq!(status, 0, "{said}");
+
+    let failing = edited.replace("8000", "7000");
+    let (status, said) = apply(&server, &format!("{failing}\n---\n{}\n", policy("eth1", 9999)));
+    assert_eq!(status, 1, "{said}");
+    assert!(said.lines().last().unwrap().starts_with("netloom: VlanConfig \"uplink\" does not come to be"), "{said}");
+
+    let nobodys = failing.replace("clusterNetwork: lan", "clusterNetwork: lan, nodeSelector: {rack: none}");
+    let (status, said) = apply(&server, &nobodys.replace("name: uplink", "name: nobodys"));
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("VlanConfig \"nobodys\": no node is selected\n"), "{said}");
+}
+
+const HOST_NETWORKS: &str = "network.harvesterhci.io/v1beta1";
+
+fn is_ready(status: &Value, truth: &str) -> bool {
+    status["status"]["conditions"][0]["status"] == truth
+}
 
 /// A VLAN of that network, with an address for the first of two nodes or for both.
 fn host_network(ips: &str) -> String {

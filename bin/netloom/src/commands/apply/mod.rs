@@ -17,6 +17,7 @@ use crate::{
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::Output,
+    readiness::uplinks,
 };
 
 use self::waiting::Awaited;
@@ -77,7 +78,8 @@ async fn wait_for(
     for (kind, manifest) in applied {
         let namespace = Some(namespace_of(cluster, manifest, namespace));
         let (name, title) = (manifest.text("/metadata/name"), manifest.title());
-        let awaited = Awaited { kind, namespace, name, title: title.clone() };
+        let is_uplink = uplinks::is_told(&kind.group, &kind.kind, &manifest.object);
+        let awaited = Awaited { kind, namespace, name, title: title.clone(), is_uplink };
         let last = awaited.until_done(cluster, limit).await?;
         if let Some(policy) = last.filter(|_| arrival::is_rolled_out(&kind.group, &kind.kind)) {
             policies.push((title, policy));

@@ -1,26 +1,33 @@
 //! Waiting until an object is in place, with every change of what it says told to the person in front.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, mem::discriminant, time::Duration};
 
-use futures_util::{Stream, TryStreamExt as _};
+use futures_util::{StreamExt, TryStreamExt as _, stream::select_all};
 use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{arriving::STAYS, cuts::Cuts};
+use super::{
+    arriving::{FABRIC, REVISION, STAYS},
+    cuts::Cuts,
+};
 use crate::{
     arrival,
-    cluster::{Cluster, Served, answer},
+    cluster::{Cluster, Events, Served, answer},
     failure::Failure,
     output::Output,
-    readiness::{self, Outlook, Said},
+    readiness::{self, Outlook, Said, uplinks},
 };
 
-/// How long a failure must stand: what was applied together with the object, or a node that tries once more, may just be
-/// mending it.
+/// How long a failure must stand, and what is not surely said of the object as it is: what was applied together with it, or a
+/// node that tries once more, may just be mending it.
 const STANDS: Duration = Duration::from_secs(5);
 /// What becomes of a wait for what nobody is at.
 const IDLE: &str = "What was applied stays, and is in place only once that has changed";
+
+const HOST_NETWORKS: &str = "network.harvesterhci.io/v1beta1";
+/// What tells how a node is connected.
+const STATUS: &str = "VlanStatus";
 
 /// An object that is waited for.
 pub(super) struct Awaited<'a> {
@@ -28,6 +35,8 @@ pub(super) struct Awaited<'a> {
     pub(super) namespace: Option<&'a str>,
     pub(super) name: &'a str,
     pub(super) title: String,
+    /// Whether it is an uplink, of which other objects tell.
+    pub(super) is_uplink: bool,
 }
 
 impl Awaited<'_> {
@@ -35,7 +44,7 @@ impl Awaited<'_> {
     /// takes too long, says what it said last. Gives the object as it was last seen, where it says how far it is.
     pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<Option<Value>, Failure> {
         let output = Output::new(false);
-        if !readiness::speaks(&self.kind.group, &self.kind.kind) {
+        if !self.is_uplink && !readiness::speaks(&self.kind.group, &self.kind.kind) {
             output.note(&format!("{}: objects of this kind do not say how far they are; not waited for", self.title));
             return Ok(None);
         }
@@ -54,26 +63,111 @@ impl Awaited<'_> {
             if cluster.is_missing(self.kind, self.namespace, self.name).await? {
                 return Err(self.deleted());
             }
+            let (mut seen, tellers) = self.tellers(cluster).await?;
+            if let Some(unread) = self.unread(&seen) {
+                told.output.note(&format!("{}: {unread}, so nodes are not waited for", self.title));
+                return Ok(None);
+            }
             // The server ends every watch at some time.
-            let mut events = Box::pin(cluster.watch(self.kind, self.namespace, self.name).await?);
-            while let Some(event) = told.next(cluster, &mut events).await? {
-                match event {
-                    WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                        if told.hear(readiness::said(&object))? || arrival::is_refused_by_nodes(&object) {
-                            return Ok(Some(object));
-                        }
+            let mut events = self.events(cluster, &tellers).await?;
+            loop {
+                match told.next(cluster, &mut events).await? {
+                    Heard::End => break,
+                    Heard::Nothing => return told.stood().map(|()| seen.one(&self.kind.kind, self.name).cloned()),
+                    Heard::Event(WatchEvent::Added(object) | WatchEvent::Modified(object)) => seen.put(object),
+                    Heard::Event(WatchEvent::Deleted(object)) if object["kind"] == self.kind.kind => {
+                        return Err(self.deleted());
                     }
-                    WatchEvent::Deleted(_) => return Err(self.deleted()),
-                    WatchEvent::Bookmark(_) => {}
-                    WatchEvent::Error(status) => return Err(answer(&status)),
+                    Heard::Event(WatchEvent::Deleted(object)) => seen.remove(&object),
+                    Heard::Event(WatchEvent::Bookmark(_)) => continue,
+                    Heard::Event(WatchEvent::Error(status)) => return Err(answer(&status)),
+                }
+                let Some(object) = seen.one(&self.kind.kind, self.name) else { continue };
+                if told.hear(self.said(object, &seen))? || arrival::is_refused_by_nodes(object) {
+                    return Ok(Some(object.clone()));
                 }
             }
         }
     }
 
+    fn said(&self, object: &Value, seen: &Seen) -> Said {
+        if !self.is_uplink {
+            return readiness::said(object);
+        }
+        uplinks::said(object, &seen.all(STATUS).unwrap_or_default(), seen.all(REVISION).as_deref())
+    }
+
+    /// All objects that tell of this one beside itself, and their kinds; those that may not be read are left out.
+    async fn tellers(&self, cluster: &Cluster) -> Result<(Seen, Vec<Served>), Failure> {
+        let (mut seen, mut tellers) = (Seen::default(), Vec::new());
+        for (version, kind) in [(HOST_NETWORKS, STATUS), (FABRIC, REVISION)].into_iter().filter(|_| self.is_uplink) {
+            let Some(served) = cluster.served(version, kind).await? else { continue };
+            let Some(all) = cluster.all_readable(version, kind).await? else { continue };
+            seen.begin(kind);
+            for object in all {
+                seen.put(object);
+            }
+            tellers.push(served);
+        }
+        Ok((seen, tellers))
+    }
+
+    /// What had to be read and could not be.
+    fn unread(&self, seen: &Seen) -> Option<String> {
+        let missing = self.is_uplink && seen.all(STATUS).is_none();
+        missing.then(|| format!("objects of kind {STATUS} may not be read with this identity, or are not served"))
+    }
+
+    /// What happens to this object and to those that tell of it.
+    async fn events(&self, cluster: &Cluster, tellers: &[Served]) -> Result<impl Events + use<>, Failure> {
+        let mut all = vec![cluster.watch(self.kind, self.namespace, self.name).await?.boxed()];
+        for kind in tellers {
+            all.extend(cluster.watch_all(kind).await?.map(StreamExt::boxed));
+        }
+        Ok(select_all(all))
+    }
+
     fn deleted(&self) -> Failure {
         Failure::failed(format_args!("{} was deleted meanwhile", self.title))
     }
+}
+
+/// Objects as they were heard of last, by kind and name.
+#[derive(Default)]
+struct Seen(BTreeMap<String, BTreeMap<String, Value>>);
+
+impl Seen {
+    /// Says that all objects of a kind are heard of.
+    fn begin(&mut self, kind: &str) {
+        self.0.entry(kind.to_owned()).or_default();
+    }
+
+    fn put(&mut self, object: Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.0.entry(text(&object["kind"])).or_default().insert(text(&object["metadata"]["name"]), object);
+    }
+
+    fn remove(&mut self, object: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.0.entry(text(&object["kind"])).or_default().remove(&text(&object["metadata"]["name"]));
+    }
+
+    fn one(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.0.get(kind)?.get(name)
+    }
+
+    /// All of a kind, where they are heard of.
+    fn all(&self, kind: &str) -> Option<Vec<&Value>> {
+        Some(self.0.get(kind)?.values().collect())
+    }
+}
+
+/// What is heard of the server.
+enum Heard {
+    Event(WatchEvent<Value>),
+    /// Nothing, until what was said last counts.
+    Nothing,
+    End,
 }
 
 /// What was told to the person in front.
@@ -84,27 +178,32 @@ struct Told<'a> {
     /// By whom it is about.
     lines: BTreeMap<String, String>,
     outlook: Outlook,
-    /// When a failure counts that was heard.
-    fails_at: Option<Instant>,
+    /// When that counts which must stand.
+    counts_at: Option<Instant>,
 }
 
 impl<'a> Told<'a> {
     fn new(title: &'a str, output: Output, cuts: &'a Cuts) -> Self {
-        Self { title, output, cuts, lines: BTreeMap::new(), outlook: Outlook::UnderWay, fails_at: None }
+        Self { title, output, cuts, lines: BTreeMap::new(), outlook: Outlook::UnderWay, counts_at: None }
     }
 
-    /// The next event; a failure that nothing is heard about any more ends the wait.
-    async fn next(
-        &self,
-        cluster: &Cluster,
-        events: &mut (impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + Unpin),
-    ) -> Result<Option<WatchEvent<Value>>, Failure> {
+    /// What comes next.
+    async fn next(&self, cluster: &Cluster, events: &mut impl Events) -> Result<Heard, Failure> {
         let next = events.try_next();
-        let event = match self.fails_at {
-            Some(at) => timeout_at(at, next).await.map_err(|_| self.failure())?,
+        let event = match self.counts_at {
+            Some(at) => match timeout_at(at, next).await {
+                Ok(event) => event,
+                Err(_) => return Ok(Heard::Nothing),
+            },
             None => next.await,
         };
-        event.map_err(|error| cluster.refusal("watch", &error))
+        let event = event.map_err(|error| cluster.refusal("watch", &error))?;
+        Ok(event.map_or(Heard::End, Heard::Event))
+    }
+
+    /// What was said last has stood; whether that is an end that was wished for.
+    fn stood(&self) -> Result<(), Failure> {
+        if self.outlook == Outlook::Settling { Ok(()) } else { Err(self.failure()) }
     }
 
     /// Tells what is new; whether the object is in place.
@@ -117,12 +216,15 @@ impl<'a> Told<'a> {
             }
         }
         self.lines = said.lines.into_iter().collect();
+        let again = discriminant(&self.outlook) == discriminant(&said.outlook);
         self.outlook = said.outlook;
-        match self.outlook {
-            Outlook::UnderWay | Outlook::Idle => self.fails_at = None,
-            Outlook::Failed(_) => drop(self.fails_at.get_or_insert_with(|| Instant::now() + STANDS)),
+        self.counts_at = match self.outlook {
+            Outlook::UnderWay | Outlook::Idle => None,
+            Outlook::Failed(_) | Outlook::Settling => {
+                self.counts_at.filter(|_| again).or_else(|| Some(Instant::now() + STANDS))
+            }
             Outlook::Leaving => return Err(self.failure()),
-        }
+        };
         Ok(said.done)
     }
 
@@ -137,7 +239,9 @@ impl<'a> Told<'a> {
             Outlook::Leaving => {
                 Failure::failed(format_args!("{title} is being deleted; apply it again when it is gone"))
             }
-            Outlook::UnderWay | Outlook::Idle => Failure::failed(format_args!("{title}: {}", self.ending())),
+            Outlook::UnderWay | Outlook::Settling | Outlook::Idle => {
+                Failure::failed(format_args!("{title}: {}", self.ending()))
+            }
         }
     }
 
@@ -146,7 +250,10 @@ impl<'a> Told<'a> {
         if let Some(unheard) = self.cuts.ending() {
             return format!("{unheard}. {STAYS}");
         }
-        let stays = if self.outlook == Outlook::UnderWay { STAYS } else { IDLE };
+        let stays = match self.outlook {
+            Outlook::UnderWay | Outlook::Settling => STAYS,
+            Outlook::Idle | Outlook::Failed(_) | Outlook::Leaving => IDLE,
+        };
         format!("it says: {}. {stays}", self.last())
     }
 
@@ -187,12 +294,16 @@ mod tests {
         let mut told = Told::new("it", Output::new(true), &cuts);
         let failed = || said(Outlook::Failed("n1: no such link".to_owned()), "not ready: ApplyFailed");
         assert_eq!(told.hear(failed()), Ok(false));
-        let first = told.fails_at.expect("it counts at some time");
+        let first = told.counts_at.expect("it counts at some time");
         assert_eq!(told.hear(failed()), Ok(false));
-        assert_eq!(told.fails_at, Some(first), "what is said again is not put off");
+        assert_eq!(told.counts_at, Some(first), "what is said again is not put off");
         assert!(told.failure().message.starts_with("it does not come to be in place, n1: no such link. "));
         assert_eq!(told.hear(said(Outlook::UnderWay, "ready")), Ok(false));
-        assert_eq!(told.fails_at, None, "somebody mended it");
+        assert_eq!(told.counts_at, None, "somebody mended it");
+        assert_eq!(told.hear(failed()), Ok(false));
+        let failing = told.counts_at;
+        assert_eq!(told.hear(said(Outlook::Settling, "ready")), Ok(false));
+        assert!(told.counts_at > failing && told.stood().is_ok(), "it is something else that must stand now");
         let leaving = told.hear(said(Outlook::Leaving, "ready")).unwrap_err();
         assert!(leaving.message.contains("is being deleted"), "{}", leaving.message);
     }
