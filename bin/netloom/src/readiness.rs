@@ -5,6 +5,7 @@
 
 pub(crate) mod uplinks;
 
+use netloom_api::hostnet::names;
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.
@@ -59,16 +60,26 @@ pub(crate) fn said(object: &Value) -> Said {
     let status = &object["status"];
     let generation = &object["metadata"]["generation"];
     let is_current = |of: &Value| of.get("observedGeneration").is_none_or(|observed| observed == generation);
-    let sum = sum_of(status);
-    let nodes: Vec<(&String, &Value)> = status["nodeStatus"].as_object().into_iter().flatten().collect();
-    let current = is_current(status) && sum.is_some_and(is_current) && nodes.iter().all(|(_, node)| is_current(node));
-    let told = nodes.into_iter().filter(|(_, node)| is_current(node));
-    let told: Vec<(&str, Option<&Value>)> = told.map(|(name, node)| (name.as_str(), sum_of(node))).collect();
+    let nodes: Vec<(&str, &Value)> =
+        status["nodeStatus"].as_object().into_iter().flatten().map(|(name, node)| (name.as_str(), node)).collect();
+    let told: Vec<(&str, Option<&Value>)> =
+        nodes.iter().filter(|(_, node)| is_current(node)).map(|(name, node)| (*name, sum_of(node))).collect();
+    let is_told = |node: &String| told.iter().any(|(name, _)| name == node);
+    // What sums up does not always say of what, but is written together with what is said of nodes.
+    let fresh = nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)) && told.is_empty() == nodes.is_empty();
+    let sum = sum_of(status).filter(|sum| fresh && is_current(status) && is_current(sum));
     let mut lines = vec![(String::new(), words(sum))];
     lines.extend(told.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
     let leaves = object["metadata"].get("deletionTimestamp").is_some();
     let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &told) };
-    Said { done: !leaves && current && sum.is_some_and(is_true), lines, outlook }
+    let rid_of_the_rest = told.len() == nodes.len();
+    Said { done: !leaves && rid_of_the_rest && sum.is_some_and(is_true), lines, outlook }
+}
+
+/// The nodes that an object of host networks is for, once somebody has said so.
+fn nodes_of(object: &Value) -> Option<Vec<String>> {
+    let text = object["metadata"]["annotations"].get(names::MATCHED_NODES)?.as_str()?;
+    serde_json::from_str(text).ok()
 }
 
 fn is_true(condition: &Value) -> bool {
@@ -139,7 +150,27 @@ mod tests {
         assert!(!said(&network(2, 2, "False")).done);
         let stale = said(&network(2, 1, "True"));
         assert!(!stale.done);
-        assert_eq!(stale.lines.len(), 1, "the node has not looked at it");
+        let unsaid = [(String::new(), "nothing is said yet".to_owned())];
+        assert_eq!(stale.lines, unsaid, "neither the node nor who sums up has looked at it");
+        let mut policy = json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}});
+        policy["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+        assert_eq!(said(&policy).lines, unsaid);
+    }
+
+    #[test]
+    fn what_sums_up_counts_when_it_has_every_node_that_the_object_is_for() {
+        let mut network = network(2, 2, "True");
+        network["metadata"]["annotations"] = json!({names::MATCHED_NODES: r#"["n1","n2"]"#});
+        let before = said(&network);
+        assert_eq!((before.done, before.lines[0].1.as_str()), (false, "nothing is said yet"), "n2 was just selected");
+        network["status"]["nodeStatus"]["n2"] = network["status"]["nodeStatus"]["n1"].clone();
+        assert!(said(&network).done);
+        network["status"]["nodeStatus"]["n3"] = json!({"observedGeneration": 1});
+        let after = said(&network);
+        assert_eq!((after.done, after.lines.len()), (false, 3), "n3 has not let go of it");
+        network["status"]["nodeStatus"] = json!({});
+        network["metadata"]["annotations"] = json!({names::MATCHED_NODES: "[]"});
+        assert!(said(&network).done, "it is for nobody");
     }
 
     #[test]

@@ -6,11 +6,11 @@
 
 use netloom_api::{
     fabric::{NetworkConfigRevision, network_config_revision::RevisionPhase},
-    hostnet::{MGMT, VlanConfigSpec, names},
+    hostnet::{MGMT, VlanConfigSpec},
 };
 use serde_json::Value;
 
-use super::{Outlook, Said, is_true, part, sum_of, tells_of_failure, words};
+use super::{Outlook, Said, is_true, nodes_of, part, sum_of, tells_of_failure, words};
 
 /// Whether an object is an uplink that nodes are told of; those of the installer only show what is there.
 pub(crate) fn is_told(group: &str, kind: &str, object: &Value) -> bool {
@@ -50,12 +50,6 @@ fn open(line: (String, String)) -> Said {
     Said { done: false, lines: vec![line], outlook: Outlook::UnderWay }
 }
 
-/// The nodes that an uplink is for, once somebody has said so.
-fn nodes_of(uplink: &Value) -> Option<Vec<String>> {
-    let text = uplink["metadata"]["annotations"].get(names::MATCHED_NODES)?.as_str()?;
-    serde_json::from_str(text).ok()
-}
-
 fn is_about(status: &Value, uplink: &Value, node: &str) -> bool {
     let status = &status["status"];
     status["node"] == node
@@ -79,7 +73,7 @@ fn phase(uplink: &Value, revisions: &[&Value]) -> Option<RevisionPhase> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::rollout::annotation;
+    use netloom_api::{hostnet::names, rollout::annotation};
     use serde_json::json;
 
     use super::*;
