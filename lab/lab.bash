@@ -17,6 +17,8 @@ trap 'rm -rf "${leftovers[@]}"' EXIT
 
 # shellcheck source=lab/fetch.bash
 source "$LAB/fetch.bash"
+# shellcheck source=lab/input.bash
+source "$LAB/input.bash"
 
 # A namespace set of its own: network, mounts, and processes so that nothing outlives the command.
 fresh_namespaces=(unshare --net --mount --pid --fork --kill-child --mount-proc)
@@ -103,7 +105,7 @@ plain_paths() {
 prepare_uml() {
     plain_paths && fetch_kernel uml || return 1
     [[ ! -e $CACHE/uml/boots ]] || return 0
-    if (NETLOOM_LAB_TIMEOUT=300 run_uml true); then
+    if (lab_input='' NETLOOM_LAB_TIMEOUT=300 run_uml true); then
         : >"$CACHE/uml/boots"
     else
         say "the User-Mode Linux kernel does not run here"
@@ -130,11 +132,19 @@ silence_watch() { # PID: of the lab's `timeout`
     done
 }
 
-# Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once.
+# Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once. It reads from
+# the descriptor $reads_from, if that is set.
 bounded() { # COMMAND ARGS...
     local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child watch=
     # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
-    timeout -k 2 "$limit" "$@" </dev/null &
+    local timeout=(timeout -k 2)
+    # Only who is in the terminal's foreground may read from it; and what is in the background of a script ignores Ctrl-C.
+    [[ $lab_input != terminal ]] || timeout=(env --default-signal=INT --default-signal=QUIT timeout --foreground -k 2)
+    if [[ -n ${reads_from:-} ]]; then
+        "${timeout[@]}" "$limit" "$@" <&"$reads_from" &
+    else
+        "${timeout[@]}" "$limit" "$@" </dev/null &
+    fi
     child=$!
     open_way_in "$child"
     if ((${NETLOOM_LAB_SILENCE:-0} > 0)); then
@@ -162,6 +172,7 @@ bounded() { # COMMAND ARGS...
 stop_child() {
     say interrupted
     close_way_in
+    close_input
     { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
 }
 
@@ -201,6 +212,8 @@ run_host() { # CMD ARGS...
 }
 
 run_in_namespaces() { # CMD ARGS...
+    local reads_from=
+    [[ -z $lab_input ]] || reads_from=$lab_stdin
     # shellcheck disable=SC2016
     bounded "${fresh_namespaces[@]}" bash -c '
         mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=755 tmpfs /run && mkdir -p /run/netns /run/lock && ip link set lo up || exit 125
@@ -215,7 +228,11 @@ run_in_namespaces() { # CMD ARGS...
 CARD_MAC=02:00:00:ca:fd:0 # and the number of the card
 
 run_uml() { # CMD ARGS...
-    local cards=() i
+    local cards=() i input=null
+    case $lab_input in
+        terminal) input=fd:7 ;;
+        stream) input=fd:7,fd:8 ;;
+    esac
     # Of the driver's transports UDP alone can be opened again and again (a card does so each time it
     # is set up) without root or a process at the other end. Port 0 is any free one, 9 discards.
     for i in 0 1 2 3; do
@@ -235,13 +252,14 @@ run_uml() { # CMD ARGS...
     # The guest's memory is a file in TMPDIR: on disk it costs only what is touched.
     guest_boot "${around[@]}" env TMPDIR="$guest" HOME="$guest" "$CACHE/uml/linux" mem=4096M seccomp=on \
         root=/dev/root rootfstype=hostfs rootflags=/ rw quiet \
-        con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 uml_dir="$guest" umid=guest "${cards[@]}" \
+        con=null con0=null,fd:1 con1=null,fd:5 con2=null,fd:6 con3="$input" uml_dir="$guest" umid=guest "${cards[@]}" \
         netloom_run="$guest" netloom_busybox="$CACHE/uml/busybox" netloom_modules="$CACHE/uml/modules" \
         netloom_out=/dev/tty1 netloom_err=/dev/tty2 netloom_way_in="$way_in_address" netloom_forward="${NETLOOM_LAB_FORWARD:-}" init="$CACHE/uml/busybox" -- sh "$LAB/init"
 }
 
 run_qemu() { # CMD ARGS...
     local cards=() i
+    refuse_input "$@" || return "$LAB_NO_RESULT"
     for i in 0 1 2 3; do
         cards+=(-netdev "hubport,id=card$i,hubid=$i" -device "virtio-net-pci,netdev=card$i,mac=$CARD_MAC$i,romfile=")
     done
@@ -280,13 +298,15 @@ guest_open() { # CMD ARGS...
         done
         # The guest has every device kind, so a lab inside it is the guest itself.
         # shellcheck disable=SC2016
-        printf 'export NETLOOM_LAB=host TMPDIR="${TMPDIR:-/tmp}"\nmkdir -p "$TMPDIR"\ncd %q || exit 125\nexec' "$PWD"
+        printf 'export NETLOOM_LAB=host TMPDIR="${TMPDIR:-/tmp}"\nmkdir -p "$TMPDIR"\ncd %q || exit 125\n' "$PWD"
+        input_of_job
+        printf exec
         printf ' %q' "$@"
         echo
     } >"$guest/job"
 }
 
-# Boots a guest with the caller's output on descriptors 5 and 6 and returns the command's status.
+# Boots a guest with the caller's output on descriptors 5 and 6, its input on 7 and 8, and returns the command's status.
 guest_boot() { # COMMAND ARGS...
     local status=0 heard=$guest out err
     # Guests set their descriptors to non-blocking; pipes of our own keep that from the caller's.
@@ -297,8 +317,10 @@ guest_boot() { # COMMAND ARGS...
     out=$!
     tee "$guest/said.err" <"$guest/err" >&2 &
     err=$!
+    open_input
     # shellcheck disable=SC2016
-    bounded bash -c 'exec "${@:4}" >"$1" 2>&1 5>"$2" 6>"$3"' guest "$log" "$guest/out" "$guest/err" "$@" || status=$?
+    bounded bash -c 'exec "${@:3}" >"$1" 2>&1 5>"$2/out" 6>"$2/err" 7<>"$2/in" 8>"$2/asked"' guest "$log" "$guest" "$@" || status=$?
+    close_input
     # A guest that ended before it opened them would be waited for.
     : <>"$guest/out" <>"$guest/err"
     wait "$out" "$err"
