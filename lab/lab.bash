@@ -135,7 +135,7 @@ silence_watch() { # PID: of the lab's `timeout`
 # Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once. It reads from
 # the descriptor $reads_from, if that is set.
 bounded() { # COMMAND ARGS...
-    local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child watch=
+    local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child ended watch=
     # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
     local timeout=(timeout -k 2)
     # Only who is in the terminal's foreground may read from it; and what is in the background of a script ignores Ctrl-C.
@@ -154,7 +154,13 @@ bounded() { # COMMAND ARGS...
     trap 'stop_child; exit 130' INT
     trap 'stop_child; exit 143' TERM HUP
     # The shell's own word on a killed child says less than the lines below.
-    wait "$child" 2>/dev/null || status=$?
+    wait -n -p ended "$child" ${way_in:+"$way_in"} 2>/dev/null || status=$?
+    if [[ -n $way_in && $ended == "$way_in" ]]; then
+        say "stopped: nobody can get in any more, because the listener on 127.0.0.1:$NETLOOM_LAB_FORWARD has ended" \
+            "(status $status)" "$(tail -n 1 "$way_in_log")"
+        way_in_lost=1 status=$LAB_NO_RESULT
+        { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
+    fi
     trap - INT TERM HUP
     close_way_in
     [[ -z $watch ]] || { kill "$watch" && wait "$watch"; } 2>/dev/null || true
@@ -182,17 +188,23 @@ stop_child() {
 # of this machine, and nothing has to be taken away.
 LAB_OUTSIDE=169.254.77.1 LAB_INSIDE=169.254.77.2 # the ends of the cable between a guest kernel and its namespace
 way_in_address= # where the lab's port is reached from the network that leads into it
-way_in=
+way_in= # who listens
+way_in_log= # and what it complains about
+way_in_lost= # set when it ended before the lab
 
 open_way_in() { # PID: of the process whose only child has that network
     [[ -n ${NETLOOM_LAB_FORWARD:-} && -n $way_in_address ]] || return 0
-    socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
-        EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>/dev/null &
+    way_in_log=$(mktemp)
+    # shellcheck disable=SC2031
+    leftovers+=("$way_in_log")
+    # A group of its own, in which connections end with it.
+    setsid socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
+        EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>"$way_in_log" &
     way_in=$!
 }
 
 close_way_in() {
-    [[ -z $way_in ]] || { kill "$way_in" && wait "$way_in"; } 2>/dev/null || true
+    [[ -z $way_in ]] || { kill -- "-$way_in" || kill "$way_in"; wait "$way_in"; } 2>/dev/null || true
     way_in=
 }
 
@@ -326,7 +338,9 @@ guest_boot() { # COMMAND ARGS...
     wait "$out" "$err"
     # shellcheck disable=SC2012
     ls -1t "$CACHE/logs"/*.log | tail -n +11 | xargs -r rm -f
-    if ((status == 124)); then
+    if [[ -n $way_in_lost ]]; then
+        : # that was said
+    elif ((status == 124)); then
         say "console log: $log"
     elif [[ -s $guest/status ]]; then
         status=$(<"$guest/status")
