@@ -112,6 +112,11 @@ fn part<'a>(condition: &'a Value, key: &str) -> &'a str {
     condition[key].as_str().unwrap_or_default()
 }
 
+/// The words of what sums an object up, for whichever version of it.
+pub(crate) fn message(object: &Value) -> &str {
+    sum_of(&object["status"]).map(|sum| part(sum, "message")).unwrap_or_default()
+}
+
 /// The condition that sums something up.
 fn sum_of(status: &Value) -> Option<&Value> {
     let conditions = status["conditions"].as_array()?;

@@ -101,6 +101,34 @@ fn what_is_said_twice_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn an_object_that_something_holds_is_not_called_deleted() {
+    let server = Server::start("verbs-held");
+    let held = VRF.replace("  name: blue\n", "  name: blue\n  finalizers: [example.org/hold]\n");
+    assert_eq!(server.run(&["apply", "-f", &server.file("held.yaml", &held)]).0, 0);
+    let leaving = "VRF \"blue\" is being deleted; held by example.org/hold\n";
+    for _ in 0..2 {
+        assert_eq!(server.run(&["delete", "vrf", "blue"]), (0, leaving.to_owned()));
+    }
+    let (status, said) = server.run(&["delete", "vrf", "blue", "--wait", "--timeout", "1"]);
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("VRF \"blue\" is not gone after 1 seconds; held by example.org/hold. "), "{said}");
+    let mut waiting = Command::new(NETLOOM)
+        .args(["delete", "vrf", "blue", "--wait"])
+        .env("KUBECONFIG", server.folder.join("kubeconfig"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, leaving);
+    assert_eq!(server.run(&["apply", "-f", &server.file("free.yaml", VRF)]).0, 0);
+    line.clear();
+    said.read_line(&mut line).unwrap();
+    assert_eq!((waiting.wait().unwrap().code(), line.as_str()), (Some(0), "VRF \"blue\" deleted\n"));
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();

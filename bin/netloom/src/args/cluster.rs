@@ -78,6 +78,13 @@ const REQUEST_EXITS: &str = "\
 Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 refused: by the server (a rule, a missing
 right, no such kind or object), or because there is no object in the files.";
 
+const DELETE_EXITS: &str = "\
+An object that something holds, such as a HostNetworkConfig that nodes still have, is there until that lets go of it.
+
+Exit status: 0 done, and with --wait gone; 1 with --wait: not gone in time; 2 wrong usage, or the cluster or a file cannot
+be read; 3 refused: by the server (a rule, a missing right, no such kind or object), or because there is no object in the
+files.";
+
 const APPLY_EXITS: &str = "\
 Exit status: 0 done, and with --wait in place; 1 with --wait: not in place in time, deleted meanwhile, or a node could not
 have it (what was applied stays); 2 wrong usage, or the cluster or a file cannot be read; 3 refused: by the server (a rule,
@@ -230,7 +237,7 @@ pub(crate) struct ApplyArgs {
 
 /// `netloom delete`
 #[derive(Debug, ArgGroup)]
-#[command(after_help = REQUEST_EXITS)]
+#[command(after_help = DELETE_EXITS)]
 pub(crate) struct DeleteArgs {
     /// Kind of the objects, its plural or a short name
     #[arg(value_name = "KIND", requires = "names")]
@@ -244,6 +251,12 @@ pub(crate) struct DeleteArgs {
     /// Where.
     #[command(flatten)]
     pub(crate) place: ClusterArgs,
+    /// Then wait for each object that something holds until it is gone; tells how it goes
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Seconds that each object is waited for
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "wait")]
+    pub(crate) timeout: u32,
 }
 
 /// `netloom controller`

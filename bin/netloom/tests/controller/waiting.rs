@@ -182,6 +182,40 @@ async fn a_host_network_that_a_node_could_not_have_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_host_network_is_gone_when_nodes_have_let_go_of_it() {
+    let server = Arc::new(Server::start("controller-waits-until-gone"));
+    let cluster = cluster(&server, 2).await;
+    let agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    for text in [UPLINK, &host_network("n0: 10.0.0.1/24, n1: 10.0.0.2/24")] {
+        let (status, said) = apply(&server, text);
+        assert_eq!(status, 0, "{said}");
+    }
+    agents.answer(false);
+    let deleting = thread::spawn({
+        let server = Arc::clone(&server);
+        move || server.run(&["delete", "hnc", "storage", "--wait", "--timeout", "100"])
+    });
+    cluster
+        .until(HOST_NETWORKS, "HostNetworkConfig", "it is being deleted", |network| {
+            network["status"]["conditions"][0]["message"]
+                .as_str()
+                .is_some_and(|said| said.starts_with("is being deleted"))
+        })
+        .await;
+    cluster.renewals(2).await;
+    assert!(!deleting.is_finished(), "nodes still have it");
+    agents.answer(true);
+    let (status, said) = deleting.join().unwrap();
+    assert_eq!(status, 0, "{said}");
+    let held = "is being deleted; held by netloom.dev/host-network; nodes that still have it: 2\n";
+    assert!(said.starts_with(&format!("HostNetworkConfig \"storage\" {held}")), "{said}");
+    assert!(said.contains(": is being deleted; nodes that still have it: 2\n"), "{said}");
+    assert!(said.ends_with("HostNetworkConfig \"storage\" deleted\n"), "{said}");
+    assert!(cluster.list(HOST_NETWORKS, "HostNetworkConfig").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cut_does_not_end_the_wait() {
     let said = applied_over("controller-waits-through-a-cut", Way::cut).await;
     assert!(said.contains("cannot reach "), "{said}");

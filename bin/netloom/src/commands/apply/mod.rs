@@ -1,7 +1,7 @@
 //! `netloom apply`
 
 mod arriving;
-mod cuts;
+pub(super) mod cuts;
 mod waiting;
 
 use std::time::Duration;
@@ -153,7 +153,7 @@ pub(super) fn path_of(
     Ok(kind.path(Some(namespace_of(cluster, manifest, namespace)), Some(name)))
 }
 
-fn namespace_of<'a>(cluster: &'a Cluster, manifest: &'a Manifest, said: Option<&'a str>) -> &'a str {
+pub(super) fn namespace_of<'a>(cluster: &'a Cluster, manifest: &'a Manifest, said: Option<&'a str>) -> &'a str {
     let own = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
     own.or(said).unwrap_or(cluster.namespace())
 }
