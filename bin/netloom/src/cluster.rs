@@ -6,7 +6,12 @@
 use std::path::Path;
 
 use futures_util::Stream;
-use kube::{Client, core::WatchEvent};
+use http_body_util::BodyExt as _;
+use kube::{
+    Client,
+    client::Body,
+    core::{Status, WatchEvent},
+};
 use serde_json::Value;
 
 use crate::{
@@ -95,6 +100,23 @@ impl Cluster {
     pub(crate) async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Value, Failure> {
         let what = format!("{} {}", request.method(), request.uri().path());
         self.client.request(request).await.map_err(|error| self.refusal(&what, &error))
+    }
+
+    /// The same, with what the server warns of beside it.
+    pub(crate) async fn send_and_hear(&self, request: http::Request<Vec<u8>>) -> Result<(Value, Vec<String>), Failure> {
+        let what = format!("{} {}", request.method(), request.uri().path());
+        let unclear = |error: &dyn std::fmt::Display| Failure::passing(format_args!("{what}: {error}"));
+        // By hand, as a client gives the answer without its head.
+        let answered = self.client.send(request.map(Body::from)).await.map_err(|error| self.refusal(&what, &error))?;
+        let (head, body) = answered.into_parts();
+        let body = body.collect().await.map_err(|error| unclear(&error))?.to_bytes();
+        if !head.status.is_success() {
+            let unread = || Status::failure(String::from_utf8_lossy(&body).trim(), "").with_code(head.status.as_u16());
+            return Err(answer(&serde_json::from_slice(&body).unwrap_or_else(|_| unread())));
+        }
+        let object = serde_json::from_slice(&body).map_err(|error| unclear(&error))?;
+        let warnings = head.headers.get_all(http::header::WARNING).iter();
+        Ok((object, warnings.filter_map(|value| warning(&String::from_utf8_lossy(value.as_bytes()))).collect()))
     }
 
     /// Follows one object, from how it is now on.
@@ -206,6 +228,17 @@ impl Cluster {
     }
 }
 
+/// The text of a warning, which stands behind a number and an agent, in quotes.
+fn warning(header: &str) -> Option<String> {
+    let quoted = header.splitn(3, ' ').nth(2)?.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let mut escaped = false;
+    let is_text = |letter: &char| {
+        escaped = *letter == '\\' && !escaped;
+        !escaped
+    };
+    Some(quoted.chars().filter(is_text).collect())
+}
+
 /// The objects of a list, which need not say themselves what they are.
 fn items(mut list: Value, api_version: &str, kind: &str) -> Vec<Value> {
     let mut items = match list["items"].take() {
@@ -244,7 +277,7 @@ fn served(list: &Value) -> Vec<Served> {
 
 /// What a server answers to a request that it does not fulfil. What is wrong with the request is a refusal; an
 /// unknown caller or a server in trouble is no answer to it.
-pub(crate) fn answer(status: &kube::core::Status) -> Failure {
+pub(crate) fn answer(status: &Status) -> Failure {
     match status.code {
         // Nobody was recognised: nothing was said about the request itself.
         401 => Failure::usage(&status.message),
@@ -306,6 +339,15 @@ mod tests {
         }
         for word in ["", "hostnetwork", "hnc.nmstate.io"] {
             assert!(!kind.is_called(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_warning_is_read_as_it_was_meant() {
+        assert_eq!(warning(r#"299 - "a \"b\" \\ c""#).as_deref(), Some(r#"a "b" \ c"#));
+        assert_eq!(warning("299 - \"\"").as_deref(), Some(""));
+        for other in ["", "299", "299 - text", "299 - \""] {
+            assert_eq!(warning(other), None, "{other}");
         }
     }
 

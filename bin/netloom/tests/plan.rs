@@ -133,3 +133,13 @@ spec: {managed: true, nodeName: n1, desiredState: {interfaces: [{name: eth0, typ
     assert!(said.starts_with("n1\n  + interface eth0: ") && said.contains("mtu 1400"), "{said}");
     assert!(said.contains("(by hand)\nPlan: 1 of 2 nodes touched; 1 to add"), "{said}");
 }
+
+#[test]
+fn what_a_server_would_warn_of_is_said() {
+    let objects = format!("{}/../../examples/objects/hostnet", env!("CARGO_MANIFEST_DIR"));
+    let network = "{apiVersion: network.harvesterhci.io/v1beta1, kind: HostNetworkConfig, metadata: {name: leased}, spec: \
+                   {clusterNetwork: cluster-1, vlanID: 2099, mode: dhcp, ips: {node1: 10.0.0.1/24}}}\n";
+    let file = &files("plan-warned", &[("leased.yaml", network)])[0];
+    let (_, said) = plan(&["-f", file, "--against", &objects]);
+    assert!(said.contains("leased.yaml:1: HostNetworkConfig \"leased\": spec.ips is left unused"), "{said}");
+}

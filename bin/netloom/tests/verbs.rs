@@ -129,6 +129,30 @@ fn an_object_that_something_holds_is_not_called_deleted() {
 }
 
 #[test]
+fn what_the_server_warns_of_is_said() {
+    let server = Server::start("verbs-warned");
+    let nowhere = "\
+apiVersion: network.t-caas.telekom.com/v1alpha1
+kind: Destination
+metadata:
+  name: nowhere
+spec:
+  vrfRef: blue
+  prefixes: []
+";
+    let both = server.file("both.yaml", &format!("{VRF}---\n{nowhere}"));
+    let (_, found) = validate(&[&both]);
+    let why = "spec.prefixes is empty: nothing is reachable through this destination";
+    assert!(found.contains(&format!("Destination \"nowhere\": warning: {why}")), "{found}");
+    let warning = format!("Destination \"nowhere\": {why}\n");
+    for verb in ["apply", "plan"] {
+        let (_, said) = server.run(&[verb, "-f", &both]);
+        let line = said.split_inclusive('\n').find(|line| line.starts_with("warning: ")).unwrap_or_default();
+        assert!(line.contains("both.yaml:") && line.ends_with(&warning), "{verb}: {said}");
+    }
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();

@@ -15,7 +15,11 @@ use serde_json::{Value, json};
 use crate::{
     args::cluster::PlanArgs,
     cluster::Cluster,
-    commands::{diff::differs, result, validate},
+    commands::{
+        diff::differs,
+        result,
+        validate::{self, Verdict},
+    },
     connection::asynchronously,
     failure::{Exit, Failure},
     manifests,
@@ -39,11 +43,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
         compiler.wishes(&now, frozen)
     } else {
-        let refused = validate::refusals(files, &base)?;
-        if !refused.is_empty() {
-            for why in &refused {
-                output.warn(why);
-            }
+        let Verdict { refusals, warnings } = validate::verdict(files, &base)?;
+        for line in refusals.iter().chain(&warnings) {
+            output.warn(line);
+        }
+        if !refusals.is_empty() {
             return Err(Failure::refused("a server would refuse this, so nothing is planned; the lines above say why"));
         }
         let then = snapshot(&wanted::overlaid(&base, &of_files(files)?), output);

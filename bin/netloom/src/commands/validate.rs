@@ -65,8 +65,12 @@ impl<'a> Finding<'a> {
     }
 
     fn line(&self) -> String {
-        let Self { about, path, message, refused, by: _ } = self;
-        let mark = if *refused { "" } else { "warning: " };
+        self.marked(if self.refused { "" } else { "warning: " })
+    }
+
+    /// The place of an object, a mark, and what there is to say.
+    fn marked(&self, mark: &str) -> String {
+        let Self { about, path, message, refused: _, by: _ } = self;
         match about {
             About::Object(manifest) => {
                 format!("{}:{}: {}: {mark}{message}", manifest.file, manifest.line_of(path), manifest.title())
@@ -134,8 +138,16 @@ fn say_where_was_looked(findings: &mut [Finding<'_>]) {
     }
 }
 
-/// Why a server that has some objects would refuse those of some files, a line for each reason.
-pub(super) fn refusals(files: &[PathBuf], there_now: &[Value]) -> Result<Vec<String>, Failure> {
+/// What a server would say to objects, a line each.
+pub(super) struct Verdict {
+    /// Why it would refuse them.
+    pub(super) refusals: Vec<String>,
+    /// What it would warn of.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a server that has some objects would say to those of some files.
+pub(super) fn verdict(files: &[PathBuf], there_now: &[Value]) -> Result<Verdict, Failure> {
     let mut schemas = Schemas::default();
     let mut manifests = manifests::read(files)?;
     for manifest in &mut manifests {
@@ -153,7 +165,11 @@ pub(super) fn refusals(files: &[PathBuf], there_now: &[Value]) -> Result<Vec<Str
     for (manifest, old) in manifests.iter().zip(&existing) {
         schemas.check(manifest, old.as_deref(), &stored, &mut findings);
     }
-    Ok(findings.iter().filter(|finding| finding.refused).map(Finding::line).collect())
+    let lines = |refused: bool| {
+        let findings = findings.iter().filter(|finding| finding.refused == refused);
+        findings.map(|finding| finding.marked("")).collect()
+    };
+    Ok(Verdict { refusals: lines(true), warnings: lines(false) })
 }
 
 /// How many objects there were.

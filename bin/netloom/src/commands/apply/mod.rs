@@ -45,14 +45,16 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
     let mut applied = Vec::new();
     for manifest in manifests {
         match one(cluster, manifest, options).await {
-            Ok((kind, became)) => {
+            Ok(Applied { kind, became, warnings }) => {
+                for warning in warnings {
+                    output.warn(&format!("{}: {warning}", place(manifest)));
+                }
                 let dry = if options.dry_run { " (dry run)" } else { "" };
                 output.note(&format!("{} {became}{dry}", manifest.title()));
                 applied.push((kind, manifest));
             }
             Err(failure) => {
-                let place = format!("{}:{}: {}", manifest.file, manifest.line, manifest.title());
-                output.warn(&format!("{place}: {}", failure.message));
+                output.warn(&format!("{}: {}", place(manifest), failure.message));
                 failed.get_or_insert(failure.exit);
             }
         }
@@ -96,8 +98,21 @@ struct Options<'a> {
     wait: Option<Duration>,
 }
 
-/// Applies one object; its kind, and what became of it.
-async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> Result<(Served, &'static str), Failure> {
+/// What became of an object.
+struct Applied {
+    kind: Served,
+    became: &'static str,
+    /// What the server said beside it.
+    warnings: Vec<String>,
+}
+
+/// Where people find an object.
+fn place(manifest: &Manifest) -> String {
+    format!("{}:{}: {}", manifest.file, manifest.line, manifest.title())
+}
+
+/// Applies one object.
+async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> Result<Applied, Failure> {
     let kind = cluster.kind_of(manifest.text("/apiVersion"), manifest.text("/kind")).await?;
     let path = path_of(cluster, &kind, manifest, options.namespace)?;
     let before = cluster.send(Request::get(&path).body(Vec::new()).map_err(Failure::usage)?).await.ok();
@@ -107,13 +122,13 @@ async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> R
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(manifest.object.to_string().into_bytes())
         .map_err(Failure::usage)?;
-    let after = cluster.send(request).await.map_err(with_a_way_out)?;
+    let (after, warnings) = cluster.send_and_hear(request).await.map_err(with_a_way_out)?;
     let became = match before.map(|before| content(before) == content(after)) {
         None => "created",
         Some(true) => "unchanged",
         Some(false) => "configured",
     };
-    Ok((kind, became))
+    Ok(Applied { kind, became, warnings })
 }
 
 /// Says what to do about fields that somebody else owns.
