@@ -11,6 +11,8 @@ mod connection;
 mod explain;
 mod facts;
 mod failure;
+#[cfg(feature = "cluster")]
+mod farewell;
 mod input;
 #[cfg(feature = "agent")]
 mod logging;

@@ -7,6 +7,7 @@ mod embedded;
 use std::{
     fs,
     io::{BufRead as _, BufReader},
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{Command, Stdio},
 };
@@ -150,6 +151,27 @@ spec:
         let line = said.split_inclusive('\n').find(|line| line.starts_with("warning: ")).unwrap_or_default();
         assert!(line.contains("both.yaml:") && line.ends_with(&warning), "{verb}: {said}");
     }
+}
+
+#[test]
+fn a_wait_that_is_interrupted_says_what_goes_on() {
+    let server = Server::start("verbs-interrupted");
+    // Nobody is there who says that it is in place.
+    let network = "apiVersion: network.harvesterhci.io/v1beta1\nkind: ClusterNetwork\nmetadata: {name: lan}\n";
+    let mut waiting = Command::new(NETLOOM)
+        .args(["apply", "--wait", "-f", &server.file("network.yaml", network)])
+        .env("KUBECONFIG", server.folder.join("kubeconfig"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(said.next().unwrap(), "ClusterNetwork \"lan\" created");
+    assert_eq!(said.next().unwrap(), "ClusterNetwork \"lan\": nothing is said yet");
+    let process = nix::unistd::Pid::from_raw(waiting.id().try_into().unwrap());
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
+    let left: Vec<String> = said.collect();
+    assert_eq!(left, ["interrupted: what was applied stays, and goes on without being watched"]);
+    assert_eq!(waiting.wait().unwrap().signal(), Some(2), "a shell makes 130 of it");
 }
 
 #[test]

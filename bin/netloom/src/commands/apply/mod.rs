@@ -15,6 +15,7 @@ use crate::{
     cluster::{Cluster, Served},
     connection::asynchronously,
     failure::{Exit, Failure},
+    farewell::Farewell,
     manifests::{self, Manifest},
     output::Output,
     readiness::uplinks,
@@ -25,21 +26,30 @@ use self::waiting::Awaited;
 /// The name under which this program owns fields.
 const MANAGER: &str = "netloom-cli";
 
+/// What becomes of a wait that somebody ended.
+const UNWATCHED: &str = "interrupted: what was applied stays, and goes on without being watched";
+
 pub(crate) fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
-    asynchronously(apply(args))
+    let farewell = args.wait.then(Farewell::take_over).transpose()?.unwrap_or_default();
+    asynchronously(apply(args, &farewell))
 }
 
-async fn apply(args: &ApplyArgs) -> Result<Exit, Failure> {
+async fn apply(args: &ApplyArgs, farewell: &Farewell) -> Result<Exit, Failure> {
     let ApplyArgs { files, place, dry_run, force_conflicts, wait, timeout } = args;
     // Everything is read before anything is written.
     let manifests = manifests::read(files)?;
     let cluster = Cluster::connect(place.kubeconfig.as_deref()).await?;
     let wait = wait.then(|| Duration::from_secs((*timeout).into()));
     let options = Options { dry_run: *dry_run, force: *force_conflicts, namespace: place.namespace.as_deref(), wait };
-    each(&cluster, &manifests, &options).await
+    each(&cluster, &manifests, &options, farewell).await
 }
 
-async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) -> Result<Exit, Failure> {
+async fn each(
+    cluster: &Cluster,
+    manifests: &[Manifest],
+    options: &Options<'_>,
+    farewell: &Farewell,
+) -> Result<Exit, Failure> {
     let output = Output::new(false);
     let mut failed = None;
     let mut applied = Vec::new();
@@ -64,6 +74,7 @@ async fn each(cluster: &Cluster, manifests: &[Manifest], options: &Options<'_>) 
     }
     // After all of them: one may need another that comes later.
     if let Some(limit) = options.wait {
+        farewell.say(UNWATCHED);
         wait_for(cluster, &applied, options.namespace, limit).await?;
     }
     Ok(Exit::Done)

@@ -13,6 +13,7 @@ use crate::{
     commands::apply::{namespace_of, path_of},
     connection::asynchronously,
     failure::{Exit, Failure},
+    farewell::Farewell,
     manifests,
     output::Output,
 };
@@ -28,11 +29,15 @@ struct Target {
     path: String,
 }
 
+/// What becomes of a wait that somebody ended.
+const UNWATCHED: &str = "interrupted: what is being deleted goes on without being watched";
+
 pub(crate) fn run(args: &DeleteArgs) -> Result<Exit, Failure> {
-    asynchronously(delete(args))
+    let farewell = args.wait.then(Farewell::take_over).transpose()?.unwrap_or_default();
+    asynchronously(delete(args, &farewell))
 }
 
-async fn delete(args: &DeleteArgs) -> Result<Exit, Failure> {
+async fn delete(args: &DeleteArgs, farewell: &Farewell) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(args.place.kubeconfig.as_deref()).await?;
     let targets = targets(&cluster, args).await?;
     if targets.is_empty() {
@@ -53,6 +58,7 @@ async fn delete(args: &DeleteArgs) -> Result<Exit, Failure> {
             }
         }
     }
+    farewell.say(UNWATCHED);
     // After all of them: one may hold another.
     for one in leaving.iter().filter(|_| args.wait) {
         one.until_gone(&cluster, Duration::from_secs(args.timeout.into()), output).await?;

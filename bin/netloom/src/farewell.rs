@@ -1,0 +1,44 @@
+//! Ctrl-C while a verb waits for others to do what they were asked to: they go on, so that is said before the end.
+//!
+//! The process ends by the signal itself, as it does without this: whoever started it sees that it was interrupted.
+
+use std::{
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+use nix::sys::signal::{SigSet, Signal, raise};
+
+use crate::{failure::Failure, output::Output};
+
+/// What is said when the process is interrupted; nothing before there is something to say.
+#[derive(Clone, Default)]
+pub(crate) struct Farewell(Arc<OnceLock<&'static str>>);
+
+impl Farewell {
+    /// Takes Ctrl-C over. Must be called before other threads are started: a thread inherits which signals are held back.
+    pub(crate) fn take_over() -> Result<Self, Failure> {
+        let farewell = Self::default();
+        let mut interrupt = SigSet::empty();
+        interrupt.add(Signal::SIGINT);
+        interrupt.thread_block().map_err(|error| Failure::usage(format_args!("cannot hold signals back: {error}")))?;
+        let said = farewell.clone();
+        let waiting = thread::Builder::new().spawn(move || {
+            if interrupt.wait().is_ok() {
+                if let Some(words) = said.0.get() {
+                    Output::new(false).note(words);
+                }
+                // Not held back any more, it ends the process here.
+                interrupt.thread_unblock().and_then(|()| raise(Signal::SIGINT)).ok();
+            }
+        });
+        waiting.map_err(|error| Failure::usage(format_args!("cannot wait for signals: {error}")))?;
+        Ok(farewell)
+    }
+
+    /// From now on this is said.
+    pub(crate) fn say(&self, words: &'static str) {
+        // The first words stay.
+        self.0.get_or_init(|| words);
+    }
+}
