@@ -83,12 +83,23 @@ pub fn plugin_config(attachment: &Value) -> Option<Value> {
 /// The cluster network that carries an attachment: the one that its label says, else the one whose bridge its plugin uses.
 /// Nobody has to set the label, and the bridge carries the attachment all the same.
 pub fn cluster_network_of(attachment: &Value) -> Option<String> {
-    let labelled = dig::label(attachment, names::CLUSTER_NETWORK).map(str::to_owned);
+    let labelled = labelled_network(attachment).map(str::to_owned);
     let bridged = || {
         let config = plugin_config(attachment).filter(is_bridged)?;
         config.get("bridge")?.as_str()?.strip_suffix("-br").map(str::to_owned)
     };
     labelled.or_else(bridged).filter(|name| !name.is_empty())
+}
+
+/// The cluster network that the label of an attachment says.
+pub fn labelled_network(attachment: &Value) -> Option<&str> {
+    dig::label(attachment, names::CLUSTER_NETWORK)
+}
+
+/// Whether an attachment is of an overlay network of this platform. Others use the plugin too, and have no label of ours.
+pub fn is_overlay(attachment: &Value) -> bool {
+    let ours = [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(attachment, key).is_some());
+    ours && plugin_config(attachment).is_some_and(|config| config.get("type").is_some_and(|kind| kind == OVERLAY))
 }
 
 /// Whether a plugin's configuration is that of a port of a bridge.

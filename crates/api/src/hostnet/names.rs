@@ -2,7 +2,7 @@
 
 /// The cluster network of a `VlanConfig`, a `VlanStatus` or an attachment (label).
 pub const CLUSTER_NETWORK: &str = "network.harvesterhci.io/clusternetwork";
-/// The `VlanConfig` of a `VlanStatus` (label).
+/// The `VlanConfig` of a `VlanStatus`, and of a node (label).
 pub const VLAN_CONFIG: &str = "network.harvesterhci.io/vlanconfig";
 /// The node of a `VlanStatus` (label).
 pub const NODE: &str = "network.harvesterhci.io/node";
@@ -73,6 +73,12 @@ const NODE_LABELS: &str = "network.harvesterhci.io/";
 /// The label of nodes that are connected to a cluster network.
 pub fn node_label(cluster_network: &str) -> String {
     format!("{NODE_LABELS}{cluster_network}")
+}
+
+/// A name as the value of a label; none when it is longer than labels can be, as names of objects may be.
+pub fn label_value(name: &str) -> Option<&str> {
+    const LONGEST: usize = 63;
+    (name.len() <= LONGEST).then_some(name)
 }
 
 /// The cluster network whose label that is; none when it is another label.

@@ -55,6 +55,10 @@ pub struct Attachment {
     pub cluster_network: Option<String>,
     /// Its VLANs from 2 on, in order: those of the uplink itself are nobody's to ask for.
     pub vlans: Vec<VlanRange>,
+    /// Whether it is of an overlay network of this platform, whose tunnels are in some cluster network.
+    pub is_overlay: bool,
+    /// The cluster network that its label says.
+    pub label: Option<String>,
 }
 
 impl Kept for ClusterNetwork {
@@ -97,12 +101,14 @@ impl Kept for Attachment {
         let config = foreign::plugin_config(object).filter(foreign::is_bridged);
         let cluster_network = config.as_ref().and_then(|_| foreign::cluster_network_of(object));
         let vlans = config.filter(|_| cluster_network.is_some()).map(|config| vlans(&config)).unwrap_or_default();
-        Ok(Self { meta: meta(object)?, cluster_network, vlans })
+        let (is_overlay, label) = (foreign::is_overlay(object), foreign::labelled_network(object));
+        Ok(Self { meta: meta(object)?, cluster_network, vlans, is_overlay, label: label.map(str::to_owned) })
     }
 
     fn same(&self, other: &Self) -> bool {
-        (&self.cluster_network, &self.vlans, self.meta.deleted)
-            == (&other.cluster_network, &other.vlans, other.meta.deleted)
+        let Self { meta, cluster_network, vlans, is_overlay, label } = self;
+        (cluster_network, vlans, is_overlay, label, meta.deleted)
+            == (&other.cluster_network, &other.vlans, &other.is_overlay, &other.label, other.meta.deleted)
     }
 }
 

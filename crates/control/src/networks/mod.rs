@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Compiled.networks, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
-//!                                                              ClusterNetwork.status, labels of nodes, tunnels
+//!                                                              ClusterNetwork.status, labels of nodes, tunnels,
+//!                                                              labels of overlay networks
 //! links of mgmt that nodes report ------------------------> ClusterNetwork mgmt, VlanConfigs that show its uplinks
 //! NodeNetworkStatus (links) ------------------------------> LinkMonitor.status
 //! ```
@@ -18,6 +19,7 @@ mod installed;
 mod matched;
 mod monitors;
 mod nodes;
+mod overlays;
 mod uplinks;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -61,6 +63,7 @@ pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Tol
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);
     nodes::tell(index, compiled, &answers, &connections, work);
+    overlays::tell(index, compiled, work);
 }
 
 fn is_unused(index: &Index) -> bool {

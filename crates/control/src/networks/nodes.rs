@@ -78,7 +78,21 @@ fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, 
             changes.insert(label, if wanted { json!("true") } else { Value::Null });
         }
     }
+    changes.extend(uplink_label(node, connections));
     changes
+}
+
+/// The label that names the uplink of a node, where it is not true. There is one for all networks, so it names that of the
+/// first of them; a name that no label can hold is left out.
+fn uplink_label(node: &Node, connections: &Connections) -> Option<(String, Value)> {
+    let own = || connections.values().filter_map(|nodes| nodes.get(node.name()));
+    let first = own().find(|connection| connection.verdict.is_ready());
+    if first.is_none() && own().any(|connection| connection.verdict.truth == Truth::Unknown) {
+        return None;
+    }
+    let wanted = first.and_then(|connection| names::label_value(&connection.uplink));
+    let said = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
+    (wanted != said).then(|| (names::VLAN_CONFIG.to_owned(), json!(wanted)))
 }
 
 /// The cluster networks that the labels of a node name.

@@ -34,7 +34,7 @@ pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
 /// How one node is connected to one network.
 #[derive(Debug)]
 pub(super) struct Connection {
-    uplink: String,
+    pub(super) uplink: String,
     pub(super) verdict: Verdict,
     /// Whether an object with precedence connects the node.
     displaced: bool,
@@ -124,12 +124,15 @@ fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connecti
     let leaving = known.is_some_and(|known| known.meta.deleted);
     let owner = index.mark(UPLINK, &ObjectKey::global(connection.uplink.as_str()));
     let Some(owner) = owner.filter(|_| !leaving && (known.is_none() || after != before)) else { return };
+    let labels = [(names::CLUSTER_NETWORK, network), (names::VLAN_CONFIG, &connection.uplink), (names::NODE, node)];
+    let labels: BTreeMap<&str, &str> =
+        labels.into_iter().filter_map(|(key, value)| Some((key, names::label_value(value)?))).collect();
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1beta1"),
         "kind": "VlanStatus",
         "metadata": {
             "name": key.name,
-            "labels": {names::CLUSTER_NETWORK: network, names::VLAN_CONFIG: connection.uplink, names::NODE: node},
+            "labels": labels,
             "ownerReferences": [{
                 "apiVersion": format!("{GROUP}/v1beta1"), "kind": "VlanConfig", "name": connection.uplink, "uid": owner.uid,
             }],

@@ -761,3 +761,48 @@ fn a_deletion_that_fails_says_why() {
     let said = entry(&rig, "n2")["conditions"][0]["message"].as_str().unwrap();
     assert!(said.contains("nobody else gets it until that is mended"), "{said}");
 }
+
+#[test]
+fn a_node_says_which_uplink_it_has() {
+    let mut rig = connected();
+    let long = "u".repeat(64);
+    rig.write(object("ClusterNetwork", "cn2", &json!({})));
+    rig.write(object("VlanConfig", &long, &json!({"clusterNetwork": "cn2", "uplink": {"nics": ["eth2"]}})));
+    rig.run();
+    let label = |rig: &Rig| {
+        rig.api.get("Node", "n0").unwrap()["metadata"]["labels"]["network.harvesterhci.io/vlanconfig"].clone()
+    };
+    assert_eq!(label(&rig), "u");
+    let status = rig.api.get("VlanStatus", &netloom_api::hostnet::names::vlan_status("cn2", "n0")).unwrap();
+    assert_eq!(
+        status["metadata"]["labels"]["network.harvesterhci.io/vlanconfig"],
+        Value::Null,
+        "it is too long for one"
+    );
+    rig.remove(UPLINK, "u");
+    rig.run();
+    assert_eq!(label(&rig), Value::Null);
+}
+
+#[test]
+fn attachments_of_overlays_say_which_network_carries_their_tunnels() {
+    let mut rig = with_tunnels();
+    let attachment = |name: &str, labels: &Value| {
+        json!({
+            "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+            "metadata": {"namespace": "default", "name": name, "labels": labels},
+            "spec": {"config": json!({"type": "kube-ovn", "provider": format!("{name}.default.ovn")}).to_string()},
+        })
+    };
+    rig.write(attachment("ours", &json!({"network.harvesterhci.io/type": "OverlayNetwork"})));
+    rig.write(attachment("others", &json!({})));
+    rig.run();
+    let label = |rig: &Rig, name: &str| {
+        let object = rig.api.get("NetworkAttachmentDefinition", name).unwrap();
+        object["metadata"]["labels"]["network.harvesterhci.io/clusternetwork"].clone()
+    };
+    assert_eq!((label(&rig, "ours"), label(&rig, "others")), (json!("cn1"), Value::Null));
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(false));
+    rig.run();
+    assert_eq!((label(&rig, "ours"), label(&rig, "others")), (json!("mgmt"), Value::Null));
+}
