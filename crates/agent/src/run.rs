@@ -338,7 +338,7 @@ impl Shell {
             | Event::Kept(_)
             | Event::Abandoned(_)
             | Event::Heard(_)
-            | Event::Leases(_)
+            | Event::Leases { .. }
             | Event::Answered { .. } => {}
         }
         if let Event::Recovered(_) | Event::Observed(_) | Event::Transacted(_) | Event::Kept(_) | Event::Abandoned(_) =

@@ -134,7 +134,7 @@ impl Agent {
             Event::Api(addresses) => self.settings.protected = addresses,
             Event::HostChanged => self.looking.changed(now),
             Event::Heard(heard) => self.looking.heard(heard),
-            Event::Leases(leases) => self.leased(leases),
+            Event::Leases { order, links } => self.leasing.told(order, links),
             Event::Answered { request, answer } => {
                 self.told(request, &answer);
                 self.asking.answered(now, request, &answer, self.settings.seed);

@@ -34,7 +34,12 @@ pub enum Event {
     Abandoned(Result<(), String>),
     /// What every link of the last [`Effect::Lease`] has now, and every other one that has not given back yet; told when all
     /// of them were looked at, and then with every change.
-    Leases(BTreeMap<IfName, Leased>),
+    Leases {
+        /// The number of the order that this answers.
+        order: u64,
+        /// By link.
+        links: BTreeMap<IfName, Leased>,
+    },
     /// What is heard of neighbours now, on every link that is listened on.
     Heard(Heard),
     /// The answer to a request.

@@ -74,6 +74,8 @@ pub enum NameChoice {
 /// Which links shall have leases from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseOrder {
+    /// Its number: what is told in answer to an earlier one does not count.
+    pub number: u64,
     /// How each of them asks for it.
     pub links: BTreeMap<IfName, LeaseWish>,
     /// What becomes of those that had leases before.

@@ -20,7 +20,9 @@ use crate::{
 /// What is known of leases.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leasing {
-    /// What was ordered last.
+    /// The number of the last order.
+    number: u64,
+    /// What was ordered by that.
     ordered: BTreeMap<IfName, LeaseWish>,
     /// Whether that is not answered yet. Until then nothing may change the host: an address that is there may be one
     /// of a lease of which nothing is known yet.
@@ -39,9 +41,10 @@ pub(crate) struct Leasing {
 }
 
 impl Leasing {
-    /// Takes note of what links have. Only an answer to the last order says something.
-    fn told(&mut self, now: BTreeMap<IfName, Leased>) {
-        if !self.ordered.keys().all(|link| now.contains_key(link)) {
+    /// Takes note of what links have. Only an answer to the last order says something: a link may keep its name and ask
+    /// in another network, and what the one before gave has no place there.
+    pub(crate) fn told(&mut self, order: u64, now: BTreeMap<IfName, Leased>) {
+        if order != self.number {
             return;
         }
         let changed = |link: &&IfName| {
@@ -54,6 +57,11 @@ impl Leasing {
         self.stale.extend(self.ordered.keys().filter(changed));
         self.waits = false;
         self.now = now;
+    }
+
+    fn order(&mut self, links: BTreeMap<IfName, LeaseWish>, others: Others) -> Effect {
+        self.number += 1;
+        Effect::Lease(LeaseOrder { number: self.number, links, others })
     }
 
     /// Whether links shall have something else than when the host was last changed.
@@ -137,14 +145,14 @@ impl Agent {
         if links == self.leasing.ordered {
             let over = self.leasing.parting && self.is_in_place();
             self.leasing.parting &= !over;
-            return over.then_some(Effect::Lease(LeaseOrder { links, others: Others::GiveBack }));
+            return over.then(|| self.leasing.order(links, Others::GiveBack));
         }
         // Whether the address of a lease is on its link only the host can tell.
         self.looking.must |= !links.is_empty();
         self.leasing.waits = true;
         self.leasing.parting = others == Others::Keep;
         self.leasing.ordered.clone_from(&links);
-        Some(Effect::Lease(LeaseOrder { links, others }))
+        Some(self.leasing.order(links, others))
     }
 
     /// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
@@ -152,11 +160,6 @@ impl Agent {
         let kept = self.kept.as_ref().filter(|kept| Some(kept.uid.as_str()) == self.target.uid())?;
         let leases = prepare(kept.wish.clone()?).ok()?.leases;
         Some(leases).filter(|leases| !leases.is_empty())
-    }
-
-    /// Takes note of what links have by their leases.
-    pub(crate) fn leased(&mut self, leases: BTreeMap<IfName, Leased>) {
-        self.leasing.told(leases);
     }
 }
 

@@ -233,7 +233,7 @@ impl Cluster {
 fn nobody_gives(order: &LeaseOrder) -> Event {
     let unheard = netloom_dhcp::Standing::NoServer;
     let has = Leased { given: None, problem: netloom_node::problem(&unheard, None) };
-    Event::Leases(order.links.keys().map(|link| (*link, has.clone())).collect())
+    Event::Leases { order: order.number, links: order.links.keys().map(|link| (*link, has.clone())).collect() }
 }
 
 /// How long it takes until everybody on a wire was heard.

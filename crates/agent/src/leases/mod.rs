@@ -150,8 +150,8 @@ impl Leasing {
         let problem =
             LeaseProblem { reason: "NoThread".to_owned(), message: format!("cannot start a thread: {error}") };
         let has = Leased { given: None, problem: Some(problem) };
-        let all = order.links.keys().map(|link| (*link, has.clone())).collect();
-        self.tools.events.send(Event::Leases(all)).ok();
+        let links = order.links.keys().map(|link| (*link, has.clone())).collect();
+        self.tools.events.send(Event::Leases { order: order.number, links }).ok();
     }
 }
 

@@ -99,6 +99,8 @@ pub(super) struct Tenant {
     open: Option<(KernelHost, Frames)>,
     clients: Clients,
     links: BTreeMap<IfName, Tenancy>,
+    /// The number of the last order.
+    order: u64,
     /// Links whose clients had something to do since it was looked what they have.
     touched: BTreeSet<IfName>,
     /// What the agent was not told.
@@ -116,6 +118,7 @@ impl Tenant {
             open: None,
             clients: Clients::new(),
             links: BTreeMap::new(),
+            order: 0,
             touched: BTreeSet::new(),
             news: News::default(),
         })
@@ -170,7 +173,8 @@ impl Tenant {
 
     /// Turns to exactly these links.
     fn order(&mut self, order: LeaseOrder) {
-        let LeaseOrder { mut links, others } = order;
+        let LeaseOrder { number, mut links, others } = order;
+        self.order = number;
         let had: Vec<IfName> = self.links.keys().copied().collect();
         for link in had {
             let wish = links.remove(&link);
@@ -485,8 +489,8 @@ impl Tenant {
         let looked = self.links.values().all(|tenancy| tenancy.looked);
         if looked && self.news.is_due(self.clients.check(), now.since_boot) {
             self.news = News::default();
-            let all = self.links.iter().map(|(link, tenancy)| (*link, tenancy.tells())).collect();
-            self.tools.events.send(Event::Leases(all)).ok();
+            let links = self.links.iter().map(|(link, tenancy)| (*link, tenancy.tells())).collect();
+            self.tools.events.send(Event::Leases { order: self.order, links }).ok();
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
 use netloom_model::{Address, Attr, Attrs, Plan, PlannedStep, Step};
-use netloom_node::{Drift, Given, Leased, Settings, Standing, cut_off};
+use netloom_node::{Drift, Event, Given, Leased, Settings, Standing, cut_off};
 use netloom_types::{Lifetime, Protocol};
 use serde_json::{Value, json};
 
@@ -115,6 +115,24 @@ fn bound() -> Rig {
     rig.serve(LINK, leased);
     assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
     rig
+}
+
+#[test]
+fn what_another_network_gave_is_nothing_to_a_link_that_kept_its_name() {
+    let mut rig = bound();
+    let before = rig.leasing.as_ref().unwrap().number;
+    let leased = given(&rig, "192.0.2.100/24", 3600);
+    // The clients give it back as they are told; a word of theirs may be on its way still.
+    rig.leases.clear();
+    let mut moved = by_lease();
+    moved["interfaces"][1]["vlan"]["id"] = json!(8);
+    desire(&mut rig, &moved);
+    rig.run();
+    assert_eq!((rig.condition("Available").1.as_str(), addresses(&rig)), ("AsDesired", Vec::new()));
+    let links = [(LINK.parse().unwrap(), leased)].into();
+    rig.agent.take(rig.now, Event::Leases { order: before, links });
+    rig.run();
+    assert_eq!(addresses(&rig), Vec::new());
 }
 
 #[test]

@@ -468,7 +468,8 @@ impl Rig {
     fn leased(&self) -> Event {
         let asked = self.leasing.iter().flat_map(|order| order.links.keys()).map(|link| (*link, Leased::default()));
         let has = self.leases.iter().map(|(link, has)| (link.parse().unwrap(), has.clone()));
-        Event::Leases(asked.chain(has).collect())
+        let order = self.leasing.as_ref().map_or(0, |order| order.number);
+        Event::Leases { order, links: asked.chain(has).collect() }
     }
 
     /// Something happens between a link and its server.
