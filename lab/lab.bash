@@ -135,7 +135,7 @@ silence_watch() { # PID: of the lab's `timeout`
 # Runs `timeout` on a command in the background, so that Ctrl-C reaches the trap at once. It reads from
 # the descriptor $reads_from, if that is set.
 bounded() { # COMMAND ARGS...
-    local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child ended watch=
+    local limit=${NETLOOM_LAB_TIMEOUT:-0} status=0 started=$SECONDS child watch=
     # --preserve-status is not used: 124 must mean the limit. -k: a stuck kernel ignores SIGTERM.
     local timeout=(timeout -k 2)
     # Only who is in the terminal's foreground may read from it; and what is in the background of a script ignores Ctrl-C.
@@ -154,16 +154,15 @@ bounded() { # COMMAND ARGS...
     trap 'stop_child; exit 130' INT
     trap 'stop_child; exit 143' TERM HUP
     # The shell's own word on a killed child says less than the lines below.
-    wait -n -p ended "$child" ${way_in:+"$way_in"} 2>/dev/null || status=$?
-    if [[ -n $way_in && $ended == "$way_in" ]]; then
-        say "stopped: nobody can get in any more, because the listener on 127.0.0.1:$NETLOOM_LAB_FORWARD has ended" \
-            "(status $status)" "$(tail -n 1 "$way_in_log")"
-        way_in_lost=1 status=$LAB_NO_RESULT
-        { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
-    fi
+    wait "$child" 2>/dev/null || status=$?
     trap - INT TERM HUP
     close_way_in
     [[ -z $watch ]] || { kill "$watch" && wait "$watch"; } 2>/dev/null || true
+    if [[ -n $way_in_folder && -e $way_in_folder/lost ]]; then
+        say "stopped: nobody can get in any more, because the listener on 127.0.0.1:$NETLOOM_LAB_FORWARD has ended" \
+            "$(tail -n 1 "$way_in_folder/log")"
+        return "$LAB_NO_RESULT"
+    fi
     if ((status == 124 || status == 137)) && ((limit > 0 && SECONDS - started >= limit)); then
         say "stopped: the time limit of $limit s is over (NETLOOM_LAB_TIMEOUT sets it)"
         return 124
@@ -189,22 +188,34 @@ stop_child() {
 LAB_OUTSIDE=169.254.77.1 LAB_INSIDE=169.254.77.2 # the ends of the cable between a guest kernel and its namespace
 way_in_address= # where the lab's port is reached from the network that leads into it
 way_in= # who listens
-way_in_log= # and what it complains about
-way_in_lost= # set when it ended before the lab
+way_in_folder= # and what it complains about: `log`, and `lost` when it ended before the lab
 
 open_way_in() { # PID: of the process whose only child has that network
     [[ -n ${NETLOOM_LAB_FORWARD:-} && -n $way_in_address ]] || return 0
-    way_in_log=$(mktemp)
+    way_in_folder=$(mktemp -d)
     # shellcheck disable=SC2031
-    leftovers+=("$way_in_log")
-    # A group of its own, in which connections end with it.
-    setsid socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
-        EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>"$way_in_log" &
+    leftovers+=("$way_in_folder")
+    listen "$1" &
     way_in=$!
 }
 
+# Listens in the background, and stops the lab when that ends: nobody could get in, or somebody got into another one.
+listen() { # PID
+    local listener=
+    trap 'kill -- "-$listener" || kill "$listener"; wait "$listener"; exit' INT TERM HUP
+    # A group of its own, in which connections end with it.
+    setsid socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
+        EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>"$way_in_folder/log" &
+    listener=$!
+    exec 2>/dev/null
+    wait "$listener" || true
+    : >"$way_in_folder/lost"
+    kill -- "-$listener" || true
+    kill -TERM "$1"
+}
+
 close_way_in() {
-    [[ -z $way_in ]] || { kill -- "-$way_in" || kill "$way_in"; wait "$way_in"; } 2>/dev/null || true
+    [[ -z $way_in ]] || { kill "$way_in" && wait "$way_in"; } 2>/dev/null || true
     way_in=
 }
 
@@ -338,7 +349,7 @@ guest_boot() { # COMMAND ARGS...
     wait "$out" "$err"
     # shellcheck disable=SC2012
     ls -1t "$CACHE/logs"/*.log | tail -n +11 | xargs -r rm -f
-    if [[ -n $way_in_lost ]]; then
+    if [[ -n $way_in_folder && -e $way_in_folder/lost ]]; then
         : # that was said
     elif ((status == 124)); then
         say "console log: $log"
