@@ -141,6 +141,18 @@ async fn an_uplink_is_waited_for_until_its_nodes_are_connected() {
     assert!(said.contains("VlanConfig \"nobodys\": no node is selected\n"), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_whose_uplink_fails_is_not_waited_for() {
+    let server = Server::start("controller-waits-for-no-link");
+    let cluster = cluster(&server, 2).await;
+    let _agents = Agents::start(&cluster);
+    let _controller = Controller::start(&server, "controller.log");
+    let (status, said) = apply(&server, &UPLINK.replace("eth1", "eth9"));
+    assert_eq!(status, 1, "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("netloom: VlanConfig \"uplink\" does not come to be in place, n0: NoLink, "), "{said}");
+}
+
 const HOST_NETWORKS: &str = "network.harvesterhci.io/v1beta1";
 
 fn is_ready(status: &Value, truth: &str) -> bool {

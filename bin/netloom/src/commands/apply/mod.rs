@@ -88,11 +88,13 @@ async fn wait_for(
     limit: Duration,
 ) -> Result<(), Failure> {
     let mut policies = Vec::new();
-    for (kind, manifest) in applied {
+    let is_uplink = |kind: &Served, manifest: &Manifest| uplinks::is_told(&kind.group, &kind.kind, &manifest.object);
+    // Uplinks first: a network that waits for them does not say why they fail.
+    let (uplinks, others): (Vec<_>, Vec<_>) = applied.iter().partition(|(kind, manifest)| is_uplink(kind, manifest));
+    for (kind, manifest) in uplinks.into_iter().chain(others) {
         let namespace = Some(namespace_of(cluster, manifest, namespace));
         let (name, title) = (manifest.text("/metadata/name"), manifest.title());
-        let is_uplink = uplinks::is_told(&kind.group, &kind.kind, &manifest.object);
-        let awaited = Awaited { kind, namespace, name, title: title.clone(), is_uplink };
+        let awaited = Awaited { kind, namespace, name, title: title.clone(), is_uplink: is_uplink(kind, manifest) };
         let last = awaited.until_done(cluster, limit).await?;
         if let Some(policy) = last.filter(|_| arrival::is_rolled_out(&kind.group, &kind.kind)) {
             policies.push((title, policy));
