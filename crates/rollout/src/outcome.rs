@@ -179,12 +179,17 @@ impl Scene<'_, '_, '_> {
             (false, true) if revision.proven_at.is_some() => RevisionPhase::Kept,
             (false, true) if self.is_newest(revision) => RevisionPhase::Pending,
             (false, true) => RevisionPhase::Superseded,
-            (false, false) if aimed.iter().all(|i| self.plans[*i].complete) && counts.ready > 0 => {
-                RevisionPhase::Active
-            }
+            (false, false) if aimed.iter().all(|i| self.is_through(*i)) && counts.ready > 0 => RevisionPhase::Active,
             (false, false) if counts.ready + counts.ongoing + counts.failed == 0 => RevisionPhase::Pending,
             (false, false) => RevisionPhase::Rolling,
         }
+    }
+
+    /// Whether every node of a policy that can has its target. Those that failed on something else come after it has
+    /// proved itself, and it is not everywhere before.
+    fn is_through(&self, i: usize) -> bool {
+        let repairing = self.rounds[i].as_ref().is_some_and(Round::is_repairing);
+        self.plans[i].complete && !repairing
     }
 
     fn revision_message(

@@ -189,6 +189,20 @@ impl<'a, 'g> Round<'a, 'g> {
         (number, self.steps[number])
     }
 
+    /// Whether nodes that failed on something else shall have the revision, or are at it.
+    pub(crate) fn is_repairing(&self) -> bool {
+        let comes_after_failure = |cause: Cause| match cause {
+            Cause::Repair | Cause::Return => true,
+            Cause::Wave | Cause::Join | Cause::Rename => false,
+        };
+        let is_at_it = |member: &&&Member<'_>| {
+            let assigned = member.node.assigned.as_ref();
+            assigned.is_some_and(|assigned| comes_after_failure(assigned.cause))
+                && matches!(member.standing, Standing::Working(_))
+        };
+        !self.repairs.is_empty() || self.at.iter().any(|member| is_at_it(&member))
+    }
+
     /// Whether the revision changes anything on any node of the group that could still be told.
     pub(crate) fn is_idle(&self) -> bool {
         self.returns.is_empty() && self.joins.is_empty() && self.forwards.is_empty() && self.elsewhere.is_empty()

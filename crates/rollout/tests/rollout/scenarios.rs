@@ -58,6 +58,29 @@ fn a_bad_revision_reaches_one_node_and_is_taken_back() {
 }
 
 #[test]
+fn a_revision_is_everywhere_only_when_nodes_that_failed_before_have_it_too() {
+    let mut world = World::new(4);
+    world.policy("p", quick());
+    world.wish("a", Content::new(1));
+    world.run();
+    world.wish("b", Content::new(2).bad());
+    world.settle();
+    // The next one comes before anything follows from the failure.
+    world.answer("n0000");
+    world.wish("c", Content::new(3));
+    world.events.clear();
+    world.run();
+    assert!(world.all_have("c"));
+    let done: Vec<&str> = world
+        .events
+        .iter()
+        .filter(|(reason, _)| *reason == "RolloutDone")
+        .map(|(_, message)| message.as_str())
+        .collect();
+    assert_eq!(done, ["revision c: 4 of 4 nodes have it"]);
+}
+
+#[test]
 fn a_trial_stays_one_when_somebody_deletes_the_state_of_its_node() {
     for answers_first in [false, true] {
         let mut world = settled(40);
