@@ -158,8 +158,9 @@ fn a_wait_that_is_interrupted_says_what_goes_on() {
     let server = Server::start("verbs-interrupted");
     // Nobody is there who says that it is in place.
     let network = "apiVersion: network.harvesterhci.io/v1beta1\nkind: ClusterNetwork\nmetadata: {name: lan}\n";
-    let mut waiting = Command::new(NETLOOM)
-        .args(["apply", "--wait", "-f", &server.file("network.yaml", network)])
+    // Whoever runs the tests may have been told not to listen to it.
+    let mut waiting = Command::new("env")
+        .args(["--default-signal=INT", NETLOOM, "apply", "--wait", "-f", &server.file("network.yaml", network)])
         .env("KUBECONFIG", server.folder.join("kubeconfig"))
         .stderr(Stdio::piped())
         .spawn()
