@@ -6,6 +6,7 @@
 pub(crate) mod uplinks;
 
 use netloom_api::hostnet::names;
+use netloom_control::FAILED_ELSEWHERE;
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.
@@ -21,8 +22,6 @@ const SUMS: [&str; 3] = ["ready", "Ready", "Available"];
 const REFUSED: &str = "ApplyFailed";
 /// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
 const IDLE: [&str; 3] = ["NoUplink", "NoStaticIP", "NotConnected"];
-/// What a node that was not told says when others could not have the same: the controller writes no reason of its own.
-const FAILED_ELSEWHERE: &str = "nobody else gets it until that is mended";
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +104,7 @@ fn is_failure(condition: &Value) -> bool {
 
 /// Whether something was not told to a node because another one could not have it.
 fn tells_of_failure(condition: &Value) -> bool {
+    // The reasons of host networks are given, and none of them says this.
     part(condition, "message").contains(FAILED_ELSEWHERE)
 }
 
@@ -205,8 +205,8 @@ mod tests {
         assert_eq!(outlook("Pending", "the node is at it"), Outlook::UnderWay);
         assert_eq!(outlook("NoOffer", "nobody answers"), Outlook::UnderWay, "the node asks again");
         assert_eq!(outlook("ApplyFailed", "no such link"), failed("no such link"));
-        let elsewhere = "revision r failed on n0, and nobody else gets it until that is mended: no such link";
-        assert_eq!(outlook("Pending", elsewhere), failed(elsewhere));
+        let elsewhere = format!("revision r failed on n0, and {FAILED_ELSEWHERE}: no such link");
+        assert_eq!(outlook("Pending", &elsewhere), failed(&elsewhere));
         for reason in IDLE {
             assert_eq!(outlook(reason, "something else is missing"), Outlook::Idle);
         }

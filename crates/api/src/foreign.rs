@@ -96,10 +96,15 @@ pub fn labelled_network(attachment: &Value) -> Option<&str> {
     dig::label(attachment, names::CLUSTER_NETWORK)
 }
 
+/// Whether an attachment carries a label of this group.
+pub(crate) fn is_ours(attachment: &Value) -> bool {
+    [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(attachment, key).is_some())
+}
+
 /// Whether an attachment is of an overlay network of this platform. Others use the plugin too, and have no label of ours.
 pub fn is_overlay(attachment: &Value) -> bool {
-    let ours = [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(attachment, key).is_some());
-    ours && plugin_config(attachment).is_some_and(|config| config.get("type").is_some_and(|kind| kind == OVERLAY))
+    is_ours(attachment)
+        && plugin_config(attachment).is_some_and(|config| config.get("type").is_some_and(|kind| kind == OVERLAY))
 }
 
 /// Whether a plugin's configuration is that of a port of a bridge.

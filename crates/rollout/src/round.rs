@@ -195,12 +195,9 @@ impl<'a, 'g> Round<'a, 'g> {
             Cause::Repair | Cause::Return => true,
             Cause::Wave | Cause::Join | Cause::Rename => false,
         };
-        let is_at_it = |member: &&&Member<'_>| {
-            let assigned = member.node.assigned.as_ref();
-            assigned.is_some_and(|assigned| comes_after_failure(assigned.cause))
-                && matches!(member.standing, Standing::Working(_))
-        };
-        !self.repairs.is_empty() || self.at.iter().any(|member| is_at_it(&member))
+        let mut at_work = self.at.iter().filter(|member| matches!(member.standing, Standing::Working(_)));
+        let told = |member: &Member<'_>| member.node.assigned.as_ref().map(|assigned| assigned.cause);
+        !self.repairs.is_empty() || at_work.any(|member| told(member).is_some_and(comes_after_failure))
     }
 
     /// Whether the revision changes anything on any node of the group that could still be told.

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use netloom_nmyaml::MADE_FOR_HOST_NETWORKS;
 use serde_json::Value;
 
 /// Links by name.
@@ -146,9 +147,6 @@ impl Link {
     }
 }
 
-/// What an agent says of links that it made for host networks.
-const CONFIG: &str = "NodeNetworkConfig";
-
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
@@ -178,8 +176,8 @@ fn link(interface: &Value) -> Link {
             || interface.get("addressed") == Some(&Value::Bool(true)),
         has_ipv4: interface.get("ipv4").is_some_and(has_ip),
         made: text(interface, "madeBy").is_some(),
-        wished: text(interface, "madeFor").is_some_and(|object| object != CONFIG),
-        hosted: text(interface, "madeFor") == Some(CONFIG),
+        wished: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_HOST_NETWORKS),
+        hosted: text(interface, "madeFor") == Some(MADE_FOR_HOST_NETWORKS),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),

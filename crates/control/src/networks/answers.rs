@@ -46,8 +46,6 @@ pub(super) struct NodeAnswer<'a> {
     is_told_now: bool,
     /// Why it was not told yet what is wanted now.
     waits: Arc<str>,
-    /// Why nobody is told what is wanted now.
-    failed: Option<Arc<str>>,
 }
 
 /// Every node of the cluster that stays, by name.
@@ -69,7 +67,6 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 wish: compiled.wishes.get(node.name()),
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
                 is_told_now: told_now.contains(node.name()),
-                failed: failed.clone(),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
             };
             (node.name(), answer)
@@ -77,14 +74,17 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
         .collect()
 }
 
+/// Is in what is said of a node that does not get what is wanted because another one could not have it.
+pub const FAILED_ELSEWHERE: &str = "nobody else gets it until that is mended";
+
 /// Why nobody else is told what is wanted now, when it failed somewhere: whichever of its objects was to blame.
-fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
+pub(super) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let name = compiled.revision.name.as_str();
     let revision = index.snapshot().revisions.get(&ObjectKey::global(name))?;
     let status = revision.status.as_ref().filter(|status| status.is_invalid)?;
     let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
     let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
-    Some(format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into())
+    Some(format!("revision {name} failed on {node}, and {FAILED_ELSEWHERE}: {why}").into())
 }
 
 /// What a node says about what it was told now; what it said about an earlier wish does not count.
@@ -131,8 +131,8 @@ impl NodeAnswer<'_> {
     /// Whether nothing of a cluster network is on the node any more, whichever object connected it.
     pub(super) fn is_off(&self, cluster_network: &str) -> bool {
         let bridge = names::bridge(cluster_network);
-        let links = self.told.into_iter().flat_map(|told| &told.links);
-        self.answered == Progress::Done && links.into_iter().all(|link| link.name.0 != bridge)
+        let mut links = self.told.into_iter().flat_map(|told| &told.links);
+        self.answered == Progress::Done && links.all(|link| link.name.0 != bridge)
     }
 
     /// Whether the node was told anything that an object asked for.
@@ -143,11 +143,6 @@ impl NodeAnswer<'_> {
     /// Why the node was not told yet what is wanted now.
     pub(super) fn waits(&self) -> &str {
         &self.waits
-    }
-
-    /// Why nobody is told what is wanted now, when it failed somewhere.
-    pub(super) fn failed(&self) -> Option<&str> {
-        self.failed.as_deref()
     }
 
     /// Whether the node was never told anything.

@@ -4,7 +4,10 @@
 //! made when the object is for the node, at the latest in the turn in which the node is told, and goes when the node has
 //! reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the last entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -42,6 +45,8 @@ struct Scene<'a> {
     now: Timestamp,
     index: &'a Index,
     answers: &'a BTreeMap<&'a str, NodeAnswer<'a>>,
+    /// Why nodes are not told what is wanted now, when that failed somewhere.
+    failed: Option<Arc<str>>,
 }
 
 /// Every host network, also those whose wish cannot be read.
@@ -74,7 +79,7 @@ pub(super) fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: 
     }
     let (earlier, decision) = (BTreeMap::new(), Decision::default());
     let answers = answers::all(index, compiled, Told { earlier: &earlier, decision: &decision });
-    let scene = Scene { now, index, answers: &answers };
+    let scene = Scene { now, index, answers: &answers, failed: answers::failed(index, compiled) };
     for (meta, _, mark) in all(index).filter(|(meta, ..)| meta.deleted) {
         scene.release(meta, mark, work);
     }
@@ -88,7 +93,7 @@ pub(super) fn tell(
     answers: &BTreeMap<&str, NodeAnswer<'_>>,
     work: &mut Work,
 ) {
-    let scene = Scene { now, index, answers };
+    let scene = Scene { now, index, answers, failed: answers::failed(index, compiled) };
     let nothing = NetworkReport::default();
     for (meta, spec, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
         let report = report(compiled, meta).unwrap_or(&nothing);
@@ -181,14 +186,9 @@ impl Scene<'_> {
 
     /// The entry of a node that shall not have the object any more.
     fn taken_back(&self, entry: NodeStatus) -> NodeStatus {
-        let message = self.failed().unwrap_or("is being taken back");
+        let message = self.failed.as_deref().unwrap_or("is being taken back");
         let conditions = vec![Verdict::pending(message).condition(self.now, &entry.conditions)];
         NodeStatus { conditions, ..entry }
-    }
-
-    /// Why nodes are not told what is wanted now, when that failed somewhere.
-    fn failed(&self) -> Option<&str> {
-        self.answers.values().next()?.failed()
     }
 
     fn entry(
@@ -264,7 +264,7 @@ impl Scene<'_> {
             return work.single(target(&meta.key), finalizers_patch(mark, &kept));
         }
         let mut message = format!("is being deleted; nodes that still have it: {}", node_status.len());
-        if let Some(failed) = self.failed() {
+        if let Some(failed) = &self.failed {
             message = format!("{message}; {failed}");
         }
         let conditions = vec![Verdict::pending(&message).condition(self.now, &before.conditions)];

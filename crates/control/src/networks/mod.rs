@@ -30,6 +30,7 @@ use netloom_rollout::Decision;
 
 use crate::{controller::Work, index::Index};
 
+pub use answers::FAILED_ELSEWHERE;
 pub use hosts::FINALIZER;
 
 /// What nodes were told and are told.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netloom_api::{
     condition::Truth,
     fabric::{NodeNetworkStatus, node_network_status::NodeInterface},
-    hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus},
+    hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, names},
 };
 use netloom_compile::{Node, ObjectKey};
 use regex::Regex;
@@ -19,8 +19,6 @@ use crate::{
     request::{Action, ObjectRef},
 };
 
-/// The monitor of physical interfaces.
-const CARDS: &str = "nic";
 /// What a physical interface is called as a type.
 const CARD: &str = "device";
 
@@ -41,7 +39,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
         }
     }
     if !snapshot.cluster_networks.is_empty() {
-        wanted.push((CARDS.to_owned(), json!({"typeRule": CARD}), None));
+        wanted.push((names::MONITOR_OF_CARDS.to_owned(), json!({"typeRule": CARD}), None));
     }
     for (name, rule, owner) in wanted {
         let key = ObjectKey::global(name);

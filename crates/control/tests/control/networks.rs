@@ -320,23 +320,7 @@ fn a_host_network_is_held_before_a_node_is_told() {
 
 #[test]
 fn tunnels_use_the_underlay_where_it_is_in_place() {
-    let mut rig = connected();
-    rig.write(object("ClusterNetwork", "mgmt", &json!({})));
-    let links = json!([
-        {"name": "eth1", "type": "ethernet", "state": "up"},
-        {"name": "mgmt-br", "type": "linux-bridge", "state": "up"},
-        {"name": "mgmt-br.5", "type": "vlan", "state": "up", "vlan": {"id": 5, "base-iface": "mgmt-br"},
-         "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.200", "prefix-length": 24}]}},
-    ]);
-    for node in ["n0", "n1", "n2"] {
-        edit(&mut rig, "NodeNetworkState", node, |object| {
-            object["status"]["currentState"]["interfaces"] = links.clone();
-        });
-    }
-    rig.run();
-    let tunnel = |rig: &Rig| {
-        rig.api.get("Node", "n0").unwrap()["metadata"]["annotations"]["ovn.kubernetes.io/tunnel_interface"].clone()
-    };
+    let mut rig = with_installed_network();
     assert_eq!(tunnel(&rig), "mgmt-br.5");
     host_network(&mut rig, "static", &addresses());
     edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(true));
@@ -652,7 +636,8 @@ fn tunnel(rig: &Rig) -> &Value {
     &rig.api.get("Node", "n0").unwrap()["metadata"]["annotations"]["ovn.kubernetes.io/tunnel_interface"]
 }
 
-fn with_tunnels() -> Rig {
+/// A cluster in which the installer made a network for the nodes themselves.
+fn with_installed_network() -> Rig {
     let mut rig = connected();
     rig.write(object("ClusterNetwork", "mgmt", &json!({})));
     let links = json!([
@@ -667,6 +652,11 @@ fn with_tunnels() -> Rig {
         });
     }
     rig.run();
+    rig
+}
+
+fn with_tunnels() -> Rig {
+    let mut rig = with_installed_network();
     host_network(&mut rig, "static", &addresses());
     edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(true));
     rig.run();

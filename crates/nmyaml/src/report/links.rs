@@ -148,10 +148,11 @@ impl Picture {
     }
 }
 
-/// The kind of object that holds a node's desired state, and that which holds what its host networks want. Both are
-/// worked out from what is reported here, so what they made must be told from what is there without them.
+/// The kind of object that holds a node's desired state. That and what host networks want are worked out from what is
+/// reported here, so what they made must be told from what is there without them.
 const STATE: &str = "NodeNetworkState ";
-const CONFIG: &str = "NodeNetworkConfig";
+/// What `madeFor` says of links that host networks asked for: the kind of object that holds what they want.
+pub const MADE_FOR_HOST_NETWORKS: &str = "NodeNetworkConfig";
 /// The kinds whose wishes are in that.
 const HOST_NETWORKS: [&str; 2] = ["VlanConfig ", "HostNetworkConfig "];
 
@@ -160,7 +161,7 @@ const HOST_NETWORKS: [&str; 2] = ["VlanConfig ", "HostNetworkConfig "];
 fn made_for(source: &str) -> Option<&str> {
     let mut asking = source.split(" and ");
     if asking.any(|one| HOST_NETWORKS.iter().any(|kind| one.starts_with(kind))) {
-        return Some(CONFIG);
+        return Some(MADE_FOR_HOST_NETWORKS);
     }
     (source.starts_with(STATE) && !source.contains(" and ")).then_some(source)
 }

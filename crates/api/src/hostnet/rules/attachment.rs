@@ -18,10 +18,7 @@ use crate::{
 const CONFIG: &str = "spec.config";
 
 pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
-    let ours = |object: &Value| {
-        [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(object, key).is_some())
-    };
-    if !review.object.into_iter().chain(review.old).any(ours) {
+    if !review.object.into_iter().chain(review.old).any(foreign::is_ours) {
         return;
     }
     let old = review.old.and_then(plugin_config);
