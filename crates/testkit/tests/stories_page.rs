@@ -32,13 +32,14 @@ impl<'a> Section<'a> {
         blocks.flat_map(|block| block.split("---\n")).map(parsed).collect()
     }
 
-    /// The commands that it shows.
+    /// The commands that it shows, whether they wait or not.
     fn commands(&self) -> Vec<String> {
         let typed = |example| match example {
             Example::Command { typed, .. } => Some(typed),
             Example::File { .. } => None,
         };
-        examples(self.text).into_iter().filter_map(typed).collect()
+        let commands = examples(self.text).into_iter().filter_map(typed);
+        commands.map(|typed| typed.trim_end_matches(" --wait").to_owned()).collect()
     }
 }
 
