@@ -115,6 +115,13 @@ pub(crate) fn outcome(folder: &Path, name: &str, compared: usize, reports: &[Str
     Err(text)
 }
 
+/// The first state that ours came to and the real server did not.
+pub(crate) fn only_real_was_late<'a>(steps: &'a [Step], real: &[Value], ours: &[Value]) -> Option<&'a str> {
+    let late = |answer: &Value| answer.get("failed").is_some();
+    let mut waits = steps.iter().zip(real).zip(ours).filter(|((step, _), _)| step.until.is_some());
+    waits.find(|((_, real), ours)| late(real) && !late(ours)).map(|((step, _), _)| step.title.as_str())
+}
+
 /// What two servers answered to the same request, where it is not the same.
 pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value], allowed: &Allowed) -> Vec<String> {
     let mut reports = Vec::new();
