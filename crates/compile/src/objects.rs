@@ -42,6 +42,8 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// Whether it reports to be ready.
     pub ready: bool,
+    /// Whether it has not reported for a while.
+    pub lost: bool,
 }
 
 /// Something that keeps away from a node what does not tolerate it.
@@ -75,15 +77,16 @@ impl Kept for Node {
             .collect();
         taints.sort();
         let conditions = read.status.and_then(|status| status.conditions).unwrap_or_default();
-        let ready = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        Ok(Self { meta: Meta::of(read.metadata), labels, taints, ready })
+        let ready = |is: &str| conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == is);
+        let (ready, lost) = (ready("True"), ready("Unknown"));
+        Ok(Self { meta: Meta::of(read.metadata), labels, taints, ready, lost })
     }
 
     /// Nodes send signs of life all the time; their versions do not count.
     fn same(&self, other: &Self) -> bool {
-        let Self { meta, labels, taints, ready } = self;
-        (&meta.created, meta.deleted, labels, taints, ready)
-            == (&other.meta.created, other.meta.deleted, &other.labels, &other.taints, &other.ready)
+        let Self { meta, labels, taints, ready, lost } = self;
+        (&meta.created, meta.deleted, labels, taints, ready, lost)
+            == (&other.meta.created, other.meta.deleted, &other.labels, &other.taints, &other.ready, &other.lost)
     }
 }
 

@@ -143,6 +143,7 @@ mod tests {
                 .map(|(key, value, effect)| Taint { key: own(key), value: own(value), effect: own(effect) })
                 .collect(),
             ready: true,
+            lost: false,
         }
     }
 

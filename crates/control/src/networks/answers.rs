@@ -46,6 +46,8 @@ pub(super) struct NodeAnswer<'a> {
     is_told_now: bool,
     /// Why it was not told yet what is wanted now.
     waits: Arc<str>,
+    /// Whether the cluster has not heard of it for a while.
+    is_lost: bool,
 }
 
 /// Every node of the cluster that stays, by name.
@@ -68,6 +70,7 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
                 is_told_now: told_now.contains(node.name()),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
+                is_lost: node.lost,
             };
             (node.name(), answer)
         })
@@ -148,6 +151,11 @@ impl NodeAnswer<'_> {
     /// Whether the node was never told anything.
     pub(super) fn is_untold(&self) -> bool {
         self.told.is_none() && self.answered == Progress::Untold
+    }
+
+    /// Whether the cluster has not heard of the node for a while.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// What the node says about the lease of a link.

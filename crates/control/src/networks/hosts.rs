@@ -2,7 +2,9 @@
 //!
 //! The finalizer is there before a node is told anything. An entry of `nodeStatus` is what is remembered of a node: it is
 //! made when the object is for the node, at the latest in the turn in which the node is told, and goes when the node has
-//! reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the last entry.
+//! reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the last entry. A node
+//! that the cluster has lost does not hold it: when it is back it takes back what it still has, whether the object is there
+//! or not. One that says itself that it is not ready is alive, and holds it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +37,7 @@ use crate::{
     request::{Action, ObjectRef},
 };
 
-/// Holds a deleted object until every node that had it has let go of it.
+/// Holds a deleted object until every live node that had it has let go of it.
 pub const FINALIZER: &str = "netloom.dev/host-network";
 
 const ASKING: Asking = Asking::HostNetworkConfig;
@@ -256,6 +258,7 @@ impl Scene<'_> {
             // One that was told while its entry could not be written.
             node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(NodeStatus::default()));
         }
+        node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_lost()));
         if !mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
             return;
         }

@@ -41,6 +41,13 @@ fn edit(rig: &mut Rig, kind: &str, name: &str, change: impl Fn(&mut Value)) {
     rig.write(known);
 }
 
+/// What a person's deletion does while somebody holds the object.
+fn delete_host_network(rig: &mut Rig) {
+    edit(rig, "HostNetworkConfig", "h", |object| {
+        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+}
+
 fn addresses() -> Value {
     json!({"n0": "192.0.2.10/24", "n1": "192.0.2.11/24", "n2": "192.0.2.12/24"})
 }
@@ -148,12 +155,10 @@ fn a_deleted_host_network_waits_for_every_node_that_has_it() {
     rig.run();
     let finalizers = |rig: &Rig| rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"].clone();
     assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]));
-    edit(&mut rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!("False"));
-    edit(&mut rig, "HostNetworkConfig", "h", |object| {
-        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
-    });
-    rig.run();
-    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]), "one node is away");
+    rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
+    delete_host_network(&mut rig);
+    rig.run_for(SignedDuration::from_mins(10));
+    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]), "one node was not told yet");
     let left: Vec<&String> =
         rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"].as_object().unwrap().keys().collect();
     assert_eq!(left, ["n2"]);
@@ -500,11 +505,30 @@ fn a_node_that_left_for_good_holds_no_deleted_network() {
     host_network(&mut rig, "static", &addresses());
     rig.run();
     rig.remove(NODE, "n2");
-    edit(&mut rig, "HostNetworkConfig", "h", |object| {
-        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
-    });
+    delete_host_network(&mut rig);
     rig.run();
     assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], json!([]));
+}
+
+#[test]
+fn a_node_that_is_switched_off_holds_no_deleted_network_and_loses_it_when_it_is_back() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let ready = |rig: &mut Rig, is: &str| {
+        edit(rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!(is));
+    };
+    let links = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n2").unwrap()["spec"]["host"]["links"].to_string();
+    ready(&mut rig, "Unknown");
+    delete_host_network(&mut rig);
+    rig.run();
+    assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], json!([]));
+    rig.remove(HOST_NETWORK, "h");
+    rig.run();
+    assert!(links(&rig).contains("cn1-br.20"), "nobody told it: {}", links(&rig));
+    ready(&mut rig, "True");
+    rig.run();
+    assert!(!links(&rig).contains("cn1-br.20"), "{}", links(&rig));
 }
 
 #[test]
@@ -515,9 +539,7 @@ fn a_controller_that_is_killed_at_any_write_ends_at_the_same() {
         rig.lives = lives;
         rig.run();
         let done = rig.lives.is_none();
-        edit(&mut rig, "HostNetworkConfig", "h", |object| {
-            object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
-        });
+        delete_host_network(&mut rig);
         rig.run();
         let hosts: Vec<Value> =
             rig.api.list("NodeNetworkConfig").into_iter().map(|config| config["spec"]["host"].clone()).collect();
@@ -740,9 +762,7 @@ fn a_deletion_that_fails_says_why() {
     // What is left of the networks cannot be had any more.
     rig.refusing.extend(["n0", "n1", "n2"].map(str::to_owned));
     rig.refused_address = Some("192.0.3.");
-    edit(&mut rig, "HostNetworkConfig", "h", |object| {
-        object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
-    });
+    delete_host_network(&mut rig);
     rig.run_for(SignedDuration::from_mins(5));
     let held = rig.api.get("HostNetworkConfig", "h").unwrap();
     let said = held["status"]["conditions"][0]["message"].as_str().unwrap();
