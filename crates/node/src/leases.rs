@@ -188,11 +188,14 @@ fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
     })
 }
 
-/// A VLAN is known by what it is on; the name of its link may be a short one.
+/// A VLAN is known by what it is on, as the name of its link may be a short one: by the cluster network where it is on the
+/// bridge of one. Another link may be called like a cluster network, so what is on that has a mark.
 fn network(name: IfName, vlan: &Value) -> (String, Option<VlanId>) {
     let id = vlan["id"].as_u64().and_then(|id| u16::try_from(id).ok()).and_then(|id| VlanId::try_from(id).ok());
     match (vlan["base-iface"].as_str(), id) {
-        (Some(base), Some(id)) => (base.strip_suffix("-br").unwrap_or(base).to_owned(), Some(id)),
+        (Some(base), Some(id)) => {
+            (base.strip_suffix("-br").map_or_else(|| format!("@{base}"), str::to_owned), Some(id))
+        }
         _ => (name.to_string(), None),
     }
 }

@@ -136,6 +136,20 @@ fn what_another_network_gave_is_nothing_to_a_link_that_kept_its_name() {
 }
 
 #[test]
+fn a_vlan_on_a_link_that_is_called_like_a_cluster_network_has_a_lease_of_its_own() {
+    let by_lease = |name: &str, base: &str| {
+        json!({"name": name, "type": "vlan", "state": "up", "vlan": {"id": 7, "base-iface": base},
+            "ipv4": {"enabled": true, "dhcp": true}})
+    };
+    let rig = with(&json!({"interfaces": [{"name": "eth0-br", "type": "linux-bridge", "state": "up"},
+        {"name": "eth0", "state": "up"}, by_lease("eth0-br.7", "eth0-br"), by_lease("eth0.7", "eth0")]}));
+    let order = rig.leasing.as_ref().unwrap();
+    let key = |link: &str| order.links[&link.parse().unwrap()].key();
+    assert_eq!(key("eth0-br.7"), ("eth0", Some(7.try_into().unwrap())), "as ever: servers know the nodes by it");
+    assert_ne!(key("eth0.7"), key("eth0-br.7"));
+}
+
+#[test]
 fn the_wish_is_in_place_before_any_server_answers() {
     let rig = with(&by_lease());
     assert_eq!(rig.condition("Available").1, "AsDesired");
@@ -143,7 +157,7 @@ fn the_wish_is_in_place_before_any_server_answers() {
     assert_eq!(addresses(&rig), []);
     let order = rig.leasing.as_ref().unwrap();
     let wish = &order.links[&LINK.parse().unwrap()];
-    assert_eq!((wish.network.as_str(), wish.vlan.map(u16::from)), ("eth0", Some(7)));
+    assert_eq!((wish.network.as_str(), wish.vlan.map(u16::from)), ("@eth0", Some(7)));
 }
 
 #[test]
