@@ -10,15 +10,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{HostName, Lease, RouteChoice};
-use netloom_model::{
-    Address, AddressWish, Attr, HostState, LinkKind, LinkWish, NextHop, Observed, Origin, Route, RouteType, RouteWish,
-};
+use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
 use netloom_types::{IfName, Ipv4Net, Protocol, RouteTable, VlanId};
 use serde_json::Value;
 
 use crate::{
     Failure, Reason,
     document::{Entries, Entry},
+    packet_size,
 };
 
 /// The metric of routes that a server gives, unless the wish says another: behind those of the node.
@@ -226,11 +225,11 @@ pub(crate) fn lay(
     observed: &Observed,
 ) {
     for (name, wish) in wishes {
-        let most = carried(*name, state, observed);
+        let most = packet_size::carried(*name, state, observed);
         let Some(link) = state.links.get_mut(name) else { continue };
         let mtu = leases.get(name).filter(|given| given.left(now).is_some()).and_then(|given| given.lease.mtu);
         if !wish.sized {
-            size(link, mtu.map(u64::from), most, observed);
+            packet_size::lend(link, mtu.map(u64::from), most, observed);
         }
         link.ipv4.dhcp = None;
         // Whoever asks for a lease has no other addresses than those that are listed, also while there is no lease.
@@ -256,30 +255,6 @@ pub(crate) fn lay(
                 state.routes.push(RouteWish { route, origin: wish.origin.clone() });
             }
         }
-    }
-}
-
-/// How large packets can be on what a link stands on.
-fn carried(name: IfName, state: &HostState, observed: &Observed) -> Option<u64> {
-    let wished = state.links.get(&name).and_then(|link| link.attrs.link(Attr::Base));
-    let base = wished.or_else(|| observed.links.get(&name)?.base())?;
-    let wished = state.links.get(&base).and_then(|link| link.attrs.int(Attr::Mtu));
-    wished.or_else(|| observed.links.get(&base)?.attrs.int(Attr::Mtu))
-}
-
-/// Has packets as large as the server of a lease says, but never larger than they can be. A VLAN that we made is made larger
-/// again when no lease asks for less any more; what was somebody's before has a value to go back to.
-fn size(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>, observed: &Observed) {
-    let said = link.attrs.int(Attr::Mtu);
-    let most = said.or(carried);
-    let ours = observed.links.get(&link.name).filter(|there| there.is_ours() && there.kind == LinkKind::Vlan);
-    let has = ours.and_then(|there| there.attrs.int(Attr::Mtu));
-    let mtu = match lent {
-        Some(lent) => Some(most.map_or(lent, |most| lent.min(most))),
-        None => most.filter(|most| said.is_none() && has.is_some_and(|has| has < *most)),
-    };
-    if let Some(mtu) = mtu {
-        link.attrs.wish(Attr::Mtu, netloom_model::Value::Int(mtu));
     }
 }
 

@@ -39,6 +39,7 @@ mod links;
 mod listing;
 mod looking;
 mod objects;
+mod packet_size;
 mod people;
 mod policy;
 mod prepared;

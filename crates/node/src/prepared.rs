@@ -23,7 +23,7 @@ use crate::{
     Failure, LeaseWish, Leases, OWNER, Reason, Wish,
     combine::{Lost, combine},
     document::Entries,
-    host_config, lease_part, leases,
+    host_config, lease_part, leases, packet_size,
 };
 
 /// A wish that was read and is not yet held against a host.
@@ -44,6 +44,7 @@ pub struct Prepared {
     origins: BTreeMap<String, Origin>,
     /// Links that the controller makes: one of that name that somebody else made is not taken over.
     made: BTreeSet<IfName>,
+    uplinks: Vec<packet_size::Uplink>,
     vlans: Vec<HostBridgeVlan>,
     /// VLANs of ports that the wish before had.
     vlans_before: Vec<HostBridgeVlan>,
@@ -74,7 +75,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         .map_err(|error| Failure::refused(&error))?;
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
-    let vlans = host.bridge_vlans.clone();
+    let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));
     Ok(Prepared {
         wish,
         listen,
@@ -84,6 +85,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         document,
         origins,
         made,
+        uplinks,
         vlans,
         vlans_before: Vec::new(),
         only: None,
@@ -139,6 +141,7 @@ impl Prepared {
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed)?;
+        packet_size::settle(&self.uplinks, &self.made, &mut state, observed);
         leases::lay(&self.leases, (leases, now), &mut state, observed);
         Ok(match &self.only {
             None => state,

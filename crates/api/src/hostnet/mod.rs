@@ -31,7 +31,7 @@ pub use host_network_config::{
     Cidr, HostNetworkConfig, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus,
 };
 pub use link_monitor::{LinkMonitor, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, TargetLinkRule};
-pub use vlan_config::{BondMode, BondOptions, LinkAttributes, Uplink, VlanConfig, VlanConfigSpec};
+pub use vlan_config::{BondMode, BondOptions, DEFAULT_MTU, LinkAttributes, Uplink, VlanConfig, VlanConfigSpec};
 pub use vlan_status::{LocalArea, VlanStatus, VlanStatusSpec, VlanStatusStatus};
 
 /// The API group.

@@ -50,6 +50,9 @@ pub struct VlanConfigSpec {
     pub uplink: Uplink,
 }
 
+/// How large packets are where nobody says it: what the kernel makes of a new bond.
+pub const DEFAULT_MTU: u16 = 1500;
+
 /// A bond of interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -64,6 +67,19 @@ pub struct Uplink {
     /// Properties of the bond as a bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bond_options: Option<BondOptions>,
+}
+
+impl Uplink {
+    /// How large packets are, if the object says it.
+    pub fn given_mtu(&self) -> Option<u32> {
+        let said = self.link_attributes.as_ref()?.mtu?;
+        u32::try_from(said).ok().filter(|mtu| *mtu > 0)
+    }
+
+    /// How large packets are.
+    pub fn mtu(&self) -> u32 {
+        self.given_mtu().unwrap_or(DEFAULT_MTU.into())
+    }
 }
 
 /// Properties of a link.

@@ -136,7 +136,7 @@ impl<'a> Maker<'a> {
         let network = &uplink.spec.cluster_network;
         let (bridge, bond) = (names::bridge(network), names::bond(network));
         let attributes = uplink.spec.uplink.link_attributes.clone().unwrap_or_default();
-        let mtu = attributes.mtu.and_then(|mtu| u32::try_from(mtu).ok()).filter(|mtu| *mtu > 0);
+        let mtu = uplink.spec.uplink.given_mtu();
         let asked = |path: &str| origin(Asking::VlanConfig, name, path);
         let BondOptions { mode, miimon } = uplink.spec.uplink.bond_options.clone().unwrap_or_default();
         let miimon = miimon.filter(|every| *every >= 0).unwrap_or(100);

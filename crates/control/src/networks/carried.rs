@@ -6,17 +6,10 @@
 use std::collections::BTreeSet;
 
 use netloom_api::hostnet::{MGMT, names};
-use netloom_compile::{
-    Compiled,
-    hostnet::{Asking, VlanConfig},
-    sha256,
-};
+use netloom_compile::{Compiled, hostnet::Asking, sha256};
 use serde_json::{Map, Value, json};
 
 use crate::index::{Index, Mark};
-
-/// What an uplink has that says nothing of it.
-const USUAL_MTU: i32 = 1500;
 
 /// The annotations of a cluster network that are not true, as a patch has them; none when all are.
 pub(super) fn annotations(
@@ -62,12 +55,8 @@ fn size(index: &Index, compiled: &Compiled, network: &str) -> [(&'static str, Op
             uplink.spec.cluster_network == network && !uplink.meta.deleted && in_force(&key.name)
         });
     let first = uplinks.next();
-    let mtu = |uplink: &VlanConfig| {
-        let said = uplink.spec.uplink.link_attributes.as_ref().and_then(|attributes| attributes.mtu);
-        said.filter(|mtu| *mtu > 0).unwrap_or(USUAL_MTU).to_string()
-    };
     [
-        (names::UPLINK_MTU, first.map(|(_, uplink)| mtu(uplink))),
+        (names::UPLINK_MTU, first.map(|(_, uplink)| uplink.spec.uplink.mtu().to_string())),
         (names::MTU_SOURCE, first.map(|(key, _)| key.name.clone())),
     ]
 }

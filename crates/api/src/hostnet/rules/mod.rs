@@ -10,11 +10,9 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, View},
     dig,
-    hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, MAX_NAME, VLAN_CONFIG},
+    hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, DEFAULT_MTU, MAX_NAME, VLAN_CONFIG},
 };
 
-/// What the kernel uses when nothing is said.
-const DEFAULT_MTU: i64 = 1500;
 /// The MTUs that an uplink can have: IPv4 needs 576, and switches carry up to 9000.
 const MTUS: std::ops::RangeInclusive<i64> = 576..=9000;
 
@@ -48,13 +46,13 @@ fn annotation<'a>(object: Option<&'a Value>, key: &str) -> Option<&'a str> {
 /// The MTU of a stored `VlanConfig`, with nothing and 0 as what the kernel makes of them.
 fn mtu_of(uplink: &Value) -> i64 {
     let mtu = dig::at(uplink, "spec.uplink.linkAttributes.mtu").and_then(Value::as_i64);
-    mtu.filter(|&mtu| mtu != 0).unwrap_or(DEFAULT_MTU)
+    mtu.filter(|&mtu| mtu != 0).unwrap_or(DEFAULT_MTU.into())
 }
 
 /// The MTU that an annotation says, with 0 as what the kernel makes of it; none when it says no possible one.
 fn uplink_mtu(text: &str) -> Option<i64> {
     let mtu = text.parse::<i64>().ok().filter(|mtu| *mtu == 0 || MTUS.contains(mtu))?;
-    Some(if mtu == 0 { DEFAULT_MTU } else { mtu })
+    Some(if mtu == 0 { DEFAULT_MTU.into() } else { mtu })
 }
 
 /// The `VlanConfig`s of a cluster network that are not being deleted.

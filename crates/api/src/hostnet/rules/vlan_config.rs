@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use netloom_types::IfName;
 use serde_json::{Value, json};
 
-use super::{DEFAULT_MTU, MTUS, known_cluster_network, mtu_of, uplinks_of};
+use super::{MTUS, known_cluster_network, mtu_of, uplinks_of};
 use crate::{
     admission::{Findings, Operation, Review, View, Write},
     dig,
     hostnet::{
-        CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
+        CLUSTER_NETWORK, DEFAULT_MTU, HOST_NETWORK_CONFIG, MGMT, VLAN_CONFIG, VlanConfig, VlanConfigSpec,
         host_network_config::BY_UNDERLAY,
         machines, names,
         nodes::{self, Names, Nodes, selector_of},
@@ -113,7 +113,7 @@ fn mtu(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, findings: &mut Find
     if given != 0 && !MTUS.contains(&given) {
         return findings.invalid(PATH, given, "must be 0 or from 576 to 9000");
     }
-    let own = if given == 0 { DEFAULT_MTU } else { given };
+    let own = if given == 0 { DEFAULT_MTU.into() } else { given };
     let others = write.others(uplinks_of(write.review.view, &spec.cluster_network));
     if let Some(other) = others.iter().find(|other| mtu_of(other) != own) {
         let why = format!(
