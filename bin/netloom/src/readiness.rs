@@ -39,7 +39,7 @@ pub(crate) struct Said {
 pub(crate) enum Outlook {
     /// Somebody is at it.
     UnderWay,
-    /// It is said to be in place, maybe of what was wanted before: it is when nothing else is said for a while.
+    /// It is for no node, as far as anybody has looked: it is in place when that stands for a while.
     Settling,
     /// It waits for something else to be made or changed.
     Idle,

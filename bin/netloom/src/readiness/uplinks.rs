@@ -1,111 +1,152 @@
 //! What is said of an uplink: a `VlanConfig` has no status, and a `VlanStatus` for each of its nodes tells how that one is
 //! connected.
 //!
-//! Pure. A `VlanStatus` does not say of which generation it is, so it counts once the newest revision has the uplink as it is
-//! now, and is sure once all nodes have that revision.
+//! Pure. What a `VlanStatus` says counts only for the generation of the uplink that it is said of.
 
-use netloom_api::{
-    fabric::{NetworkConfigRevision, network_config_revision::RevisionPhase},
-    hostnet::{MGMT, VlanConfigSpec},
-};
+use netloom_api::hostnet::MGMT;
+use netloom_control::NODE_LOST;
 use serde_json::Value;
 
 use super::{Outlook, Said, is_true, nodes_of, part, sum_of, tells_of_failure, words};
+
+/// The reason of a node that has what is wanted.
+const APPLIED: &str = "Applied";
 
 /// Whether an object is an uplink that nodes are told of; those of the installer only show what is there.
 pub(crate) fn is_told(group: &str, kind: &str, object: &Value) -> bool {
     (group, kind) == ("network.harvesterhci.io", "VlanConfig") && object["spec"]["clusterNetwork"] != MGMT
 }
 
-/// What `VlanStatus`es say of an uplink; without revisions, of whichever version of it.
-pub(crate) fn said(uplink: &Value, statuses: &[&Value], revisions: Option<&[&Value]>) -> Said {
-    let own = |what: &str| (String::new(), what.to_owned());
-    let Some(nodes) = nodes_of(uplink) else { return open(own("nothing is said yet")) };
-    if nodes.is_empty() {
-        return Said { done: true, lines: vec![own("no node is selected")], outlook: Outlook::UnderWay };
-    }
-    let phase = revisions.map(|revisions| phase(uplink, revisions));
-    if phase == Some(None) {
-        return open(own("nothing is said yet"));
-    }
-    let told = |node: &String| {
-        let status = statuses.iter().find(|status| is_about(status, uplink, node));
-        (node.clone(), status.and_then(|status| sum_of(&status["status"])))
+/// What `VlanStatus`es say of an uplink.
+pub(crate) fn said(uplink: &Value, statuses: &[&Value]) -> Said {
+    let own = |what: String| (String::new(), what);
+    let Some(nodes) = nodes_of(uplink) else {
+        return Said { done: false, lines: vec![own(words(None))], outlook: Outlook::UnderWay };
     };
-    let told: Vec<(String, Option<&Value>)> = nodes.iter().map(told).collect();
-    let connected = told.iter().filter(|(_, ready)| ready.is_some_and(is_true)).count();
-    let mut lines = vec![own(&format!("{connected} of {} nodes are connected", nodes.len()))];
-    lines.extend(told.iter().map(|(node, ready)| (node.clone(), words(*ready))));
-    let everywhere = connected == nodes.len();
-    let failed = told.iter().find_map(|(node, ready)| Some((node, ready.filter(|ready| is_failure(ready))?)));
-    let outlook = match failed {
-        Some((node, why)) => Outlook::Failed(format!("{node}: {}, {}", part(why, "reason"), part(why, "message"))),
-        None if everywhere => Outlook::Settling,
-        None => Outlook::UnderWay,
-    };
-    Said { done: everywhere && phase == Some(Some(RevisionPhase::Active)), lines, outlook }
+    let statuses: Vec<&Value> = statuses.iter().map(|status| &status["status"]).collect();
+    let told: Vec<(&String, Told<'_>)> = nodes.iter().map(|node| (node, Told::of(uplink, node, &statuses))).collect();
+    let left = left_by(uplink, &nodes, &statuses);
+    let connected = told.iter().filter(|(_, told)| told.is_connected()).count();
+    let mut lines = vec![own(match nodes.len() {
+        0 => "no node is selected".to_owned(),
+        nodes => format!("{connected} of {nodes} nodes are connected"),
+    })];
+    lines.extend(told.iter().map(|(node, told)| ((*node).clone(), told.words())));
+    lines.extend(left.iter().map(|(node, network, ready)| (format!("{node} in {network}"), not_rid(*ready))));
+    let everywhere = connected == nodes.len() && left.is_empty();
+    // Nobody says of which generation it is that there are no nodes.
+    let outlook = if everywhere && nodes.is_empty() { Outlook::Settling } else { outlook(&told, &left) };
+    Said { done: everywhere && !nodes.is_empty(), lines, outlook }
 }
 
-fn open(line: (String, String)) -> Said {
-    Said { done: false, lines: vec![line], outlook: Outlook::UnderWay }
+/// What is said of one node that the uplink is for.
+enum Told<'a> {
+    /// Its condition, once there is one of this uplink as it is now.
+    Ready(Option<&'a Value>),
+    /// Another uplink connects the node to the same network.
+    ByOther(&'a str),
 }
 
-fn is_about(status: &Value, uplink: &Value, node: &str) -> bool {
-    let status = &status["status"];
-    status["node"] == node
-        && status["vlanConfig"] == uplink["metadata"]["name"]
-        && status["clusterNetwork"] == uplink["spec"]["clusterNetwork"]
+impl<'a> Told<'a> {
+    fn of(uplink: &Value, node: &str, statuses: &[&'a Value]) -> Self {
+        let mut all = statuses.iter().filter(|status| status["node"] == node && is_of_network(status, uplink));
+        let Some(status) = all.next() else { return Self::Ready(None) };
+        if !is_of(status, uplink) {
+            return Self::ByOther(status["vlanConfig"].as_str().unwrap_or_default());
+        }
+        let current = status["observedGeneration"] == uplink["metadata"]["generation"];
+        Self::Ready(sum_of(status).filter(|_| current))
+    }
+
+    fn is_connected(&self) -> bool {
+        matches!(self, Self::Ready(Some(ready)) if is_true(ready) && !is_failure(ready))
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Ready(ready) => words(*ready),
+            Self::ByOther(other) => format!("not by this one, but connected by VlanConfig {other:?}"),
+        }
+    }
 }
 
-/// What a node is at is not known to be so; what is known not to be so stays like that.
+fn is_of(status: &Value, uplink: &Value) -> bool {
+    status["vlanConfig"] == uplink["metadata"]["name"]
+}
+
+fn is_of_network(status: &Value, uplink: &Value) -> bool {
+    status["clusterNetwork"] == uplink["spec"]["clusterNetwork"]
+}
+
+/// A node, a network, and the condition of what is left there of an uplink.
+type Left<'a> = (&'a str, &'a str, Option<&'a Value>);
+
+/// Where something is left that the uplink does not want there any more: a `VlanStatus` goes when its node has let go. One
+/// that the cluster has lost is not waited for.
+fn left_by<'a>(uplink: &Value, nodes: &[String], statuses: &[&'a Value]) -> Vec<Left<'a>> {
+    let is_wanted =
+        |status: &Value| is_of_network(status, uplink) && nodes.iter().any(|node| status["node"] == node.as_str());
+    let left = statuses.iter().filter(|status| is_of(status, uplink) && !is_wanted(status));
+    let left = left.map(|status| (text(status, "node"), text(status, "clusterNetwork"), sum_of(status)));
+    left.filter(|(_, _, ready)| ready.is_none_or(|ready| part(ready, "reason") != NODE_LOST)).collect()
+}
+
+fn text<'a>(status: &'a Value, key: &str) -> &'a str {
+    status[key].as_str().unwrap_or_default()
+}
+
+fn not_rid(ready: Option<&Value>) -> String {
+    let why = ready.map(|ready| part(ready, "message")).filter(|why| !why.is_empty());
+    format!("not rid of it: {}", why.unwrap_or("nothing is said yet"))
+}
+
+fn outlook(told: &[(&String, Told<'_>)], left: &[Left<'_>]) -> Outlook {
+    let failed = told.iter().find_map(|(node, told)| match told {
+        Told::Ready(Some(ready)) if is_failure(ready) => Some((node.as_str(), *ready)),
+        Told::Ready(_) | Told::ByOther(_) => None,
+    });
+    let stuck =
+        || left.iter().find_map(|(node, _, ready)| Some((*node, ready.filter(|ready| tells_of_failure(ready))?)));
+    if let Some((node, why)) = failed.or_else(stuck) {
+        return Outlook::Failed(format!("{node}: {}, {}", part(why, "reason"), part(why, "message")));
+    }
+    let displaced = told.iter().any(|(_, told)| matches!(told, Told::ByOther(_)));
+    if displaced { Outlook::Idle } else { Outlook::UnderWay }
+}
+
+/// What a node is at is not known to be so; what is known not to be so stays like that. A node that is connected by what the
+/// uplink wanted before, because it breaks a rule now, says which.
 fn is_failure(ready: &Value) -> bool {
-    ready["status"] == "False" || tells_of_failure(ready)
-}
-
-/// How far the newest revision is, where it has an uplink as it is now.
-fn phase(uplink: &Value, revisions: &[&Value]) -> Option<RevisionPhase> {
-    let read = |one: &&Value| serde_json::from_value::<NetworkConfigRevision>((*one).clone()).ok();
-    let newest = revisions.iter().filter_map(read).max_by_key(NetworkConfigRevision::sequence)?;
-    let frozen = newest.spec.vlan_configs.iter().find(|one| uplink["metadata"]["name"] == *one.name.0)?;
-    let spec = |spec: &Value| serde_json::from_value::<VlanConfigSpec>(spec.clone()).ok();
-    newest.status?.phase.filter(|_| spec(&frozen.spec.0) == spec(&uplink["spec"]))
+    match ready["status"].as_str() {
+        Some("True") => part(ready, "reason") != APPLIED,
+        Some("False") => true,
+        Some(_) | None => tells_of_failure(ready),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::{hostnet::names, rollout::annotation};
+    use netloom_api::hostnet::names;
+    use netloom_control::FAILED_ELSEWHERE;
     use serde_json::json;
 
     use super::*;
 
-    fn uplink(nodes: &str, mtu: u32) -> Value {
+    fn uplink(nodes: &str) -> Value {
         json!({
-            "metadata": {"name": "up", "annotations": {names::MATCHED_NODES: nodes}},
-            "spec": spec(mtu),
+            "metadata": {"name": "up", "generation": 2, "annotations": {names::MATCHED_NODES: nodes}},
+            "spec": {"clusterNetwork": "lan", "uplink": {"nics": ["eth1"]}},
         })
-    }
-
-    fn spec(mtu: u32) -> Value {
-        json!({"clusterNetwork": "lan", "uplink": {"nics": ["eth1"], "linkAttributes": {"mtu": mtu}}})
     }
 
     fn status(node: &str, network: &str, uplink: &str, ready: &str, reason: &str) -> Value {
         let condition = json!({"type": "ready", "status": ready, "reason": reason, "message": "so"});
-        json!({"status": {"node": node, "clusterNetwork": network, "vlanConfig": uplink, "conditions": [condition]}})
-    }
-
-    fn revision(sequence: u8, mtu: u32, status: &Value) -> Value {
-        json!({
-            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NetworkConfigRevision",
-            "metadata": {"name": "r", "annotations": {annotation::SEQUENCE: sequence.to_string()}},
-            "spec": {"revision": "a".repeat(64), "vlanConfigs": [{"name": "up", "spec": spec(mtu)}]},
-            "status": status,
-        })
+        json!({"status": {"node": node, "clusterNetwork": network, "vlanConfig": uplink, "observedGeneration": 2,
+            "conditions": [condition]}})
     }
 
     fn of(nodes: &str, statuses: &[Value]) -> Said {
-        let active = revision(1, 1500, &json!({"phase": "Active"}));
-        said(&uplink(nodes, 1500), &statuses.iter().collect::<Vec<_>>(), Some(&[&active]))
+        said(&uplink(nodes), &statuses.iter().collect::<Vec<_>>())
     }
 
     #[test]
@@ -113,11 +154,7 @@ mod tests {
         let n1 = status("n1", "lan", "up", "True", "Applied");
         let both = r#"["n1","n2"]"#;
         assert!(of(both, &[n1.clone(), status("n2", "lan", "up", "True", "Applied")]).done);
-        let others = [
-            status("n2", "wan", "up", "True", "Applied"),
-            status("n2", "lan", "other", "True", "Applied"),
-            status("n2", "lan", "up", "Unknown", "Pending"),
-        ];
+        let others = [status("n2", "wan", "up", "True", "Applied"), status("n2", "lan", "up", "Unknown", "Pending")];
         for other in others {
             let said = of(both, &[n1.clone(), other.clone()]);
             assert_eq!((said.done, &said.outlook), (false, &Outlook::UnderWay), "{other}");
@@ -129,32 +166,58 @@ mod tests {
     }
 
     #[test]
-    fn an_uplink_of_no_node_is_in_place() {
-        let said = of("[]", &[]);
-        assert!(said.done && said.lines[0].1 == "no node is selected", "{said:?}");
-        assert!(!said_of_nobody().done, "nobody has looked for its nodes");
-    }
-
-    fn said_of_nobody() -> Said {
-        said(&json!({"metadata": {"name": "up"}, "spec": spec(1500)}), &[], None)
+    fn an_uplink_is_in_place_when_nodes_that_it_left_are_rid_of_it() {
+        let n1 = status("n1", "lan", "up", "True", "Applied");
+        let n2 = |ready: &str, reason: &str| status("n2", "lan", "up", ready, reason);
+        for other in [n2("Unknown", "Pending"), status("n1", "wan", "up", "Unknown", "Pending")] {
+            let said = of(r#"["n1"]"#, &[n1.clone(), other]);
+            assert_eq!((said.done, &said.outlook), (false, &Outlook::UnderWay));
+            assert_eq!(said.lines[2].1, "not rid of it: so");
+            assert_ne!(said.lines[1].0, said.lines[2].0, "both are told");
+        }
+        assert_eq!(of("[]", &[n2("Unknown", "Pending")]).outlook, Outlook::UnderWay, "selecting nobody takes time too");
+        assert!(of(r#"["n1"]"#, &[n1.clone(), n2("Unknown", NODE_LOST)]).done);
+        assert!(of(r#"["n1"]"#, &[n1.clone(), status("n2", "lan", "other", "True", "Applied")]).done);
+        let mut stuck = n2("Unknown", "Pending");
+        stuck["status"]["conditions"][0]["message"] = json!(format!("it failed, and {FAILED_ELSEWHERE}"));
+        assert!(matches!(of(r#"["n1"]"#, &[n1, stuck]).outlook, Outlook::Failed(_)));
     }
 
     #[test]
-    fn what_is_said_counts_once_the_newest_revision_has_the_uplink_as_it_is() {
-        let ready = status("n1", "lan", "up", "True", "Applied");
-        let said = |revisions: Option<&[&Value]>| {
-            let said = said(&uplink(r#"["n1"]"#, 9000), &[&ready], revisions);
-            (said.done, said.outlook, said.lines.len() > 1)
-        };
-        let new = |status: &Value| revision(2, 9000, status);
-        let (old, unsaid) = (revision(1, 1500, &json!({"phase": "Active"})), new(&json!({})));
-        let (rolling, active) = (new(&json!({"phase": "Rolling"})), new(&json!({"phase": "Active"})));
-        for before in [&[][..], &[&old], &[&old, &unsaid]] {
-            assert_eq!(said(Some(before)), (false, Outlook::UnderWay, false));
+    fn a_node_that_another_uplink_connects_is_told() {
+        let said = of(r#"["n1"]"#, &[status("n1", "lan", "older", "True", "Applied")]);
+        assert_eq!((said.done, said.outlook), (false, Outlook::Idle));
+        assert_eq!(said.lines[1].1, r#"not by this one, but connected by VlanConfig "older""#);
+    }
+
+    #[test]
+    fn a_node_that_has_what_was_wanted_before_does_not_count() {
+        let said = of(r#"["n1"]"#, &[status("n1", "lan", "up", "True", "InvalidNetwork")]);
+        assert_eq!((said.done, said.outlook), (false, Outlook::Failed("n1: InvalidNetwork, so".to_owned())));
+    }
+
+    #[test]
+    fn an_uplink_of_no_node_is_in_place_when_that_stands() {
+        let said = of("[]", &[]);
+        assert!(
+            !said.done && said.outlook == Outlook::Settling && said.lines[0].1 == "no node is selected",
+            "{said:?}"
+        );
+        let mut unseen = uplink("[]");
+        unseen["metadata"]["annotations"] = json!({});
+        let said = super::said(&unseen, &[]);
+        assert!(!said.done && said.lines[0].1 == "nothing is said yet", "nobody has looked for its nodes: {said:?}");
+    }
+
+    #[test]
+    fn what_was_said_of_the_uplink_before_does_not_count() {
+        for (ready, reason) in [("True", "Applied"), ("False", "NoLink")] {
+            let mut before = status("n1", "lan", "up", ready, reason);
+            before["status"]["observedGeneration"] = json!(1);
+            let said = of(r#"["n1"]"#, &[before]);
+            assert_eq!((said.done, said.outlook), (false, Outlook::UnderWay));
+            assert_eq!(said.lines[1].1, "nothing is said yet");
         }
-        assert_eq!(said(Some(&[&rolling, &old])), (false, Outlook::Settling, true));
-        assert_eq!(said(None), (false, Outlook::Settling, true), "revisions may not be read");
-        assert_eq!(said(Some(&[&active, &old])), (true, Outlook::Settling, true));
     }
 
     #[test]

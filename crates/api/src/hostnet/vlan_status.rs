@@ -51,6 +51,10 @@ pub struct VlanStatusStatus {
     /// The node.
     #[serde(default)]
     pub node: String,
+    /// The generation of the `VlanConfig` that the conditions speak of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Kept for objects of older releases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -110,6 +114,7 @@ const EFFECTS: &[FieldEffect] = &[
     field("status.vlanConfig", CONTROLLER),
     field("status.linkMonitor", CONTROLLER),
     field("status.node", CONTROLLER),
+    field("status.observedGeneration", &[Effect::Status("controller: from the VlanConfig")]),
     field("status.localAreas", LEGACY),
     field("status.localAreas.**", LEGACY),
     field(

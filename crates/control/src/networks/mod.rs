@@ -32,6 +32,7 @@ use crate::{controller::Work, index::Index};
 
 pub use answers::FAILED_ELSEWHERE;
 pub use hosts::FINALIZER;
+pub use uplinks::NODE_LOST;
 
 /// What nodes were told and are told.
 #[derive(Clone, Copy)]

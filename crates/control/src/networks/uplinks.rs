@@ -18,15 +18,19 @@ use netloom_compile::{
 use serde_json::json;
 
 use super::{
-    answers::{NodeAnswer, Progress},
+    answers::{self, NodeAnswer, Progress},
     carried,
     condition::{self, Verdict},
+    matched,
 };
 use crate::{
     controller::Work,
     index::{CLUSTER_NETWORK, Index, UPLINK, VLAN_STATUS},
     request::{Action, ObjectRef},
 };
+
+/// The reason of a node that nobody waits for: what it does not want any more it loses when it is back.
+pub const NODE_LOST: &str = "NodeLost";
 
 /// How nodes are connected, by cluster network and node.
 pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
@@ -36,6 +40,8 @@ pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
 pub(super) struct Connection {
     pub(super) uplink: String,
     pub(super) verdict: Verdict,
+    /// The generation of the uplink that this is said of; none while the uplink does not say yet which nodes it is for.
+    generation: Option<i64>,
     /// Whether an object with precedence connects the node.
     displaced: bool,
 }
@@ -48,7 +54,7 @@ pub(super) fn tell(
     answers: &BTreeMap<&str, NodeAnswer<'_>>,
     work: &mut Work,
 ) -> Connections {
-    let connections = connections(index, compiled, answers);
+    let (connections, failed) = (connections(index, compiled, answers), answers::failed(index, compiled));
     for (network, nodes) in &connections {
         for (node, connection) in nodes {
             status(now, index, (network, node), connection, work);
@@ -60,15 +66,31 @@ pub(super) fn tell(
             && names::vlan_status(cluster_network, node) == key.name;
         let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || node.is_off(cluster_network);
         let over = answers.get(node.as_str()).is_none_or(is_rid);
-        if !wanted && over && !known.meta.deleted && cluster_network != MGMT {
+        if wanted || known.meta.deleted || cluster_network == MGMT {
+            continue;
+        }
+        if over {
             let Some(mark) = index.mark(VLAN_STATUS, key) else { continue };
             let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
             let target = ObjectRef { kind: VLAN_STATUS, key: key.clone() };
             work.single(target, Action::Delete { uid, resource_version });
+        } else if names::vlan_status(cluster_network, node) == key.name {
+            let verdict = leaving(answers.get(node.as_str()), failed.as_deref());
+            let uplink = known.status.vlan_config.clone();
+            let connection = Connection { uplink, verdict, generation: None, displaced: false };
+            status(now, index, (cluster_network, node), &connection, work);
         }
     }
     networks(now, index, compiled, &connections, work);
     connections
+}
+
+/// What is said of a node that shall not be connected any more, and still is.
+fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
+    if answer.is_some_and(NodeAnswer::is_lost) {
+        return Verdict::new(Truth::Unknown, NODE_LOST, "the cluster has not heard of the node for a while");
+    }
+    Verdict::new(Truth::Unknown, "Pending", failed.unwrap_or("is being taken back"))
 }
 
 fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
@@ -78,7 +100,9 @@ fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, Node
         let Some(network) = &report.cluster_network else { continue };
         for node in &report.matched {
             let Some(answer) = answers.get(node.as_str()) else { continue };
-            let connection = connection(name, node, report, answer, stands(index, (network, node), name));
+            let stands = stands(index, (network, node), name);
+            let generation = generation(index, name, report);
+            let connection = Connection { generation, ..connection(name, node, report, answer, stands) };
             let known = connections.entry(network.clone()).or_default();
             if known.get(node).is_none_or(|known| known.displaced) {
                 known.insert(node.clone(), connection);
@@ -86,6 +110,13 @@ fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, Node
         }
     }
     connections
+}
+
+/// The generation of an uplink that says which nodes it is for: whoever waits for it counts on these.
+fn generation(index: &Index, uplink: &str, report: &NetworkReport) -> Option<i64> {
+    let key = ObjectKey::global(uplink);
+    index.mark(UPLINK, &key).filter(|mark| matched::annotations(mark, report).is_none())?;
+    index.snapshot().uplinks.get(&key)?.meta.generation
 }
 
 /// Whether the node is said to be connected by an uplink.
@@ -104,20 +135,28 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
         (None, Progress::Untold) => unknown(answer.waits()),
         (None, Progress::Told) => unknown("the node is at it"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
-        (None, Progress::Done) => Verdict::applied(),
+        // What was wanted before stands where the object breaks a rule now, and says so.
+        (None, Progress::Done) => match report.verdicts().first() {
+            Some(broken) if report.broken.is_some() => {
+                Verdict::new(Truth::True, broken.reason, broken.message.as_str())
+            }
+            Some(_) | None => Verdict::applied(),
+        },
     };
-    Connection { uplink: name.to_owned(), verdict, displaced }
+    Connection { uplink: name.to_owned(), verdict, generation: None, displaced }
 }
 
 fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connection: &Connection, work: &mut Work) {
     let key = ObjectKey::global(names::vlan_status(network, node));
     let known = index.snapshot().vlan_statuses.get(&key);
     let before = known.map(|known| known.status.clone()).unwrap_or_default();
+    let observed = before.observed_generation.filter(|_| before.vlan_config == connection.uplink);
     let after = VlanStatusStatus {
         cluster_network: network.to_owned(),
         vlan_config: connection.uplink.clone(),
         link_monitor: network.to_owned(),
         node: node.to_owned(),
+        observed_generation: connection.generation.or(observed),
         local_areas: before.local_areas.clone(),
         conditions: vec![connection.verdict.condition(now, &before.conditions)],
     };

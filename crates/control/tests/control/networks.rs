@@ -133,6 +133,26 @@ fn uplinks_and_cluster_networks_say_what_nodes_reported() {
 }
 
 #[test]
+fn what_is_said_of_an_uplink_names_the_generation_that_it_is_said_of() {
+    let mut rig = connected();
+    rig.run();
+    let of = |rig: &Rig, node: &str| {
+        let statuses = rig.api.list("VlanStatus");
+        let status = &statuses.iter().find(|status| status["status"]["node"] == node).unwrap()["status"];
+        (status["observedGeneration"].as_i64().unwrap(), status["conditions"][0]["status"].clone())
+    };
+    assert_eq!(of(&rig, "n2"), (1, json!("True")));
+    rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["linkAttributes"] = json!({"mtu": 9000}));
+    rig.run_for(SignedDuration::from_mins(5));
+    assert_eq!(of(&rig, "n0"), (2, json!("True")));
+    assert_eq!(of(&rig, "n2"), (2, json!("Unknown")), "it has what was wanted before");
+    rig.refuses = None;
+    rig.run();
+    assert_eq!(of(&rig, "n2"), (2, json!("True")));
+}
+
+#[test]
 fn a_host_network_without_uplink_waits_for_one() {
     let mut rig = connected();
     host_network(&mut rig, "static", &addresses());

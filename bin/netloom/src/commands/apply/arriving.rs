@@ -16,8 +16,8 @@ use crate::{
     output::Output,
 };
 
-pub(super) const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
-pub(super) const REVISION: &str = "NetworkConfigRevision";
+const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
+const REVISION: &str = "NetworkConfigRevision";
 /// What becomes of a wait that was given up.
 pub(super) const STAYS: &str = "What was applied stays, and is worked on";
 const STATES: (&str, &str) = ("nmstate.io/v1", "NodeNetworkState");

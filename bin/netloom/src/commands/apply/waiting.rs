@@ -7,10 +7,7 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{
-    arriving::{FABRIC, REVISION, STAYS},
-    cuts::Cuts,
-};
+use super::{arriving::STAYS, cuts::Cuts};
 use crate::{
     arrival,
     cluster::{Cluster, Events, Served, answer},
@@ -19,8 +16,8 @@ use crate::{
     readiness::{self, Outlook, Said, uplinks},
 };
 
-/// How long a failure must stand, and what is not surely said of the object as it is: what was applied together with it, or a
-/// node that tries once more, may just be mending it.
+/// How long a failure must stand, or that there is nobody to wait for: what was applied together with it, or a node that
+/// tries once more, may just be changing that.
 const STANDS: Duration = Duration::from_secs(5);
 /// What becomes of a wait for what nobody is at.
 const IDLE: &str = "What was applied stays, and is in place only once that has changed";
@@ -64,12 +61,13 @@ impl Awaited<'_> {
                 return Err(self.deleted());
             }
             let (mut seen, tellers) = self.tellers(cluster).await?;
-            if let Some(unread) = self.unread(&seen) {
-                told.output.note(&format!("{}: {unread}, so nodes are not waited for", self.title));
+            if self.is_uplink && tellers.is_none() {
+                let why = format!("objects of kind {STATUS} may not be read with this identity, or are not served");
+                told.output.note(&format!("{}: {why}, so nodes are not waited for", self.title));
                 return Ok(None);
             }
             // The server ends every watch at some time.
-            let mut events = self.events(cluster, &tellers).await?;
+            let mut events = self.events(cluster, tellers.as_ref()).await?;
             loop {
                 match told.next(cluster, &mut events).await? {
                     Heard::End => break,
@@ -94,34 +92,24 @@ impl Awaited<'_> {
         if !self.is_uplink {
             return readiness::said(object);
         }
-        uplinks::said(object, &seen.all(STATUS).unwrap_or_default(), seen.all(REVISION).as_deref())
+        uplinks::said(object, &seen.all(STATUS))
     }
 
-    /// All objects that tell of this one beside itself, and their kinds; those that may not be read are left out.
-    async fn tellers(&self, cluster: &Cluster) -> Result<(Seen, Vec<Served>), Failure> {
-        let (mut seen, mut tellers) = (Seen::default(), Vec::new());
-        for (version, kind) in [(HOST_NETWORKS, STATUS), (FABRIC, REVISION)].into_iter().filter(|_| self.is_uplink) {
-            let Some(served) = cluster.served(version, kind).await? else { continue };
-            let Some(all) = cluster.all_readable(version, kind).await? else { continue };
-            seen.begin(kind);
-            for object in all {
-                seen.put(object);
-            }
-            tellers.push(served);
-        }
-        Ok((seen, tellers))
-    }
-
-    /// What had to be read and could not be.
-    fn unread(&self, seen: &Seen) -> Option<String> {
-        let missing = self.is_uplink && seen.all(STATUS).is_none();
-        missing.then(|| format!("objects of kind {STATUS} may not be read with this identity, or are not served"))
+    /// The objects that tell of this one where it does not do so itself, and their kind; none where they may not be read.
+    async fn tellers(&self, cluster: &Cluster) -> Result<(Seen, Option<Served>), Failure> {
+        let mut seen = Seen::default();
+        let kind = if self.is_uplink { cluster.served(HOST_NETWORKS, STATUS).await? } else { None };
+        let Some(kind) = kind else { return Ok((seen, None)) };
+        let all = cluster.all_readable(HOST_NETWORKS, STATUS).await?;
+        let kind = all.is_some().then_some(kind);
+        all.into_iter().flatten().for_each(|object| seen.put(object));
+        Ok((seen, kind))
     }
 
     /// What happens to this object and to those that tell of it.
-    async fn events(&self, cluster: &Cluster, tellers: &[Served]) -> Result<impl Events + use<>, Failure> {
+    async fn events(&self, cluster: &Cluster, tellers: Option<&Served>) -> Result<impl Events + use<>, Failure> {
         let mut all = vec![cluster.watch(self.kind, self.namespace, self.name).await?.boxed()];
-        for kind in tellers {
+        if let Some(kind) = tellers {
             all.extend(cluster.watch_all(kind).await?.map(StreamExt::boxed));
         }
         Ok(select_all(all))
@@ -137,11 +125,6 @@ impl Awaited<'_> {
 struct Seen(BTreeMap<String, BTreeMap<String, Value>>);
 
 impl Seen {
-    /// Says that all objects of a kind are heard of.
-    fn begin(&mut self, kind: &str) {
-        self.0.entry(kind.to_owned()).or_default();
-    }
-
     fn put(&mut self, object: Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         self.0.entry(text(&object["kind"])).or_default().insert(text(&object["metadata"]["name"]), object);
@@ -156,9 +139,8 @@ impl Seen {
         self.0.get(kind)?.get(name)
     }
 
-    /// All of a kind, where they are heard of.
-    fn all(&self, kind: &str) -> Option<Vec<&Value>> {
-        Some(self.0.get(kind)?.values().collect())
+    fn all(&self, kind: &str) -> Vec<&Value> {
+        self.0.get(kind).into_iter().flat_map(BTreeMap::values).collect()
     }
 }
 
