@@ -8,6 +8,8 @@ mod cluster;
 mod commands;
 #[cfg(feature = "agent")]
 mod connection;
+#[cfg(feature = "cluster")]
+mod cuts;
 mod explain;
 mod facts;
 mod failure;

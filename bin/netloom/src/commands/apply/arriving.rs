@@ -8,10 +8,10 @@ use netloom_api::fabric::NetworkConfigRevision;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::cuts::Cuts;
 use crate::{
     arrival::{self, Arrival, Frozen},
     cluster::{Cluster, Served, answer},
+    cuts::Cuts,
     failure::Failure,
     output::Output,
 };

@@ -1,7 +1,6 @@
 //! `netloom apply`
 
 mod arriving;
-pub(super) mod cuts;
 mod waiting;
 
 use std::time::Duration;

@@ -7,10 +7,11 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{arriving::STAYS, cuts::Cuts};
+use super::arriving::STAYS;
 use crate::{
     arrival,
     cluster::{Cluster, Events, Served, answer},
+    cuts::Cuts,
     failure::Failure,
     output::Output,
     readiness::{self, Outlook, Said, uplinks},

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Target;
 use crate::{
     cluster::{Cluster, answer},
-    commands::apply::cuts::Cuts,
+    cuts::Cuts,
     failure::Failure,
     output::Output,
     readiness,

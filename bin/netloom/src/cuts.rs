@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(30);
 
 /// Whether a server is heard.
-pub(in crate::commands) struct Cuts {
+pub(crate) struct Cuts {
     output: Output,
     look: Duration,
     heard: Cell<bool>,
@@ -25,22 +25,19 @@ pub(in crate::commands) struct Cuts {
 }
 
 impl Cuts {
-    pub(in crate::commands) fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         Self { output, look: LOOK, heard: Cell::new(false), why: RefCell::new(None) }
     }
 
     /// Something came from the server.
-    pub(in crate::commands) fn heard(&self) {
+    pub(crate) fn heard(&self) {
         self.heard.set(true);
         self.why.take();
     }
 
     /// Looks again as long as nothing answers, which is told, each reason when it is new; any other answer ends it.
     /// Whoever waits sets the limit, and a look says by [`Self::heard`] that it hears something, at its begin at least.
-    pub(in crate::commands) async fn go_on<T>(
-        &self,
-        mut look: impl AsyncFnMut() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    pub(crate) async fn go_on<T>(&self, mut look: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Failure> {
         loop {
             self.heard.set(false);
             match timeout(self.look, look()).await {
@@ -63,7 +60,7 @@ impl Cuts {
     }
 
     /// What there is to say when the time is over and nothing was heard at the end.
-    pub(in crate::commands) fn ending(&self) -> Option<String> {
+    pub(crate) fn ending(&self) -> Option<String> {
         self.why.borrow().as_ref().map(|why| format!("nothing was heard at the end: {why}"))
     }
 }
