@@ -49,6 +49,13 @@ impl Output {
         complain(&format!("warning: {line}"));
     }
 
+    /// Says which of several things came to nothing, and why.
+    #[cfg(feature = "cluster")]
+    #[expect(clippy::unused_self, reason = "stands beside `note`, which is quiet when asked")]
+    pub(crate) fn refuse(self, line: &str) {
+        complain(&format!("error: {line}"));
+    }
+
     /// Says several lines that are already harmless, unless asked to be quiet.
     pub(crate) fn block(self, text: &str) {
         if !self.quiet {

@@ -63,7 +63,7 @@ async fn each(
                 applied.push((kind, manifest));
             }
             Err(failure) => {
-                output.warn(&format!("{}: {}", place(manifest), failure.message));
+                output.refuse(&format!("{}: {}", place(manifest), failure.message));
                 failed.get_or_insert(failure.exit);
             }
         }
