@@ -265,6 +265,30 @@ fn addresses_beside_dhcp_are_warned_of() {
 }
 
 #[test]
+fn one_subnet_by_two_networks_is_warned_of() {
+    let other =
+        |ips: Value| with(&fixed("cluster-2", &ips), &[("/metadata/name", json!("other")), ("/spec/vlanID", json!(7))]);
+    let warnings = |stored_ips: Value| {
+        let mut objects = stored();
+        objects.push(other(stored_ips));
+        let verdict = Cluster::new(objects).create(&fixed("cluster-1", &three()));
+        assert!(verdict.is_allowed(), "{verdict:?}");
+        verdict.warnings
+    };
+    assert_eq!(warnings(json!({"node1": "192.168.2.10/24"})), [""; 0]);
+    assert_eq!(warnings(json!({"node9": "192.168.1.10/24"})), [""; 0], "another node");
+    for address in ["192.168.1.10/24", "192.168.1.200/24", "192.168.9.1/16"] {
+        let warned = warnings(json!({"node1": address}));
+        assert_eq!(
+            warned,
+            [format!(
+                r#"node "node1" has {address} by HostNetworkConfig "other", and spec.ips[node1] overlaps with that: what is in both subnets it sends through one of the two interfaces"#
+            )]
+        );
+    }
+}
+
+#[test]
 fn a_selector_must_be_one() {
     let expression = |value: Value| {
         with(&dhcp("hnc", "cluster-1", 2012), &[("/spec/nodeSelector/matchExpressions", json!([value]))])

@@ -3,7 +3,7 @@
 //! Rules about other objects and about nodes are checked when a write touches what they speak of: a
 //! node that joins later, or an uplink that goes, must not make every later edit impossible.
 
-use std::{collections::BTreeSet, net::Ipv4Addr};
+use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -45,7 +45,7 @@ pub(crate) fn create(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
     let spec = &new.spec;
     place_is_free(write, spec, findings);
     check_selector(spec, findings);
-    addresses(write.review.view, spec, findings);
+    addresses(write, spec, findings);
     if spec.underlay {
         only_underlay(write, findings);
         reaches_every_node(write.review.view, spec, findings);
@@ -67,7 +67,7 @@ pub(crate) fn update(write: &Write<'_, HostNetworkConfig>, new: &HostNetworkConf
         check_selector(spec, findings);
     }
     if reselected || old.mode != spec.mode || old.ips != spec.ips {
-        addresses(write.review.view, spec, findings);
+        addresses(write, spec, findings);
     }
     if spec.underlay {
         only_underlay(write, findings);
@@ -151,7 +151,7 @@ fn check_selector(spec: &HostNetworkConfigSpec, findings: &mut Findings) {
 }
 
 /// The addresses fit the mode, the nodes and each other.
-fn addresses(view: &dyn View, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+fn addresses(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec, findings: &mut Findings) {
     match spec.mode {
         Mode::Dhcp if spec.ips.is_empty() => {}
         Mode::Dhcp => findings.warn("spec.ips is left unused: with mode dhcp the addresses come from the server"),
@@ -159,10 +159,30 @@ fn addresses(view: &dyn View, spec: &HostNetworkConfigSpec, findings: &mut Findi
             findings.required("spec.ips", "mode static needs an address for each node");
         }
         Mode::Static => {
+            let view = write.review.view;
             let nodes = Nodes::of(view);
             let covered = nodes.covered(view, &spec.cluster_network, spec.node_selector.as_ref());
             one_for_each(spec, &covered, findings);
             hosts_of_one_subnet(spec, findings);
+            subnets_apart(&write.others(view.list(HOST_NETWORK_CONFIG)), spec, findings);
+        }
+    }
+}
+
+/// What a node reaches by two networks it sends to through one of them. That may be meant, while one follows the other.
+fn subnets_apart(others: &[Arc<Value>], spec: &HostNetworkConfigSpec, findings: &mut Findings) {
+    let own = |node: &str| spec.ips.get(node)?.0.parse::<Ipv4Net>().ok();
+    let stays = |other: &&Arc<Value>| !dig::is_terminating(other) && dig::text(other, "spec.mode") == Some("static");
+    for other in others.iter().filter(stays) {
+        let theirs = dig::at(other, "spec.ips").and_then(Value::as_object).into_iter().flatten();
+        let mut theirs = theirs.filter_map(|(node, text)| Some((node, text.as_str()?.parse::<Ipv4Net>().ok()?)));
+        let shared = theirs.find(|(node, net)| own(node).is_some_and(|own| own.contains(net) || net.contains(&own)));
+        if let Some((node, net)) = shared {
+            findings.warn(format!(
+                "node {node:?} has {net} by HostNetworkConfig {:?}, and spec.ips[{node}] overlaps with that: what is in both \
+                 subnets it sends through one of the two interfaces",
+                dig::name(other)
+            ));
         }
     }
 }
