@@ -80,15 +80,15 @@ pub fn plugin_config(attachment: &Value) -> Option<Value> {
     serde_json::from_str(dig::text(attachment, "spec.config")?).ok()
 }
 
-/// The cluster network that carries an attachment: the one that its label says, else the one whose bridge its plugin uses.
-/// Nobody has to set the label, and the bridge carries the attachment all the same.
+/// The cluster network that carries an attachment: the one whose bridge its plugin uses, whatever a label says. Of overlays,
+/// which have no bridge, the label says it.
 pub fn cluster_network_of(attachment: &Value) -> Option<String> {
     let labelled = labelled_network(attachment).map(str::to_owned);
     let bridged = || {
         let config = plugin_config(attachment).filter(is_bridged)?;
         config.get("bridge")?.as_str()?.strip_suffix("-br").map(str::to_owned)
     };
-    labelled.or_else(bridged).filter(|name| !name.is_empty())
+    bridged().or(labelled).filter(|name| !name.is_empty())
 }
 
 /// The cluster network that the label of an attachment says.

@@ -490,6 +490,31 @@ fn no_cluster_network_is_called_like_the_monitor_of_physical_interfaces() {
 }
 
 #[test]
+fn another_label_does_not_move_an_attachment() {
+    let net = bridged("net", "cn1", 7);
+    let (beside, machine) = (bridged("beside", "cn1", 7), running("vm1", "net", "node1"));
+    let cluster = Cluster::new(stored()).and([uplink("vc1", "cn1", &json!({})), net.clone(), beside, machine]);
+    let labelled = |key: &str, value: &str| {
+        let mut object = net.clone();
+        object["metadata"]["labels"][key] = json!(value);
+        object
+    };
+    assert_eq!(
+        refusals(&cluster.update(&labelled(names::CLUSTER_NETWORK, "cn2"))),
+        [r#"spec.config.bridge: Invalid value: "cn1-br": must be "cn2-br": the label says cluster network "cn2""#]
+    );
+    let alone = refusals(&cluster.update(&labelled(names::EXCLUSIVE_VLAN, "true")));
+    assert!(alone.len() == 1 && alone[0].contains("default/beside"), "{alone:?}");
+    assert_eq!(refusals(&cluster.update(&labelled("team", "a"))), [""; 0]);
+    // Where nobody checked the label, the bridge carries the attachment all the same.
+    let moved = Cluster::new(stored()).and([labelled(names::CLUSTER_NETWORK, "cn2")]);
+    assert_eq!(
+        refusals(&moved.delete(&network("cn1"))),
+        ["metadata.name: Forbidden: attachments of the cluster network are left: default/net"]
+    );
+}
+
+#[test]
 fn attachments_stay_as_they_are_while_machines_use_them() {
     let old = bridged("net", "cn1", 7);
     let quiet = Cluster::new(stored()).and([old.clone()]);

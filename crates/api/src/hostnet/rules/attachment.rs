@@ -28,10 +28,14 @@ pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
                 let found = dig::at(object, "spec.config").cloned().unwrap_or_default();
                 return findings.invalid(CONFIG, found, "must be the plugin's configuration, as JSON in a text");
             };
-            if review.operation == Operation::Update {
-                if old.as_ref() == Some(&new) {
-                    return;
+            if review.operation == Operation::Update && old.as_ref() == Some(&new) {
+                // A label can be set beside a bridge that runs, but it must say the truth.
+                if foreign::is_bridged(&new) && labels(review.old) != labels(review.object) {
+                    content(review, object, &new, findings);
                 }
+                return;
+            }
+            if review.operation == Operation::Update {
                 changes(review, old.as_ref(), &new, findings);
             }
             content(review, object, &new, findings);
@@ -39,6 +43,11 @@ pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
         (Operation::Delete, _) => delete(review, old.as_ref(), findings),
         (Operation::Create | Operation::Update | Operation::Connect, _) => {}
     }
+}
+
+/// The labels that mean something here.
+fn labels(attachment: Option<&Value>) -> [Option<&str>; 2] {
+    [names::CLUSTER_NETWORK, names::EXCLUSIVE_VLAN].map(|key| dig::label(attachment?, key))
 }
 
 fn content(review: &Review<'_>, object: &Value, config: &Value, findings: &mut Findings) {
