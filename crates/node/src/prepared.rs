@@ -212,9 +212,12 @@ impl Prepared {
     }
 }
 
-/// What a port that somebody else made shall have: what is wanted, and what it has but for what we added before.
+/// What a port that somebody else made shall have: what is wanted, and what it has but for what we added before. What
+/// comes or leaves there without a tag is how the node itself is reached, and stays as it is.
 fn beside(mut wanted: VlanMembership, has: &VlanMembership, before: &VlanSet) -> VlanMembership {
-    let (ours, gone) = (wanted.all(), before.minus(&wanted.all()));
+    let bare = has.pvid.into_iter().collect::<VlanSet>().plus(&has.untagged);
+    wanted.tagged = wanted.tagged.minus(&bare);
+    let (ours, gone) = (wanted.all(), before.minus(&wanted.all()).minus(&bare));
     for (set, had) in [(&mut wanted.tagged, &has.tagged), (&mut wanted.untagged, &has.untagged)] {
         for range in had.minus(&gone).minus(&ours).ranges() {
             set.insert_range(*range.start(), *range.end());
@@ -229,6 +232,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_a_foreign_port_sends_without_a_tag_stays_so_whoever_asks_for_it() {
+        let set = |ids: &[u16]| ids.iter().map(|id| VlanId::try_from(*id).unwrap()).collect::<VlanSet>();
+        let port = |tagged: &[u16], untagged: &[u16], pvid: u16| VlanMembership {
+            tagged: set(tagged),
+            untagged: set(untagged),
+            pvid: Some(VlanId::try_from(pvid).unwrap()),
+        };
+        let wanted = |ids: &[u16]| VlanMembership { tagged: set(ids), ..VlanMembership::default() };
+        let installed = port(&[5], &[100], 100);
+        let with = beside(wanted(&[20, 100]), &installed, &set(&[]));
+        assert_eq!(with, port(&[5, 20], &[100], 100));
+        assert_eq!(beside(wanted(&[]), &with, &set(&[20, 100])), installed, "only what we added goes");
+        let tagged = port(&[5, 100], &[], 100);
+        assert_eq!(beside(wanted(&[]), &tagged, &set(&[100])), tagged);
+    }
 
     #[test]
     fn what_is_asked_for_names_the_place_in_the_object_of_a_person_and_everybody_who_shares_the_link() {
