@@ -21,7 +21,7 @@ const SUMS: [&str; 3] = ["ready", "Ready", "Available"];
 /// The reason of a node that could not have a host network.
 const REFUSED: &str = "ApplyFailed";
 /// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
-const IDLE: [&str; 3] = ["NoUplink", "NoStaticIP", "NotConnected"];
+const IDLE: [&str; 6] = ["NoUplink", "NoStaticIP", "NotConnected", "InvalidNetwork", "NoClusterNetwork", "Unreadable"];
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]

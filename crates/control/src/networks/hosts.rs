@@ -23,7 +23,7 @@ use netloom_compile::{
     reason,
 };
 use netloom_rollout::Decision;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Told,
@@ -110,9 +110,11 @@ pub(super) fn tell(
 }
 
 /// The interfaces that an object is said to have on nodes.
-pub(super) fn interfaces(index: &Index, key: &ObjectKey) -> Vec<String> {
-    let status: HostNetworkConfigStatus = index.mark(HOST_NETWORK, key).map(Mark::status_as).unwrap_or_default();
-    status.node_status.into_values().filter_map(|entry| entry.interface).collect()
+pub(super) fn interfaces<'a>(index: &'a Index, key: &ObjectKey) -> impl Iterator<Item = &'a str> {
+    // Not as its type has it: this is asked for every object in every turn.
+    let status = index.mark(HOST_NETWORK, key).and_then(|mark| mark.status.as_ref());
+    let nodes = status.and_then(|status| status.get("nodeStatus")?.as_object());
+    nodes.into_iter().flat_map(Map::values).filter_map(|entry| entry.get("interface")?.as_str())
 }
 
 fn target(key: &ObjectKey) -> ObjectRef {

@@ -106,7 +106,7 @@ struct Tunnels<'a> {
     /// The host network that says so, and what its interface is called.
     underlay: Option<Underlay<'a>>,
     /// Every interface that a host network has or had: one that a tunnel used is not kept when it is the underlay no more.
-    ours: BTreeSet<String>,
+    ours: BTreeSet<&'a str>,
     /// Whether the platform has a network for the nodes themselves, whose interface tunnels use by default.
     by_default: bool,
 }
@@ -120,17 +120,16 @@ struct Underlay<'a> {
 }
 
 impl<'a> Tunnels<'a> {
-    fn of(index: &Index, compiled: &'a Compiled) -> Self {
+    fn of(index: &'a Index, compiled: &'a Compiled) -> Self {
         let snapshot = index.snapshot();
         let reports = || compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::HostNetworkConfig);
         let underlay = reports().find_map(|((_, name), report)| {
             let interface = report.interface.as_deref().filter(|_| report.underlay)?;
             Some(Underlay { name, interface, nodes: &report.matched })
         });
-        let now = reports().filter_map(|(_, report)| report.interface.clone());
-        // Nothing is compiled of what is being deleted.
-        let leaving = snapshot.host_networks.iter().filter(|(_, object)| object.meta.deleted);
-        let before = leaving.flat_map(|(key, _)| hosts::interfaces(index, key));
+        let now = reports().filter_map(|(_, report)| report.interface.as_deref());
+        // Nothing is compiled of what is being deleted, and only the interface of now of what moves.
+        let before = snapshot.host_networks.iter().flat_map(|(key, _)| hosts::interfaces(index, key));
         Self {
             underlay,
             ours: now.chain(before).collect(),
@@ -159,7 +158,8 @@ impl<'a> Tunnels<'a> {
                 return Some((*interface).to_owned());
             }
         }
-        let kept = said.filter(|said| !self.ours.contains(*said));
+        let hosted = |said: &str| inventory.is_some_and(|known| known.get(said).is_some_and(|link| link.hosted));
+        let kept = said.filter(|said| !self.ours.contains(said) && !hosted(said));
         let stale = said.is_some() && kept.is_none();
         let installed = inventory.and_then(installed);
         installed.filter(|_| stale || (self.by_default && said.is_none())).or_else(|| kept.map(str::to_owned))

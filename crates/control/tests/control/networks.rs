@@ -153,6 +153,53 @@ fn what_is_said_of_an_uplink_names_the_generation_that_it_is_said_of() {
 }
 
 #[test]
+fn an_uplink_says_of_a_node_that_it_leaves_how_far_that_is() {
+    let mut rig = connected();
+    for node in ["n0", "n1"] {
+        edit(&mut rig, "Node", node, |object| object["metadata"]["labels"] = json!({"zone": "a"}));
+    }
+    rig.run();
+    let of = |rig: &Rig| {
+        let statuses = rig.api.list("VlanStatus");
+        let status = statuses.iter().find(|status| status["status"]["node"] == "n2")?;
+        let said = &status["status"]["conditions"][0];
+        Some((said["status"].as_str().unwrap().to_owned(), said["reason"].as_str().unwrap().to_owned()))
+    };
+    let told = |truth: &str, reason: &str| Some((truth.to_owned(), reason.to_owned()));
+    assert_eq!(of(&rig), told("True", "Applied"));
+    rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["nodeSelector"] = json!({"zone": "a"}));
+    rig.run_for(SignedDuration::from_mins(5));
+    assert_eq!(of(&rig), told("Unknown", "Pending"));
+    let ready = |rig: &mut Rig, is: &str| {
+        edit(rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!(is));
+    };
+    ready(&mut rig, "Unknown");
+    rig.run_for(SignedDuration::from_mins(5));
+    assert_eq!(of(&rig), told("Unknown", netloom_control::NODE_LOST));
+    rig.refuses = None;
+    ready(&mut rig, "True");
+    rig.run();
+    assert_eq!(of(&rig), None);
+}
+
+#[test]
+fn an_uplink_that_breaks_a_rule_says_that_what_it_wanted_before_stands() {
+    let mut rig = connected();
+    rig.run();
+    edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["nics"] = json!(["no such name"]));
+    rig.run();
+    let statuses = rig.api.list("VlanStatus");
+    for status in statuses.iter().map(|status| &status["status"]) {
+        let said = &status["conditions"][0];
+        assert_eq!((&status["observedGeneration"], &said["status"]), (&json!(2), &json!("True")));
+        assert_ne!(said["reason"], "Applied");
+        assert!(said["message"].as_str().unwrap().ends_with("its last good version stays in effect"), "{said}");
+    }
+    assert_eq!(statuses.len(), 3);
+}
+
+#[test]
 fn a_host_network_without_uplink_waits_for_one() {
     let mut rig = connected();
     host_network(&mut rig, "static", &addresses());
@@ -539,8 +586,12 @@ fn a_node_that_is_switched_off_holds_no_deleted_network_and_loses_it_when_it_is_
         edit(rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!(is));
     };
     let links = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n2").unwrap()["spec"]["host"]["links"].to_string();
-    ready(&mut rig, "Unknown");
+    ready(&mut rig, "False");
     delete_host_network(&mut rig);
+    rig.run();
+    let held = json!([netloom_control::FINALIZER]);
+    assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], held, "it is alive");
+    ready(&mut rig, "Unknown");
     rig.run();
     assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], json!([]));
     rig.remove(HOST_NETWORK, "h");
@@ -718,6 +769,17 @@ fn tunnels_leave_an_interface_that_goes() {
     edit(&mut rig, "HostNetworkConfig", "h", |object| {
         object["spec"]["underlay"] = json!(false);
         object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    });
+    rig.run();
+    assert_eq!(tunnel(&rig), "mgmt-br.5");
+}
+
+#[test]
+fn tunnels_leave_an_interface_that_moves_when_it_is_the_underlay_no_more() {
+    let mut rig = with_tunnels();
+    edit(&mut rig, "HostNetworkConfig", "h", |object| {
+        object["spec"]["underlay"] = json!(false);
+        object["spec"]["vlanID"] = json!(30);
     });
     rig.run();
     assert_eq!(tunnel(&rig), "mgmt-br.5");
