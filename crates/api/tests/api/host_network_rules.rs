@@ -265,26 +265,42 @@ fn addresses_beside_dhcp_are_warned_of() {
 }
 
 #[test]
-fn one_subnet_by_two_networks_is_warned_of() {
-    let other =
-        |ips: Value| with(&fixed("cluster-2", &ips), &[("/metadata/name", json!("other")), ("/spec/vlanID", json!(7))]);
-    let warnings = |stored_ips: Value| {
-        let mut objects = stored();
-        objects.push(other(stored_ips));
-        let verdict = Cluster::new(objects).create(&fixed("cluster-1", &three()));
+fn one_subnet_by_two_interfaces_is_warned_of() {
+    let warnings = |beside: Value| {
+        let verdict = Cluster::new(stored()).and([beside]).create(&fixed("cluster-1", &three()));
         assert!(verdict.is_allowed(), "{verdict:?}");
         verdict.warnings
     };
-    assert_eq!(warnings(json!({"node1": "192.168.2.10/24"})), [""; 0]);
-    assert_eq!(warnings(json!({"node9": "192.168.1.10/24"})), [""; 0], "another node");
+    let other = |mode: &str, node: &str, address: &str| {
+        let ips = json!({node: address});
+        let rows = [("/metadata/name", json!("other")), ("/spec/vlanID", json!(7)), ("/spec/mode", json!(mode))];
+        with(&fixed("cluster-2", &ips), &rows)
+    };
+    let report = |link: Value| {
+        json!({
+            "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkStatus",
+            "metadata": {"name": "node1"}, "status": {"interfaces": [link]},
+        })
+    };
+    let of_nobody = [
+        other("static", "node1", "192.168.2.10/24"),
+        other("static", "node9", "192.168.1.10/24"),
+        other("dhcp", "node1", "192.168.1.10/24"),
+        report(json!({"name": "mgmt-br", "addresses": ["192.168.2.10/24", "fd00::1/64"]})),
+        report(json!({"name": "br.7", "addresses": ["192.168.1.10/24"], "madeBy": "netloom"})),
+    ];
+    for beside in of_nobody {
+        assert_eq!(warnings(beside.clone()), [""; 0], "{beside}");
+    }
     for address in ["192.168.1.10/24", "192.168.1.200/24", "192.168.9.1/16"] {
-        let warned = warnings(json!({"node1": address}));
-        assert_eq!(
-            warned,
-            [format!(
-                r#"node "node1" has {address} by HostNetworkConfig "other", and spec.ips[node1] overlaps with that: what is in both subnets it sends through one of the two interfaces"#
-            )]
-        );
+        let overlap = |by: &str| {
+            format!(
+                r#"node "node1" has {address} {by}, and spec.ips[node1] overlaps with that: what is in both subnets it sends through one of the two interfaces"#
+            )
+        };
+        let told = warnings(other("static", "node1", address));
+        assert_eq!(told, [overlap(r#"by HostNetworkConfig "other""#)]);
+        assert_eq!(warnings(report(json!({"name": "mgmt-br", "addresses": [address]}))), [overlap("on mgmt-br")]);
     }
 }
 

@@ -3,14 +3,14 @@
 //! Rules about other objects and about nodes are checked when a write touches what they speak of: a
 //! node that joins later, or an uplink that goes, must not make every later edit impossible.
 
-use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::known_cluster_network;
+use super::{known_cluster_network, overlap};
 use crate::{
     admission::{Findings, Review, View, Write},
     dig,
@@ -164,25 +164,7 @@ fn addresses(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec,
             let covered = nodes.covered(view, &spec.cluster_network, spec.node_selector.as_ref());
             one_for_each(spec, &covered, findings);
             hosts_of_one_subnet(spec, findings);
-            subnets_apart(&write.others(view.list(HOST_NETWORK_CONFIG)), spec, findings);
-        }
-    }
-}
-
-/// What a node reaches by two networks it sends to through one of them. That may be meant, while one follows the other.
-fn subnets_apart(others: &[Arc<Value>], spec: &HostNetworkConfigSpec, findings: &mut Findings) {
-    let own = |node: &str| spec.ips.get(node)?.0.parse::<Ipv4Net>().ok();
-    let stays = |other: &&Arc<Value>| !dig::is_terminating(other) && dig::text(other, "spec.mode") == Some("static");
-    for other in others.iter().filter(stays) {
-        let theirs = dig::at(other, "spec.ips").and_then(Value::as_object).into_iter().flatten();
-        let mut theirs = theirs.filter_map(|(node, text)| Some((node, text.as_str()?.parse::<Ipv4Net>().ok()?)));
-        let shared = theirs.find(|(node, net)| own(node).is_some_and(|own| own.contains(net) || net.contains(&own)));
-        if let Some((node, net)) = shared {
-            findings.warn(format!(
-                "node {node:?} has {net} by HostNetworkConfig {:?}, and spec.ips[{node}] overlaps with that: what is in both \
-                 subnets it sends through one of the two interfaces",
-                dig::name(other)
-            ));
+            overlap::warn_of(write, spec, findings);
         }
     }
 }

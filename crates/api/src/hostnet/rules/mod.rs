@@ -1,8 +1,9 @@
-//! The rules of the kinds of this group, one file for each kind.
+//! The rules of the kinds of this group, one file for each kind, and one for what overlaps.
 
 pub(super) mod attachment;
 pub(super) mod cluster_network;
 pub(super) mod host_network_config;
+mod overlap;
 pub(super) mod vlan_config;
 
 use serde_json::Value;
