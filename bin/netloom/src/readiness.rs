@@ -6,6 +6,7 @@
 pub(crate) mod uplinks;
 
 use netloom_api::hostnet::names;
+use netloom_compile::reason;
 use netloom_control::FAILED_ELSEWHERE;
 use serde_json::Value;
 
@@ -21,7 +22,14 @@ const SUMS: [&str; 3] = ["ready", "Ready", "Available"];
 /// The reason of a node that could not have a host network.
 const REFUSED: &str = "ApplyFailed";
 /// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
-const IDLE: [&str; 6] = ["NoUplink", "NoStaticIP", "NotConnected", "InvalidNetwork", "NoClusterNetwork", "Unreadable"];
+const IDLE: [&str; 6] = [
+    reason::NO_UPLINK,
+    reason::NO_STATIC_IP,
+    reason::INVALID_NETWORK,
+    reason::NO_NETWORK,
+    reason::UNREADABLE,
+    "NotConnected",
+];
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
