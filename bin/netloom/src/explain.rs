@@ -3,7 +3,9 @@
 
 use std::net::IpAddr;
 
-use netloom_model::{Claim, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route, RouteMetrics};
+use netloom_model::{
+    BRIDGE_IPTABLES, Claim, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route, RouteMetrics,
+};
 use netloom_types::{Family, IfName, IpNet, Protocol, RouteTable};
 use serde_json::{Value as Json, json};
 
@@ -28,8 +30,8 @@ struct Asked {
     before: String,
 }
 
-/// Explains a link, a further name, an address or a route destination. Empty when there is no such
-/// thing.
+/// Explains a link, a further name, an address, a route destination, or the setting of all bridges. Empty when there is no
+/// such thing.
 pub(crate) fn explain(name: &str, observed: &Observed, owned: &Ownership) -> Vec<Explanation> {
     if let Some(link) = find_link(name, observed) {
         return vec![link_explained(link, owned)];
@@ -37,6 +39,9 @@ pub(crate) fn explain(name: &str, observed: &Observed, owned: &Ownership) -> Vec
     if name == "default" {
         let is_default = |net: &IpNet| net.prefix_len() == 0;
         return routes_explained(observed, owned, is_default);
+    }
+    if name == BRIDGE_IPTABLES {
+        return observed.bridge_iptables.map(|seen| bridges_explained(seen, owned)).into_iter().collect();
     }
     let (ip, len) = match (name.parse::<IpNet>(), name.parse::<IpAddr>()) {
         (Ok(net), _) => (net.addr(), Some(net.prefix_len())),
@@ -85,6 +90,14 @@ fn addresses_explained(ip: IpAddr, len: Option<u8>, observed: &Observed, owned: 
         }
     }
     found
+}
+
+fn bridges_explained(seen: bool, owned: &Ownership) -> Explanation {
+    let key = ObjectKey::BridgeIptables;
+    let what =
+        if seen { "1: iptables sees the frames of bridges" } else { "0: iptables does not see the frames of bridges" };
+    let mark = "a setting, which carries no mark".to_owned();
+    Explanation { what: format!("{key} {what}"), mark, asked: claimed(&key, owned) }
 }
 
 fn claimed(key: &ObjectKey, owned: &Ownership) -> Vec<Asked> {
@@ -169,6 +182,7 @@ fn previous(key: &ObjectKey, before: &Previous) -> String {
         Previous::Rule(protocol) => format!("there already, made by {}", maker(*protocol)),
         Previous::Resolver(resolver) => list(resolver.servers.clone()),
         Previous::Hostname(name) => name.clone(),
+        Previous::BridgeIptables(seen) => u8::from(*seen).to_string(),
     }
 }
 
@@ -236,12 +250,14 @@ mod tests {
                 (ObjectKey::Addresses(name("eth0.5"), Family::Ipv4), claim(Previous::Addresses(vec![]))),
                 (ObjectKey::Attr(name("eth0"), Attr::Mtu), claim(Previous::Attr(Value::Int(1500)))),
                 (ObjectKey::Route(routes[0].key()), claim(Previous::Absent)),
+                (ObjectKey::BridgeIptables, claim(Previous::BridgeIptables(true))),
             ]
             .into(),
         };
         let host = Host {
             links: [(ours.name, ours), (card.name, card)].into(),
             routes: routes.into_iter().map(|route| (route.key(), route)).collect(),
+            bridge_iptables: Some(false),
             ..Host::default()
         };
         (Observed { host, ..Observed::default() }, owned)
@@ -277,6 +293,14 @@ mod tests {
         assert!(text("192.0.2.1/24").starts_with("address 192.0.2.1/24 on eth0.5\n"));
         assert!(text("198.51.100.0/24").contains("put there by netloom (route protocol 112)"));
         assert!(text("default").contains("not by netloom; made by DHCP\n  nobody asked for it through netloom"));
+    }
+
+    #[test]
+    fn the_setting_of_all_bridges_tells_who_asked_and_what_it_was() {
+        let name = "net.bridge.bridge-nf-call-iptables";
+        let asked = format!("{name}: asked for by site.yaml:4 (interfaces[0]); before: 1");
+        assert!(text(name).starts_with(&format!("{name} 0: ")), "{}", text(name));
+        assert!(text(name).contains(&asked), "{}", text(name));
     }
 
     #[test]

@@ -186,6 +186,7 @@ enum Thing<'a> {
     Resolver,
     HostnameRunning,
     HostnameConfig,
+    BridgeIptables,
 }
 
 impl<'a> Thing<'a> {
@@ -214,6 +215,7 @@ impl<'a> Thing<'a> {
             Step::SetResolver(_) => Self::Resolver,
             Step::SetHostnameRunning(_) => Self::HostnameRunning,
             Step::SetHostnameConfig(_) => Self::HostnameConfig,
+            Step::SetBridgeIptables(_) => Self::BridgeIptables,
         }
     }
 
@@ -233,7 +235,7 @@ impl<'a> Thing<'a> {
             Self::Mirror(name, key) => link(name).is_some_and(|link| link.mirrors.contains_key(&key)),
             Self::Route(key) => observed.routes.contains_key(&key),
             Self::Rule(key) => observed.rules.contains_key(key),
-            Self::Resolver | Self::HostnameRunning | Self::HostnameConfig => true,
+            Self::Resolver | Self::HostnameRunning | Self::HostnameConfig | Self::BridgeIptables => true,
         }
     }
 }
@@ -252,6 +254,7 @@ fn is_restoring(step: &Step, observed: &Observed) -> bool {
         Step::SetResolver(resolver) => observed.resolver == *resolver,
         Step::SetHostnameRunning(name) => observed.hostname_running == *name,
         Step::SetHostnameConfig(name) => observed.hostname_config == *name,
+        Step::SetBridgeIptables(seen) => observed.bridge_iptables == Some(*seen),
         Step::CreateLink { .. }
         | Step::DeleteLink { .. }
         | Step::SetAttrs { .. }

@@ -42,7 +42,8 @@ pub(crate) fn shows(observed: &Observed, step: &Step) -> bool {
         | Step::ReplaceRoute(_)
         | Step::RemoveRoute(_)
         | Step::RemoveRule(_)
-        | Step::SetHostnameRunning(_) => false,
+        | Step::SetHostnameRunning(_)
+        | Step::SetBridgeIptables(_) => false,
     }
 }
 

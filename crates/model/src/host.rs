@@ -27,6 +27,9 @@ pub struct Host {
     pub hostname_running: String,
     /// The host name that it gets at boot; empty when none is configured.
     pub hostname_config: String,
+    /// Whether frames that a bridge passes on are shown to iptables; none where the kernel never does that.
+    #[serde(default)]
+    pub bridge_iptables: Option<bool>,
 }
 
 impl Host {
@@ -123,14 +126,18 @@ pub struct Target {
     pub hostname_running: Option<String>,
     /// The host name at boot, when it is concerned.
     pub hostname_config: Option<String>,
+    /// Whether iptables sees the frames of bridges, when it is concerned.
+    #[serde(default)]
+    pub bridge_iptables: Option<bool>,
 }
 
 impl Target {
     /// How many objects are concerned.
     pub fn len(&self) -> usize {
-        let Self { links, routes, rules, resolver, hostname_running, hostname_config } = self;
-        let files = [resolver.is_some(), hostname_running.is_some(), hostname_config.is_some()];
-        links.len() + routes.len() + rules.len() + files.into_iter().filter(|file| *file).count()
+        let Self { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = self;
+        let settings =
+            [resolver.is_some(), hostname_running.is_some(), hostname_config.is_some(), bridge_iptables.is_some()];
+        links.len() + routes.len() + rules.len() + settings.into_iter().filter(|setting| *setting).count()
     }
 
     /// Whether nothing is concerned.

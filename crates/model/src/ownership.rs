@@ -16,6 +16,9 @@ use crate::{
     Value, VlanMembership,
 };
 
+/// What people call the kernel's setting that shows the frames of bridges to iptables.
+pub const BRIDGE_IPTABLES: &str = "net.bridge.bridge-nf-call-iptables";
+
 /// One thing on a host that somebody can ask for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ObjectKey {
@@ -55,6 +58,8 @@ pub enum ObjectKey {
     HostnameRunning,
     /// The host name at boot.
     HostnameConfig,
+    /// Whether iptables sees the frames of bridges.
+    BridgeIptables,
 }
 
 impl ObjectKey {
@@ -74,7 +79,12 @@ impl ObjectKey {
             | Self::Neighbours(name, _)
             | Self::Mirror(name, _)
             | Self::Feature(name, _) => Some(*name),
-            Self::Route(_) | Self::Rule(_) | Self::Resolver | Self::HostnameRunning | Self::HostnameConfig => None,
+            Self::Route(_)
+            | Self::Rule(_)
+            | Self::Resolver
+            | Self::HostnameRunning
+            | Self::HostnameConfig
+            | Self::BridgeIptables => None,
         }
     }
 }
@@ -115,6 +125,8 @@ pub enum Previous {
     Resolver(Resolver),
     /// A host name.
     Hostname(String),
+    /// Whether iptables sees the frames of bridges.
+    BridgeIptables(bool),
 }
 
 /// Who asked for one object, each with the place. Nearly always one, and there are as many of these
@@ -251,6 +263,7 @@ impl std::fmt::Display for ObjectKey {
             Self::Resolver => f.write_str("resolver"),
             Self::HostnameRunning => f.write_str("running host name"),
             Self::HostnameConfig => f.write_str("host name at boot"),
+            Self::BridgeIptables => f.write_str(BRIDGE_IPTABLES),
         }
     }
 }

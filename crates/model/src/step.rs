@@ -6,8 +6,8 @@ use netloom_types::{AltName, IfName, VlanSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Alias, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route, Rule,
-    VlanMembership,
+    Address, Alias, Attrs, BRIDGE_IPTABLES, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Resolver,
+    Route, Rule, VlanMembership,
 };
 
 /// One effect. Names, never indexes: a step must mean the same after a link was made anew.
@@ -173,6 +173,8 @@ pub enum Step {
     SetHostnameRunning(String),
     /// Writes the host name file; empty removes it.
     SetHostnameConfig(String),
+    /// Has the frames that bridges pass on shown to iptables, or not.
+    SetBridgeIptables(bool),
 }
 
 impl Step {
@@ -204,7 +206,8 @@ impl Step {
             | Self::RemoveRule(_)
             | Self::SetResolver(_)
             | Self::SetHostnameRunning(_)
-            | Self::SetHostnameConfig(_) => None,
+            | Self::SetHostnameConfig(_)
+            | Self::SetBridgeIptables(_) => None,
         }
     }
 
@@ -286,6 +289,7 @@ impl fmt::Display for Step {
             }
             Self::SetHostnameRunning(name) => write!(f, "host name {name} (running)"),
             Self::SetHostnameConfig(name) => write!(f, "host name {name} (at boot)"),
+            Self::SetBridgeIptables(seen) => write!(f, "{BRIDGE_IPTABLES} {}", u8::from(*seen)),
         }
     }
 }

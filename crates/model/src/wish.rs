@@ -31,6 +31,8 @@ pub struct HostState {
     pub resolver: Option<(Resolver, Origin)>,
     /// The host name.
     pub hostname: HostnameWish,
+    /// Whether iptables shall see the frames of bridges.
+    pub bridge_iptables: Option<(bool, Origin)>,
     /// Set when this is all that one source wants: what it wanted before and no longer names is
     /// taken back.
     pub whole_of: Option<Arc<str>>,

@@ -53,6 +53,8 @@ pub(crate) enum Alone<'a> {
     HostnameRunning(&'a str),
     /// The host name at boot.
     HostnameConfig(&'a str),
+    /// Whether iptables sees the frames of bridges.
+    BridgeIptables(bool),
 }
 
 /// Why work was not done: the kernel refused it, or could not be talked to.
@@ -97,6 +99,7 @@ impl Alone<'_> {
             Self::Resolver(resolver) => Ok(kernel.files.set_resolver(resolver)?),
             Self::HostnameRunning(name) => Ok(kernel.files.set_hostname_running(name)?),
             Self::HostnameConfig(name) => Ok(kernel.files.set_hostname_config(name)?),
+            Self::BridgeIptables(seen) => Ok(sysctl::set_bridge_iptables(seen)?),
         }
     }
 }

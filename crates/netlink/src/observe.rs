@@ -20,6 +20,7 @@ use crate::{
     link_map::LinkMap,
     mirror, neighbour, route, rule_removal,
     socket::NetlinkError,
+    sysctl,
 };
 
 /// Reads everything.
@@ -283,6 +284,7 @@ fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
     host.resolver = kernel.files.resolver().map_err(failed("resolver file"))?;
     host.hostname_running = kernel.files.hostname_running();
     host.hostname_config = kernel.files.hostname_config().map_err(failed("host name file"))?;
+    host.bridge_iptables = sysctl::bridge_iptables();
     Ok(())
 }
 

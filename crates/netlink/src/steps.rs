@@ -142,6 +142,7 @@ pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, 
         Step::SetResolver(resolver) => Ok(Work::Alone(Alone::Resolver(resolver))),
         Step::SetHostnameRunning(name) => Ok(Work::Alone(Alone::HostnameRunning(name))),
         Step::SetHostnameConfig(name) => Ok(Work::Alone(Alone::HostnameConfig(name))),
+        Step::SetBridgeIptables(seen) => Ok(Work::Alone(Alone::BridgeIptables(*seen))),
     }
 }
 

@@ -1,13 +1,14 @@
-//! Properties of links that the kernel takes as files below `/proc/sys/net`.
+//! What the kernel takes as files below `/proc/sys/net`: properties of links, and one setting of all bridges.
 //!
-//! Reading them needs no file: their values come with the link (see `link::decode`). Writing does,
+//! Reading properties of links needs no file: their values come with the link (see `link::decode`). Writing does,
 //! because only the file carries out everything that a change entails.
 //!
-//! [`apply`] must run on the thread of the namespace: what `/proc/sys/net` shows is that of the thread
+//! All of this must run on the thread of the namespace: what `/proc/sys/net` shows is that of the thread
 //! that looks.
 
 use std::{
-    fs, io,
+    fs::{self, OpenOptions},
+    io::{self, Read as _},
     net::Ipv6Addr,
     path::{Path, PathBuf},
 };
@@ -20,6 +21,10 @@ use crate::link::table::{Layout, Wire, wire};
 const ADDR_GEN_MODE: &str = "addr_gen_mode";
 const STABLE_PRIVACY: &str = "2";
 const MACHINE_ID: &str = "/etc/machine-id";
+const SETTINGS: &str = "/proc/sys/net";
+/// Where a container finds the settings of its namespace such that it can write them: runtimes give it `/proc/sys` to read
+/// only. It is the same folder, and shows each thread its own namespace too.
+pub const SETTINGS_OF_HOST: &str = "/host/proc/sys/net";
 
 /// One file and what is written into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub fn writes(link: IfName, attrs: &Attrs) -> Vec<Write> {
             Family::Ipv4 => "ipv4",
             Family::Ipv6 => "ipv6",
         };
-        let path = ["/proc/sys/net", family, "conf", link.as_str(), file].iter().collect();
+        let path = settings().join(family).join("conf").join(link.as_str()).join(file);
         Some(Write { path, text: number.to_string() })
     };
     attrs.iter().filter_map(one).collect()
@@ -65,6 +70,29 @@ pub fn apply(link: IfName, attrs: &Attrs) -> Result<(), StepError> {
         result.map_err(|error| refused(&write, &error))?;
     }
     Ok(())
+}
+
+/// Whether iptables sees the frames of bridges. None where `br_netfilter` is not loaded, so that it never does, and where
+/// one may not write it: what cannot be set must not keep a network from being made.
+pub fn bridge_iptables() -> Option<bool> {
+    let mut text = String::new();
+    OpenOptions::new().read(true).write(true).open(bridge_iptables_file()).ok()?.read_to_string(&mut text).ok()?;
+    Some(!text.starts_with('0'))
+}
+
+/// Has the frames of bridges shown to iptables, or not.
+pub fn set_bridge_iptables(seen: bool) -> Result<(), StepError> {
+    let write = Write { path: bridge_iptables_file(), text: u8::from(seen).to_string() };
+    fs::write(&write.path, &write.text).map_err(|error| refused(&write, &error))
+}
+
+fn bridge_iptables_file() -> PathBuf {
+    settings().join("bridge/bridge-nf-call-iptables")
+}
+
+fn settings() -> &'static Path {
+    let of_host = Path::new(SETTINGS_OF_HOST);
+    if of_host.exists() { of_host } else { Path::new(SETTINGS) }
 }
 
 /// Gives a link without one the secret that stable, private addresses are made with. It must be the

@@ -51,6 +51,7 @@ fn cuts(step: &Step) -> bool {
         | Step::RemoveRule(_)
         | Step::SetResolver(_)
         | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_) => false,
+        | Step::SetHostnameConfig(_)
+        | Step::SetBridgeIptables(_) => false,
     }
 }

@@ -46,6 +46,8 @@ pub struct Prepared {
     made: BTreeSet<IfName>,
     uplinks: Vec<packet_size::Uplink>,
     vlans: Vec<HostBridgeVlan>,
+    /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
+    bridging: Option<Origin>,
     /// VLANs of ports that the wish before had.
     vlans_before: Vec<HostBridgeVlan>,
     /// The links whose leases are all that is brought about, where not all of the wish is.
@@ -76,6 +78,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
     let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));
+    let bridging = bridging(host);
     Ok(Prepared {
         wish,
         listen,
@@ -87,9 +90,16 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         made,
         uplinks,
         vlans,
+        bridging,
         vlans_before: Vec::new(),
         only: None,
     })
+}
+
+/// Who asked first for something on a bridge of a cluster network.
+fn bridging(host: &HostConfig) -> Option<Origin> {
+    let bridges = host.links.iter().filter(|link| link.kind == HostLinkKind::Bridge).map(|link| &link.origin);
+    bridges.chain(host.bridge_vlans.iter().map(|vlan| &vlan.origin)).next().map(host_config::origin)
 }
 
 /// Whether the controller's configuration has precedence: the older object does, then the first name.
@@ -141,6 +151,8 @@ impl Prepared {
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed)?;
+        // What machines send over a bridge is theirs: the node's own packet filter has no say in it.
+        state.bridge_iptables = self.bridging.clone().map(|origin| (false, origin));
         packet_size::settle(&self.uplinks, &self.made, &mut state, observed);
         leases::lay(&self.leases, (leases, now), &mut state, observed);
         Ok(match &self.only {
@@ -278,6 +290,30 @@ mod tests {
         let hand = told(Wish { provenance: None, ..wish });
         assert_eq!(hand.links[&d0].origin.source, link.origin.source, "what a link says of itself stays");
         assert!(!hand.links[&d0].origin.to_string().contains("Policy"));
+    }
+
+    #[test]
+    fn iptables_is_kept_from_bridges_where_a_cluster_network_has_one() {
+        let asked = |path: &str| json!({"kind": "VlanConfig", "name": "u", "path": path});
+        let bridge = json!({"links": [{"name": "c-br", "type": "bridge", "up": true, "origin": asked("spec")}]});
+        let installed =
+            json!({"bridgeVlans": [{"port": "mgmt-br", "min": 5, "max": 5, "origin": asked("spec.vlanID")}]});
+        let none = json!({"links": [{"name": "d0", "type": "dummy", "up": true, "origin": asked("spec")}]});
+        let mut observed = Observed::default();
+        let name: IfName = "mgmt-br".parse().unwrap();
+        observed.host.links.insert(name, netloom_model::Link::new(name, netloom_model::LinkKind::Bridge));
+        let told = |host: serde_json::Value| {
+            let wish = json!({
+                "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1",
+                "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
+            });
+            let prepared = prepare(serde_json::from_value(wish).unwrap()).unwrap();
+            let state = prepared.resolve(&observed, &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
+            state.bridge_iptables.map(|(seen, origin)| (seen, origin.to_string()))
+        };
+        assert_eq!(told(bridge), Some((false, "VlanConfig u (spec)".to_owned())));
+        assert_eq!(told(installed), Some((false, "VlanConfig u (spec.vlanID)".to_owned())));
+        assert_eq!(told(none), None);
     }
 
     #[test]

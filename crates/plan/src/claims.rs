@@ -48,6 +48,10 @@ pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &
     if let Some((resolver, origin)) = &wish.resolver {
         claim(&mut record, wish, ObjectKey::Resolver, origin, observed, Previous::Resolver(resolver.clone()));
     }
+    // Where there is nothing to set, there is nothing to return to either.
+    if let Some((seen, origin)) = wish.bridge_iptables.as_ref().filter(|_| observed.bridge_iptables.is_some()) {
+        claim(&mut record, wish, ObjectKey::BridgeIptables, origin, observed, Previous::BridgeIptables(*seen));
+    }
     if let Some(origin) = &wish.hostname.origin {
         let names =
             [(ObjectKey::HostnameRunning, &wish.hostname.running), (ObjectKey::HostnameConfig, &wish.hostname.config)];
@@ -124,7 +128,8 @@ fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
         | ObjectKey::Feature(..)
         | ObjectKey::Resolver
         | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig => false,
+        | ObjectKey::HostnameConfig
+        | ObjectKey::BridgeIptables => false,
     }
 }
 
@@ -235,6 +240,7 @@ pub(crate) fn value(key: &ObjectKey, observed: &Observed) -> Previous {
         ObjectKey::Resolver => Previous::Resolver(observed.resolver.clone()),
         ObjectKey::HostnameRunning => Previous::Hostname(observed.hostname_running.clone()),
         ObjectKey::HostnameConfig => Previous::Hostname(observed.hostname_config.clone()),
+        ObjectKey::BridgeIptables => observed.bridge_iptables.map_or(Previous::Absent, Previous::BridgeIptables),
         _ => Previous::Absent,
     }
 }
@@ -265,7 +271,8 @@ fn value_on_link(key: &ObjectKey, link: &netloom_model::Link) -> Previous {
         | ObjectKey::Rule(_)
         | ObjectKey::Resolver
         | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig => Previous::Absent,
+        | ObjectKey::HostnameConfig
+        | ObjectKey::BridgeIptables => Previous::Absent,
     }
 }
 

@@ -255,7 +255,8 @@ impl Builder {
             | Step::RemoveRule(_)
             | Step::SetResolver(_)
             | Step::SetHostnameRunning(_)
-            | Step::SetHostnameConfig(_) => false,
+            | Step::SetHostnameConfig(_)
+            | Step::SetBridgeIptables(_) => false,
         }
     }
 

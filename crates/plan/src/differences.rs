@@ -1,6 +1,6 @@
 //! Where a host differs from what it shall be, property by property.
 
-use netloom_model::{Address, Attr, Host, Link, Resolver, Route, RouteMetrics, Value};
+use netloom_model::{Address, Attr, BRIDGE_IPTABLES, Host, Link, Resolver, Route, RouteMetrics, Value};
 use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 /// The differences between a goal and a host.
 pub(crate) fn between(goal: &Goal, host: &Host) -> Vec<Difference> {
-    let Goal { links, routes, rules, resolver, hostname_running, hostname_config } = goal;
+    let Goal { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = goal;
     let mut found = Vec::new();
     for (name, goal) in links {
         link(*name, goal.as_ref(), host.links.get(name), &mut found);
@@ -35,6 +35,10 @@ pub(crate) fn between(goal: &Goal, host: &Host) -> Vec<Difference> {
     file("dns-resolver", resolver.as_ref().map(resolver_text), resolver_text(&host.resolver));
     file("hostname.running", hostname_running.clone(), host.hostname_running.clone());
     file("hostname.config", hostname_config.clone(), host.hostname_config.clone());
+    if let Some(there) = host.bridge_iptables {
+        let number = |seen: bool| u8::from(seen).to_string();
+        file(BRIDGE_IPTABLES, bridge_iptables.map(number), number(there));
+    }
     found
 }
 

@@ -35,6 +35,7 @@ fn by_driver(key: &ObjectKey) -> bool {
         | ObjectKey::Rule(_)
         | ObjectKey::Resolver
         | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig => false,
+        | ObjectKey::HostnameConfig
+        | ObjectKey::BridgeIptables => false,
     }
 }

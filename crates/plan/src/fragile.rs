@@ -56,7 +56,8 @@ fn shakes(step: &Step) -> Option<IfName> {
         | Step::RemoveRule(_)
         | Step::SetResolver(_)
         | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_) => None,
+        | Step::SetHostnameConfig(_)
+        | Step::SetBridgeIptables(_) => None,
     }
 }
 

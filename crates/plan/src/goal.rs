@@ -85,12 +85,13 @@ pub(crate) struct Goal {
     pub(crate) resolver: Option<netloom_model::Resolver>,
     pub(crate) hostname_running: Option<String>,
     pub(crate) hostname_config: Option<String>,
+    pub(crate) bridge_iptables: Option<bool>,
 }
 
 impl Goal {
     /// The goal of putting back exactly what `target` shows.
     pub(crate) fn from_target(target: &Target, observed: &Observed) -> Self {
-        let Target { links, routes, rules, resolver, hostname_running, hostname_config } = target;
+        let Target { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = target;
         let whole = |link: &Link| {
             let mut link = link.clone();
             if let Some(now) = observed.links.get(&link.name) {
@@ -108,6 +109,7 @@ impl Goal {
             resolver: resolver.clone(),
             hostname_running: hostname_running.clone(),
             hostname_config: hostname_config.clone(),
+            bridge_iptables: *bridge_iptables,
         }
     }
 
@@ -124,6 +126,8 @@ impl Goal {
             }
         }
         self.routes.retain(|key, goal| goal.origin.is_some() || goal.route.as_ref() == end.routes.get(key));
+        // It may appear at any moment; then it is drift, and no reason to take everything else back.
+        self.bridge_iptables = self.bridge_iptables.filter(|_| end.bridge_iptables.is_some());
     }
 
     /// The link that is wanted under this name.

@@ -86,6 +86,7 @@ impl<'a> Named<'a> {
             ObjectKey::Resolver => wish.resolver.is_some(),
             ObjectKey::HostnameRunning => wish.hostname.running.is_some(),
             ObjectKey::HostnameConfig => wish.hostname.config.is_some(),
+            ObjectKey::BridgeIptables => wish.bridge_iptables.is_some(),
         }
     }
 }
@@ -93,7 +94,9 @@ impl<'a> Named<'a> {
 /// Lays the value of before into the goal, when the host still has the value that was set.
 fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
     let now = claims::value(key, observed);
-    if now == claim.before {
+    // What the kernel has no more has nothing to be given back to.
+    let is_over = *key == ObjectKey::BridgeIptables && now == Previous::Absent;
+    if now == claim.before || is_over {
         return;
     }
     if !claims::still_ours(key, &claim.ours, &now) {
@@ -211,6 +214,7 @@ fn give_back_object(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &
         (ObjectKey::Resolver, Previous::Resolver(resolver)) => goal.resolver = Some(resolver.clone()),
         (ObjectKey::HostnameRunning, Previous::Hostname(name)) => goal.hostname_running = Some(name.clone()),
         (ObjectKey::HostnameConfig, Previous::Hostname(name)) => goal.hostname_config = Some(name.clone()),
+        (ObjectKey::BridgeIptables, Previous::BridgeIptables(seen)) => goal.bridge_iptables = Some(*seen),
         // Every other pair cannot come out of `claims`.
         _ => {}
     }

@@ -232,7 +232,7 @@ pub(crate) fn rule(key: RuleKey, was: Option<Protocol>, is: Option<Protocol>) ->
 }
 
 fn files(before: &Target, now: &Host, steps: &mut Vec<Step>) {
-    let Target { links: _, routes: _, rules: _, resolver, hostname_running, hostname_config } = before;
+    let Target { links: _, routes: _, rules: _, resolver, hostname_running, hostname_config, bridge_iptables } = before;
     if let Some(resolver) = resolver.as_ref().filter(|was| **was != now.resolver) {
         steps.push(Step::SetResolver(resolver.clone()));
     }
@@ -242,11 +242,19 @@ fn files(before: &Target, now: &Host, steps: &mut Vec<Step>) {
     if let Some(name) = hostname_config.as_ref().filter(|was| **was != now.hostname_config) {
         steps.push(Step::SetHostnameConfig(name.clone()));
     }
+    steps.extend(bridge_iptables_step(*bridge_iptables, now));
+}
+
+/// The step that shows the frames of bridges to iptables or keeps them from it. Where the kernel never shows them, there is
+/// nothing to be set.
+pub(crate) fn bridge_iptables_step(wanted: Option<bool>, now: &Host) -> Option<Step> {
+    let there = now.bridge_iptables?;
+    wanted.filter(|wanted| *wanted != there).map(Step::SetBridgeIptables)
 }
 
 /// Remembers the value of each object before its first change.
 pub(crate) fn remember(first: &mut Target, before: Target) {
-    let Target { links, routes, rules, resolver, hostname_running, hostname_config } = before;
+    let Target { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = before;
     for (name, link) in links {
         first.links.entry(name).or_insert(link);
     }
@@ -259,4 +267,5 @@ pub(crate) fn remember(first: &mut Target, before: Target) {
     first.resolver = first.resolver.take().or(resolver);
     first.hostname_running = first.hostname_running.take().or(hostname_running);
     first.hostname_config = first.hostname_config.take().or(hostname_config);
+    first.bridge_iptables = first.bridge_iptables.or(bridge_iptables);
 }

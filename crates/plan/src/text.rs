@@ -86,7 +86,8 @@ fn symbol(plan: &Plan, step: &Step) -> &'static str {
         | Step::ReplaceRoute(_)
         | Step::SetResolver(_)
         | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_) => "~",
+        | Step::SetHostnameConfig(_)
+        | Step::SetBridgeIptables(_) => "~",
     }
 }
 

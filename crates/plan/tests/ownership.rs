@@ -6,7 +6,7 @@ use netloom_model::{
     Address, AddressWish, Alias, Attr, ControllerWish, HostState, HostnameWish, LinkKind, LinkWish, NextHop, Origin,
     Ownership, Route, RouteMetrics, RouteType, RouteWish, Step, Value,
 };
-use netloom_plan::{Options, Planned, plan};
+use netloom_plan::{Options, Planned, plan, unmet};
 use netloom_sim::SimHost;
 use netloom_types::{IfName, MacAddr, Protocol, RouteTable};
 
@@ -258,4 +258,38 @@ fn a_host_name_is_given_back() {
     assert_eq!(host.observed().hostname_running, "node-1");
     set(&mut host, &whole([]), &planned.ownership);
     assert_eq!(host.observed().hostname_running, "before");
+}
+
+#[test]
+fn iptables_sees_bridges_again_when_nobody_keeps_it_from_them_any_more() {
+    let wish = HostState { bridge_iptables: Some((false, origin())), ..whole([]) };
+    let mut observed = host().into_observed();
+    observed.host.bridge_iptables = Some(true);
+    let mut host = SimHost::from_observed(observed);
+    let planned = set(&mut host, &wish, &Ownership::default());
+    assert_eq!(host.observed().bridge_iptables, Some(false));
+    assert_eq!(planned.plan.steps.len(), 1);
+    set(&mut host, &whole([]), &planned.ownership);
+    assert_eq!(host.observed().bridge_iptables, Some(true));
+}
+
+#[test]
+fn where_iptables_never_sees_bridges_there_is_nothing_to_set_and_nothing_to_give_back() {
+    let wish = HostState { bridge_iptables: Some((false, origin())), ..whole([]) };
+    let mut host = host();
+    let planned = set(&mut host, &wish, &Ownership::default());
+    assert!(planned.plan.steps.is_empty() && planned.ownership.claims.is_empty());
+    // It begins to, as when br_netfilter is loaded: then what it was is known.
+    let mut observed = host.into_observed();
+    observed.host.bridge_iptables = Some(true);
+    assert_eq!(planned.expected.unmet(&observed), [], "nothing else is taken back for it");
+    let drift: Vec<String> = unmet(&wish, &observed).unwrap().into_iter().map(|unmet| unmet.path).collect();
+    assert_eq!(drift, ["net.bridge.bridge-nf-call-iptables"]);
+    let mut host = SimHost::from_observed(observed);
+    let planned = set(&mut host, &wish, &planned.ownership);
+    // And ends: what is given back has no place any more.
+    let mut observed = host.into_observed();
+    observed.host.bridge_iptables = None;
+    let released = set(&mut SimHost::from_observed(observed), &whole([]), &planned.ownership);
+    assert!(released.plan.steps.is_empty() && released.notes.is_empty() && released.ownership.claims.is_empty());
 }

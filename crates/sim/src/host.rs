@@ -100,6 +100,7 @@ impl SimHost {
         changed.resolver = changed.resolver.filter(|before| *before != host.resolver);
         changed.hostname_running = changed.hostname_running.filter(|before| *before != host.hostname_running);
         changed.hostname_config = changed.hostname_config.filter(|before| *before != host.hostname_config);
+        changed.bridge_iptables = changed.bridge_iptables.filter(|before| Some(*before) != host.bridge_iptables);
         Ok(changed)
     }
 
@@ -154,6 +155,7 @@ impl SimHost {
                 self.set_hostname_config(name);
                 Ok(())
             }
+            Step::SetBridgeIptables(seen) => self.set_bridge_iptables(*seen),
         }
     }
 

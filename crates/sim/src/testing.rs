@@ -188,6 +188,7 @@ fn undone(after: &Observed, changed: &Target) -> Host {
     if let Some(before) = &changed.hostname_config {
         host.hostname_config.clone_from(before);
     }
+    host.bridge_iptables = changed.bridge_iptables.or(host.bridge_iptables);
     host
 }
 

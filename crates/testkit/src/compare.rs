@@ -65,10 +65,12 @@ pub fn canonical(host: &Host, asked: &BTreeSet<MacAddr>) -> Host {
     host
 }
 
-/// The host as the simulated one knows it: that has no file whose letters could be kept.
+/// The host as the simulated one of a scenario knows it: that has no file whose letters could be kept, and no module that
+/// shows frames of bridges to iptables, of which no document speaks.
 #[must_use]
-pub fn without_files(mut host: Host) -> Host {
+pub fn as_simulated(mut host: Host) -> Host {
     host.resolver.file = None;
+    host.bridge_iptables = None;
     host
 }
 

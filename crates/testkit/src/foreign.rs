@@ -59,6 +59,7 @@ pub fn part_of(host: &Host) -> Host {
     part.resolver = netloom_model::Resolver::default();
     part.hostname_running.clear();
     part.hostname_config.clear();
+    part.bridge_iptables = None;
     part
 }
 
@@ -102,7 +103,8 @@ pub fn disowned(step: &Step) -> Option<Step> {
         | Step::RemoveNeighbour { .. }
         | Step::SetResolver(_)
         | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_) => {}
+        | Step::SetHostnameConfig(_)
+        | Step::SetBridgeIptables(_) => {}
     }
     Some(step)
 }

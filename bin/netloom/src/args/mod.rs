@@ -325,7 +325,8 @@ pub(crate) struct WatchArgs {
 /// `netloom state explain`
 #[derive(Debug, ArgGroup)]
 pub(crate) struct ExplainArgs {
-    /// Link name or further name, address, or route destination (a prefix, or `default`)
+    /// Link name or further name, address, route destination (a prefix, or `default`), or the setting
+    /// `net.bridge.bridge-nf-call-iptables`
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Format.

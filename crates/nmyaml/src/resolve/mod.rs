@@ -104,6 +104,8 @@ impl Document {
             absent_routes,
             rules,
             absent_rules,
+            // No document says it: it comes with the bridges of cluster networks.
+            bridge_iptables: None,
             whole_of: options.whole_of.clone(),
             part_of: None,
         };

@@ -126,7 +126,7 @@ fn same(real: &Observed, sim: &SimHost) -> Result<(), String> {
     play::same(
         "the picture (simulated | real)",
         &simulated,
-        &compare::without_files(compare::canonical(&real.host, &asked)),
+        &compare::as_simulated(compare::canonical(&real.host, &asked)),
     )
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn compared(scenario: &Scenario, stage: &mut impl Stage) -> Outcome {
     let asked = player.asked.clone();
     let alike = |what: &str, simulated: &Played, real: &Played| {
         same_plan(&simulated.plan, &real.plan)?;
-        let canonical = |played: &Played| compare::without_files(compare::canonical(&played.observed.host, &asked));
+        let canonical = |played: &Played| compare::as_simulated(compare::canonical(&played.observed.host, &asked));
         play::same(what, &canonical(simulated), &canonical(real))
     };
     let start = |player: Result<_, String>| player.map(|observed| Played { plan: String::new(), observed });

@@ -29,7 +29,7 @@ use super::{
     site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, Story, VlansCheck, WritesCheck,
+        ObjectCheck, PingCheck, Place, SettingCheck, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -327,6 +327,10 @@ impl<'a> Stage<'a> {
             }
             Check::Link(check) => self.wrong_link(check),
             Check::Vlans(check) => wrong_vlans(check),
+            Check::Setting(SettingCheck { node, name, is }) => {
+                let found = Wires::setting_of(node, name)?;
+                Ok((found != *is).then(|| format!("{name} of {node} is {found}, not {is}")))
+            }
             Check::Untouched(node) => self.wrong_quiet(node),
             Check::Writes(WritesCheck { kind, most }) => {
                 let count =

@@ -244,6 +244,8 @@ pub(super) enum Check {
     Vlans(VlansCheck),
     /// Of how often objects of a kind were written since somebody began to count.
     Writes(WritesCheck),
+    /// Of a kernel setting of a host, under `/proc/sys/net`.
+    Setting(SettingCheck),
     /// That nothing changed in the kernel of a host since somebody began to take note of it.
     Untouched(String),
 }
@@ -331,6 +333,14 @@ pub(super) struct VlansCheck {
     pub(super) link: String,
     /// All that it has, and no other.
     pub(super) are: Vec<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SettingCheck {
+    pub(super) node: String,
+    pub(super) name: String,
+    pub(super) is: String,
 }
 
 #[derive(Debug, Deserialize)]

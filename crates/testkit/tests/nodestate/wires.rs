@@ -129,10 +129,13 @@ impl Wires {
 
     /// Writes a kernel setting of a host.
     pub(super) fn setting(node: &str, name: &str, value: &str) -> Result<(), String> {
-        let (path, value) = (format!("/proc/sys/net/{name}"), value.to_owned());
-        let worker = Worker::start(Namespace::Named(space(node)), || Ok(())).map_err(|error| error.to_string())?;
-        let written = worker.run(move |()| std::fs::write(&path, value).map_err(|error| format!("{path}: {error}")));
-        written.map_err(|error| error.to_string())?
+        let value = value.to_owned();
+        with_setting(node, name, move |path| std::fs::write(path, value))
+    }
+
+    /// What a kernel setting of a host is.
+    pub(super) fn setting_of(node: &str, name: &str) -> Result<String, String> {
+        with_setting(node, name, |path| Ok(std::fs::read_to_string(path)?.trim_end().to_owned()))
     }
 
     /// Pulls a wire out of the switch, or puts it in again: the host's card sees no carrier meanwhile.
@@ -173,6 +176,18 @@ impl Drop for Wires {
             netns::delete(&name).ok();
         }
     }
+}
+
+/// Does something with the file of a kernel setting, as the host sees it.
+fn with_setting<T: Send + 'static>(
+    node: &str,
+    name: &str,
+    what: impl FnOnce(&str) -> std::io::Result<T> + Send + 'static,
+) -> Result<T, String> {
+    let path = format!("/proc/sys/net/{name}");
+    let worker = Worker::start(Namespace::Named(space(node)), || Ok(())).map_err(|error| error.to_string())?;
+    let done = worker.run(move |()| what(&path).map_err(|error| format!("{path}: {error}")));
+    done.map_err(|error| error.to_string())?
 }
 
 /// The network namespace of a host, as `ip netns` knows it.
