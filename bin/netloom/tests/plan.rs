@@ -4,7 +4,12 @@
 
 mod embedded;
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    io::Write as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use self::embedded::{NETLOOM, Server, ended};
 
@@ -96,6 +101,8 @@ fn what_would_go_wrong_is_said() {
         "{said}"
     );
     assert_eq!(said.matches("PolicyConflict").count(), 1, "said once: {said}");
+    let (_, said) = plan(&["-f", second, "--against", site, first, second]);
+    assert!(said.contains("policy default/b: PolicyConflict: "), "also when it is so already: {said}");
     let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
     assert!(status == 3 && said.contains("there is no node \"n9\""), "{said}");
     let refused = files("plan-refused", &[("refused.yaml", &policy("b", "mtu: large"))]);
@@ -132,6 +139,38 @@ spec: {managed: true, nodeName: n1, desiredState: {interfaces: [{name: eth0, typ
     assert_eq!(status, 3, "{said}");
     assert!(said.starts_with("n1\n  + interface eth0: ") && said.contains("mtu 1400"), "{said}");
     assert!(said.contains("(by hand)\nPlan: 1 of 2 nodes touched; 1 to add"), "{said}");
+}
+
+#[test]
+fn a_card_that_no_node_has_is_told_before_anything_is_applied() {
+    let uplink = "---
+apiVersion: network.harvesterhci.io/v1beta1
+kind: ClusterNetwork
+metadata: {name: two}
+---
+apiVersion: network.harvesterhci.io/v1beta1
+kind: VlanConfig
+metadata: {name: wrong-card}
+spec: {clusterNetwork: two, uplink: {nics: [eth9]}}
+";
+    let paths = files("plan-card", &[("site.yaml", &site()), ("uplink.yaml", uplink)]);
+    let (_, said) = plan(&["-f", &paths[1], "--against", &paths[0]]);
+    let wanted = "VlanConfig \"wrong-card\": NoLink: ";
+    assert!(said.contains(wanted) && said.contains("the node has no link eth9"), "{said}");
+}
+
+#[test]
+fn objects_come_from_standard_input() {
+    let site = &files("plan-piped", &[("site.yaml", &site())])[0];
+    let mut planning = Command::new(NETLOOM)
+        .args(["plan", "-f", "-", "--against", site])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    planning.stdin.take().unwrap().write_all(policy("jumbo", "mtu: 9000").as_bytes()).unwrap();
+    let said = String::from_utf8(planning.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.starts_with("n1, n2\n  + interface eth1: mtu 9000"), "{said}");
 }
 
 #[test]

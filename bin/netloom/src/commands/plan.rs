@@ -5,9 +5,11 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use netloom_api::condition::Truth;
 use netloom_compile::{
-    Compiled, Compiler, Snapshot,
+    Compiled, Compiler, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
     difference::{Change, Entry, NodeDifference, differences},
+    hostnet::NetworkReport,
 };
 use netloom_control::Index;
 use serde_json::{Value, json};
@@ -22,7 +24,7 @@ use crate::{
     },
     connection::asynchronously,
     failure::{Exit, Failure},
-    manifests,
+    manifests::{self, Manifest},
     output::{Colour, Output, plain},
     text::push,
     wanted,
@@ -43,16 +45,19 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
         compiler.wishes(&now, frozen)
     } else {
-        let Verdict { refusals, warnings } = validate::verdict(files, &base)?;
+        // Once: standard input cannot be read again.
+        let manifests = manifests::read(files)?;
+        let given = placed(&manifests);
+        let Verdict { refusals, warnings } = validate::verdict(manifests, &base);
         for line in refusals.iter().chain(&warnings) {
             output.warn(line);
         }
         if !refusals.is_empty() {
             return Err(Failure::refused("a server would refuse this, so nothing is planned; the lines above say why"));
         }
-        let then = snapshot(&wanted::overlaid(&base, &of_files(files)?), output);
+        let then = snapshot(&wanted::overlaid(&base, &given), output);
         let after = compiler.compile(&then);
-        mention_trouble(&before, &after, output);
+        mention_trouble(&given, &before, &after, output);
         after.wishes
     };
     let nodes = wishes.len();
@@ -82,8 +87,12 @@ fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
 
 /// The objects of files, where a server would put them.
 fn of_files(files: &[std::path::PathBuf]) -> Result<Vec<Value>, Failure> {
-    let manifests = manifests::read(files)?;
-    Ok(manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect())
+    Ok(placed(&manifests::read(files)?))
+}
+
+/// Objects where a server would put them.
+fn placed(manifests: &[Manifest]) -> Vec<Value> {
+    manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect()
 }
 
 /// Every object of a cluster that decisions are made from.
@@ -109,19 +118,32 @@ fn snapshot(objects: &[Value], output: Output) -> Snapshot {
     snapshot
 }
 
-/// Says what would be wrong with a policy that is fine now, or wrong in another way.
-fn mention_trouble(before: &Compiled, after: &Compiled, output: Output) {
-    for (key, report) in &after.policies {
-        let known = before.policies.get(key).map(netloom_compile::PolicyReport::verdicts).unwrap_or_default();
-        // Two conditions can say the same, as both of a conflict do.
-        let mut said = BTreeSet::new();
-        for verdict in report.verdicts() {
-            let bad = (verdict.kind == "Ready") == (verdict.status == netloom_api::condition::Truth::False);
-            let line = format!("policy {key}: {}: {}", verdict.reason, verdict.message);
+/// Says what would be wrong with objects that are planned, and with others that are fine now or wrong in another way.
+fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output: Output) {
+    let is_given = |kind: &str, key: &ObjectKey| {
+        let part = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
+        let is_it = |object: &Value| object["kind"] == kind && part(object, "name") == key.name;
+        given.iter().any(|object| is_it(object) && part(object, "namespace") == key.namespace)
+    };
+    // Two conditions can say the same, as both of a conflict do.
+    let mut said = BTreeSet::new();
+    let mut mention = |title: String, known: Vec<Said>, verdicts: Vec<Said>| {
+        for verdict in verdicts {
+            let bad = verdict.kind.eq_ignore_ascii_case("ready") == (verdict.status == Truth::False);
+            let line = format!("{title}: {}: {}", verdict.reason, verdict.message);
             if bad && !known.contains(&verdict) && said.insert(line.clone()) {
                 output.warn(&line);
             }
         }
+    };
+    for (key, report) in &after.policies {
+        let known = before.policies.get(key).filter(|_| !is_given("NodeNetConfPolicy", key));
+        mention(format!("policy {key}"), known.map(PolicyReport::verdicts).unwrap_or_default(), report.verdicts());
+    }
+    for (asked @ (asking, name), report) in &after.networks {
+        let known = before.networks.get(asked).filter(|_| !is_given(asking.kind(), &ObjectKey::global(name.as_str())));
+        let known = known.map(NetworkReport::verdicts).unwrap_or_default();
+        mention(format!("{} {name:?}", asking.kind()), known, report.verdicts());
     }
 }
 

@@ -4,7 +4,7 @@
 //! others are there. With a cluster, its objects count as well, and those that the files have too are
 //! reviewed as updates.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use netloom_api::{
     Kind,
@@ -146,10 +146,9 @@ pub(super) struct Verdict {
     pub(super) warnings: Vec<String>,
 }
 
-/// What a server that has some objects would say to those of some files.
-pub(super) fn verdict(files: &[PathBuf], there_now: &[Value]) -> Result<Verdict, Failure> {
+/// What a server that has some objects would say to others.
+pub(super) fn verdict(mut manifests: Vec<Manifest>, there_now: &[Value]) -> Verdict {
     let mut schemas = Schemas::default();
-    let mut manifests = manifests::read(files)?;
     for manifest in &mut manifests {
         schemas.place(manifest);
     }
@@ -169,7 +168,7 @@ pub(super) fn verdict(files: &[PathBuf], there_now: &[Value]) -> Result<Verdict,
         let findings = findings.iter().filter(|finding| finding.refused == refused);
         findings.map(|finding| finding.marked("")).collect()
     };
-    Ok(Verdict { refusals: lines(true), warnings: lines(false) })
+    Verdict { refusals: lines(true), warnings: lines(false) }
 }
 
 /// How many objects there were.
