@@ -31,6 +31,10 @@ const IDLE: [&str; 6] = [
     "NotConnected",
 ];
 
+/// The reasons of a policy that some node does not get as it stands: somebody has to change it, or what it is at odds with.
+const SPOILED: [&str; 4] =
+    [reason::INVALID_POLICY, reason::CONTRADICTION, reason::NOT_SUPPORTED, reason::POLICY_CONFLICT];
+
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
@@ -51,7 +55,7 @@ pub(crate) enum Outlook {
     Settling,
     /// It waits for something else to be made or changed.
     Idle,
-    /// A node could not have it; which, and why.
+    /// A node could not have it, or it is at odds with something; which, and why.
     Failed(String),
     /// It goes.
     Leaving,
@@ -99,6 +103,10 @@ fn outlook(sum: Option<&Value>, nodes: &[(&str, Option<&Value>)]) -> Outlook {
     let mut failed = open.clone().filter(|(_, condition)| is_failure(condition));
     if let Some((node, condition)) = failed.next() {
         return Outlook::Failed(format!("{node}: {}", part(condition, "message")));
+    }
+    let spoiled = sum.filter(|sum| !is_true(sum) && SPOILED.contains(&part(sum, "reason")));
+    if let Some(sum) = spoiled {
+        return Outlook::Failed(part(sum, "message").to_owned());
     }
     let mut reasons = open.map(|(_, condition)| condition).chain(sum.filter(|sum| !is_true(sum)));
     let idle = reasons.any(|condition| IDLE.contains(&part(condition, "reason")));
@@ -222,6 +230,20 @@ mod tests {
         stale["status"]["nodeStatus"]["n1"]["conditions"][0] =
             json!({"type": "ready", "status": "False", "reason": "ApplyFailed"});
         assert_eq!(said(&stale).outlook, Outlook::UnderWay, "it is said of what was wanted before");
+    }
+
+    #[test]
+    fn a_policy_that_is_at_odds_with_something_has_failed() {
+        let policy = |observed: u32, reason: &str| {
+            let ready = json!({"type": "Ready", "status": "False", "reason": reason, "message": "why",
+                "observedGeneration": observed});
+            said(&json!({"metadata": {"generation": 2}, "status": {"conditions": [ready]}})).outlook
+        };
+        for reason in SPOILED {
+            assert_eq!(policy(2, reason), Outlook::Failed("why".to_owned()));
+            assert_eq!(policy(1, reason), Outlook::UnderWay, "it is said of what was wanted before");
+        }
+        assert_eq!(policy(2, reason::MISSING_BASE), Outlook::UnderWay, "another policy may make it");
     }
 
     #[test]
