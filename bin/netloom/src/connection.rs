@@ -1,10 +1,14 @@
 //! How a verb gets to a cluster, and what it runs on meanwhile.
 
-use std::path::Path;
+use std::{
+    env,
+    error::Error as _,
+    path::{Path, PathBuf},
+};
 
 use kube::{
     Config,
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
 use crate::failure::{Exit, Failure};
@@ -28,12 +32,30 @@ pub(crate) fn on_threads(verb: impl Future<Output = Result<Exit, Failure>>) -> R
     runtime.block_on(verb)
 }
 
+/// The files that `KUBECONFIG` lists, as one, or the single one that was named.
+fn read(files: &Path) -> Result<Kubeconfig, Failure> {
+    let mut whole = Kubeconfig::default();
+    let several = || env::split_paths(files).filter(|file| file.exists()).collect::<Vec<PathBuf>>();
+    let several = if files.exists() { Vec::new() } else { several() };
+    let listed = if several.is_empty() { vec![files.to_owned()] } else { several };
+    for file in listed {
+        let unreadable = |error: KubeconfigError| {
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            Failure::usage(format_args!(
+                "cannot read the kubeconfig {}: {why}; give another with --kubeconfig FILE or KUBECONFIG",
+                file.display()
+            ))
+        };
+        whole = Kubeconfig::read_from(&file).and_then(|read| whole.merge(read)).map_err(unreadable)?;
+    }
+    Ok(whole)
+}
+
 /// How to reach the cluster: by a kubeconfig, or by what the environment says.
 pub(crate) async fn config(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
     match kubeconfig {
         Some(file) => {
-            let read = Kubeconfig::read_from(file)
-                .map_err(|error| Failure::usage(format_args!("cannot read {}: {error}", file.display())))?;
+            let read = read(file)?;
             Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
                 .await
                 .map_err(|error| Failure::usage(format_args!("cannot use {}: {error}", file.display())))

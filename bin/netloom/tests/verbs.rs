@@ -176,6 +176,17 @@ fn a_wait_that_is_interrupted_says_what_goes_on() {
 }
 
 #[test]
+fn a_list_of_kubeconfigs_is_read_as_one() {
+    let server = Server::start("verbs-listed");
+    let own = server.folder.join("kubeconfig").display().to_string();
+    let get = |files: &str| ended(Command::new(NETLOOM).args(["get", "vrf"]).env("KUBECONFIG", files));
+    assert_eq!(get(&format!("/nonexistent:{own}")).0, 0);
+    let (status, said) = get("/nonexistent");
+    assert!(status == 2 && said.contains("cannot read the kubeconfig /nonexistent: No such file"), "{said}");
+    assert!(said.contains("--kubeconfig FILE or KUBECONFIG"), "{said}");
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();
