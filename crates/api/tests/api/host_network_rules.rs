@@ -192,7 +192,9 @@ fn fixed_addresses_are_for_the_covered_nodes_and_for_no_other() {
         (
             "mgmt reaches the witness too",
             fixed("mgmt", &three()),
-            &[r#"spec.ips[witness]: Required value: node "witness" gets the interface and has no address"#],
+            &[
+                r#"spec.ips[witness]: Required value: node "witness" gets the interface and has no address: add one, or do not select the node"#,
+            ],
         ),
         (
             "none",
@@ -202,13 +204,15 @@ fn fixed_addresses_are_for_the_covered_nodes_and_for_no_other() {
         (
             "one missing",
             fixed("cluster-1", &two),
-            &[r#"spec.ips[node3]: Required value: node "node3" gets the interface and has no address"#],
+            &[
+                r#"spec.ips[node3]: Required value: node "node3" gets the interface and has no address: add one, or do not select the node"#,
+            ],
         ),
         (
             "one too many",
             fixed("cluster-2", &three()),
             &[
-                r#"spec.ips[node3]: Invalid value: "192.168.1.12/24": node "node3" does not get the interface, so it takes no address"#,
+                r#"spec.ips[node3]: Invalid value: "192.168.1.12/24": node "node3" does not get the interface, so it takes no address: take this entry away, or see why: there is no such node, spec.nodeSelector leaves it out, or no uplink connects it"#,
             ],
         ),
     ]);
@@ -406,7 +410,7 @@ fn the_address_of_a_node_that_left_stands_until_addresses_are_edited() {
     assert_eq!(refusals(&cluster.update(&underlay)), [""; 0], "an edit of something else");
     let edited = with(&standing, &[("/spec/ips/node2", json!("192.168.1.20/24"))]);
     let wanted = [
-        r#"spec.ips[node3]: Invalid value: "192.168.1.12/24": node "node3" does not get the interface, so it takes no address"#,
+        r#"spec.ips[node3]: Invalid value: "192.168.1.12/24": node "node3" does not get the interface, so it takes no address: take this entry away, or see why: there is no such node, spec.nodeSelector leaves it out, or no uplink connects it"#,
     ];
     assert_eq!(refusals(&cluster.update(&edited)), wanted);
     let without = fixed("cluster-1", &json!({"node1": "192.168.1.10/24", "node2": "192.168.1.20/24"}));
@@ -441,7 +445,9 @@ fn what_a_write_does_not_touch_is_not_held_against_it() {
     assert_eq!(refusals(&later.update(&described)), [""; 0], "a node joined meanwhile");
     let labelled = with(&object, &[("/metadata/labels/team", json!("storage"))]);
     assert_eq!(refusals(&later.update(&labelled)), [""; 0], "only metadata");
-    let wanted = [r#"spec.ips[node4]: Required value: node "node4" gets the interface and has no address"#];
+    let wanted = [
+        r#"spec.ips[node4]: Required value: node "node4" gets the interface and has no address: add one, or do not select the node"#,
+    ];
     let readdressed = with(&object, &[("/spec/ips/node1", json!("192.168.1.20/24"))]);
     assert_eq!(refusals(&later.update(&readdressed)), wanted, "addresses are touched");
     let complete = with(&object, &[("/spec/ips/node4", json!("192.168.1.13/24"))]);

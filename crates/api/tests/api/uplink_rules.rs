@@ -47,6 +47,26 @@ fn running(name: &str, attachment: &str, node: &str) -> Value {
     })
 }
 
+#[test]
+fn an_uplink_without_interfaces_is_warned_of() {
+    let warnings = |nics: Value| {
+        let made = with(&uplink("u", "cn1", &json!({})), &[("/spec/uplink/nics", nics)]);
+        let verdict = Cluster::new(stored()).create(&made);
+        assert!(verdict.is_allowed(), "{verdict:?}");
+        verdict.warnings
+    };
+    assert_eq!(warnings(json!(["eth1"])), [""; 0]);
+    let warning = "spec.uplink.nics is empty: the bond has no interface, so nothing reaches the cluster network from outside of the node";
+    assert_eq!(warnings(json!([])), [warning]);
+}
+
+#[test]
+fn the_network_of_the_installer_is_not_yours_to_create() {
+    let cluster = Cluster::new(stored().into_iter().filter(|object| object["metadata"]["name"] != "mgmt"));
+    let found = refusals(&cluster.create(&host_network("h", "mgmt", false)));
+    assert!(found.iter().any(|line| line.contains("bridge that an installer makes for it")), "{found:?}");
+}
+
 fn stored() -> Vec<Value> {
     vec![
         node("node1", &json!({"zone": "a"})),

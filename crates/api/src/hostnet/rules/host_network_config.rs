@@ -172,10 +172,14 @@ fn addresses(write: &Write<'_, HostNetworkConfig>, spec: &HostNetworkConfigSpec,
 /// One address for each covered node, and for no other.
 fn one_for_each(spec: &HostNetworkConfigSpec, covered: &Names<'_>, findings: &mut Findings) {
     for node in covered.iter().filter(|node| !spec.ips.contains_key(*node)) {
-        findings.required(format!("spec.ips[{node}]"), format!("node {node:?} gets the interface and has no address"));
+        let why = format!("node {node:?} gets the interface and has no address: add one, or do not select the node");
+        findings.required(format!("spec.ips[{node}]"), why);
     }
     for (node, text) in spec.ips.iter().filter(|(node, _)| !covered.contains(node.as_str())) {
-        let why = format!("node {node:?} does not get the interface, so it takes no address");
+        let why = format!(
+            "node {node:?} does not get the interface, so it takes no address: take this entry away, or see why: there is \
+             no such node, spec.nodeSelector leaves it out, or no uplink connects it"
+        );
         findings.invalid(format!("spec.ips[{node}]"), text.0.as_str(), why);
     }
 }

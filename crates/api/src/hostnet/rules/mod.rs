@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, View},
     dig,
-    hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, DEFAULT_MTU, MAX_NAME, VLAN_CONFIG},
+    hostnet::{BY_CLUSTER_NETWORK, CLUSTER_NETWORK, DEFAULT_MTU, MAX_NAME, MGMT, VLAN_CONFIG},
 };
 
 /// The MTUs that an uplink can have: IPv4 needs 576, and switches carry up to 9000.
@@ -21,6 +21,10 @@ const MTUS: std::ops::RangeInclusive<i64> = 576..=9000;
 fn known_cluster_network(view: &dyn View, path: &str, name: &str, findings: &mut Findings) {
     if short_enough(path, name, findings) {
         match view.get(CLUSTER_NETWORK, None, name) {
+            None if name == MGMT => {
+                let why = "no node has the bridge that an installer makes for it; create another cluster network";
+                findings.not_found(path, name, why);
+            }
             None => findings.not_found(path, name, "there is no such cluster network; create it first"),
             Some(found) if dig::is_terminating(&found) => {
                 findings.not_found(path, name, "the cluster network is being deleted");

@@ -166,6 +166,12 @@ fn overlap(
 
 /// An interface can be in one bond only.
 fn nics(write: &Write<'_, VlanConfig>, spec: &VlanConfigSpec, nodes: &Nodes, own: &Names<'_>, findings: &mut Findings) {
+    if spec.uplink.nics.is_empty() {
+        findings.warn(
+            "spec.uplink.nics is empty: the bond has no interface, so nothing reaches the cluster network from \
+                       outside of the node",
+        );
+    }
     for (i, nic) in spec.uplink.nics.iter().enumerate() {
         let path = format!("spec.uplink.nics[{i}]");
         if let Err(error) = nic.parse::<IfName>() {
