@@ -20,6 +20,8 @@ const CLIENT_AUTHORITY: &str = "netloom-webhook-client-ca";
 const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
 /// The journal and the last wishes of a node.
 const STATE_FOLDER: &str = "/var/lib/netloom";
+/// Where an agent looks first for the kernel's settings.
+const SETTINGS_OF_HOST: &str = "/host/proc/sys/net";
 
 /// The labels of a component's pods.
 pub(super) fn labels(component: &str) -> Value {
@@ -122,7 +124,11 @@ pub fn agent_workload(image: &str) -> String {
             "runAsUser": 0,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumeMounts": [{"name": "state", "mountPath": STATE_FOLDER}],
+        "volumeMounts": [
+            {"name": "state", "mountPath": STATE_FOLDER},
+            // Runtimes give a container /proc/sys to read only.
+            {"name": "settings", "mountPath": SETTINGS_OF_HOST},
+        ],
     });
     let pod = json!({
         "serviceAccountName": name,
@@ -132,7 +138,10 @@ pub fn agent_workload(image: &str) -> String {
         // Every node has a network, whatever else is wrong with it.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-        "volumes": [{"name": "state", "hostPath": {"path": STATE_FOLDER, "type": "DirectoryOrCreate"}}],
+        "volumes": [
+            {"name": "state", "hostPath": {"path": STATE_FOLDER, "type": "DirectoryOrCreate"}},
+            {"name": "settings", "hostPath": {"path": "/proc/sys/net", "type": "Directory"}},
+        ],
     });
     let agents = json!({
         "apiVersion": "apps/v1",

@@ -79,3 +79,16 @@ fn below(folder: &str, files: &[generate::File]) -> Vec<(String, String)> {
     let name = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).map(str::to_owned);
     files.iter().filter_map(|file| Some((name(&file.path)?, file.content.clone()))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_netlink::sysctl::SETTINGS_OF_HOST;
+
+    use super::*;
+
+    #[test]
+    fn the_pod_of_the_agent_has_settings_where_the_agent_looks_for_them() {
+        let mounted = format!("mountPath: {SETTINGS_OF_HOST}\n");
+        assert!(generate::agent_workload("i").contains(&mounted));
+    }
+}
