@@ -123,7 +123,8 @@ fn an_object_that_something_holds_is_not_called_deleted() {
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     assert_eq!(line, leaving);
-    assert_eq!(server.run(&["apply", "-f", &server.file("free.yaml", VRF)]).0, 0);
+    let (status, warned) = server.run(&["apply", "-f", &server.file("free.yaml", VRF)]);
+    assert!(status == 0 && warned.contains("is being deleted, and this goes with it; apply it again"), "{warned}");
     line.clear();
     said.read_line(&mut line).unwrap();
     assert_eq!((waiting.wait().unwrap().code(), line.as_str()), (Some(0), "VRF \"blue\" deleted\n"));

@@ -78,7 +78,7 @@ pub(crate) struct Mark {
     pub(crate) status: Option<Value>,
     /// Annotations that we write; of the kinds of host networks and of nodes only.
     pub(crate) notes: BTreeMap<&'static str, String>,
-    /// What holds it when it is deleted; of host networks only.
+    /// What holds it when it is deleted; of uplinks and host networks only.
     pub(crate) finalizers: Vec<String>,
     /// What it asks for; of rollout policies only, and looked at where one cannot be read whole.
     pub(crate) spec: Option<Value>,
@@ -224,7 +224,7 @@ impl Mark {
                 .filter(|(noted, _)| *noted == kind)
                 .filter_map(|(_, name)| Some((*name, annotation(name)?)))
                 .collect(),
-            finalizers: if kind == HOST_NETWORK { finalizers(object) } else { Vec::new() },
+            finalizers: if matches!(kind, UPLINK | HOST_NETWORK) { finalizers(object) } else { Vec::new() },
             spec: (kind == ROLLOUT).then(|| object.get("spec").cloned()).flatten(),
         }
     }

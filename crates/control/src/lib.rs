@@ -32,7 +32,7 @@ mod tell;
 
 pub use controller::{Answer, Controller, Leadership, Settings, Turn};
 pub use index::{Change, Index};
-pub use networks::{FAILED_ELSEWHERE, FINALIZER, NODE_LOST};
+pub use networks::{FAILED_ELSEWHERE, HOST_NETWORK_FINALIZER, NODE_LOST, UPLINK_FINALIZER};
 pub use request::{Action, Chain, ObjectRef, Request, RequestId};
 
 /// The name under which the controller owns fields.

@@ -22,14 +22,12 @@ use netloom_compile::{
     hostnet::{Asking, NetworkReport},
     reason,
 };
-use netloom_rollout::Decision;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::{
-    Told,
     answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
-    matched,
+    held,
 };
 use crate::{
     controller::Work,
@@ -68,20 +66,26 @@ fn report<'a>(compiled: &'a Compiled, meta: &Meta) -> Option<&'a NetworkReport> 
 pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
     let nothing = NetworkReport::default();
     for (meta, _, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
-        if let Some(patch) = metadata(mark, report(compiled, meta).unwrap_or(&nothing)) {
+        if let Some(patch) = held::metadata(mark, FINALIZER, report(compiled, meta).unwrap_or(&nothing)) {
             work.single(target(&meta.key), Action::Patch { patch });
         }
     }
 }
 
+/// Whether any host network is deleted and still there.
+pub(super) fn is_any_leaving(index: &Index) -> bool {
+    all(index).any(|(meta, ..)| meta.deleted)
+}
+
 /// Lets every host network go that is deleted and that no node has any more.
-pub(super) fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
-    if all(index).all(|(meta, ..)| !meta.deleted) {
-        return;
-    }
-    let (earlier, decision) = (BTreeMap::new(), Decision::default());
-    let answers = answers::all(index, compiled, Told { earlier: &earlier, decision: &decision });
-    let scene = Scene { now, index, answers: &answers, failed: answers::failed(index, compiled) };
+pub(super) fn release(
+    now: Timestamp,
+    index: &Index,
+    compiled: &Compiled,
+    answers: &BTreeMap<&str, NodeAnswer<'_>>,
+    work: &mut Work,
+) {
+    let scene = Scene { now, index, answers, failed: answers::failed(index, compiled) };
     for (meta, _, mark) in all(index).filter(|(meta, ..)| meta.deleted) {
         scene.release(meta, mark, work);
     }
@@ -100,7 +104,7 @@ pub(super) fn tell(
     for (meta, spec, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
         let report = report(compiled, meta).unwrap_or(&nothing);
         // Every write is tied to the version that it was decided on, so the next turn tells the rest.
-        if metadata(mark, report).is_some() {
+        if held::metadata(mark, FINALIZER, report).is_some() {
             continue;
         }
         let before: HostNetworkConfigStatus = mark.status_as();
@@ -119,28 +123,6 @@ pub(super) fn interfaces<'a>(index: &'a Index, key: &ObjectKey) -> impl Iterator
 
 fn target(key: &ObjectKey) -> ObjectRef {
     ObjectRef { kind: HOST_NETWORK, key: key.clone() }
-}
-
-/// What the object shall say of itself, where it does not.
-fn metadata(mark: &Mark, report: &NetworkReport) -> Option<Value> {
-    let held = mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER);
-    let annotations = matched::annotations(mark, report);
-    if held && annotations.is_none() {
-        return None;
-    }
-    let mut metadata = json!({"resourceVersion": mark.resource_version});
-    if !held {
-        let all: Vec<&str> = mark.finalizers.iter().map(String::as_str).chain([FINALIZER]).collect();
-        metadata["finalizers"] = json!(all);
-    }
-    if let Some(annotations) = annotations {
-        metadata["annotations"] = annotations.into();
-    }
-    Some(json!({"metadata": metadata}))
-}
-
-fn finalizers_patch(mark: &Mark, finalizers: &[String]) -> Action {
-    Action::Patch { patch: json!({"metadata": {"finalizers": finalizers, "resourceVersion": mark.resource_version}}) }
 }
 
 impl Scene<'_> {
@@ -261,12 +243,11 @@ impl Scene<'_> {
             node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(NodeStatus::default()));
         }
         node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_lost()));
-        if !mark.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+        if !held::is_held(mark, FINALIZER) {
             return;
         }
         if node_status.is_empty() {
-            let kept: Vec<String> = mark.finalizers.iter().filter(|name| *name != FINALIZER).cloned().collect();
-            return work.single(target(&meta.key), finalizers_patch(mark, &kept));
+            return work.single(target(&meta.key), held::let_go(mark, FINALIZER));
         }
         let mut message = format!("is being deleted; nodes that still have it: {}", node_status.len());
         if let Some(failed) = &self.failed {

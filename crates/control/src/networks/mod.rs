@@ -14,6 +14,7 @@
 mod answers;
 mod carried;
 mod condition;
+mod held;
 mod hosts;
 mod installed;
 mod matched;
@@ -31,8 +32,8 @@ use netloom_rollout::Decision;
 use crate::{controller::Work, index::Index};
 
 pub use answers::FAILED_ELSEWHERE;
-pub use hosts::FINALIZER;
-pub use uplinks::NODE_LOST;
+pub use hosts::FINALIZER as HOST_NETWORK_FINALIZER;
+pub use uplinks::{FINALIZER as UPLINK_FINALIZER, NODE_LOST};
 
 /// What nodes were told and are told.
 #[derive(Clone, Copy)]
@@ -50,10 +51,21 @@ pub(crate) fn prepare(now: Timestamp, index: &Index, compiled: &Compiled, work: 
     if is_unused(index) {
         return;
     }
-    matched::tell(index, compiled, work);
+    uplinks::hold(index, compiled, work);
     hosts::hold(index, compiled, work);
-    hosts::release(now, index, compiled, work);
+    release(now, index, compiled, work);
     monitors::tell(index, work);
+}
+
+/// Lets go what is deleted and no node has any more.
+fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+    if !uplinks::is_any_leaving(index) && !hosts::is_any_leaving(index) {
+        return;
+    }
+    let (earlier, decision) = (BTreeMap::new(), Decision::default());
+    let answers = answers::all(index, compiled, Told { earlier: &earlier, decision: &decision });
+    uplinks::release(index, &answers, work);
+    hosts::release(now, index, compiled, &answers, work);
 }
 
 /// Asks for everything else that is not told yet.

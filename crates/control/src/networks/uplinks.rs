@@ -1,9 +1,11 @@
 //! How each node is connected to each cluster network, as `VlanStatus` and `ClusterNetwork` tell it.
 //!
 //! There is one `VlanStatus` for each node and network. It stays until the node has reported that the network is gone
-//! there, unless the node goes itself, or the `VlanConfig`, which owns it.
+//! there, unless the node goes itself. A deleted `VlanConfig`, which owns it, is held for as long; a node that the cluster
+//! has lost does not hold it, for it takes back what it still has when it is there again. Where another `VlanConfig`
+//! takes over, the `VlanStatus` is about that one from the turn in which the node is told so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -11,7 +13,7 @@ use netloom_api::{
     hostnet::{ClusterNetworkStatus, GROUP, MGMT, VlanStatusStatus, names},
 };
 use netloom_compile::{
-    Compiled, ObjectKey,
+    Compiled, Meta, ObjectKey,
     hostnet::{Asking, NetworkReport},
     reason,
 };
@@ -21,16 +23,19 @@ use super::{
     answers::{self, NodeAnswer, Progress},
     carried,
     condition::{self, Verdict},
-    matched,
+    held, matched,
 };
 use crate::{
     controller::Work,
-    index::{CLUSTER_NETWORK, Index, UPLINK, VLAN_STATUS},
+    index::{CLUSTER_NETWORK, Index, Mark, UPLINK, VLAN_STATUS},
     request::{Action, ObjectRef},
 };
 
 /// The reason of a node that nobody waits for: what it does not want any more it loses when it is back.
 pub const NODE_LOST: &str = "NodeLost";
+
+/// Holds a deleted `VlanConfig` until every live node that it connected has let go of it.
+pub const FINALIZER: &str = "netloom.dev/uplink";
 
 /// How nodes are connected, by cluster network and node.
 pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
@@ -44,6 +49,50 @@ pub(super) struct Connection {
     generation: Option<i64>,
     /// Whether an object with precedence connects the node.
     displaced: bool,
+}
+
+/// Every uplink, also those whose wish cannot be read, but for those that only show what the installer made.
+fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
+    let shelf = &index.snapshot().uplinks;
+    let ours = shelf.iter().filter(|(_, object)| object.spec.cluster_network != MGMT).map(|(_, object)| &object.meta);
+    let all = ours.chain(shelf.unreadable().map(|object| &object.meta));
+    all.filter_map(|meta| Some((meta, index.mark(UPLINK, &meta.key)?)))
+}
+
+/// Holds every uplink that stays, so that one which is deleted goes only when nodes have let go of it, and says which
+/// nodes it is for.
+pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
+    for (meta, mark) in all(index).filter(|(meta, _)| !meta.deleted) {
+        let Some(report) = compiled.networks.get(&(Asking::VlanConfig, meta.key.name.clone())) else { continue };
+        if let Some(patch) = held::metadata(mark, FINALIZER, report) {
+            work.single(target(&meta.key), Action::Patch { patch });
+        }
+    }
+}
+
+/// Whether any uplink is deleted and still there.
+pub(super) fn is_any_leaving(index: &Index) -> bool {
+    all(index).any(|(meta, _)| meta.deleted)
+}
+
+/// Lets every uplink go that is deleted and that no node has any more.
+pub(super) fn release(index: &Index, answers: &BTreeMap<&str, NodeAnswer<'_>>, work: &mut Work) {
+    for (meta, mark) in all(index).filter(|(meta, mark)| meta.deleted && held::is_held(mark, FINALIZER)) {
+        let name = meta.key.name.as_str();
+        let known = index.snapshot().vlan_statuses.iter().map(|(_, known)| known);
+        let of_this = known.filter(|known| !known.meta.deleted && known.status.vlan_config == name);
+        let said: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
+        let live = answers.iter().filter(|(_, answer)| !answer.is_lost());
+        let has =
+            |(node, answer): (&&str, &NodeAnswer<'_>)| said.contains(node) || answer.was_told(Asking::VlanConfig, name);
+        if !live.into_iter().any(has) {
+            work.single(target(&meta.key), held::let_go(mark, FINALIZER));
+        }
+    }
+}
+
+fn target(key: &ObjectKey) -> ObjectRef {
+    ObjectRef { kind: UPLINK, key: key.clone() }
 }
 
 /// Tells how each node is connected.
@@ -90,7 +139,10 @@ fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     if answer.is_some_and(NodeAnswer::is_lost) {
         return Verdict::new(Truth::Unknown, NODE_LOST, "the cluster has not heard of the node for a while");
     }
-    Verdict::new(Truth::Unknown, "Pending", failed.unwrap_or("is being taken back"))
+    match failed {
+        Some(failed) => Verdict::new(Truth::False, "ApplyFailed", failed),
+        None => Verdict::new(Truth::Unknown, "Pending", "is being taken back"),
+    }
 }
 
 fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {

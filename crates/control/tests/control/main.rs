@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose story is wrong has to stop")]
 
 mod crashes;
+mod leaving;
 mod model;
 mod networks;
 mod stories;

@@ -19,7 +19,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// Three nodes, all connected to one cluster network.
-fn connected() -> Rig {
+pub(super) fn connected() -> Rig {
     let mut rig = Rig::new(3);
     rig.write(object("ClusterNetwork", "cn1", &json!({})));
     rig.write(object("VlanConfig", "u", &json!({"clusterNetwork": "cn1", "uplink": {"nics": ["eth1"]}})));
@@ -35,7 +35,7 @@ fn host_network(rig: &mut Rig, mode: &str, ips: &Value) {
 }
 
 /// Changes an object, or makes it.
-fn edit(rig: &mut Rig, kind: &str, name: &str, change: impl Fn(&mut Value)) {
+pub(super) fn edit(rig: &mut Rig, kind: &str, name: &str, change: impl Fn(&mut Value)) {
     let mut known = rig.api.get(kind, name).cloned().unwrap_or_else(|| object(kind, name, &json!({})));
     change(&mut known);
     rig.write(known);
@@ -52,7 +52,7 @@ fn addresses() -> Value {
     json!({"n0": "192.0.2.10/24", "n1": "192.0.2.11/24", "n2": "192.0.2.12/24"})
 }
 
-fn ready<'a>(rig: &'a Rig, kind: &str, name: &str) -> (&'a str, &'a str) {
+pub(super) fn ready<'a>(rig: &'a Rig, kind: &str, name: &str) -> (&'a str, &'a str) {
     let condition = &rig.api.get(kind, name).unwrap()["status"]["conditions"][0];
     (condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
 }
@@ -221,11 +221,11 @@ fn a_deleted_host_network_waits_for_every_node_that_has_it() {
     host_network(&mut rig, "static", &addresses());
     rig.run();
     let finalizers = |rig: &Rig| rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"].clone();
-    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]));
+    assert_eq!(finalizers(&rig), json!([netloom_control::HOST_NETWORK_FINALIZER]));
     rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
     delete_host_network(&mut rig);
     rig.run_for(SignedDuration::from_mins(10));
-    assert_eq!(finalizers(&rig), json!([netloom_control::FINALIZER]), "one node was not told yet");
+    assert_eq!(finalizers(&rig), json!([netloom_control::HOST_NETWORK_FINALIZER]), "one node was not told yet");
     let left: Vec<&String> =
         rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"].as_object().unwrap().keys().collect();
     assert_eq!(left, ["n2"]);
@@ -589,7 +589,7 @@ fn a_node_that_is_switched_off_holds_no_deleted_network_and_loses_it_when_it_is_
     ready(&mut rig, "False");
     delete_host_network(&mut rig);
     rig.run();
-    let held = json!([netloom_control::FINALIZER]);
+    let held = json!([netloom_control::HOST_NETWORK_FINALIZER]);
     assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], held, "it is alive");
     ready(&mut rig, "Unknown");
     rig.run();

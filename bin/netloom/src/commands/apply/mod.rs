@@ -134,7 +134,10 @@ async fn one(cluster: &Cluster, manifest: &Manifest, options: &Options<'_>) -> R
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(manifest.object.to_string().into_bytes())
         .map_err(Failure::usage)?;
-    let (after, warnings) = cluster.send_and_hear(request).await.map_err(with_a_way_out)?;
+    let (after, mut warnings) = cluster.send_and_hear(request).await.map_err(with_a_way_out)?;
+    if after["metadata"].get("deletionTimestamp").is_some() {
+        warnings.push("is being deleted, and this goes with it; apply it again when it is gone".to_owned());
+    }
     let became = match before.map(|before| content(before) == content(after)) {
         None => "created",
         Some(true) => "unchanged",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
+use netloom_control::UPLINK_FINALIZER;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -32,7 +33,11 @@ pub(super) fn what_holds(object: &Value) -> Option<String> {
         metadata.get("finalizers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let held = if finalizers.is_empty() { String::new() } else { format!("; held by {}", finalizers.join(", ")) };
     let nodes = object["status"]["nodeStatus"].as_object().filter(|nodes| !nodes.is_empty());
-    let nodes = nodes.map(|nodes| format!("; nodes that still have it: {}", nodes.len())).unwrap_or_default();
+    let nodes = match nodes {
+        Some(nodes) => format!("; nodes that still have it: {}", nodes.len()),
+        None if finalizers.contains(&UPLINK_FINALIZER) => "; its VlanStatus objects say which nodes have it".to_owned(),
+        None => String::new(),
+    };
     Some(held + &nodes)
 }
 
@@ -120,6 +125,11 @@ mod tests {
         assert_eq!(
             what_holds(&held).as_deref(),
             Some("; held by netloom.dev/host-network, example.org/other; nodes that still have it: 2")
+        );
+        let uplink = json!({"metadata": {"deletionTimestamp": "", "finalizers": [UPLINK_FINALIZER]}});
+        assert_eq!(
+            what_holds(&uplink).as_deref(),
+            Some("; held by netloom.dev/uplink; its VlanStatus objects say which nodes have it")
         );
     }
 }
