@@ -107,6 +107,19 @@ pub fn is_overlay(attachment: &Value) -> bool {
         && plugin_config(attachment).is_some_and(|config| config.get("type").is_some_and(|kind| kind == OVERLAY))
 }
 
+/// The VLANs of a plugin's configuration, one or those of a trunk, as ranges with both ends; what has no tag is none.
+pub fn vlans(config: &Value) -> Vec<(u16, u16)> {
+    let id = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).and_then(|id| u16::try_from(id).ok());
+    let single = id(config, "vlan").map(|vlan| (vlan, vlan));
+    let trunk = config.get("vlanTrunk").and_then(Value::as_array).into_iter().flatten().flat_map(|entry| {
+        let one = id(entry, "id").map(|vlan| (vlan, vlan));
+        let range = id(entry, "minID").zip(id(entry, "maxID"));
+        [one, range].into_iter().flatten()
+    });
+    let all = single.into_iter().chain(trunk).map(|(low, high)| (low.max(1), high.min(4094)));
+    all.filter(|(low, high)| low <= high).collect()
+}
+
 /// Whether a plugin's configuration is that of a port of a bridge.
 pub fn is_bridged(config: &Value) -> bool {
     config.get("type").is_some_and(|kind| kind == "bridge")

@@ -573,6 +573,21 @@ fn a_vlan_wanted_alone_is_nobody_elses_and_that_of_tunnels_stays() {
         r#"spec.config.vlan: Duplicate value: 7: "default/storage" has this VLAN too, and one of them wants it alone"#,
     ];
     assert_eq!(refusals(&cluster.create(&bridged("net", "cn1", 7))), wanted);
+    let trunk = |low: u16, high: u16| {
+        let trunk = json!([{"id": 2}, {"minID": low, "maxID": high}]);
+        attachment("default", "net", "cn1", &json!({"type": "bridge", "bridge": "cn1-br", "vlanTrunk": trunk}))
+    };
+    assert_eq!(refusals(&cluster.create(&trunk(8, 90))), [""; 0]);
+    let wanted = [
+        r#"spec.config.vlanTrunk: Duplicate value: 7: "default/storage" has this VLAN too, and one of them wants it alone"#,
+    ];
+    assert_eq!(refusals(&cluster.create(&trunk(5, 90))), wanted);
+    let storage = with(
+        &bridged("storage", "cn1", 7),
+        &[("/metadata/labels/storage-network.settings.harvesterhci.io~1exclusivevlan", json!("true"))],
+    );
+    let found = refusals(&Cluster::new(stored()).and([trunk(5, 90)]).create(&storage));
+    assert!(found.len() == 1 && found[0].contains("default/net"), "{found:?}");
 
     let overlay =
         attachment("default", "overlay", "elsewhere", &json!({"type": "kube-ovn", "provider": "overlay.default.ovn"}));

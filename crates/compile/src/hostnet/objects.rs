@@ -117,21 +117,10 @@ fn meta(object: &Value) -> Result<Meta, String> {
     ObjectMeta::deserialize(metadata).map(Meta::of).map_err(|error| error.to_string())
 }
 
-/// The VLANs of a plugin's configuration: one, or those of a trunk.
+/// The VLANs of a plugin's configuration that a bridge is told of: it has the first one without.
 fn vlans(config: &Value) -> Vec<VlanRange> {
-    let id = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).and_then(|id| u16::try_from(id).ok());
-    let single = id(config, "vlan").map(|vlan| (vlan, vlan));
-    let trunk = config.get("vlanTrunk").and_then(Value::as_array).into_iter().flatten().flat_map(|entry| {
-        let one = id(entry, "id").map(|vlan| (vlan, vlan));
-        let range = id(entry, "minID").zip(id(entry, "maxID"));
-        [one, range].into_iter().flatten()
-    });
-    let mut all: Vec<VlanRange> = single
-        .into_iter()
-        .chain(trunk)
-        .map(|(min, max)| VlanRange { min: min.max(2), max: max.min(4094) })
-        .filter(|range| range.min <= range.max)
-        .collect();
+    let all = foreign::vlans(config).into_iter().map(|(min, max)| VlanRange { min: min.max(2), max });
+    let mut all: Vec<VlanRange> = all.filter(|range| range.min <= range.max).collect();
     all.sort();
     all.dedup();
     all

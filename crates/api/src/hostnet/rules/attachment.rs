@@ -157,20 +157,30 @@ fn mgmt_mtu(view: &dyn View) -> Option<i64> {
 
 /// A VLAN that one attachment has for itself is nobody else's.
 fn exclusive(review: &Review<'_>, object: &Value, network: &str, config: &Value, findings: &mut Findings) {
-    let Some(vlan) = config.get("vlan").and_then(Value::as_i64).filter(|&vlan| vlan > 0) else { return };
+    let vlans = foreign::vlans(config);
+    let field = if config.get("vlanTrunk").is_some_and(|trunk| !trunk.is_null()) { "vlanTrunk" } else { "vlan" };
     let claims = |object: &Value| dig::label(object, names::EXCLUSIVE_VLAN) == Some("true");
     for other in review.view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, network) {
         let own = dig::name(&other) == review.name && dig::text(&other, "metadata.namespace") == review.namespace;
-        let same = plugin_config(&other).is_some_and(|other| other.get("vlan").and_then(Value::as_i64) == Some(vlan));
-        if !own && same && (claims(&other) || claims(object)) {
+        if own || !(claims(&other) || claims(object)) {
+            continue;
+        }
+        let others = plugin_config(&other).map(|other| foreign::vlans(&other)).unwrap_or_default();
+        if let Some(vlan) = first_common(&vlans, &others) {
             let name = foreign::full_name(&other).unwrap_or_default();
             findings.duplicate(
-                format!("{CONFIG}.vlan"),
+                format!("{CONFIG}.{field}"),
                 vlan,
                 format!("{name:?} has this VLAN too, and one of them wants it alone"),
             );
         }
     }
+}
+
+/// The first VLAN that is in both.
+fn first_common(some: &[(u16, u16)], others: &[(u16, u16)]) -> Option<u16> {
+    let both = some.iter().flat_map(|one| others.iter().map(|other| (one.0.max(other.0), one.1.min(other.1))));
+    both.filter(|(low, high)| low <= high).map(|(low, _)| low).min()
 }
 
 fn changes(review: &Review<'_>, old: Option<&Value>, new: &Value, findings: &mut Findings) {
