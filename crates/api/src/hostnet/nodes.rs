@@ -57,7 +57,8 @@ impl Nodes {
         selector: Option<&LabelSelector>,
     ) -> Names<'_> {
         let uplinks = view.lookup(VLAN_CONFIG, BY_CLUSTER_NETWORK, cluster_network);
-        let uplinks: Vec<_> = uplinks.iter().map(|uplink| selector_of(uplink)).collect();
+        let staying = uplinks.iter().filter(|uplink| !dig::is_terminating(uplink));
+        let uplinks: Vec<_> = staying.map(|uplink| selector_of(uplink)).collect();
         self.filter(|labels| {
             let reached = cluster_network == MGMT || uplinks.iter().any(|wanted| has(labels, wanted));
             reached && selector.is_none_or(|selector| selector::matches(selector, labels))

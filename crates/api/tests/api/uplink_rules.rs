@@ -145,6 +145,10 @@ fn a_cluster_network_goes_when_nothing_is_left_of_it() {
     ];
     assert_eq!(refusals(&cluster.delete(&network("cn1"))), wanted);
     assert_eq!(refusals(&cluster.delete(&network("cn2"))), [""; 0]);
+    let going = |object: &Value| with(object, &[("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"))]);
+    let cluster = Cluster::new(stored())
+        .and([going(&uplink("vc1", "cn1", &json!({}))), going(&host_network("hnc1", "cn1", false))]);
+    assert_eq!(refusals(&cluster.delete(&network("cn1"))), [""; 0], "they only wait for nodes");
 }
 
 #[test]

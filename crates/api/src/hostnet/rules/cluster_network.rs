@@ -1,5 +1,7 @@
 //! The rules of `ClusterNetwork`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{annotation, mtu_of, short_enough, uplink_mtu, uplinks_of};
@@ -66,9 +68,13 @@ pub(crate) fn delete(review: &Review<'_>, findings: &mut Findings) {
         ("HostNetworkConfigs", review.view.lookup(HOST_NETWORK_CONFIG, BY_CLUSTER_NETWORK, review.name)),
         ("attachments", review.view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, review.name)),
     ];
-    for (what, objects) in left.iter().filter(|(_, objects)| !objects.is_empty()) {
-        let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| dig::name(object).to_owned());
-        let names = objects.iter().map(|object| full(object)).collect();
-        findings.forbidden(NAME, format!("{what} of the cluster network are left: {}", machines::some(&names)));
+    let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| dig::name(object).to_owned());
+    for (what, objects) in left {
+        // What is deleted and waits for nodes to let go of it does not need the network for that.
+        let staying = objects.iter().filter(|object| !dig::is_terminating(object));
+        let names: BTreeSet<String> = staying.map(|object| full(object)).collect();
+        if !names.is_empty() {
+            findings.forbidden(NAME, format!("{what} of the cluster network are left: {}", machines::some(&names)));
+        }
     }
 }
