@@ -127,6 +127,11 @@ fn the_mtu_of_a_cluster_network_is_that_of_its_uplinks() {
     let cluster = Cluster::new(stored()).and([bridged("net", "mgmt", 7), running("vm1", "default/net", "node1")]);
     let wanted = [format!("{PATH}: Forbidden: machines use mgmt: default/vm1")];
     assert_eq!(refusals(&cluster.update(&annotated("mgmt", "9000"))), wanted);
+    assert_eq!(
+        refusals(&cluster.and([annotated("mgmt", "9000")]).update(&network("mgmt"))),
+        wanted,
+        "it is taken back"
+    );
 }
 
 #[test]
@@ -167,6 +172,10 @@ fn the_uplink_of_mgmt_is_only_shown() {
     assert_eq!(refusals(&cluster.update(&changed)), [""; 0]);
     assert_eq!(refusals(&cluster.delete(&mirror)), [""; 0]);
     assert_eq!(refusals(&Cluster::new(stored()).by(controller()).create(&mirror)), [""; 0]);
+    let wanted = [
+        r#"metadata.name: Invalid value: "mgmt-vlanconfig-node1": objects that show the uplinks of "mgmt" are called so; choose another name"#,
+    ];
+    assert_eq!(refusals(&Cluster::new(stored()).create(&uplink("mgmt-vlanconfig-node1", "cn1", &json!({})))), wanted);
 }
 
 #[test]
@@ -511,6 +520,17 @@ fn no_cluster_network_is_called_like_the_monitor_of_physical_interfaces() {
             r#"metadata.name: Invalid value: "nic": the LinkMonitor of physical interfaces is called so, and that of the cluster network would be too"#
         ]
     );
+}
+
+#[test]
+fn no_cluster_network_is_called_like_another_label_of_nodes() {
+    for name in ["vlanconfig", "node"] {
+        let wanted = format!(
+            "metadata.name: Invalid value: {name:?}: nodes with the cluster network would have a label that means something \
+             else; choose another name"
+        );
+        assert_eq!(refusals(&Cluster::new(stored()).create(&network(name))), [wanted]);
+    }
 }
 
 #[test]

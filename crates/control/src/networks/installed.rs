@@ -71,6 +71,8 @@ fn show(index: &Index, name: &str, spec: &VlanConfigSpec, work: &mut Work) {
             });
             work.single(target, Action::Create { object });
         }
+        // One of this name that people made for another network is theirs.
+        (Some(_), Some(known)) if known.spec.cluster_network != MGMT => {}
         (Some(_), Some(known)) if known.spec == *spec || known.meta.deleted => {}
         (Some(mark), _) => {
             let patch = json!({"metadata": {"resourceVersion": mark.resource_version}, "spec": whole(spec)});

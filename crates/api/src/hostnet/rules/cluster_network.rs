@@ -20,6 +20,10 @@ pub(crate) fn create(review: &Review<'_>, findings: &mut Findings) {
         let why = "the LinkMonitor of physical interfaces is called so, and that of the cluster network would be too";
         findings.invalid("metadata.name", review.name, why);
     }
+    if names::network_of_node_label(&names::node_label(review.name)).is_none() {
+        let why = "nodes with the cluster network would have a label that means something else; choose another name";
+        findings.invalid("metadata.name", review.name, why);
+    }
     if annotation(review.object, names::UPLINK_MTU).is_some() && !review.user.is_controller() {
         findings.forbidden(MTU_PATH, "is made from the VlanConfigs of the cluster network; leave it out");
     }
@@ -27,6 +31,9 @@ pub(crate) fn create(review: &Review<'_>, findings: &mut Findings) {
 
 pub(crate) fn update(review: &Review<'_>, findings: &mut Findings) {
     let (new, old) = (annotation(review.object, names::UPLINK_MTU), annotation(review.old, names::UPLINK_MTU));
+    if review.name == MGMT && new.is_none() && old.is_some() {
+        return mgmt_mtu(review.view, findings);
+    }
     let Some(text) = new.filter(|_| new != old) else { return };
     let Some(mtu) = uplink_mtu(text) else {
         return findings.invalid(MTU_PATH, text, "must be 0 or a whole number from 576 to 9000");

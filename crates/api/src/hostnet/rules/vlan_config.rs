@@ -52,9 +52,14 @@ fn set_label(object: &mut Value, network: String) {
 }
 
 pub(crate) fn create(write: &Write<'_, VlanConfig>, new: &VlanConfig, findings: &mut Findings) {
-    if !is_mgmt(write.review, &new.spec, findings) {
-        content(write, &new.spec, findings);
+    if is_mgmt(write.review, &new.spec, findings) {
+        return;
     }
+    if write.review.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX) {
+        let why = format!("objects that show the uplinks of {MGMT:?} are called so; choose another name");
+        findings.invalid("metadata.name", write.review.name, why);
+    }
+    content(write, &new.spec, findings);
 }
 
 pub(crate) fn update(write: &Write<'_, VlanConfig>, new: &VlanConfig, findings: &mut Findings) {
