@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::file;
 
+/// The folder of the files, in that of the agent.
+pub(super) const LEASES: &str = "leases";
 /// The word and version by which the files are known.
 const FORMAT: &str = "netloom-lease 1";
 
@@ -37,7 +39,7 @@ pub(crate) struct LeaseFiles(PathBuf);
 
 impl LeaseFiles {
     pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self(folder.join("leases"))
+        Self(folder.join(LEASES))
     }
 
     /// The lease that was kept for a network; none when there is none that can be read.

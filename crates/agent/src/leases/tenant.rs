@@ -109,7 +109,7 @@ pub(super) struct Tenant {
 
 impl Tenant {
     pub(super) fn new(tools: Tools) -> io::Result<Self> {
-        let identity = Identity::of(&tools.node)?;
+        let identity = Identity::of(&tools.node, &tools.folder)?;
         let files = LeaseFiles::in_folder(&tools.folder);
         Ok(Self {
             tools,
