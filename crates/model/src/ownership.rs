@@ -210,10 +210,10 @@ impl<'de> Deserialize<'de> for Origins {
 pub struct Claim {
     /// Who asked, and where; when the last one goes, `before` is put back.
     pub origins: Origins,
-    /// The value before the first of them asked.
+    /// The value before the first of them asked. VLANs are shared with others: what those did since is part of it.
     pub before: Previous,
     /// The value that was set; when the host has another one by then, somebody changed it by hand
-    /// and it is left alone.
+    /// and it is left alone. Of VLANs only those are that were changed.
     pub ours: Previous,
 }
 

@@ -11,7 +11,7 @@ use netloom_model::{
 };
 use netloom_types::{Family, Protocol};
 
-use crate::{goal::Goal, release::Named};
+use crate::{goal::Goal, release::Named, vlans};
 
 /// The record once `goal`, which was laid from `wish`, is reached. What the goal has beyond the wish,
 /// because the kernel takes it away with something else, is claimed by nobody.
@@ -82,6 +82,7 @@ fn claim(
 ) {
     let source = wish.whole_of.as_ref().or(wish.part_of.as_ref()).unwrap_or(&origin.source);
     let owner: Arc<str> = Arc::clone(source);
+    follow(record, &key, observed, &ours);
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),
         before: if is_marked(key, observed) { Previous::Absent } else { before(key, observed) },
@@ -89,6 +90,17 @@ fn claim(
     });
     claim.origins.insert(owner, origin.clone());
     claim.ours = ours;
+}
+
+/// Has what there is to return to follow what others did since, where they and we write the same list.
+fn follow(record: &mut Ownership, key: &ObjectKey, observed: &Observed, wish: &Previous) {
+    let Previous::Vlans(wish) = wish else { return };
+    let Some(claim) = record.claims.get_mut(key) else { return };
+    if let (Previous::Vlans(before), Previous::Vlans(ours)) = (&claim.before, &claim.ours)
+        && let Previous::Vlans(now) = value(key, observed)
+    {
+        claim.before = Previous::Vlans(vlans::followed(before, ours, &now, wish));
+    }
 }
 
 /// What there is to return to. A link of ours is no controller to return to: it was somebody's hand that put the port

@@ -28,6 +28,7 @@ mod routes;
 mod safety;
 mod sink;
 pub mod text;
+mod vlans;
 
 use std::net::IpAddr;
 

@@ -1,13 +1,14 @@
 //! What is given back when nobody asks for it any more.
 //!
 //! What netloom made goes; a property of somebody else's link gets the value that it had before,
-//! unless somebody has changed it by hand since: then it is left alone, and said.
+//! unless somebody has changed it by hand since: then it is left alone, and said. Of a list that others
+//! write too, only what netloom did is taken back.
 
 use std::collections::BTreeSet;
 
 use netloom_model::{
-    Address, Attr, Claim, HostState, Link, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey, RuleKey,
-    Value, VlanMembership,
+    Address, Attr, Claim, HostState, Link, LinkKind, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey,
+    RuleKey, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, Protocol};
 
@@ -15,6 +16,7 @@ use crate::{
     claims,
     goal::{self, Goal, GoalLink, GoalRoute, GoalRule},
     lay::{Ground, Laid, unasked},
+    vlans,
 };
 
 /// Lays into the goal what the source of a whole wish no longer names.
@@ -99,7 +101,9 @@ fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Lai
     if now == claim.before || is_over {
         return;
     }
-    if !claims::still_ours(key, &claim.ours, &now) {
+    // VLANs are told apart one by one.
+    let is_shared = matches!(key, ObjectKey::Vlans(_));
+    if !is_shared && !claims::still_ours(key, &claim.ours, &now) {
         laid.notes.push(format!("{key} was changed by hand since netloom set it, so it is left as it is"));
         return;
     }
@@ -164,7 +168,7 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
         (ObjectKey::Address(name, ip), Previous::Absent) if observed.links.get(name).is_some_and(Link::is_ours) => {
             link.addresses.retain(|address| address.ip != *ip || address.protocol != Protocol::NETLOOM);
         }
-        (ObjectKey::Vlans(_), Previous::Vlans(vlans)) => link.vlans = vlans.clone(),
+        (ObjectKey::Vlans(_), Previous::Vlans(before)) => put_back_vlans(link, before, &claim.ours, observed),
         (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
             link.fdb.insert(*fdb, *entry);
         }
@@ -189,6 +193,21 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
         // Every other pair cannot come out of `claims`, or follows a list.
         _ => {}
     }
+}
+
+fn put_back_vlans(link: &mut Link, before: &VlanMembership, ours: &Previous, observed: &Observed) {
+    let there = |name: IfName| observed.links.get(&name);
+    let is_bridge = |link: &Link| link.kind == LinkKind::Bridge;
+    if !is_bridge(link) && !link.controller.and_then(there).is_some_and(is_bridge) {
+        return;
+    }
+    // What it has as a port of another bridge stays behind there.
+    let stays = there(link.name).filter(|now| is_bridge(now) || now.controller == link.controller);
+    link.vlans = if let (Previous::Vlans(ours), Some(now)) = (ours, stays) {
+        vlans::given_back(before, ours, &now.vlans)
+    } else {
+        before.clone()
+    };
 }
 
 fn has(list: &[Address], address: &Address) -> bool {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use netloom_model::{
     Address, AddressWish, Alias, Attr, ControllerWish, HostState, HostnameWish, LinkKind, LinkWish, NextHop, Origin,
-    Ownership, Route, RouteMetrics, RouteType, RouteWish, Step, Value,
+    Ownership, Route, RouteMetrics, RouteType, RouteWish, Step, Value, VlanMembership,
 };
 use netloom_plan::{Options, Planned, plan, unmet};
 use netloom_sim::SimHost;
-use netloom_types::{IfName, MacAddr, Protocol, RouteTable};
+use netloom_types::{IfName, MacAddr, Protocol, RouteTable, VlanId, VlanSet};
 
 const SITE: &str = "site";
 
@@ -292,4 +292,134 @@ fn where_iptables_never_sees_bridges_there_is_nothing_to_set_and_nothing_to_give
     observed.host.bridge_iptables = None;
     let released = set(&mut SimHost::from_observed(observed), &whole([]), &planned.ownership);
     assert!(released.plan.steps.is_empty() && released.notes.is_empty() && released.ownership.claims.is_empty());
+}
+
+fn ids(ids: &[u16]) -> VlanSet {
+    ids.iter().map(|id| VlanId::try_from(*id).expect("a VLAN of these tests")).collect()
+}
+
+/// The VLANs of a port that has these beside VLAN 1, in which it sends and takes frames without a tag.
+fn vlans(tagged: &[u16]) -> VlanMembership {
+    VlanMembership { tagged: ids(tagged), ..VlanMembership::access(VlanId::MIN) }
+}
+
+/// A host on which an installer put eth0 into a bridge, with these VLANs.
+fn installed(tagged: &[u16]) -> SimHost {
+    let mut host = host();
+    let mut attrs = netloom_model::Attrs::default();
+    attrs.wish(Attr::BridgeVlanFiltering, Value::Bool(true));
+    let bridge = Step::CreateLink { name: name("mgmt-br"), kind: LinkKind::Bridge, attrs, controller: None, up: true };
+    host.apply(&bridge).expect("a bridge can be made");
+    host.apply(&Step::SetController { name: name("eth0"), controller: Some(name("mgmt-br")) })
+        .expect("a card can be a port");
+    by_hand(&mut host, &VlanMembership { tagged: ids(tagged), ..VlanMembership::default() }, &[]);
+    assert_eq!(vlans_of(&host), vlans(tagged));
+    host
+}
+
+/// Somebody else changes the VLANs of eth0.
+fn by_hand(host: &mut SimHost, add: &VlanMembership, remove: &[u16]) {
+    let step = Step::SetVlans { name: name("eth0"), on_bridge: false, add: add.clone(), remove: ids(remove) };
+    host.apply(&step).expect("a port takes VLANs");
+}
+
+fn vlans_of(host: &SimHost) -> VlanMembership {
+    host.observed().links[&name("eth0")].vlans.clone()
+}
+
+fn with_vlans(vlans: VlanMembership) -> HostState {
+    let mut port = card("eth0");
+    port.vlans = Some(vlans);
+    whole([port])
+}
+
+/// The record as another life of the program finds it.
+fn from_disk(owned: &Ownership) -> Ownership {
+    let written = serde_json::to_string(owned).expect("a record can be written");
+    serde_json::from_str(&written).expect("what was written can be read")
+}
+
+#[test]
+fn vlans_that_somebody_moved_meanwhile_stay_where_they_are() {
+    let moved = VlanMembership { tagged: ids(&[2022]), ..VlanMembership::default() };
+    for refreshed in [false, true] {
+        let mut host = installed(&[2021]);
+        let mut owned = set(&mut host, &with_vlans(vlans(&[2014, 2021])), &Ownership::default()).ownership;
+        by_hand(&mut host, &moved, &[2021]);
+        if refreshed {
+            let again = set(&mut host, &with_vlans(vlans(&[2014, 2022])), &from_disk(&owned));
+            assert!(again.plan.is_empty(), "{:?}", again.plan);
+            owned = again.ownership;
+        }
+        let released = set(&mut host, &whole([]), &from_disk(&owned));
+        assert_eq!(vlans_of(&host), vlans(&[2022]), "refreshed: {refreshed}");
+        assert_eq!((released.ownership, released.notes), (Ownership::default(), Vec::new()));
+    }
+}
+
+#[test]
+fn vlans_of_a_machine_that_was_started_anew_with_others_stay() {
+    let mut host = installed(&[2021]);
+    let owned = set(&mut host, &with_vlans(vlans(&[2014, 2021])), &Ownership::default()).ownership;
+    let mut host_anew = installed(&[2022]);
+    let owned = set(&mut host_anew, &with_vlans(vlans(&[2014, 2022])), &from_disk(&owned)).ownership;
+    assert_eq!(vlans_of(&host_anew), vlans(&[2014, 2022]));
+    set(&mut host_anew, &whole([]), &from_disk(&owned));
+    assert_eq!(vlans_of(&host_anew), vlans(&[2022]));
+}
+
+#[test]
+fn a_vlan_that_was_there_before_stays_whoever_asks_for_it_too() {
+    let mut host = installed(&[2014, 2021]);
+    let owned = set(&mut host, &with_vlans(vlans(&[2014, 2015, 2021])), &Ownership::default()).ownership;
+    // Somebody takes it away, and it is put there again because it is asked for.
+    by_hand(&mut host, &VlanMembership::default(), &[2014]);
+    let owned = set(&mut host, &with_vlans(vlans(&[2014, 2015, 2021])), &from_disk(&owned)).ownership;
+    set(&mut host, &whole([]), &from_disk(&owned));
+    assert_eq!(vlans_of(&host), vlans(&[2014, 2021]));
+}
+
+#[test]
+fn frames_without_a_tag_stay_where_somebody_has_put_them_since() {
+    let mut host = installed(&[2021]);
+    let owned = set(&mut host, &with_vlans(vlans(&[2014, 2021])), &Ownership::default()).ownership;
+    let access = VlanMembership::access(VlanId::try_from(100).unwrap());
+    by_hand(&mut host, &access, &[1]);
+    set(&mut host, &whole([]), &owned);
+    assert_eq!(vlans_of(&host), VlanMembership { tagged: ids(&[2021]), ..access });
+}
+
+#[test]
+fn what_was_repaired_on_a_port_does_not_come_back_and_what_was_taken_from_it_does() {
+    let mut host = installed(&[2021]);
+    let exactly = with_vlans(VlanMembership::access(VlanId::try_from(10).unwrap()));
+    let owned = set(&mut host, &exactly, &Ownership::default()).ownership;
+    by_hand(&mut host, &VlanMembership { tagged: ids(&[77]), ..VlanMembership::default() }, &[]);
+    let owned = set(&mut host, &exactly, &owned).ownership;
+    assert_eq!(vlans_of(&host).all(), ids(&[10]));
+    by_hand(&mut host, &VlanMembership { tagged: ids(&[78]), ..VlanMembership::default() }, &[]);
+    set(&mut host, &whole([]), &owned);
+    assert_eq!(vlans_of(&host), vlans(&[78, 2021]));
+}
+
+#[test]
+fn a_card_that_somebody_took_out_of_its_bridge_gets_no_vlans_back() {
+    let mut host = installed(&[2021]);
+    let exactly = with_vlans(VlanMembership::access(VlanId::try_from(10).unwrap()));
+    let owned = set(&mut host, &exactly, &Ownership::default()).ownership;
+    host.apply(&Step::SetController { name: name("eth0"), controller: None }).unwrap();
+    let released = set(&mut host, &whole([]), &owned);
+    assert!(released.plan.is_empty() && released.ownership.claims.is_empty(), "{:?}", released.plan);
+    let step = Step::CreateLink {
+        name: name("bond0"),
+        kind: LinkKind::Bond,
+        attrs: <_>::default(),
+        controller: None,
+        up: true,
+    };
+    host.apply(&step).unwrap();
+    host.apply(&Step::SetUp { name: name("eth0"), up: false }).unwrap();
+    host.apply(&Step::SetController { name: name("eth0"), controller: Some(name("bond0")) }).unwrap();
+    let released = set(&mut host, &whole([]), &owned);
+    assert!(released.plan.is_empty() && released.ownership.claims.is_empty(), "{:?}", released.plan);
 }

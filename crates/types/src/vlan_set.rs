@@ -108,6 +108,12 @@ impl VlanSet {
         Self(left)
     }
 
+    /// The ids that are in both.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        self.minus(&self.minus(other))
+    }
+
     /// The ids that are in either.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
@@ -170,6 +176,7 @@ mod tests {
             prop_assert_eq!(numbers(&set(&a)), a.clone());
             prop_assert_eq!(numbers(&set(&a).minus(&set(&b))), &a - &b);
             prop_assert_eq!(numbers(&set(&a).plus(&set(&b))), &a | &b);
+            prop_assert_eq!(numbers(&set(&a).common(&set(&b))), &a & &b);
             prop_assert_eq!(set(&a).len(), a.len());
             for n in [1u16, 7, 39, 4080, 4094] {
                 prop_assert_eq!(set(&a).contains(id(n)), a.contains(&n));
