@@ -183,11 +183,15 @@ impl Worker {
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let mut turn = self.turn()?;
         turn.make_way().map_err(failed)?;
-        let owned = turn.ownership().map_err(failed)?;
+        let known = turn.ownership().map_err(failed)?;
+        let owned = wish.revised(known.clone());
+        if owned != known {
+            turn.correct(&owned).map_err(failed)?;
+        }
         let mut scope = Scope::default();
         let (observed, state) = loop {
             let observed = turn.observe(scope).map_err(failed)?;
-            let state = wish.resolve(&observed, leases, clock.now())?;
+            let state = wish.resolve(&observed, &owned, leases, clock.now())?;
             if scope.ethtool || !needs_drivers(&state, &owned) {
                 break (observed, state);
             }

@@ -183,6 +183,12 @@ impl<'a> Turn<'a> {
         self.store.ownership()
     }
 
+    /// Puts a corrected record in the place of the one that is there, after [`make_way`](Self::make_way); the host stays as
+    /// it is.
+    pub fn correct(&mut self, owned: &Ownership) -> Result<(), Error> {
+        self.store.write_ownership(owned)
+    }
+
     /// Forgets that `owner` ever asked for anything; the host stays as it is. What an earlier transaction
     /// left behind is finished first: its end writes the record too.
     pub fn forget(&mut self, owner: &str) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_control::{Answer, Chain, RequestId};
-use netloom_model::Observed;
+use netloom_model::{Observed, Ownership};
 use netloom_types::IfName;
 
 use crate::{
@@ -428,7 +428,7 @@ impl Agent {
         let Target::Wanted(wanted) = &self.target else { return None };
         let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.wish);
         let wish = self.kept.as_ref().filter(|_| falls_back)?.wish.clone()?;
-        prepare(wish).ok().map(Arc::new)
+        prepare(wish).ok().map(|prepared| Arc::new(prepared.following([&wanted.wish])))
     }
 
     /// When the host is to be read; none when it is not.
@@ -504,7 +504,7 @@ impl Agent {
             return;
         }
         let found = prepared
-            .resolve(observed, &self.leasing.given(), now)
+            .resolve(observed, &Ownership::default(), &self.leasing.given(), now)
             .and_then(|state| netloom_plan::unmet(&state, observed).map_err(|error| Failure::unplanned(&error)));
         match found {
             Ok(drift) => {

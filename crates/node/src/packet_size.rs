@@ -73,6 +73,7 @@ pub(crate) fn lend(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>,
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use netloom_model::Ownership;
     use serde_json::{Value, json};
 
     use super::*;
@@ -94,8 +95,10 @@ mod tests {
             "config": {"name": "n1", "generation": 1, "revision": "r", "host": {"links": links}},
         }))
         .unwrap();
-        let state =
-            prepare(wish).unwrap().resolve(&Observed::default(), &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
+        let state = prepare(wish)
+            .unwrap()
+            .resolve(&Observed::default(), &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH)
+            .unwrap();
         ["lan-bo", "lan-br"].map(|name| said(name.parse().unwrap(), &state))
     }
 

@@ -15,7 +15,9 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
 use netloom_compile::nodestate::Provenance;
-use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, VlanMembership};
+use netloom_model::{
+    Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, VlanMembership,
+};
 use netloom_nmyaml::{Document, ResolveOptions};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
@@ -48,7 +50,7 @@ pub struct Prepared {
     vlans: Vec<HostBridgeVlan>,
     /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
     bridging: Option<Origin>,
-    /// VLANs of ports that the wish before had.
+    /// VLANs of ports that the wishes before had.
     vlans_before: Vec<HostBridgeVlan>,
     /// The links whose leases are all that is brought about, where not all of the wish is.
     only: Option<BTreeSet<IfName>>,
@@ -111,12 +113,28 @@ fn config_first(wish: &Wish) -> bool {
 }
 
 impl Prepared {
-    /// The same after another wish: of a port that somebody else made, only what that one added can be taken away.
+    /// The same after other wishes, of which each may be in place: of a port that somebody else made, only what one of
+    /// them named can be taken away.
     #[must_use]
-    pub fn following(mut self, before: Option<&Wish>) -> Self {
-        let host = before.and_then(|wish| wish.config.as_ref()).and_then(|config| config.host.as_ref());
-        self.vlans_before = host.map(|host| host.bridge_vlans.clone()).unwrap_or_default();
+    pub fn following<'a>(mut self, before: impl IntoIterator<Item = &'a Wish>) -> Self {
+        let hosts = before.into_iter().filter_map(|wish| wish.config.as_ref()?.host.as_ref());
+        self.vlans_before = hosts.flat_map(|host| &host.bridge_vlans).cloned().collect();
         self
+    }
+
+    /// The record of who asked for what, corrected: what no wish named on a port that somebody else made is not ours. In
+    /// records of versions that did not follow what others did there, it may seem to be.
+    #[must_use]
+    pub fn revised(&self, mut owned: Ownership) -> Ownership {
+        for (port, named) in self.named_vlans() {
+            if let Some(Claim { origins, before: Previous::Vlans(before), ours: Previous::Vlans(ours) }) =
+                owned.claims.get_mut(&ObjectKey::Vlans(port))
+                && origins.contains_key(OWNER)
+            {
+                *before = without_named(before, ours, &named);
+            }
+        }
+        owned
     }
 
     /// Of the same no more than what these links have by their leases: everything else stays as it is found.
@@ -131,8 +149,15 @@ impl Prepared {
         &self.wish.source
     }
 
-    /// Holds the wish against a host, with what its links were given by now.
-    pub fn resolve(&self, observed: &Observed, leases: &Leases, now: Timestamp) -> Result<HostState, Failure> {
+    /// Holds the wish against a host on which so much was asked for before, with what its links were given by now. To
+    /// somebody who knows nothing of before, everything on a port of somebody else is theirs.
+    pub fn resolve(
+        &self,
+        observed: &Observed,
+        owned: &Ownership,
+        leases: &Leases,
+        now: Timestamp,
+    ) -> Result<HostState, Failure> {
         let options = ResolveOptions {
             adoption: Adoption::ByName,
             protocol: Protocol::NETLOOM,
@@ -150,7 +175,7 @@ impl Prepared {
         }
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
-        self.lay_vlans(&mut state, observed)?;
+        self.lay_vlans(&mut state, observed, owned)?;
         // What machines send over a bridge is theirs: the node's own packet filter has no say in it.
         state.bridge_iptables = self.bridging.clone().map(|origin| (false, origin));
         packet_size::settle(&self.uplinks, &self.made, &mut state, observed);
@@ -174,7 +199,7 @@ impl Prepared {
         }
     }
 
-    fn lay_vlans(&self, state: &mut HostState, observed: &Observed) -> Result<(), Failure> {
+    fn lay_vlans(&self, state: &mut HostState, observed: &Observed, owned: &Ownership) -> Result<(), Failure> {
         let mut all: BTreeMap<IfName, (VlanMembership, Origin)> = BTreeMap::new();
         for vlan in &self.vlans {
             let origin = host_config::origin(&vlan.origin);
@@ -194,7 +219,7 @@ impl Prepared {
         }
         for (name, (mut membership, origin)) in all {
             if let Some(link) = observed.links.get(&name).filter(|_| !self.made.contains(&name)) {
-                membership = beside(membership, &link.vlans, &self.added_before(name));
+                membership = beside(membership, &link.vlans, &added(owned, link, &self.vlans_before));
             }
             let known = observed.links.get(&name).map(|link| link.kind.clone());
             let link = match (state.links.entry(name), known) {
@@ -212,24 +237,55 @@ impl Prepared {
         Ok(())
     }
 
-    /// The VLANs that the wish before had on a port.
-    fn added_before(&self, port: IfName) -> VlanSet {
-        let mut all = VlanSet::new();
-        for vlan in self.vlans_before.iter().filter(|vlan| vlan.port.0 == port.as_str()) {
-            if let (Ok(first), Ok(last)) = (VlanId::try_from(vlan.min), VlanId::try_from(vlan.max)) {
-                all.insert_range(first, last);
-            }
-        }
-        all
+    /// The VLANs that this wish and those before name, by port.
+    fn named_vlans(&self) -> BTreeMap<IfName, VlanSet> {
+        by_port(self.vlans_before.iter().chain(&self.vlans))
     }
+}
+
+/// The VLANs that wishes of this owner added to a port that it did not make; what the port had before is not among them,
+/// whoever named it, nor what another owner of the record asked for. A port that one of those made has no record of its
+/// VLANs: there it is what the wishes before named.
+fn added(owned: &Ownership, port: &Link, named_before: &[HostBridgeVlan]) -> VlanSet {
+    match owned.claims.get(&ObjectKey::Vlans(port.name)) {
+        Some(Claim { origins, before: Previous::Vlans(before), ours: Previous::Vlans(ours) })
+            if origins.contains_key(OWNER) =>
+        {
+            ours.all().minus(&before.all())
+        }
+        None if port.is_ours() => by_port(named_before).remove(&port.name).unwrap_or_default(),
+        Some(_) | None => VlanSet::new(),
+    }
+}
+
+fn by_port<'a>(vlans: impl IntoIterator<Item = &'a HostBridgeVlan>) -> BTreeMap<IfName, VlanSet> {
+    let mut all: BTreeMap<IfName, VlanSet> = BTreeMap::new();
+    for vlan in vlans {
+        if let (Ok(port), Ok(first), Ok(last)) =
+            (vlan.port.0.parse(), VlanId::try_from(vlan.min), VlanId::try_from(vlan.max))
+        {
+            all.entry(port).or_default().insert_range(first, last);
+        }
+    }
+    all
+}
+
+/// What a port had before, as far as it still had it when we set `ours`, and what it had then without being named.
+fn without_named(before: &VlanMembership, ours: &VlanMembership, named: &VlanSet) -> VlanMembership {
+    let (all, theirs) = (ours.all(), ours.all().minus(named));
+    let laid = |before: &VlanSet, ours: &VlanSet| before.common(&all).minus(&theirs).plus(&ours.common(&theirs));
+    let (tagged, untagged) = (laid(&before.tagged, &ours.tagged), laid(&before.untagged, &ours.untagged));
+    let is_named = ours.pvid.is_some_and(|id| named.contains(id));
+    let pvid = if is_named { before.pvid.filter(|id| all.contains(*id)) } else { ours.pvid };
+    VlanMembership { tagged, untagged, pvid }
 }
 
 /// What a port that somebody else made shall have: what is wanted, and what it has but for what we added before. What
 /// comes or leaves there without a tag is how the node itself is reached, and stays as it is.
-fn beside(mut wanted: VlanMembership, has: &VlanMembership, before: &VlanSet) -> VlanMembership {
+fn beside(mut wanted: VlanMembership, has: &VlanMembership, added: &VlanSet) -> VlanMembership {
     let bare = has.pvid.into_iter().collect::<VlanSet>().plus(&has.untagged);
     wanted.tagged = wanted.tagged.minus(&bare);
-    let (ours, gone) = (wanted.all(), before.minus(&wanted.all()).minus(&bare));
+    let (ours, gone) = (wanted.all(), added.minus(&wanted.all()).minus(&bare));
     for (set, had) in [(&mut wanted.tagged, &has.tagged), (&mut wanted.untagged, &has.untagged)] {
         for range in had.minus(&gone).minus(&ours).ranges() {
             set.insert_range(*range.start(), *range.end());
@@ -241,6 +297,7 @@ fn beside(mut wanted: VlanMembership, has: &VlanMembership, before: &VlanSet) ->
 
 #[cfg(test)]
 mod tests {
+    use netloom_model::{Alias, LinkKind};
     use serde_json::json;
 
     use super::*;
@@ -277,7 +334,9 @@ mod tests {
         }))
         .unwrap();
         let now = Timestamp::UNIX_EPOCH;
-        let told = |wish: Wish| prepare(wish).unwrap().resolve(&Observed::default(), &Leases::new(), now).unwrap();
+        let told = |wish: Wish| {
+            prepare(wish).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
+        };
         let d0: IfName = "d0".parse().unwrap();
         let both = told(wish.clone());
         let link = &both.links[&d0];
@@ -308,7 +367,8 @@ mod tests {
                 "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
             });
             let prepared = prepare(serde_json::from_value(wish).unwrap()).unwrap();
-            let state = prepared.resolve(&observed, &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
+            let state =
+                prepared.resolve(&observed, &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
             state.bridge_iptables.map(|(seen, origin)| (seen, origin.to_string()))
         };
         assert_eq!(told(bridge), Some((false, "VlanConfig u (spec)".to_owned())));
@@ -324,5 +384,38 @@ mod tests {
         let wanted = VlanMembership { tagged: set(&[2015, 2016]), ..VlanMembership::default() };
         let found = beside(wanted, &has, &set(&[2014, 2015]));
         assert_eq!(found, VlanMembership { tagged: set(&[2015, 2016, 2021]), untagged: set(&[1]), pvid });
+    }
+
+    #[test]
+    fn what_a_port_had_before_was_not_added_by_who_named_it() {
+        let set = |ids: &[u16]| ids.iter().map(|id| VlanId::try_from(*id).unwrap()).collect::<VlanSet>();
+        let port = |ids: &[u16]| VlanMembership { tagged: set(ids), ..VlanMembership::access(VlanId::MIN) };
+        let (before, ours) = (port(&[2014, 2021]), port(&[2014, 2015, 2021]));
+        let name: IfName = "mgmt-bo".parse().unwrap();
+        let owned_by = |owner: &str| {
+            let claim = Claim {
+                origins: [(owner.into(), Origin::new(owner.into(), "", 0))].into_iter().collect(),
+                before: Previous::Vlans(before.clone()),
+                ours: Previous::Vlans(ours.clone()),
+            };
+            Ownership { claims: [(ObjectKey::Vlans(name), claim)].into() }
+        };
+        let mut bond = Link::new(name, LinkKind::Bond);
+        assert_eq!(added(&owned_by(OWNER), &bond, &[]), set(&[2015]));
+        assert_eq!(added(&owned_by("site.yaml"), &bond, &[]), set(&[]), "somebody else asked for it");
+        let origin = json!({"kind": "HostNetworkConfig", "name": "m", "path": "spec.vlanID"});
+        let entry = json!({"port": "mgmt-bo", "min": 2014, "max": 2014, "origin": origin});
+        let named_before = [serde_json::from_value(entry).unwrap()];
+        assert_eq!(added(&Ownership::default(), &bond, &named_before), set(&[]));
+        bond.alias = Some(Alias::ours("site.yaml", None));
+        assert_eq!(
+            added(&Ownership::default(), &bond, &named_before),
+            set(&[2014]),
+            "another wish of the host made it"
+        );
+        let named = set(&[2014, 2015]);
+        assert_eq!(without_named(&before, &ours, &named), before, "what is right stays so");
+        let moved = port(&[2014, 2015, 2022]);
+        assert_eq!(without_named(&before, &moved, &named), port(&[2014, 2022]));
     }
 }

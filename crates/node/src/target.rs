@@ -99,10 +99,11 @@ impl Target {
     /// What the node shall be like. Until the API was read, and while half of a pair is waited for, that is what it
     /// was last.
     pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, (waits, left): (bool, bool)) -> Self {
-        let before = kept.and_then(|kept| kept.wish.as_ref());
+        // A wish that was being brought about may be in place, or the one before it.
+        let before: Vec<&Wish> = kept.into_iter().flat_map(|kept| kept.wish.iter().chain(&kept.trying)).collect();
         if !objects.is_whole() || waits {
             let last = kept.and_then(Kept::present);
-            return last.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), before));
+            return last.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), &before));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
@@ -111,10 +112,10 @@ impl Target {
         let wish = Wish::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left)));
         // What policies asked for went through the controller too, and may stand on what that gave.
         let wish = if left && !state.merges_itself { wish.with_document(state.hand.written()) } else { wish };
-        Self::wanted(settings, wish, before)
+        Self::wanted(settings, wish, &before)
     }
 
-    fn wanted(settings: &Settings, wish: Wish, before: Option<&Wish>) -> Self {
+    fn wanted(settings: &Settings, wish: Wish, before: &[&Wish]) -> Self {
         let prepared = prepare(wish.clone()).and_then(|prepared| match prepared.leases.keys().next() {
             Some(link) if !settings.resident => Err(Failure::new(
                 Reason::InvalidDesiredState,
@@ -126,7 +127,7 @@ impl Target {
             )),
             Some(_) | None => Ok(prepared),
         });
-        match prepared.map(|prepared| prepared.following(before)) {
+        match prepared.map(|prepared| prepared.following(before.iter().copied())) {
             Ok(prepared) => Self::Wanted(Arc::new(prepared)),
             Err(failure) => Self::Unreadable { wish: Box::new(wish), failure },
         }

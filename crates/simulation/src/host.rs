@@ -111,9 +111,11 @@ impl Host {
     ) -> Result<Begun, Failure> {
         self.recover_left();
         let observed = self.sim.observed().clone();
-        let state = wish.resolve(&observed, leases, now)?;
+        self.owned = wish.revised(self.owned.clone());
+        let owned = self.owned.clone();
+        let state = wish.resolve(&observed, &owned, leases, now)?;
         let options = Options { protected: Vec::new(), allow_cut: false };
-        let planned = plan(&state, &observed, &self.owned, &options).map_err(|error| Failure::unplanned(&error))?;
+        let planned = plan(&state, &observed, &owned, &options).map_err(|error| Failure::unplanned(&error))?;
         let reached = online && self.has_path();
         if reach && !reached && !planned.plan.is_empty() {
             return Err(Failure::new(Reason::OutOfReach, "the API is not reached, and the wish is new"));

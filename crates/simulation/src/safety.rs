@@ -217,7 +217,7 @@ impl Safety {
     pub(crate) fn verified(&mut self, node: usize, prepared: &Prepared, host: &Host, mode: Mode) {
         let wish = &prepared.wish;
         // Nobody gives leases here, so it does not matter when it is.
-        let resolved = prepared.resolve(host.observed(), &Leases::new(), jiff::Timestamp::UNIX_EPOCH);
+        let resolved = prepared.resolve(host.observed(), host.owned(), &Leases::new(), jiff::Timestamp::UNIX_EPOCH);
         let unmet = resolved.map(|state| netloom_plan::unmet(&state, host.observed()));
         if !matches!(unmet, Ok(Ok(unmet)) if unmet.is_empty()) {
             return;

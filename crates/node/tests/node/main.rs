@@ -9,4 +9,5 @@ mod links;
 mod model;
 mod policies;
 mod revisions;
+mod shared_ports;
 mod stories;

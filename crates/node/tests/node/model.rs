@@ -128,8 +128,10 @@ impl Host {
         may_change: bool,
     ) -> Result<Done, Failure> {
         let observed = self.sim.observed().clone();
-        let state = wish.resolve(&observed, leases, self.counted)?;
-        let planned = plan(&state, &observed, &self.owned, &Options { protected, allow_cut: false })
+        self.owned = wish.revised(self.owned.clone());
+        let owned = self.owned.clone();
+        let state = wish.resolve(&observed, &owned, leases, self.counted)?;
+        let planned = plan(&state, &observed, &owned, &Options { protected, allow_cut: false })
             .map_err(|error| Failure::unplanned(&error))?;
         if !may_change && !planned.plan.is_empty() {
             return Err(Failure::new(Reason::OutOfReach, "the API is not reached"));
