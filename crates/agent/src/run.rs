@@ -122,11 +122,12 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     }
     // An agent that works in another namespace than its own does not reach the API through that one.
     let whereabouts = Whereabouts::of(&config).filter(|_| options.netns.is_none());
-    let protected = match &whereabouts {
+    let reached = match &whereabouts {
         // A name that cannot be looked up yet is looked up again when the API is reached.
-        Some(whereabouts) => whereabouts.addresses().await.unwrap_or_default(),
-        None => Vec::new(),
+        Some(whereabouts) => whereabouts.addresses().await,
+        None => Some(Vec::new()),
     };
+    let protected = reached.clone().unwrap_or_default();
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Notify::new());
@@ -143,7 +144,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
                 clock,
                 events: events.clone(),
             };
-            let leasing = Leasing::new(leasing, protected.clone(), tools.leases.clone());
+            let leasing = Leasing::new(leasing, reached, tools.leases.clone());
             (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), Some(ears), Some(leasing), kept)
         }
     };

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
-use netloom_types::{IfName, Ipv4Net, Protocol, RouteTable, VlanId};
+use netloom_types::{IfName, Protocol, RouteTable, VlanId};
 use serde_json::Value;
 
 use crate::{
@@ -280,33 +280,4 @@ fn routed(link: IfName, wish: &LeaseWish, route: &netloom_dhcp::Route) -> Route 
         protocol: Protocol::NETLOOM,
         metrics: netloom_model::RouteMetrics::default(),
     }
-}
-
-/// What no lease of a link may touch: the addresses that the node must reach over another link, and the networks of
-/// that one. A server that gives out such an address would cut the node off.
-pub fn guarded(link: IfName, observed: &Observed, reached: &[std::net::IpAddr]) -> Vec<Ipv4Net> {
-    let mut nets = Vec::new();
-    for ip in reached.iter().filter(|ip| ip.is_ipv4()) {
-        let own = observed.links.values().flat_map(|other| {
-            let near = other.addresses.iter().filter(|address| address.prefix().contains(ip));
-            near.map(|address| (address.prefix_len, Some(other.name)))
-        });
-        let routes = observed.routes.values().filter(|route| {
-            route.table == RouteTable::MAIN && route.kind == RouteType::Unicast && route.destination.contains(ip)
-        });
-        let routes = routes.filter_map(|route| Some((route.destination.prefix_len(), route.next_hops.first()?.link)));
-        let Some((_, Some(over))) = own.chain(routes).max_by_key(|(length, _)| *length) else { continue };
-        if over == link {
-            continue;
-        }
-        let there = observed.links.get(&over).into_iter().flat_map(|other| &other.addresses);
-        let there = there.map(Address::prefix).chain([(*ip).into()]);
-        nets.extend(there.filter_map(|net| match net {
-            netloom_types::IpNet::V4(net) => Some(net),
-            netloom_types::IpNet::V6(_) => None,
-        }));
-    }
-    nets.sort();
-    nets.dedup();
-    nets
 }

@@ -7,6 +7,7 @@
 mod file;
 mod identity;
 mod news;
+mod reached;
 mod sight;
 mod tenant;
 
@@ -33,6 +34,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
 
+use reached::Reached;
 use sight::Sight;
 use tenant::Tenant;
 
@@ -95,7 +97,7 @@ pub(crate) struct Leasing {
     /// The links that ask for leases, or have some still.
     links: BTreeSet<IfName>,
     /// Addresses that the node must reach.
-    reached: Vec<IpAddr>,
+    reached: Reached,
     way: Way,
 }
 
@@ -108,8 +110,10 @@ struct Ear {
 }
 
 impl Leasing {
-    /// Nothing runs before the first order.
-    pub(crate) fn new(tools: Tools, reached: Vec<IpAddr>, way: Way) -> Self {
+    /// Nothing runs before the first order. Where it cannot be told now which addresses the node must reach, they are
+    /// those of the life before.
+    pub(crate) fn new(tools: Tools, reached: Option<Vec<IpAddr>>, way: Way) -> Self {
+        let reached = Reached::new(&tools.folder, reached);
         Self { tools, links: BTreeSet::new(), reached, way }
     }
 
@@ -134,14 +138,14 @@ impl Leasing {
     /// The host was observed: links may have gone or come, or have other addresses.
     pub(crate) fn seen(&self, observed: &Observed) {
         if let Some(ear) = self.way.0.get().filter(|_| !self.links.is_empty()) {
-            let sight = |link| (link, Sight::of(link, observed, &self.reached));
+            let sight = |link| (link, Sight::of(link, observed, self.reached.addresses()));
             ear.say(Word::Seen(self.links.iter().copied().map(sight).collect()));
         }
     }
 
     /// These addresses must be reached from now on.
     pub(crate) fn reach(&mut self, addresses: &[IpAddr]) {
-        self.reached = addresses.to_vec();
+        self.reached.are(addresses);
     }
 
     /// The agent must not wait for an answer that does not come.

@@ -1,7 +1,5 @@
 //! Addresses from servers: what a lease changes on the host and in what is told, and what it does not.
 
-use std::net::IpAddr;
-
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
@@ -486,22 +484,6 @@ fn a_server_cannot_take_what_somebody_asked_for() {
     rig.serve(LINK, leased);
     assert_eq!(routes(&rig), ["203.0.113.0/24 dev eth0 metric 1024"]);
     assert_eq!((rig.condition("Available").1.as_str(), addresses(&rig).len()), ("AsDesired", 1));
-}
-
-#[test]
-fn what_the_node_is_reached_by_is_guarded_on_other_links_only() {
-    let mut rig = bound();
-    let name = "eth0".parse().unwrap();
-    let address = Address::new(IpAddr::from([10, 0, 0, 5]), 24, Protocol::UNSPEC);
-    rig.meddle(&Step::AddAddress { name, address });
-    let observed = rig.host.sim.observed();
-    let api = [IpAddr::from([10, 0, 0, 1])];
-    let guarded = |link: &str| -> Vec<String> {
-        let nets = netloom_node::guarded(link.parse().unwrap(), observed, &api);
-        nets.iter().map(ToString::to_string).collect()
-    };
-    assert_eq!(guarded(LINK), ["10.0.0.0/24", "10.0.0.1/32"]);
-    assert_eq!(guarded("eth0"), Vec::<String>::new());
 }
 
 #[test]
