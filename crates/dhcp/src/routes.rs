@@ -1,8 +1,9 @@
 //! Routes that a server gives, in three options of which one counts.
 //!
-//! Option 121 says everything, and where it is there the others are nothing (RFC 3442). Without it,
-//! option 33 has networks by class and option 3 the way to everywhere else. An option that breaks its
-//! own rules is left out whole: half of a list of routes may be worse than none.
+//! Option 121 says everything, and where it is there the others are nothing (RFC 3442), also where it is
+//! broken: a server that sends it means other routes than those. Without it, option 33 has networks by
+//! class and option 3 the way to everywhere else. An option that breaks its own rules is left out whole:
+//! half of a list of routes may be worse than none.
 
 use std::net::Ipv4Addr;
 
@@ -55,11 +56,13 @@ pub(crate) fn given(options: &Options, address: Ipv4Net) -> Given {
         given.malformed |= routes.is_none();
         routes
     };
-    let routes = read(code::ROUTES, classless).unwrap_or_else(|| {
+    let routes = if options.get(code::ROUTES).is_some() {
+        read(code::ROUTES, classless).unwrap_or_default()
+    } else {
         let mut routes = read(code::STATIC_ROUTES, by_class).unwrap_or_default();
         routes.extend(read(code::ROUTERS, default).unwrap_or_default());
         routes
-    });
+    };
     let reached = |via: &Ipv4Addr| {
         let over_the_link = routes.iter().filter(|route| route.via.is_none()).map(|route| &route.to);
         *via != address.addr() && (is_a_hosts_of(*via, address) || over_the_link.into_iter().any(|to| to.contains(via)))
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn option_121_makes_the_others_nothing_unless_it_is_broken() {
+    fn option_121_makes_the_others_nothing_also_when_it_is_broken() {
         let others = |options: Options| {
             let by_class = [&[10, 0, 0, 0][..], &ROUTER, &[198, 51, 100, 7], &ROUTER].concat();
             options.with(3, ROUTER).with(33, by_class)
@@ -185,7 +188,8 @@ mod tests {
         let without = ["10.0.0.0/8 192.0.2.1", "198.51.100.7/32 192.0.2.1", "0.0.0.0/0 192.0.2.1"];
         expect(&others(Options::new()), &without, false, false);
         expect(&others(classless(&[(&[16, 172, 16], ROUTER)])), &["172.16.0.0/16 192.0.2.1"], false, false);
-        expect(&others(classless(&[(&[33, 1, 2, 3, 4, 5], ROUTER)])), &without, true, false);
+        expect(&others(classless(&[(&[33, 1, 2, 3, 4, 5], ROUTER)])), &[], true, false);
+        expect(&others(classless(&[])), &[], true, false);
     }
 
     #[test]
