@@ -6,6 +6,9 @@
 //! wakes nobody for those that it refuses. Between the making of a socket and its filter frames may slip
 //! in, so whoever reads them judges them again.
 //!
+//! A frame of a VLAN that no device is for reaches the sockets of the link below, without its tag. The kernel marks it as
+//! somebody else's, and so it is dropped: what is said there is not about this link.
+//!
 //! Nothing is read from the frames here. The kernel can also say whether the checksums of a frame were
 //! worked out, but no safe call asks for it; readers have to tell from the frame.
 
@@ -30,6 +33,9 @@ use crate::{
     hearing::{LONGEST_FRAME, addresses, wait_for_either},
     socket::NetlinkError,
 };
+
+/// The mark of frames for others (`PACKET_OTHERHOST`), those of a VLAN without a device among them.
+const OTHERS: u8 = 3;
 
 /// Why frames of a link cannot be had or sent.
 #[derive(Debug, thiserror::Error)]
@@ -205,8 +211,7 @@ impl Frames {
             let Some(key) = self.numbers.get(&ready[0].data()) else { continue };
             let Some((_, socket)) = self.sockets.get(key) else { continue };
             match recvfrom::<LinkAddr>(socket.socket.as_raw_fd(), &mut self.buffer) {
-                // Before it was bound, a socket hears all links.
-                Ok((_, Some(from))) if from.ifindex() != socket.index() => {}
+                Ok((_, Some(from))) if !concerns(socket.index(), from.ifindex(), from.pkttype()) => {}
                 Ok((len, _)) => {
                     return Ok(Some(Frame { link: key.0, ethertype: key.1, bytes: &self.buffer[..len] }));
                 }
@@ -217,6 +222,12 @@ impl Frames {
         }
         Ok(None)
     }
+}
+
+/// Whether a frame that came in on a link, marked so by the kernel, concerns a socket on `link`. Before it was bound, a
+/// socket hears all links.
+const fn concerns(link: usize, on: usize, mark: u8) -> bool {
+    link == on && mark != OTHERS
 }
 
 impl Frames {
@@ -230,5 +241,20 @@ impl AsFd for Frames {
     /// Ready to read when [`Frames::frame`] may have something.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_other_links_and_of_vlans_without_a_device_are_dropped() {
+        let (here, elsewhere) = (2, 3);
+        for (on, mark, wanted) in
+            [(here, 0, true), (here, 1, true), (here, 2, true), (here, OTHERS, false), (elsewhere, 1, false)]
+        {
+            assert_eq!(concerns(here, on, mark), wanted, "{on} {mark}");
+        }
     }
 }
