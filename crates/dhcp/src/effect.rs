@@ -57,8 +57,8 @@ pub struct Configuration {
     /// The broadcast address, if the server named it.
     pub broadcast: Option<Ipv4Addr>,
     /// For how long from now: what the kernel shall know as valid and preferred life time, so that the
-    /// address goes even if nobody is there to take it away.
-    pub lifetime: Duration,
+    /// address goes even if nobody is there to take it away. None for ever.
+    pub lifetime: Option<Duration>,
     /// The routes that are used.
     pub routes: Vec<Route>,
     /// The size of packets, which the link can carry.

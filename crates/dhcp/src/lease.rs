@@ -37,8 +37,9 @@ pub struct Lease {
     pub renew: Moment,
     /// When to ask any server again.
     pub rebind: Moment,
-    /// When it ends.
-    pub expires: Moment,
+    /// When it ends; none for a lease without an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Moment>,
     /// The broadcast address, if the server named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Ipv4Addr>,
@@ -61,7 +62,15 @@ pub struct Lease {
 pub(crate) struct Times {
     pub(crate) renew: Duration,
     pub(crate) rebind: Duration,
-    pub(crate) expires: Duration,
+    /// None for a lease without an end.
+    pub(crate) expires: Option<Duration>,
+}
+
+impl Times {
+    /// Whether the lease has ended by then.
+    pub(crate) fn are_over(&self, at: Duration) -> bool {
+        self.expires.is_some_and(|expires| expires <= at)
+    }
 }
 
 impl Lease {
@@ -70,12 +79,13 @@ impl Lease {
     pub(crate) fn times(&self, settings: &Settings, now: Now) -> Option<Times> {
         let same_boot = self.boot == settings.boot;
         let at = |moment: Moment| moment.since_boot(same_boot, now);
-        let times = Times { renew: at(self.renew), rebind: at(self.rebind), expires: at(self.expires) };
+        let times = Times { renew: at(self.renew), rebind: at(self.rebind), expires: self.expires.map(at) };
         let in_order = self.given.wall <= self.renew.wall
             && self.renew.wall <= self.rebind.wall
-            && self.rebind.wall <= self.expires.wall;
-        let known_age = same_boot || self.given.wall <= now.wall;
-        let running = known_age && in_order && now.since_boot < times.expires;
+            && self.expires.is_none_or(|expires| self.rebind.wall <= expires.wall);
+        // How old it is does not matter to a lease without an end.
+        let known_age = same_boot || self.given.wall <= now.wall || self.expires.is_none();
+        let running = known_age && in_order && !times.are_over(now.since_boot);
         let sound = is_a_hosts_of(self.address.addr(), self.address) && is_a_hosts(self.server);
         let ours = self.client_id == settings.client_id && !self.server_mac.is_multicast();
         (running && sound && ours).then_some(times)
@@ -107,7 +117,7 @@ pub(crate) mod tests {
             given: at(100),
             renew: at(1900),
             rebind: at(3250),
-            expires: at(3700),
+            expires: Some(at(3700)),
             broadcast: None,
             routes: vec![Route { to: "10.0.0.0/8".parse().unwrap(), via: None }],
             mtu: Some(1400),
@@ -120,6 +130,8 @@ pub(crate) mod tests {
     fn what_is_written_is_read_back_and_can_be_read_by_people() {
         let text = serde_json::to_string(&lease()).unwrap();
         assert!(text.contains(r#""address":"192.0.2.9/24""#) && text.contains(r#""wall":"1970-01-12T14:46:40Z""#));
+        let ends = r#""expires":{"sinceBootMs":3700000,"wall":"1970-01-12T14:46:40Z"}"#;
+        assert!(text.contains(ends), "as earlier versions write it: {text}");
         assert_eq!(serde_json::from_str::<Lease>(&text).unwrap(), lease());
         assert!(serde_json::from_str::<Lease>(&text.replace("\"mtu\"", "\"mut\"")).is_err(), "no field is ignored");
     }
@@ -128,13 +140,28 @@ pub(crate) mod tests {
     fn a_lease_runs_by_the_clock_of_its_machine_and_by_the_wall_after_it() {
         let expires = |boot: &str, now| {
             let lease = Lease { boot: boot.into(), ..lease() };
-            lease.times(&settings(), now).map(|times| times.expires.as_secs())
+            lease.times(&settings(), now).map(|times| times.expires.unwrap().as_secs())
         };
         assert_eq!(expires("boot-1", now(3699, 5)), Some(3700), "the clock was set back: nobody cares");
         assert_eq!(expires("boot-1", now(3700, 1_000_000)), None);
         assert_eq!(expires("boot-0", now(7, 1_000_600)), Some(3007));
         assert_eq!(expires("boot-0", now(7, 1_003_600)), None);
         assert_eq!(expires("boot-0", now(7, 999_999)), None, "of unknown age");
+    }
+
+    #[test]
+    fn a_lease_without_an_end_has_none_on_disk_and_is_never_over() {
+        let endless = Lease { expires: None, ..lease() };
+        let text = serde_json::to_string(&endless).unwrap();
+        assert!(!text.contains("expires"));
+        assert_eq!(serde_json::from_str::<Lease>(&text).unwrap(), endless);
+        for at in [now(7, 1_000_000_000), now(7, 5), now(1_000_000_000, 1_000_000)] {
+            let times = endless.times(&settings(), at).map(|times| times.expires);
+            assert_eq!(
+                (times, Lease { boot: "boot-0".into(), ..endless.clone() }.times(&settings(), at).is_some()),
+                (Some(None), true)
+            );
+        }
     }
 
     #[test]
@@ -148,7 +175,7 @@ pub(crate) mod tests {
             Lease { address: "224.0.0.1/24".parse().unwrap(), ..lease() },
             Lease { server: zero.into(), ..lease() },
             Lease { server_mac: MacAddr::new([0xff; 6]), ..lease() },
-            Lease { renew: lease().expires, ..lease() },
+            Lease { renew: lease().expires.unwrap(), ..lease() },
         ];
         for lease in table {
             assert_eq!(lease.times(&settings(), at), None, "{lease:?}");

@@ -17,9 +17,13 @@ use crate::{
 
 /// Who gives an address for less wants to be asked more often than a network can bear.
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
-/// Nobody trusts an address longer than this without asking: not one that was given for ever either.
-/// Renewals come at half of it, so a server may be away for two weeks.
-const LONGEST_LEASE: Duration = Duration::from_hours(30 * 24);
+/// Nobody has an address for longer than this without asking whether all is still as it was: not for ever either. The
+/// end that was given stays.
+const LONGEST_UNASKED: Duration = Duration::from_hours(15 * 24);
+/// From then on any server is asked, in the same proportion as in a lease of twice [`LONGEST_UNASKED`].
+const LONGEST_UNANSWERED: Duration = Duration::from_hours(15 * 24 / 4 * 7);
+/// What stands for a time without an end.
+const FOREVER: u32 = u32::MAX;
 /// No subnet is larger than the largest that was ever given to anybody.
 const SHORTEST_PREFIX: u8 = 8;
 /// What every host can take.
@@ -109,11 +113,11 @@ pub struct Terms {
     pub address: Ipv4Net,
     /// The server, by the address that it names itself.
     pub server: Ipv4Addr,
-    /// For how long.
-    pub lease: Duration,
-    /// When to ask the server again, if it says so.
+    /// For how long; none for ever.
+    pub lease: Option<Duration>,
+    /// When to ask the server again, if it says so and it is not too far away.
     pub renew: Option<Duration>,
-    /// When to ask any server again, if it says so.
+    /// When to ask any server again, if it says so and it is not too far away.
     pub rebind: Option<Duration>,
     /// The broadcast address, if it is one of the subnet.
     pub broadcast: Option<Ipv4Addr>,
@@ -139,7 +143,7 @@ impl Terms {
         let server = server(options)?;
         let address = address(message.yiaddr, options)?;
         let mut notes = BTreeSet::new();
-        let lease = lease(options, &mut notes)?;
+        let lease = lease(options)?;
         let (renew, rebind) = times(options, lease, &mut notes)?;
         let routes = routes::given(options, address);
         notes.extend(routes.malformed.then_some(Note::Routes));
@@ -183,29 +187,43 @@ fn address(yours: Ipv4Addr, options: &Options) -> Result<Ipv4Net, Refusal> {
     if is_a_hosts_of(yours, address) { Ok(address) } else { Err(Refusal::Edge(address)) }
 }
 
-fn lease(options: &Options, notes: &mut BTreeSet<Note>) -> Result<Duration, Refusal> {
-    let lease = seconds(options, code::LEASE_TIME)?.ok_or(Refusal::Missing(code::LEASE_TIME))?;
-    if lease < SHORTEST_LEASE {
-        return Err(Refusal::Short(lease));
+/// For how long, or for ever.
+fn lease(options: &Options) -> Result<Option<Duration>, Refusal> {
+    let lease = time(seconds(options, code::LEASE_TIME)?.ok_or(Refusal::Missing(code::LEASE_TIME))?);
+    match lease {
+        Some(lease) if lease < SHORTEST_LEASE => Err(Refusal::Short(lease)),
+        Some(_) | None => Ok(lease),
     }
-    notes.extend((lease > LONGEST_LEASE).then_some(Note::LongLease));
-    Ok(lease.min(LONGEST_LEASE))
 }
 
-/// When to ask again, as far as the server says so and it is before the end and in order.
+/// When to ask again, as far as the server says so and it is before the end and in order. Never is as good as not said,
+/// and what is too far away comes sooner.
 fn times(
     options: &Options,
-    lease: Duration,
+    lease: Option<Duration>,
     notes: &mut BTreeSet<Note>,
 ) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
-    let (renew, rebind) = (seconds(options, code::RENEWAL_TIME)?, seconds(options, code::REBINDING_TIME)?);
-    let (first, second) = (renew.unwrap_or(lease / 2), rebind.unwrap_or(lease / 8 * 7));
-    if !first.is_zero() && first < second && second < lease {
-        return Ok((renew, rebind));
-    }
-    // What belongs to a time that was cut short is not out of order by the server's fault.
-    notes.extend((!notes.contains(&Note::LongLease)).then_some(Note::Times));
-    Ok((None, None))
+    let renew = seconds(options, code::RENEWAL_TIME)?.and_then(time);
+    let rebind = seconds(options, code::REBINDING_TIME)?.and_then(time);
+    let soon = (renew.map(|time| time.min(LONGEST_UNASKED)), rebind.map(|time| time.min(LONGEST_UNANSWERED)));
+    let (first, second) = usual(lease);
+    let (first, second) = (soon.0.unwrap_or(first), soon.1.unwrap_or(second));
+    let ends_later = |time: Duration| lease.is_none_or(|lease| time < lease);
+    let in_order = renew.zip(rebind).is_none_or(|(renew, rebind)| renew < rebind)
+        && [renew, rebind, Some(second)].into_iter().flatten().all(ends_later)
+        && first < second
+        && !first.is_zero();
+    notes.extend((!in_order).then_some(Note::Times));
+    let (renew, soon) = if in_order { (renew, soon) } else { (None, (None, None)) };
+    let said = renew.or(lease.map(|lease| lease / 2));
+    notes.extend(said.is_none_or(|said| said > LONGEST_UNASKED).then_some(Note::LongLease));
+    Ok(soon)
+}
+
+/// When a lease is usually asked for again: at half of its time, and any server at seven eighths; but not too far away.
+pub(crate) fn usual(lease: Option<Duration>) -> (Duration, Duration) {
+    let part = |of: fn(Duration) -> Duration, most: Duration| lease.map_or(most, |lease| of(lease).min(most));
+    (part(|lease| lease / 2, LONGEST_UNASKED), part(|lease| lease / 8 * 7, LONGEST_UNANSWERED))
 }
 
 fn broadcast(options: &Options, subnet: Ipv4Net) -> Option<Ipv4Addr> {
@@ -239,8 +257,13 @@ fn domain(options: &Options, notes: &mut BTreeSet<Note>) -> Option<String> {
     name.map(str::to_owned)
 }
 
-fn seconds(options: &Options, code: u8) -> Result<Option<Duration>, Refusal> {
-    Ok(four(options, code)?.map(|bytes| Duration::from_secs(u32::from_be_bytes(bytes).into())))
+fn seconds(options: &Options, code: u8) -> Result<Option<u32>, Refusal> {
+    Ok(four(options, code)?.map(u32::from_be_bytes))
+}
+
+/// So many seconds; none for a time without an end.
+fn time(seconds: u32) -> Option<Duration> {
+    (seconds != FOREVER).then(|| Duration::from_secs(seconds.into()))
 }
 
 fn four(options: &Options, code: u8) -> Result<Option<[u8; 4]>, Refusal> {
@@ -266,8 +289,6 @@ mod tests {
 
     use super::*;
 
-    const FOREVER: [u8; 4] = [0xff; 4];
-
     fn options() -> Options {
         Options::new().with(1, [255, 255, 255, 0]).with(51, [0, 0, 14, 16]).with(54, [192, 0, 2, 1])
     }
@@ -288,7 +309,7 @@ mod tests {
     fn what_is_needed_is_enough() {
         let terms = terms(options()).unwrap();
         assert_eq!((terms.address.to_string().as_str(), terms.server), ("192.0.2.9/24", [192, 0, 2, 1].into()));
-        assert_eq!((terms.lease.as_secs(), terms.renew, terms.rebind), (3600, None, None));
+        assert_eq!((terms.lease, terms.renew, terms.rebind), (Some(Duration::from_secs(3600)), None, None));
         assert_eq!((terms.mtu, terms.domain, terms.broadcast), (None, None, None));
         assert!(terms.routes.is_empty() && terms.dns.is_empty() && terms.notes.is_empty());
     }
@@ -333,15 +354,51 @@ mod tests {
     }
 
     #[test]
-    fn for_ever_is_not_longer_than_thirty_days() {
-        let days = |count: u64| Duration::from_secs(count * 86400);
-        let given = terms(options().with(51, FOREVER).with(58, [0x7f; 4]).with(59, [0x80; 4])).unwrap();
-        assert_eq!((given.lease, given.renew, given.rebind), (days(30), None, None));
-        assert_eq!(given.notes, [Note::LongLease].into());
-        assert!(given.remarks().contains("for ever"));
-        let month = u32::try_from(days(30).as_secs()).unwrap();
-        assert!(with(51, &month.to_be_bytes()).notes.is_empty());
-        assert_eq!(with(51, &(month + 1).to_be_bytes()).notes, [Note::LongLease].into());
+    fn long_leases_end_when_the_server_says_and_are_asked_for_again_within_fifteen_days() {
+        const NEVER: u32 = FOREVER;
+        let day = 86400;
+        let long = [
+            ((NEVER, None, None), (None, None)),
+            ((NEVER, Some(NEVER), Some(NEVER)), (None, None)),
+            ((NEVER, Some(0x7f7f_7f7f), Some(0x8080_8080)), (Some(15 * day), Some(day / 4 * 105))),
+            ((90 * day, None, None), (None, None)),
+            ((60 * day, Some(30 * day), Some(52 * day)), (Some(15 * day), Some(day / 4 * 105))),
+            ((60 * day, Some(20 * day), None), (Some(15 * day), None)),
+            ((60 * day, Some(16 * day), Some(20 * day)), (Some(15 * day), Some(20 * day))),
+            ((30 * day + 1, None, None), (None, None)),
+        ];
+        let usual = [
+            ((30 * day, None, None), (None, None)),
+            ((NEVER, Some(day), Some(2 * day)), (Some(day), Some(2 * day))),
+            ((90 * day, Some(14 * day), None), (Some(14 * day), None)),
+        ];
+        let all = long.iter().map(|row| (row, true)).chain(usual.iter().map(|row| (row, false)));
+        for (((lease, renew, rebind), times), noted) in all {
+            let said = [(51, Some(*lease)), (58, *renew), (59, *rebind)];
+            let said = said.into_iter().filter_map(|(code, time)| Some((code, time?)));
+            let given = terms(said.fold(options(), |all, (code, time)| all.with(code, time.to_be_bytes()))).unwrap();
+            let secs = |time: u32| Duration::from_secs(time.into());
+            assert_eq!(given.lease, (*lease != NEVER).then(|| secs(*lease)));
+            assert_eq!(
+                (given.renew, given.rebind),
+                (times.0.map(secs), times.1.map(secs)),
+                "{lease} {renew:?} {rebind:?}"
+            );
+            assert_eq!(given.notes.contains(&Note::LongLease), noted, "{lease} {renew:?} {rebind:?}");
+            assert!(!given.notes.contains(&Note::Times));
+        }
+    }
+
+    #[test]
+    fn times_of_long_leases_count_only_in_order_too() {
+        let day = 86400_u32;
+        for (lease, renew, rebind) in [(60, 40, 20), (60, 20, 70), (60, 70, 80), (49710, 40, 20)] {
+            let times = options().with(51, (lease * day).to_be_bytes());
+            let times = times.with(58, (renew * day).to_be_bytes()).with(59, (rebind * day).to_be_bytes());
+            let given = terms(times).unwrap();
+            assert_eq!((given.renew, given.rebind), (None, None), "{lease} {renew} {rebind}");
+            assert_eq!(given.notes, [Note::LongLease, Note::Times].into());
+        }
     }
 
     #[test]
@@ -400,8 +457,11 @@ mod tests {
             let all = parts.into_iter().fold(options().with(1, mask.to_be_bytes()), |all, (code, bytes)| all.with(code, bytes));
             if let Ok(terms) = Terms::of(&message(address, all), 1500) {
                 prop_assert!(terms.address.prefix_len() >= 8 && is_a_hosts_of(address.into(), terms.address));
-                prop_assert!(terms.lease >= SHORTEST_LEASE && terms.lease <= LONGEST_LEASE);
-                prop_assert!(terms.renew.unwrap_or(terms.lease / 2) < terms.rebind.unwrap_or(terms.lease / 8 * 7));
+                prop_assert!(terms.lease.is_none_or(|lease| lease >= SHORTEST_LEASE));
+                let (renew, rebind) = usual(terms.lease);
+                let (renew, rebind) = (terms.renew.unwrap_or(renew), terms.rebind.unwrap_or(rebind));
+                prop_assert!(renew <= LONGEST_UNASKED && renew < rebind);
+                prop_assert!(terms.lease.is_none_or(|lease| rebind < lease));
                 prop_assert!(terms.mtu.is_none_or(|mtu| (576..=1500).contains(&mtu)));
             }
         }

@@ -22,7 +22,7 @@ pub struct Address {
     pub preferred: Lifetime,
     /// Who put it there.
     pub protocol: Protocol,
-    /// Only of a wish: the life times are what is left of something that ends, such as a lease, so an address that
+    /// Only of a wish: the life times are what is left of something such as a lease, so an address that
     /// ends at another time does not do. Else they are the most that it may have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
@@ -113,7 +113,13 @@ impl Address {
     /// The same as long as that, and not longer: what is left of a lease.
     #[must_use]
     pub fn lasting(self, seconds: u32) -> Self {
-        Self { valid: Lifetime::Seconds(seconds), preferred: Lifetime::Seconds(seconds), exact: true, ..self }
+        self.lent(Lifetime::Seconds(seconds))
+    }
+
+    /// The same by a lease that lasts so long, which may be for ever.
+    #[must_use]
+    pub fn lent(self, time: Lifetime) -> Self {
+        Self { valid: time, preferred: time, exact: true, ..self }
     }
 
     /// The address when so much time has passed; none when it has gone by then.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{Address, AddressWish, HostState, Link, LinkWish, Observed, Route, RouteKey};
-use netloom_types::{Family, IfName, Lifetime, Protocol};
+use netloom_types::{Family, IfName, Protocol};
 
 use crate::LeaseWish;
 
@@ -39,16 +39,16 @@ fn addressed(full: &LinkWish, there: &Link) -> LinkWish {
     link.adoption = full.adoption;
     let wishes = full.ipv4.addresses.as_deref().unwrap_or_default();
     let wish_for = |address: &Address| wishes.iter().find(|wish| wish.address.key() == address.key());
-    let ends = |address: &Address| matches!(address.valid, Lifetime::Seconds(_));
+    // What of ours nobody wishes for was lent, also where it has no end.
     let ours = there.addresses.iter().filter(|address| {
         let is_ours = Family::of(address.ip) == Family::Ipv4 && address.protocol == Protocol::NETLOOM;
-        is_ours && (!ends(address) || wish_for(address).is_some_and(|wish| !ends(&wish.address)))
+        is_ours && wish_for(address).is_some_and(|wish| !wish.address.exact)
     });
     let kept = ours.map(|address| {
         let origin = wish_for(address).map_or(&full.origin, |wish| &wish.origin).clone();
         AddressWish { address: *address, origin }
     });
-    let leased = wishes.iter().filter(|wish| ends(&wish.address)).cloned();
+    let leased = wishes.iter().filter(|wish| wish.address.exact).cloned();
     link.ipv4.addresses = Some(kept.chain(leased).collect());
     // Those of others are drift, or not our business.
     link.ipv4.keep_extra = true;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
-use netloom_types::{IfName, Protocol, RouteTable, VlanId};
+use netloom_types::{IfName, Lifetime, Protocol, RouteTable, VlanId};
 use serde_json::Value;
 
 use crate::{
@@ -108,8 +108,8 @@ pub struct Given {
     pub lease: Lease,
     /// The routes of it that are used.
     pub routes: Vec<netloom_dhcp::Route>,
-    /// When it ends, on the clock that decisions are made with.
-    pub ends: Timestamp,
+    /// When it ends, on the clock that decisions are made with; none for a lease without an end.
+    pub ends: Option<Timestamp>,
 }
 
 impl Given {
@@ -118,10 +118,11 @@ impl Given {
         self.lease == other.lease && self.routes == other.routes
     }
 
-    /// How many seconds are left; none when it is over, or as good as.
-    fn left(&self, now: Timestamp) -> Option<u32> {
-        let seconds = self.ends.duration_since(now).as_secs();
-        (seconds > LAST).then(|| u32::try_from(seconds).unwrap_or(u32::MAX - 1))
+    /// How much time is left; none when it is over, or as good as.
+    fn left(&self, now: Timestamp) -> Option<Lifetime> {
+        let Some(ends) = self.ends else { return Some(Lifetime::Forever) };
+        let seconds = ends.duration_since(now).as_secs();
+        (seconds > LAST).then(|| Lifetime::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX - 1)))
     }
 }
 
@@ -240,7 +241,7 @@ pub(crate) fn lay(
             continue;
         };
         let net = given.lease.address;
-        let address = Address::new(net.addr().into(), net.prefix_len(), Protocol::NETLOOM).lasting(left);
+        let address = Address::new(net.addr().into(), net.prefix_len(), Protocol::NETLOOM).lent(left);
         addresses.retain(|listed| listed.address.key() != address.key());
         addresses.push(AddressWish { address, origin: wish.origin.clone() });
         if link.up == Some(false) {

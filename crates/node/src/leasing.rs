@@ -104,7 +104,7 @@ impl Leasing {
             acquired: lease.map(|lease| seconds(lease.given.wall)),
             renew_at: lease.map(|lease| seconds(lease.renew.wall)),
             rebind_at: lease.map(|lease| seconds(lease.rebind.wall)),
-            expires_at: lease.map(|lease| seconds(lease.expires.wall)),
+            expires_at: lease.and_then(|lease| lease.expires).map(|end| seconds(end.wall)),
             name_servers: lease.into_iter().flat_map(|lease| &lease.dns).map(|server| Ip(server.to_string())).collect(),
             domain: lease.and_then(|lease| lease.domain.clone()),
             problem: has.problem.clone(),

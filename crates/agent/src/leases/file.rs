@@ -125,7 +125,7 @@ mod tests {
             given: at(1),
             renew: at(2),
             rebind: at(3),
-            expires: at(4),
+            expires: Some(at(4)),
             broadcast: None,
             routes: Vec::new(),
             mtu: None,

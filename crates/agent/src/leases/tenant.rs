@@ -481,8 +481,10 @@ impl Tenant {
                 Some(_) => self.news.is_urgent(),
             }
             tenancy.has.given = held.map(|(lease, held)| {
-                let left = SignedDuration::try_from(held.lifetime).unwrap_or(SignedDuration::MAX);
-                let ends = self.tools.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
+                let ends = held.lifetime.map(|left| {
+                    let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::MAX);
+                    self.tools.clock.now().checked_add(left).unwrap_or(Timestamp::MAX)
+                });
                 Given { lease: lease.clone(), routes: held.routes, ends }
             });
         }

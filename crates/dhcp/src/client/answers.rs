@@ -70,7 +70,7 @@ impl Client {
                 self.asked_server(message)?;
                 let terms = self.terms(message)?;
                 self.about_the_asked(&terms)?;
-                if exchange.sent + terms.lease <= now.since_boot {
+                if terms.lease.is_some_and(|lease| exchange.sent + lease <= now.since_boot) {
                     return Err(Ignored::Late);
                 }
                 let given = self.leased(terms, from, exchange.sent, now);

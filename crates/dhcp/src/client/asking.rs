@@ -135,7 +135,7 @@ impl Client {
         if before.is_some() {
             self.tell_unanswered(Standing::RenewalUnanswered(server), actions);
         }
-        let exchange = Exchange::within_lease(before, &mut self.random, now.since_boot, rebind);
+        let exchange = Exchange::within_lease(before, &mut self.random, now.since_boot, Some(rebind));
         let message = Message { ciaddr: address, broadcast: false, ..self.question(Kind::Request, exchange) };
         actions.push(Action::Send(self.to_server(address, server, server_mac, &message)));
         self.state = State::Renewing(exchange);

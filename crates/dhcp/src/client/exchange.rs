@@ -12,6 +12,8 @@ const MOST: Duration = Duration::from_secs(64);
 const SPREAD: Duration = Duration::from_secs(1);
 /// Renewals are not repeated more often.
 const LEAST_IN_LEASE: Duration = Duration::from_mins(1);
+/// Nor more seldom, however long the lease is: a server that is back shall be noticed.
+const MOST_IN_LEASE: Duration = Duration::from_hours(24);
 
 /// A question that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +53,12 @@ impl Exchange {
     }
 
     /// A question within a lease: a new one each time, so that it is known which of them is answered. It
-    /// is asked again after half of the time that is left until `end`.
-    pub(super) fn within_lease(before: Option<Self>, random: &mut Random, at: Duration, end: Duration) -> Self {
+    /// is asked again after half of the time that is left until `end`, if there is one.
+    pub(super) fn within_lease(before: Option<Self>, random: &mut Random, at: Duration, end: Option<Duration>) -> Self {
         let began = before.map_or(at, |before| before.began);
         let tries = before.map_or(1, |before| before.tries.saturating_add(1));
-        let again = at + (end.saturating_sub(at) / 2).max(LEAST_IN_LEASE);
+        let half = end.map_or(MOST_IN_LEASE, |end| end.saturating_sub(at) / 2);
+        let again = at + half.clamp(LEAST_IN_LEASE, MOST_IN_LEASE);
         Self { xid: random.xid(), began, sent: at, tries, again, secs: 0 }.counted(at)
     }
 }
@@ -84,13 +87,16 @@ mod tests {
     fn renewals_halve_what_is_left_but_not_below_a_minute() {
         let mut random = Random::new(1);
         let secs = Duration::from_secs;
-        let one = Exchange::within_lease(None, &mut random, secs(1000), secs(2000));
+        let one = Exchange::within_lease(None, &mut random, secs(1000), Some(secs(2000)));
         assert_eq!((one.again, one.secs, one.tries), (secs(1500), 0, 1));
-        let two = Exchange::within_lease(Some(one), &mut random, secs(1500), secs(2000));
+        let two = Exchange::within_lease(Some(one), &mut random, secs(1500), Some(secs(2000)));
         assert_eq!((two.again, two.secs, two.sent, two.tries), (secs(1750), 500, secs(1500), 2));
         assert_ne!(one.xid, two.xid);
-        let last = Exchange::within_lease(Some(two), &mut random, secs(1950), secs(2000));
+        let last = Exchange::within_lease(Some(two), &mut random, secs(1950), Some(secs(2000)));
         assert_eq!(last.again, secs(2010));
         assert_eq!(one.counted(secs(1_000_000)).secs, u16::MAX);
+        for end in [Some(secs(1_000_000)), None] {
+            assert_eq!(Exchange::within_lease(None, &mut random, secs(0), end).again, secs(86400), "once a day");
+        }
     }
 }

@@ -10,13 +10,12 @@ use crate::{
     effect::{Action, Configuration},
     lease::{Lease, Times},
     standing::Standing,
-    terms::Terms,
+    terms::{self, Terms},
     time::{Moment, Now},
 };
 
-/// Without other word of the server, it is asked again at half of the time, and any server at seven
-/// eighths; each up to this part of the time earlier, so that leases that were given together are not
-/// renewed together.
+/// Without other word of the server, it is asked again as usual, but up to this part of the time earlier, so that leases
+/// that were given together are not renewed together.
 const EARLIER: u32 = 64;
 /// The time between the two announcements of a new address.
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
@@ -47,13 +46,14 @@ impl Client {
     /// The lease that these terms make; they count from when they were asked for.
     pub(super) fn leased(&mut self, terms: Terms, server_mac: MacAddr, sent: Duration, now: Now) -> Held {
         let remarks = terms.remarks();
-        let early = terms.lease / EARLIER;
+        let (first, second) = terms::usual(terms.lease);
+        let early = first * 2 / EARLIER;
         let mut usual = |time: Duration| sent + self.random.between(time.saturating_sub(early), time);
-        let renew = terms.renew.map_or_else(|| usual(terms.lease / 2), |renew| sent + renew);
-        let rebind = terms.rebind.map_or_else(|| usual(terms.lease / 8 * 7), |rebind| sent + rebind);
+        let renew = terms.renew.map_or_else(|| usual(first), |renew| sent + renew);
+        let rebind = terms.rebind.map_or_else(|| usual(second), |rebind| sent + rebind);
         // The spread of one may reach the other where the server gave only one of them.
         let rebind = rebind.max(renew);
-        let expires = sent + terms.lease;
+        let expires = terms.lease.map(|lease| sent + lease);
         let at = |since_boot| Moment::of(since_boot, now);
         let lease = Lease {
             client_id: self.settings.client_id.clone(),
@@ -64,7 +64,7 @@ impl Client {
             given: at(sent),
             renew: at(renew),
             rebind: at(rebind),
-            expires: at(expires),
+            expires: expires.map(at),
             broadcast: terms.broadcast,
             routes: terms.routes,
             mtu: terms.mtu,
@@ -104,7 +104,7 @@ impl Client {
     pub(super) fn probe_again(&mut self, now: Now, actions: &mut Vec<Action>) {
         let State::Probing { lease, sent, .. } = std::mem::replace(&mut self.state, State::Offline) else { return };
         let probing = self.settings.probing;
-        if lease.times.expires <= now.since_boot {
+        if lease.times.are_over(now.since_boot) {
             // It was so short that it ended meanwhile.
             self.watch_held(actions);
             return self.discover(now, actions);
@@ -154,7 +154,7 @@ impl Client {
         Configuration {
             address: lease.address,
             broadcast: lease.broadcast,
-            lifetime: held.times.expires.saturating_sub(now.since_boot),
+            lifetime: held.times.expires.map(|expires| expires.saturating_sub(now.since_boot)),
             routes: lease.routes.iter().copied().filter(|route| self.settings.uses(route)).collect(),
             // The link may carry less than when the lease was given.
             mtu: lease.mtu.filter(|mtu| *mtu <= self.settings.mtu),

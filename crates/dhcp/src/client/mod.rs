@@ -151,11 +151,11 @@ impl Client {
                 Some(exchange.again)
             }
             State::Requesting { exchange, .. } => Some(exchange.again),
-            State::Probing { lease, next, .. } => Some(lease.times.expires.min(*next)),
+            State::Probing { lease, next, .. } => Some(lease.times.expires.map_or(*next, |end| end.min(*next))),
             State::Bound => held.map(|times| times.renew),
             State::Renewing(exchange) => held.map(|times| times.rebind.min(exchange.again)),
         };
-        [state, held.map(|times| times.expires), self.announce].into_iter().flatten().min()
+        [state, held.and_then(|times| times.expires), self.announce].into_iter().flatten().min()
     }
 
     /// How it stands, as it was last told.
@@ -221,7 +221,7 @@ impl Client {
     /// Whatever is due by now.
     fn time(&mut self, now: Now, actions: &mut Vec<Action>) {
         let at = now.since_boot;
-        if self.held.as_ref().is_some_and(|held| held.times.expires <= at) {
+        if self.held.as_ref().is_some_and(|held| held.times.are_over(at)) {
             return self.expire(now, actions);
         }
         if self.announce.is_some_and(|due| due <= at) {

@@ -52,7 +52,7 @@ fn lengths_that_lie_are_refused() {
             for action in stage.rest() {
                 let Action::Hold(held) = action else { continue };
                 assert_eq!(held.address.addr(), ADDRESS);
-                assert!(held.address.prefix_len() >= 8 && held.routes.len() <= 1 && held.lifetime >= secs(10));
+                assert!(held.address.prefix_len() >= 8 && held.routes.len() <= 1 && held.lifetime >= Some(secs(10)));
             }
         }
     }

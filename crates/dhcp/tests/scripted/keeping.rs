@@ -6,6 +6,8 @@ use netloom_dhcp::{Action, Ignored, Kind, Message, Route, RouteChoice};
 
 use crate::stage::{ADDRESS, Answer, LEASE, OTHER_SERVER, Packet, STRANGER, Stage, net, secs};
 
+const DAY: u64 = 86400;
+
 fn renewal(xid: u32) -> Packet {
     Packet::question(Kind::Request, xid, &[]).of_holder().for_server()
 }
@@ -51,7 +53,7 @@ fn a_renewal_that_is_answered_gives_the_time_anew_and_nothing_else() {
     stage.pass(secs(2));
     stage.answer(&Answer::new(Kind::Ack, xid));
     let lease = stage.keep();
-    assert_eq!((stage.hold().lifetime, lease.address), (secs(LEASE - 2), net()));
+    assert_eq!((stage.hold().lifetime, lease.address), (Some(secs(LEASE - 2)), net()));
     stage.nothing();
     assert_eq!(stage.told(), Vec::<&str>::new(), "people know already");
     let next = stage.wake();
@@ -89,7 +91,7 @@ fn only_the_last_of_several_renewals_can_be_answered() {
     assert_eq!(stage.client.counts().last, Some(Ignored::OtherQuestion));
     stage.answer(&Answer::new(Kind::Ack, new));
     stage.keep();
-    assert_eq!(stage.hold().lifetime, secs(LEASE));
+    assert_eq!(stage.hold().lifetime, Some(secs(LEASE)));
     assert_eq!(stage.told(), ["RenewalUnanswered", "LeaseBound"], "and people are told that it is well again");
 }
 
@@ -214,7 +216,7 @@ fn the_usual_t2_is_not_before_the_servers_t1() {
     stage.answer(&Answer::new(Kind::Ack, xid).seconds(58, 3149));
     let lease = stage.keep();
     assert!(lease.renew.since_boot_ms <= lease.rebind.since_boot_ms, "{lease:?}");
-    assert!(lease.rebind.since_boot_ms < lease.expires.since_boot_ms);
+    assert!(lease.rebind.since_boot_ms < lease.expires.unwrap().since_boot_ms);
 }
 
 #[test]
@@ -263,13 +265,34 @@ fn a_short_lease_is_asked_for_once_at_t1_once_at_t2_and_ends() {
 }
 
 #[test]
-fn a_lease_for_ever_is_one_of_thirty_days_and_people_are_told() {
-    let mut stage = Stage::up_with(|settings| settings.probing.count = 0);
-    let xid = stage.requesting();
+fn a_lease_for_ever_stays_when_its_server_is_gone_and_is_asked_for_again() {
+    let mut stage = Stage::bound_with(|_| (), |answer| answer.seconds(51, u32::MAX));
+    assert!(stage.client.standing().unwrap().message().contains("for ever"));
+    assert_eq!(stage.client.lease().unwrap().expires, None);
+    let at = stage.wake();
+    assert!((secs(14 * DAY)..=secs(15 * DAY)).contains(&at), "{at:?}");
+    assert_eq!(stage.packet().to_mac, crate::stage::SERVER_MAC);
+    stage.go_to(secs(400 * DAY));
+    let done = stage.rest();
+    assert!(done.iter().all(|action| matches!(action, Action::Send(_))) && done.len() > 300, "once a day: {done:?}");
+    assert_eq!(stage.told(), ["RenewalUnanswered", "RebindingUnanswered"]);
+    stage.wake();
+    let xid = stage.packet().message.xid;
     stage.answer(&Answer::new(Kind::Ack, xid).seconds(51, u32::MAX));
     stage.keep();
-    assert_eq!(stage.hold().lifetime, secs(30 * 86400));
-    assert!(stage.client.standing().unwrap().message().contains("for ever"));
+    assert_eq!(stage.hold().lifetime, None);
+    assert_eq!(stage.told(), ["LeaseBound"]);
+}
+
+#[test]
+fn a_long_lease_ends_on_its_own_day() {
+    let mut stage = Stage::bound_with(|_| (), |answer| answer.seconds(51, 90 * 86400));
+    let at = stage.wake();
+    assert!((secs(14 * DAY)..=secs(15 * DAY)).contains(&at), "{at:?}");
+    stage.go_to(secs(90 * DAY - 1));
+    assert!(stage.client.lease().is_some());
+    stage.go_to(secs(90 * DAY));
+    assert!(stage.client.lease().is_none());
 }
 
 #[test]

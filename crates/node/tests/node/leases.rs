@@ -43,7 +43,7 @@ fn given(rig: &Rig, address: &str, seconds: i64) -> Leased {
         given: after(0),
         renew: after(seconds / 2),
         rebind: after(seconds / 8 * 7),
-        expires: after(seconds),
+        expires: Some(after(seconds)),
         broadcast: None,
         routes: Vec::new(),
         mtu: None,
@@ -51,7 +51,15 @@ fn given(rig: &Rig, address: &str, seconds: i64) -> Leased {
         domain: None,
     };
     let routes = vec![Route { to: "203.0.113.0/24".parse().unwrap(), via: Some([192, 0, 2, 1].into()) }];
-    Leased { given: Some(Given { ends: lease.expires.wall, lease, routes }), problem: None }
+    Leased { given: Some(Given { ends: lease.expires.map(|end| end.wall), lease, routes }), problem: None }
+}
+
+/// The same by a server that gives addresses for ever.
+fn given_for_ever(rig: &Rig, address: &str) -> Leased {
+    let mut leased = given(rig, address, 3600);
+    let given = leased.given.as_mut().unwrap();
+    (given.ends, given.lease.expires) = (None, None);
+    leased
 }
 
 /// A node with a host network that the controller wants a lease for.
@@ -197,7 +205,7 @@ fn what_somebody_does_to_the_address_is_put_right() {
         rig.meddle(&step);
         rig.run_for(SignedDuration::from_mins(10));
         let left = addresses(&rig)[0].1.unwrap();
-        let wanted = rig.leases[LINK].given.as_ref().unwrap().ends.duration_since(rig.now).as_secs();
+        let wanted = rig.leases[LINK].given.as_ref().unwrap().ends.unwrap().duration_since(rig.now).as_secs();
         assert!(i64::from(left).abs_diff(wanted) < 3, "{step}: {left} of {wanted}");
         assert_eq!(routes(&rig).len(), 1, "{step}");
     }
@@ -309,6 +317,31 @@ fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
     desire(&mut rig, &json!({"interfaces": []}));
     rig.run();
     assert!(!rig.host.sim.observed().links.contains_key(&name) && routes(&rig).is_empty());
+}
+
+#[test]
+fn an_address_that_is_lent_for_ever_has_no_end_and_goes_with_its_lease() {
+    for drift in [Drift::Repair, Drift::Report] {
+        let mut rig = Rig::new(Settings { drift, ..Settings::of("n") });
+        rig.run();
+        desire(&mut rig, &by_lease());
+        rig.run();
+        for address in ["192.0.2.100/24", "192.0.2.101/24"] {
+            let leased = given_for_ever(&rig, address);
+            rig.serve(LINK, leased);
+            assert_eq!(addresses(&rig), [(address.to_owned(), None)], "{drift:?}");
+        }
+        rig.run_for(SignedDuration::from_hours(48));
+        assert_eq!(addresses(&rig).len(), 1, "{drift:?}");
+        let leased = given(&rig, "192.0.2.101/24", 3600);
+        rig.serve(LINK, leased);
+        assert!(has(&rig, "192.0.2.101/24", 3600), "{drift:?}: it ends from now on");
+        let leased = given_for_ever(&rig, "192.0.2.101/24");
+        rig.serve(LINK, leased);
+        assert_eq!(addresses(&rig), [("192.0.2.101/24".to_owned(), None)], "{drift:?}: and no more");
+        rig.serve(LINK, Leased { given: None, problem: None });
+        assert_eq!((addresses(&rig), routes(&rig)), (vec![], vec![]), "{drift:?}");
+    }
 }
 
 #[test]
@@ -440,6 +473,10 @@ fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
     );
     assert_eq!(status(&rig)["configStatus"], "provisioned");
     assert_eq!(addresses(&rig).len(), 1);
+    let leased = given_for_ever(&rig, "192.0.2.100/24");
+    rig.serve(LINK, leased);
+    assert_eq!(status(&rig)["leases"][0]["address"], "192.0.2.100/24");
+    assert_eq!(status(&rig)["leases"][0].get("expiresAt"), None, "{}", status(&rig));
 }
 
 #[test]

@@ -197,7 +197,8 @@ impl Node {
     }
 
     fn hold(&self, held: &Configuration) -> Result<(), String> {
-        let (address, time) = (held.address.to_string(), held.lifetime.as_secs().to_string());
+        let time = held.lifetime.map_or_else(|| "forever".to_owned(), |time| time.as_secs().to_string());
+        let address = held.address.to_string();
         let at = ["-n", self.space.name()];
         let link = self.link.as_str();
         let set = ["address", "replace", &address, "dev", link, "valid_lft", &time, "preferred_lft", &time];
