@@ -309,7 +309,7 @@ mod tests {
     fn what_is_needed_is_enough() {
         let terms = terms(options()).unwrap();
         assert_eq!((terms.address.to_string().as_str(), terms.server), ("192.0.2.9/24", [192, 0, 2, 1].into()));
-        assert_eq!((terms.lease, terms.renew, terms.rebind), (Some(Duration::from_secs(3600)), None, None));
+        assert_eq!((terms.lease, terms.renew, terms.rebind), (Some(Duration::from_hours(1)), None, None));
         assert_eq!((terms.mtu, terms.domain, terms.broadcast), (None, None, None));
         assert!(terms.routes.is_empty() && terms.dns.is_empty() && terms.notes.is_empty());
     }

@@ -123,6 +123,34 @@ impl Client {
         self.state = State::Rebooting(exchange);
     }
 
+    /// Tells that a renewal is not answered, or sends the next one, whichever is due.
+    pub(super) fn go_on_asking(&mut self, now: Now, actions: &mut Vec<Action>) {
+        let Some(times) = self.held.as_ref().map(|held| held.times) else { return };
+        let next = if let State::Renewing(exchange) = self.state {
+            times.rebind.min(exchange.again)
+        } else if let State::Rebinding(exchange) = self.state {
+            exchange.again
+        } else {
+            return;
+        };
+        if next <= now.since_boot { self.renew(now, actions) } else { self.tell_not_renewed(actions) }
+    }
+
+    /// Tells that the renewal that is open is not answered, or why the answer was of no use; once for each.
+    fn tell_not_renewed(&mut self, actions: &mut Vec<Action>) {
+        let Some(lease) = self.held.as_ref().map(|held| &held.lease) else { return };
+        let (exchange, standing) = if let State::Renewing(exchange) = &mut self.state {
+            (exchange, Standing::RenewalUnanswered(lease.server))
+        } else if let State::Rebinding(exchange) = &mut self.state {
+            (exchange, Standing::RebindingUnanswered(lease.address))
+        } else {
+            return;
+        };
+        if exchange.tell.take().is_some() || self.complaint.is_some() {
+            self.tell_unanswered(standing, actions);
+        }
+    }
+
     /// Asks the server to go on, or any server if it is late.
     pub(super) fn renew(&mut self, now: Now, actions: &mut Vec<Action>) {
         let Some(Held { lease, times, .. }) = &self.held else { return };
@@ -131,10 +159,8 @@ impl Client {
         }
         let (server, server_mac, address) = (lease.server, lease.server_mac, lease.address.addr());
         let rebind = times.rebind;
+        self.tell_not_renewed(actions);
         let before = if let State::Renewing(before) = self.state { Some(before) } else { None };
-        if before.is_some() {
-            self.tell_unanswered(Standing::RenewalUnanswered(server), actions);
-        }
         let exchange = Exchange::within_lease(before, &mut self.random, now.since_boot, Some(rebind));
         let message = Message { ciaddr: address, broadcast: false, ..self.question(Kind::Request, exchange) };
         actions.push(Action::Send(self.to_server(address, server, server_mac, &message)));
@@ -144,15 +170,9 @@ impl Client {
     /// Asks any server to go on.
     pub(super) fn rebind(&mut self, now: Now, actions: &mut Vec<Action>) {
         let Some(Held { lease, times, .. }) = &self.held else { return };
-        let (address, expires, unanswered) = (lease.address, times.expires, Standing::RenewalUnanswered(lease.server));
-        let mut before = None;
-        if let State::Renewing(asked) = self.state {
-            before = Some(asked);
-            self.tell_unanswered(unanswered, actions);
-        } else if let State::Rebinding(asked) = self.state {
-            before = Some(asked);
-            self.tell_unanswered(Standing::RebindingUnanswered(address), actions);
-        }
+        let (address, expires) = (lease.address, times.expires);
+        self.tell_not_renewed(actions);
+        let before = if let State::Renewing(asked) | State::Rebinding(asked) = self.state { Some(asked) } else { None };
         let exchange = Exchange::within_lease(before, &mut self.random, now.since_boot, expires);
         let message = Message { ciaddr: address.addr(), broadcast: false, ..self.question(Kind::Request, exchange) };
         actions.push(Action::Send(self.to_everybody(address.addr(), &message)));

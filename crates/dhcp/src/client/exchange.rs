@@ -14,6 +14,9 @@ const SPREAD: Duration = Duration::from_secs(1);
 const LEAST_IN_LEASE: Duration = Duration::from_mins(1);
 /// Nor more seldom, however long the lease is: a server that is back shall be noticed.
 const MOST_IN_LEASE: Duration = Duration::from_hours(24);
+/// So long after a renewal was sent people are told that there is no answer, however long it is until the next one: a
+/// server that is there answers within seconds.
+const TELL_AFTER: Duration = Duration::from_mins(1);
 
 /// A question that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +33,15 @@ pub(super) struct Exchange {
     pub(super) again: Duration,
     /// What it said about how long an address has been asked for.
     pub(super) secs: u16,
+    /// When people are told that there is no answer; none when they were, or are told by the number of tries.
+    pub(super) tell: Option<Duration>,
 }
 
 impl Exchange {
     /// A new question, about to be sent.
     pub(super) fn new(random: &mut Random, at: Duration) -> Self {
         let again = at + wait(1, random);
-        Self { xid: random.xid(), began: at, sent: at, tries: 1, again, secs: 0 }
+        Self { xid: random.xid(), began: at, sent: at, tries: 1, again, secs: 0, tell: None }
     }
 
     /// The same question once more.
@@ -59,7 +64,12 @@ impl Exchange {
         let tries = before.map_or(1, |before| before.tries.saturating_add(1));
         let half = end.map_or(MOST_IN_LEASE, |end| end.saturating_sub(at) / 2);
         let again = at + half.clamp(LEAST_IN_LEASE, MOST_IN_LEASE);
-        Self { xid: random.xid(), began, sent: at, tries, again, secs: 0 }.counted(at)
+        Self { xid: random.xid(), began, sent: at, tries, again, secs: 0, tell: Some(at + TELL_AFTER) }.counted(at)
+    }
+
+    /// When there is something to do about a question within a lease.
+    pub(super) fn due(&self) -> Duration {
+        self.tell.map_or(self.again, |tell| tell.min(self.again))
     }
 }
 

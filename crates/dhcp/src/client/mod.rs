@@ -147,13 +147,13 @@ impl Client {
         let state = match &self.state {
             State::Offline | State::Stopped => None,
             State::Waiting { until } => Some(*until),
-            State::Selecting(exchange) | State::Rebooting(exchange) | State::Rebinding(exchange) => {
+            State::Selecting(exchange) | State::Rebooting(exchange) | State::Requesting { exchange, .. } => {
                 Some(exchange.again)
             }
-            State::Requesting { exchange, .. } => Some(exchange.again),
             State::Probing { lease, next, .. } => Some(lease.times.expires.map_or(*next, |end| end.min(*next))),
             State::Bound => held.map(|times| times.renew),
-            State::Renewing(exchange) => held.map(|times| times.rebind.min(exchange.again)),
+            State::Renewing(exchange) => held.map(|times| times.rebind.min(exchange.due())),
+            State::Rebinding(exchange) => Some(exchange.due()),
         };
         [state, held.and_then(|times| times.expires), self.announce].into_iter().flatten().min()
     }
@@ -237,8 +237,8 @@ impl Client {
             State::Requesting { .. } => self.request_again(now, actions),
             State::Rebooting(_) => self.reboot_again(now, actions),
             State::Probing { .. } => self.probe_again(now, actions),
-            State::Bound | State::Renewing(_) => self.renew(now, actions),
-            State::Rebinding(_) => self.rebind(now, actions),
+            State::Bound => self.renew(now, actions),
+            State::Renewing(_) | State::Rebinding(_) => self.go_on_asking(now, actions),
         }
     }
 

@@ -65,7 +65,7 @@ fn renewals_are_repeated_at_half_of_the_time_to_t2_but_not_within_a_minute() {
     let mut stage = bound_with_times();
     let mut xids = std::collections::BTreeSet::new();
     for at in [1000, 1500, 1750, 1875, 1938] {
-        let woken = stage.wake();
+        let woken = stage.wake_to_act();
         assert!(woken.abs_diff(secs(at)) < secs(1), "{woken:?} for {at}");
         let sent = stage.packet();
         assert_eq!(sent, renewal(sent.message.xid).secs(woken.as_secs() - 1000));
@@ -73,10 +73,39 @@ fn renewals_are_repeated_at_half_of_the_time_to_t2_but_not_within_a_minute() {
     }
     assert_eq!(xids.len(), 5, "each has its own number, so that it is known which is answered");
     assert_eq!(stage.told(), ["RenewalUnanswered"]);
-    let woken = stage.wake();
+    let woken = stage.wake_to_act();
     assert!(woken.abs_diff(secs(1998)) < secs(1), "a minute later: {woken:?}");
     assert_eq!(stage.packet().to_mac, crate::stage::SERVER_MAC);
-    assert_eq!(stage.wake(), secs(2000), "and not beyond T2");
+    assert_eq!(stage.wake_to_act(), secs(2000), "and not beyond T2");
+}
+
+#[test]
+fn people_are_told_a_minute_after_a_renewal_that_nobody_answers_and_when_it_is_well_again() {
+    let day = |answer: Answer| answer.seconds(51, 86400).seconds(58, 43200).seconds(59, 75600);
+    let mut stage = Stage::bound_with(|_| (), day);
+    for (sent, told) in [(43200, "RenewalUnanswered"), (75600, "RebindingUnanswered")] {
+        stage.go_to(secs(sent));
+        stage.rest();
+        stage.told();
+        stage.go_to(secs(sent + 59));
+        assert_eq!(stage.told(), Vec::<&str>::new(), "an answer may be on its way");
+        stage.go_to(secs(sent + 60));
+        assert_eq!(stage.told(), [told]);
+        stage.nothing();
+        assert!(stage.client.wake_at() > Some(stage.now.since_boot + secs(3600)), "nothing is sent for that");
+    }
+    stage.wake_to_act();
+    let xid = stage.packet().message.xid;
+    stage.pass(secs(61));
+    stage.answer(&day(Answer::new(Kind::Ack, xid)));
+    assert_eq!(stage.told(), ["LeaseBound"]);
+    stage.rest();
+    stage.wake();
+    let xid = stage.packet().message.xid;
+    stage.pass(secs(59));
+    stage.answer(&day(Answer::new(Kind::Ack, xid)));
+    stage.pass(secs(600));
+    assert_eq!(stage.told(), Vec::<&str>::new(), "it was answered in time");
 }
 
 #[test]
@@ -84,7 +113,7 @@ fn only_the_last_of_several_renewals_can_be_answered() {
     let mut stage = bound_with_times();
     stage.wake();
     let old = stage.packet().message.xid;
-    stage.wake();
+    stage.wake_to_act();
     let new = stage.packet().message.xid;
     stage.answer(&Answer::new(Kind::Ack, old));
     stage.nothing();
@@ -132,14 +161,14 @@ fn from_t2_on_everybody_is_asked_at_half_of_what_is_left() {
     stage.rest();
     stage.told();
     for (at, told) in [(2000, &[][..]), (2800, &["RebindingUnanswered"]), (3200, &[]), (3400, &[]), (3500, &[])] {
-        assert_eq!(stage.wake(), secs(at));
+        assert_eq!(stage.wake_to_act(), secs(at));
         let sent = stage.packet();
         assert_eq!(sent, rebinding(sent.message.xid).secs(at - 1000));
         assert_eq!(stage.told(), told);
     }
-    assert_eq!(stage.wake(), secs(3560), "a minute is the least");
+    assert_eq!(stage.wake_to_act(), secs(3560), "a minute is the least");
     stage.packet();
-    assert_eq!(stage.wake(), secs(LEASE), "the end comes first");
+    assert_eq!(stage.wake_to_act(), secs(LEASE), "the end comes first");
     stage.expect(&Action::Drop(net()));
 }
 
@@ -244,8 +273,10 @@ fn nonsense_in_a_renewal_is_told_and_the_address_stays_until_its_end() {
         stage.answer(&nonsense);
         stage.nothing();
     }
-    stage.wake();
+    assert_eq!(stage.wake(), secs(1060));
     assert_eq!(stage.told(), ["BadDHCPOffer"]);
+    stage.wake_to_act();
+    assert_eq!(stage.told(), Vec::<&str>::new(), "it was answered, if badly");
     stage.go_to(secs(LEASE - 1));
     assert!(stage.client.lease().is_some());
 }
@@ -276,7 +307,7 @@ fn a_lease_for_ever_stays_when_its_server_is_gone_and_is_asked_for_again() {
     let done = stage.rest();
     assert!(done.iter().all(|action| matches!(action, Action::Send(_))) && done.len() > 300, "once a day: {done:?}");
     assert_eq!(stage.told(), ["RenewalUnanswered", "RebindingUnanswered"]);
-    stage.wake();
+    stage.wake_to_act();
     let xid = stage.packet().message.xid;
     stage.answer(&Answer::new(Kind::Ack, xid).seconds(51, u32::MAX));
     stage.keep();

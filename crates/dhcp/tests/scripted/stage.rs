@@ -245,6 +245,16 @@ impl Stage {
         self.elapsed()
     }
 
+    /// Wakes the client until it does something else than to tell people.
+    pub(crate) fn wake_to_act(&mut self) -> Duration {
+        loop {
+            let at = self.wake();
+            if !self.actions.is_empty() {
+                return at;
+            }
+        }
+    }
+
     /// Lets time pass, and the client do everything that is due in it.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now.since_boot + time;
