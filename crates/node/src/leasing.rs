@@ -180,3 +180,83 @@ pub fn problem(standing: &Standing, before: Option<LeaseProblem>) -> Option<Leas
     };
     Some(LeaseProblem { reason: reason.to_owned(), message: short(standing.message()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_dhcp::Refusal;
+
+    use super::*;
+
+    fn trouble(reason: &str, message: &str) -> LeaseProblem {
+        LeaseProblem { reason: reason.to_owned(), message: message.to_owned() }
+    }
+
+    #[test]
+    fn each_trouble_has_its_word_and_its_text() {
+        let (address, server) = ("192.0.2.9".parse().unwrap(), "192.0.2.1".parse().unwrap());
+        let (net, mac) = ("192.0.2.9/24".parse().unwrap(), "02:00:00:00:00:77".parse().unwrap());
+        let no_server = "no DHCP server answers on this link; asking goes on. Is there one in this VLAN, and does the uplink \
+                         carry the VLAN?";
+        let table = [
+            (Standing::LinkDown, "LinkDown", "the link is down"),
+            (Standing::NoServer, "DHCPNoOffer", no_server),
+            (
+                Standing::ServerSilent(server),
+                "DHCPNoOffer",
+                "the DHCP server 192.0.2.1 made an offer and does not answer any more; starting anew",
+            ),
+            (
+                Standing::BadOffer(Refusal::Missing(51)),
+                "DHCPBadOffer",
+                "the server does not say for how long it gives the address (option 51); asking goes on",
+            ),
+            (
+                Standing::AddressInUse { address, by: mac },
+                "AddressConflict",
+                "02:00:00:00:00:77 already has 192.0.2.9; it was declined, and another one will be asked for",
+            ),
+            (
+                Standing::Refused { address, by: server },
+                "DHCPNak",
+                "the DHCP server 192.0.2.1 refuses 192.0.2.9; starting anew",
+            ),
+            (
+                Standing::Unconfirmed(net),
+                "DHCPUnconfirmed",
+                "no DHCP server answers; 192.0.2.9/24 is used until its lease ends",
+            ),
+            (
+                Standing::RenewalUnanswered(server),
+                "DHCPNotRenewed",
+                "the DHCP server 192.0.2.1 does not answer renewals",
+            ),
+            (
+                Standing::RebindingUnanswered(net),
+                "DHCPNotRenewed",
+                "no DHCP server answers renewals; 192.0.2.9/24 goes when its lease ends",
+            ),
+            (Standing::Expired(net), "DHCPExpired", "the lease of 192.0.2.9/24 has ended, and the address was removed"),
+        ];
+        for (standing, reason, message) in table {
+            assert_eq!(
+                problem(&standing, Some(trouble("Other", "before"))),
+                Some(trouble(reason, message)),
+                "{standing:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn trouble_stays_while_a_client_is_on_its_way_and_goes_when_all_is_well() {
+        let net = "192.0.2.9/24".parse().unwrap();
+        for standing in [Standing::Acquiring, Standing::Probing(net), Standing::Confirming(net)] {
+            assert_eq!(problem(&standing, None), None);
+            let before = Some(trouble("DHCPNak", "no"));
+            assert_eq!(problem(&standing, before.clone()), before, "{standing:?}");
+        }
+        let bound = Standing::Bound { address: net, server: "192.0.2.1".parse().unwrap(), remarks: String::new() };
+        for standing in [bound, Standing::Released] {
+            assert_eq!(problem(&standing, Some(trouble("DHCPNak", "no"))), None, "{standing:?}");
+        }
+    }
+}
