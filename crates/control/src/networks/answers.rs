@@ -138,6 +138,14 @@ impl NodeAnswer<'_> {
         self.answered == Progress::Done && links.all(|link| link.name.0 != bridge)
     }
 
+    /// Whether the node shall have a cluster network, by one interface at least.
+    pub(super) fn shall_be_on(&self, cluster_network: &str) -> bool {
+        let bond = names::bond(cluster_network);
+        let wanted = self.wish.as_ref().and_then(NodeWish::host_config);
+        let mut links = wanted.into_iter().flat_map(|wanted| &wanted.links);
+        links.any(|link| link.controller.as_ref().is_some_and(|controller| controller.0 == bond))
+    }
+
     /// Whether the node was told anything that an object asked for.
     pub(super) fn was_told(&self, asking: Asking, name: &str) -> bool {
         self.told.is_some_and(|told| origins(told).any(|origin| is(origin, asking, name)))

@@ -6,10 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::{
-    condition::Truth,
-    hostnet::{MGMT, names},
-};
+use netloom_api::hostnet::{MGMT, names};
 use netloom_compile::{
     Compiled, Node, ObjectKey,
     hostnet::Asking,
@@ -20,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     answers::{NodeAnswer, Progress},
     hosts,
-    uplinks::Connections,
+    uplinks::{Connection, Connections},
 };
 use crate::{
     controller::Work,
@@ -57,25 +54,19 @@ pub(super) fn tell(
     }
 }
 
-/// Labels that come, or go. While nobody can tell whether a node is connected, its label stays as it is.
+/// Labels that come, or go. A node that could not have another uplink keeps the label with the one that it has, and so does
+/// one of which nobody can tell; one that shall not be connected any more loses it before the network.
 fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, Value> {
     let mut changes = Map::new();
     let networks = &index.snapshot().cluster_networks;
     let there: BTreeSet<&str> = networks.iter().map(|(key, _)| key.name.as_str()).collect();
     // A network may go together with its uplinks, and while nobody is there to see it.
     for network in there.iter().copied().chain(named_by(node)) {
-        let label = names::node_label(network);
-        let has = node.labels.get(&label).is_some_and(|value| value == "true");
         let connection = connections.get(network).and_then(|nodes| nodes.get(node.name()));
-        let truth = connection.map_or(Truth::False, |connection| connection.verdict.truth);
-        let connected = match truth {
-            Truth::True => true,
-            Truth::False => false,
-            Truth::Unknown => has,
-        };
+        let connected = connection.is_some_and(Connection::is_connected);
         let wanted = there.contains(network) && (connected || network == MGMT);
-        if wanted != has {
-            changes.insert(label, if wanted { json!("true") } else { Value::Null });
+        if wanted != is_labelled(node, network) {
+            changes.insert(names::node_label(network), if wanted { json!("true") } else { Value::Null });
         }
     }
     changes.extend(uplink_label(node, connections));
@@ -83,16 +74,21 @@ fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, 
 }
 
 /// The label that names the uplink of a node, where it is not true. There is one for all networks, so it names that of the
-/// first of them; a name that no label can hold is left out.
+/// first of them; a name that no label can hold is left out. It stays while it is to be seen which uplink that is.
 fn uplink_label(node: &Node, connections: &Connections) -> Option<(String, Value)> {
     let own = || connections.values().filter_map(|nodes| nodes.get(node.name()));
-    let first = own().find(|connection| connection.verdict.is_ready());
-    if first.is_none() && own().any(|connection| connection.verdict.truth == Truth::Unknown) {
+    let first = own().find(|connection| connection.is_connected());
+    if first.map_or_else(|| own().any(Connection::is_open), Connection::is_kept) {
         return None;
     }
     let wanted = first.and_then(|connection| names::label_value(&connection.uplink));
     let said = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
     (wanted != said).then(|| (names::VLAN_CONFIG.to_owned(), json!(wanted)))
+}
+
+/// Whether the label of a node says that it is connected to a cluster network.
+pub(super) fn is_labelled(node: &Node, network: &str) -> bool {
+    node.labels.get(&names::node_label(network)).is_some_and(|value| value == "true")
 }
 
 /// The cluster networks that the labels of a node name.

@@ -23,7 +23,7 @@ use super::{
     answers::{self, NodeAnswer, Progress},
     carried,
     condition::{self, Verdict},
-    held, matched,
+    held, matched, nodes,
 };
 use crate::{
     controller::Work,
@@ -49,6 +49,27 @@ pub(super) struct Connection {
     generation: Option<i64>,
     /// Whether an object with precedence connects the node.
     displaced: bool,
+    /// Whether the node keeps what connected it before, if anything did: nothing else is known to be there instead.
+    keeps: bool,
+    /// Whether it was connected before, as its label says.
+    was: bool,
+}
+
+impl Connection {
+    /// Whether the node is connected, though not as the uplink wants it now.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.verdict.is_ready() && self.keeps && self.was
+    }
+
+    /// Whether it is to be seen what becomes of the node.
+    pub(super) fn is_open(&self) -> bool {
+        !self.verdict.is_ready() && self.keeps
+    }
+
+    /// Whether the node is connected, by what the uplink wants now or by what was wanted before.
+    pub(super) fn is_connected(&self) -> bool {
+        self.verdict.is_ready() || self.is_kept()
+    }
 }
 
 /// Every uplink, also those whose wish cannot be read, but for those that only show what the installer made.
@@ -126,7 +147,8 @@ pub(super) fn tell(
         } else if names::vlan_status(cluster_network, node) == key.name {
             let verdict = leaving(answers.get(node.as_str()), failed.as_deref());
             let uplink = known.status.vlan_config.clone();
-            let connection = Connection { uplink, verdict, generation: None, displaced: false };
+            let connection =
+                Connection { uplink, verdict, generation: None, displaced: false, keeps: false, was: false };
             status(now, index, (cluster_network, node), &connection, work);
         }
     }
@@ -153,8 +175,8 @@ fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, Node
         for node in &report.matched {
             let Some(answer) = answers.get(node.as_str()) else { continue };
             let stands = stands(index, (network, node), name);
-            let generation = generation(index, name, report);
-            let connection = Connection { generation, ..connection(name, node, report, answer, stands) };
+            let (generation, was) = (generation(index, name, report), was_connected(index, (network, node)));
+            let connection = Connection { generation, was, ..connection(name, node, report, answer, stands) };
             let known = connections.entry(network.clone()).or_default();
             if known.get(node).is_none_or(|known| known.displaced) {
                 known.insert(node.clone(), connection);
@@ -177,6 +199,12 @@ fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
     known.is_some_and(|known| known.status.vlan_config == uplink && condition::is_ready(&known.status.conditions))
 }
 
+/// Whether the node had the network when that was looked at last.
+fn was_connected(index: &Index, (network, node): (&str, &str)) -> bool {
+    let node = index.snapshot().nodes.get(&ObjectKey::global(node));
+    node.is_some_and(|node| nodes::is_labelled(node, network))
+}
+
 fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswer<'_>, stands: bool) -> Connection {
     let refused = report.refused.get(node);
     let displaced = refused.is_some_and(|finding| finding.reason == reason::UPLINK_CONFLICT);
@@ -195,7 +223,10 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
             Some(_) | None => Verdict::applied(),
         },
     };
-    Connection { uplink: name.to_owned(), verdict, generation: None, displaced }
+    let network = report.cluster_network.as_deref().unwrap_or_default();
+    // One that could not have something else has what it had; one that shall lose it is not for anything new.
+    let keeps = refused.is_none_or(|finding| finding.reason == reason::NOT_REPORTED || answer.shall_be_on(network));
+    Connection { uplink: name.to_owned(), verdict, generation: None, displaced, keeps, was: false }
 }
 
 fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connection: &Connection, work: &mut Work) {

@@ -5,4 +5,5 @@ mod crashes;
 mod leaving;
 mod model;
 mod networks;
+mod standing;
 mod stories;

@@ -174,6 +174,8 @@ pub(crate) struct Rig {
     pub(crate) refusing: BTreeSet<String>,
     /// What such an address begins with.
     pub(crate) refused_address: Option<&'static str>,
+    /// The size of packets that they cannot have on a link of theirs.
+    pub(crate) refused_mtu: Option<u64>,
     /// What the server does for nobody.
     pub(crate) refuses: Option<fn(&Request) -> bool>,
     /// How often it has refused that.
@@ -206,6 +208,7 @@ impl Rig {
             lives: None,
             refusing,
             refused_address: None,
+            refused_mtu: None,
             refuses: None,
             refused: 0,
         };
@@ -303,7 +306,10 @@ impl Rig {
                 .into_iter()
                 .flatten()
                 .any(|entry| entry["address"].as_str().unwrap_or_default().starts_with(begin));
-            let bad = mtu(state) == Some(9999) || (refused && self.refusing.contains(&node));
+            let links = config.pointer("/spec/host/links").and_then(Value::as_array);
+            let too_large = self.refused_mtu.is_some()
+                && links.into_iter().flatten().any(|link| link["mtu"].as_u64() == self.refused_mtu);
+            let bad = mtu(state) == Some(9999) || ((refused || too_large) && self.refusing.contains(&node));
             let leases = config["status"]["leases"].clone();
             // What could not be done was taken back.
             let in_place =
