@@ -267,7 +267,8 @@ fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connecti
     work.single(ObjectRef { kind: VLAN_STATUS, key }, Action::Apply { object });
 }
 
-/// A cluster network is ready as soon as a node is connected; that of the installer always is.
+/// A cluster network is ready as soon as a node is connected, and as long as one is, also while its uplinks are changed; that
+/// of the installer always is.
 fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Connections, work: &mut Work) {
     for (key, network) in index.snapshot().cluster_networks.iter().filter(|(_, network)| !network.meta.deleted) {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
@@ -293,7 +294,7 @@ fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Co
 }
 
 fn verdict(network: &str, nodes: Option<&BTreeMap<String, Connection>>) -> Verdict {
-    let connected = nodes.into_iter().flatten().filter(|(_, connection)| connection.verdict.is_ready()).count();
+    let connected = nodes.into_iter().flatten().filter(|(_, connection)| connection.is_connected()).count();
     if network == MGMT || connected > 0 {
         return Verdict::new(Truth::True, "Connected", "");
     }

@@ -52,6 +52,7 @@ fn a_node_that_cannot_have_another_uplink_stays_connected_by_the_one_it_has() {
         let nodes: Vec<_> = rig.api.writes.iter().filter(|write| write.1 == "Node").collect();
         assert!(nodes.is_empty(), "nothing was ever said against it: {nodes:?}");
         assert_eq!(labels(&rig, "n0"), by_uplink());
+        assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
     }
 }
 
@@ -63,9 +64,11 @@ fn a_node_is_connected_while_a_card_of_its_uplink_is_left() {
     rig.run();
     assert_eq!(connection(&rig, "n0"), ("False", "NoLink"));
     assert_eq!(labels(&rig, "n0"), by_uplink());
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
     edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["nics"] = json!(["eth2"]));
     rig.run();
     assert_eq!(labels(&rig, "n0"), (Value::Null, Value::Null), "a bond without a card connects nobody");
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
 }
 
 #[test]
@@ -76,4 +79,21 @@ fn a_node_that_was_never_connected_is_not_for_the_lack_of_an_answer() {
     rig.refused_mtu = Some(9000);
     rig.run();
     assert_eq!(labels(&rig, "n0"), (Value::Null, Value::Null));
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
+}
+
+#[test]
+fn a_cluster_network_is_ready_while_its_uplink_waits_to_be_changed() {
+    let mut rig = connected();
+    rig.run();
+    rig.api.writes.clear();
+    rollout(&mut rig, &json!({"paused": true}));
+    resize(&mut rig, 9000);
+    rig.run();
+    assert_eq!(connection(&rig, "n0"), ("Unknown", "Pending"));
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
+    rollout(&mut rig, &json!({}));
+    rig.run();
+    assert_eq!(connection(&rig, "n0"), ("True", "Applied"));
+    assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
 }
