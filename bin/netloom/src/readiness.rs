@@ -7,7 +7,7 @@ pub(crate) mod uplinks;
 
 use netloom_api::hostnet::names;
 use netloom_compile::reason;
-use netloom_control::FAILED_ELSEWHERE;
+use netloom_control::{FAILED_ELSEWHERE, NODE_LOST};
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.
@@ -21,6 +21,8 @@ const SPEAKING: &[(&str, &str)] = &[
 const SUMS: [&str; 3] = ["ready", "Ready", "Available"];
 /// The reason of a node that could not have a host network.
 const REFUSED: &str = "ApplyFailed";
+/// The reason of an object that some of its nodes do not have yet.
+const PENDING: &str = "Pending";
 /// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
 const IDLE: [&str; 6] = [
     reason::NO_UPLINK,
@@ -83,8 +85,21 @@ pub(crate) fn said(object: &Value) -> Said {
     lines.extend(told.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
     let leaves = object["metadata"].get("deletionTimestamp").is_some();
     let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &told) };
-    let rid_of_the_rest = told.len() == nodes.len();
-    Said { done: !leaves && rid_of_the_rest && sum.is_some_and(is_true), lines, outlook }
+    let rid_of_the_rest = nodes.iter().all(|(_, node)| is_current(node) || sum_of(node).is_some_and(is_lost));
+    let in_place = |sum: &Value| is_true(sum) || (part(sum, "reason") == PENDING && is_everywhere_else(&told));
+    Said { done: !leaves && rid_of_the_rest && sum.is_some_and(in_place), lines, outlook }
+}
+
+/// Whether every node has it but those that the cluster has lost: they get it when they are back, and nobody knows when that
+/// is.
+fn is_everywhere_else(nodes: &[(&str, Option<&Value>)]) -> bool {
+    let count = |is: fn(&Value) -> bool| nodes.iter().filter(|(_, said)| said.is_some_and(is)).count();
+    let (has, lost) = (count(is_true), count(is_lost));
+    has > 0 && lost > 0 && has + lost == nodes.len()
+}
+
+fn is_lost(condition: &Value) -> bool {
+    part(condition, "reason") == NODE_LOST
 }
 
 /// The nodes that an object of host networks is for, once somebody has said so.
@@ -192,6 +207,26 @@ mod tests {
         network["status"]["nodeStatus"] = json!({});
         network["metadata"]["annotations"] = json!({names::MATCHED_NODES: "[]"});
         assert!(said(&network).done, "it is for nobody");
+    }
+
+    #[test]
+    fn a_node_that_is_lost_is_not_waited_for() {
+        let lost = |observed: u32| {
+            let condition = json!({"type": "ready", "status": "Unknown", "reason": NODE_LOST});
+            json!({"observedGeneration": observed, "conditions": [condition]})
+        };
+        let mut network = network(2, 2, "False");
+        network["status"]["nodeStatus"]["n2"] = lost(2);
+        assert!(said(&network).done, "n1 has it");
+        let mut broken = network.clone();
+        broken["status"]["conditions"][0]["reason"] = json!(reason::INVALID_NETWORK);
+        network["status"]["nodeStatus"]["n3"] = lost(1);
+        assert!(said(&network).done, "n3 loses it when it is back");
+        network["status"]["nodeStatus"]["n1"]["conditions"][0]["status"] = json!("False");
+        assert_eq!((said(&network).done, said(&network).outlook), (false, Outlook::UnderWay));
+        network["status"]["nodeStatus"]["n1"] = lost(2);
+        assert!(!said(&network).done, "nobody is known to have it");
+        assert!(!said(&broken).done, "what they have is not what is wanted");
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! Pure. What a `VlanStatus` says counts only for the generation of the uplink that it is said of.
 
 use netloom_api::hostnet::MGMT;
-use netloom_control::NODE_LOST;
 use serde_json::Value;
 
 use super::{Outlook, Said, is_true, nodes_of, part, sum_of, tells_of_failure, words};
@@ -33,7 +32,9 @@ pub(crate) fn said(uplink: &Value, statuses: &[&Value]) -> Said {
     })];
     lines.extend(told.iter().map(|(node, told)| ((*node).clone(), told.words())));
     lines.extend(left.iter().map(|(node, network, ready)| (format!("{node} in {network}"), not_rid(*ready))));
-    let everywhere = connected == nodes.len() && left.is_empty();
+    let lost = told.iter().filter(|(_, told)| told.is_lost()).count();
+    // What is said of nobody else is not in place.
+    let everywhere = connected + lost == nodes.len() && (connected > 0 || nodes.is_empty()) && left.is_empty();
     // Nobody says of which generation it is that there are no nodes.
     let outlook = if everywhere && nodes.is_empty() { Outlook::Settling } else { outlook(&told, &left) };
     Said { done: everywhere && !nodes.is_empty(), lines, outlook }
@@ -62,6 +63,11 @@ impl<'a> Told<'a> {
         matches!(self, Self::Ready(Some(ready)) if is_true(ready) && !is_failure(ready))
     }
 
+    /// Whether nobody knows, and nobody waits: the node gets it when it is back.
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Ready(Some(ready)) if super::is_lost(ready))
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Ready(ready) => words(*ready),
@@ -88,7 +94,7 @@ fn left_by<'a>(uplink: &Value, nodes: &[String], statuses: &[&'a Value]) -> Vec<
         |status: &Value| is_of_network(status, uplink) && nodes.iter().any(|node| status["node"] == node.as_str());
     let left = statuses.iter().filter(|status| is_of(status, uplink) && !is_wanted(status));
     let left = left.map(|status| (text(status, "node"), text(status, "clusterNetwork"), sum_of(status)));
-    left.filter(|(_, _, ready)| ready.is_none_or(|ready| part(ready, "reason") != NODE_LOST)).collect()
+    left.filter(|(_, _, ready)| !ready.is_some_and(super::is_lost)).collect()
 }
 
 fn text<'a>(status: &'a Value, key: &str) -> &'a str {
@@ -127,7 +133,7 @@ fn is_failure(ready: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use netloom_api::hostnet::names;
-    use netloom_control::FAILED_ELSEWHERE;
+    use netloom_control::{FAILED_ELSEWHERE, NODE_LOST};
     use serde_json::json;
 
     use super::*;
@@ -181,6 +187,15 @@ mod tests {
         let mut stuck = n2("Unknown", "Pending");
         stuck["status"]["conditions"][0]["message"] = json!(format!("it failed, and {FAILED_ELSEWHERE}"));
         assert!(matches!(of(r#"["n1"]"#, &[n1, stuck]).outlook, Outlook::Failed(_)));
+    }
+
+    #[test]
+    fn a_node_that_is_lost_is_not_waited_for() {
+        let both = r#"["n1","n2"]"#;
+        let lost = |node: &str| status(node, "lan", "up", "Unknown", NODE_LOST);
+        assert!(of(both, &[status("n1", "lan", "up", "True", "Applied"), lost("n2")]).done);
+        assert!(!of(both, &[lost("n1"), lost("n2")]).done, "nobody is known to have it");
+        assert!(!of(both, &[status("n1", "lan", "up", "Unknown", "Pending"), lost("n2")]).done);
     }
 
     #[test]

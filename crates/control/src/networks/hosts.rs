@@ -27,7 +27,7 @@ use serde_json::{Map, json};
 use super::{
     answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
-    held,
+    held, uplinks,
 };
 use crate::{
     controller::Work,
@@ -167,14 +167,32 @@ impl Scene<'_> {
             let answer = self.answers.get(node.as_str());
             answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
         });
-        held.map(|(node, entry)| (node.clone(), self.taken_back(entry.clone()))).collect()
+        held.map(|(node, entry)| (node.clone(), self.taken_back(node, entry.clone()))).collect()
     }
 
     /// The entry of a node that shall not have the object any more.
-    fn taken_back(&self, entry: NodeStatus) -> NodeStatus {
+    fn taken_back(&self, node: &str, entry: NodeStatus) -> NodeStatus {
         let message = self.failed.as_deref().unwrap_or("is being taken back");
-        let conditions = vec![Verdict::pending(message).condition(self.now, &entry.conditions)];
+        let verdict = if self.is_lost(node) { uplinks::lost() } else { Verdict::pending(message) };
+        let conditions = vec![verdict.condition(self.now, &entry.conditions)];
         NodeStatus { conditions, ..entry }
+    }
+
+    /// Whether the cluster has not heard of a node for a while.
+    fn is_lost(&self, node: &str) -> bool {
+        self.answers.get(node).is_some_and(NodeAnswer::is_lost)
+    }
+
+    /// The entry of a node that is lost: what it had last it may still have, and nobody knows.
+    fn last_known(&self, meta: &Meta, spec: &HostNetworkConfigSpec, before: Option<&NodeStatus>) -> NodeStatus {
+        let bare = self.bare(meta, spec, &uplinks::lost(), before);
+        match before.cloned() {
+            Some(before) => {
+                let NodeStatus { observed_generation, conditions, .. } = bare;
+                NodeStatus { observed_generation, conditions, ..before }
+            }
+            None => bare,
+        }
     }
 
     fn entry(
@@ -185,6 +203,11 @@ impl Scene<'_> {
         node: &str,
         before: Option<&NodeStatus>,
     ) -> NodeStatus {
+        let refused = report.refused.get(node);
+        let is_open = refused.is_none_or(|finding| finding.reason == reason::NOT_REPORTED);
+        if is_open && self.is_lost(node) {
+            return self.last_known(meta, spec, before);
+        }
         let interface = report.interface.clone().unwrap_or_default();
         let answer = self.answers.get(node);
         let lease = answer.and_then(|answer| answer.lease(&interface)).filter(|_| spec.mode == Mode::Dhcp);
@@ -192,7 +215,7 @@ impl Scene<'_> {
             before.observed_generation == meta.generation && condition::is_ready(&before.conditions)
         });
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
-        let verdict = match (report.refused.get(node), &progress) {
+        let verdict = match (refused, &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
             (None, Progress::Untold) => {
                 Verdict::pending(answer.map_or("the node is not in the cluster", NodeAnswer::waits))
@@ -205,7 +228,7 @@ impl Scene<'_> {
             (None, Progress::Done) if spec.mode == Mode::Dhcp => leased(lease),
             (None, Progress::Done) => Verdict::applied(),
         };
-        let done = progress == Progress::Done && !report.refused.contains_key(node);
+        let done = progress == Progress::Done && refused.is_none();
         let fixed = answer.filter(|_| done).and_then(|answer| answer.address(&interface)).map(str::to_owned);
         let lent = lease.filter(|_| done).and_then(|lease| lease.address.as_ref()).map(|address| address.0.clone());
         NodeStatus {
@@ -240,7 +263,7 @@ impl Scene<'_> {
         let mut node_status = self.left_over(meta, &before.node_status, &BTreeSet::new());
         for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
             // One that was told while its entry could not be written.
-            node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(NodeStatus::default()));
+            node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
         }
         node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_lost()));
         if !held::is_held(mark, FINALIZER) {

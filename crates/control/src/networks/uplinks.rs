@@ -31,7 +31,7 @@ use crate::{
     request::{Action, ObjectRef},
 };
 
-/// The reason of a node that nobody waits for: what it does not want any more it loses when it is back.
+/// The reason of a node that nobody waits for: what it shall have it gets when it is back, and it loses the rest.
 pub const NODE_LOST: &str = "NodeLost";
 
 /// Holds a deleted `VlanConfig` until every live node that it connected has let go of it.
@@ -159,12 +159,17 @@ pub(super) fn tell(
 /// What is said of a node that shall not be connected any more, and still is.
 fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     if answer.is_some_and(NodeAnswer::is_lost) {
-        return Verdict::new(Truth::Unknown, NODE_LOST, "the cluster has not heard of the node for a while");
+        return lost();
     }
     match failed {
         Some(failed) => Verdict::new(Truth::False, "ApplyFailed", failed),
         None => Verdict::new(Truth::Unknown, "Pending", "is being taken back"),
     }
+}
+
+/// What is said of a node that the cluster has not heard of for a while, whatever it shall have.
+pub(super) fn lost() -> Verdict {
+    Verdict::new(Truth::Unknown, NODE_LOST, "the cluster has not heard of the node for a while")
 }
 
 fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
@@ -210,8 +215,11 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
     let displaced = refused.is_some_and(|finding| finding.reason == reason::UPLINK_CONFLICT);
     let unknown = |message: &str| Verdict::new(Truth::Unknown, "Pending", message);
     let verdict = match (refused, answer.progress(Asking::VlanConfig, name, stands)) {
-        (Some(finding), _) if finding.reason == reason::NOT_REPORTED => unknown(&finding.message),
-        (Some(finding), _) => Verdict::new(Truth::False, finding.reason, finding.to_string()),
+        (Some(finding), _) if finding.reason != reason::NOT_REPORTED => {
+            Verdict::new(Truth::False, finding.reason, finding.to_string())
+        }
+        _ if answer.is_lost() => lost(),
+        (Some(finding), _) => unknown(&finding.message),
         (None, Progress::Untold) => unknown(answer.waits()),
         (None, Progress::Told) => unknown("the node is at it"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),

@@ -26,7 +26,7 @@ pub(super) fn connected() -> Rig {
     rig
 }
 
-fn host_network(rig: &mut Rig, mode: &str, ips: &Value) {
+pub(super) fn host_network(rig: &mut Rig, mode: &str, ips: &Value) {
     let mut spec = json!({"clusterNetwork": "cn1", "vlanID": 20, "mode": mode});
     if !ips.is_null() {
         spec["ips"] = ips.clone();
@@ -48,7 +48,7 @@ fn delete_host_network(rig: &mut Rig) {
     });
 }
 
-fn addresses() -> Value {
+pub(super) fn addresses() -> Value {
     json!({"n0": "192.0.2.10/24", "n1": "192.0.2.11/24", "n2": "192.0.2.12/24"})
 }
 
@@ -57,7 +57,7 @@ pub(super) fn ready<'a>(rig: &'a Rig, kind: &str, name: &str) -> (&'a str, &'a s
     (condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
 }
 
-fn entry<'a>(rig: &'a Rig, node: &str) -> &'a Value {
+pub(super) fn entry<'a>(rig: &'a Rig, node: &str) -> &'a Value {
     &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"][node]
 }
 

@@ -1,10 +1,11 @@
 //! What nodes are said to have while something changes, and when something is wrong.
 
+use netloom_control::NODE_LOST;
 use serde_json::{Value, json};
 
 use crate::{
     model::Rig,
-    networks::{connected, edit, ready},
+    networks::{addresses, connected, edit, entry, host_network, ready},
 };
 
 /// Gives packets of the uplink another size, which every node has to be told.
@@ -27,6 +28,23 @@ fn by_uplink() -> (Value, Value) {
 /// The `VlanStatus` of a node.
 fn connection<'a>(rig: &'a Rig, node: &str) -> (&'a str, &'a str) {
     ready(rig, "VlanStatus", &netloom_api::hostnet::names::vlan_status("cn1", node))
+}
+
+/// What the host network says of a node.
+fn said<'a>(rig: &'a Rig, node: &str) -> (&'a str, &'a str) {
+    let condition = &entry(rig, node)["conditions"][0];
+    (condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
+}
+
+/// A node reports a lease, with what is wrong with it.
+fn lease(rig: &mut Rig, node: &str, address: &str, problem: Option<&str>) {
+    let mut lease = json!({
+        "link": "cn1-br.20", "address": address, "server": "192.0.2.1", "acquired": "2030-01-01T00:00:00Z",
+    });
+    if let Some(reason) = problem {
+        lease["problem"] = json!({"reason": reason, "message": "so it is"});
+    }
+    edit(rig, "NodeNetworkConfig", node, |object| object["status"]["leases"] = json!([lease]));
 }
 
 fn rollout(rig: &mut Rig, spec: &Value) {
@@ -96,4 +114,41 @@ fn a_cluster_network_is_ready_while_its_uplink_waits_to_be_changed() {
     rig.run();
     assert_eq!(connection(&rig, "n0"), ("True", "Applied"));
     assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
+}
+
+#[test]
+fn of_a_node_that_is_lost_only_what_it_had_last_is_known() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let heard_of = |rig: &mut Rig, is: &str| {
+        edit(rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!(is));
+        rig.run();
+    };
+    heard_of(&mut rig, "Unknown");
+    assert_eq!((said(&rig, "n2"), connection(&rig, "n2")), (("Unknown", NODE_LOST), ("Unknown", NODE_LOST)));
+    assert_eq!(entry(&rig, "n2")["addresses"], json!(["192.0.2.12/24"]));
+    assert_eq!(labels(&rig, "n2"), by_uplink());
+    let whole = &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["conditions"][0];
+    assert_eq!(
+        (&whole["status"], &whole["reason"], &whole["message"]),
+        (&json!("False"), &json!("Pending"), &json!("2 of 3 nodes are ready"))
+    );
+    heard_of(&mut rig, "True");
+    assert_eq!((said(&rig, "n2"), connection(&rig, "n2")), (("True", "Applied"), ("True", "Applied")));
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
+}
+
+#[test]
+fn the_lease_of_a_node_that_is_lost_is_the_one_it_had_last() {
+    let mut rig = connected();
+    host_network(&mut rig, "dhcp", &Value::Null);
+    rig.run();
+    lease(&mut rig, "n2", "192.0.2.77/24", None);
+    rig.run();
+    edit(&mut rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!("Unknown"));
+    rig.run();
+    let told = entry(&rig, "n2");
+    assert_eq!((&told["addresses"], &told["lease"]["server"]), (&json!(["192.0.2.77/24"]), &json!("192.0.2.1")));
+    assert_eq!(said(&rig, "n2"), ("Unknown", NODE_LOST));
 }
