@@ -171,6 +171,11 @@ impl NodeAnswer<'_> {
         self.leases.iter().find(|lease| lease.link.0 == link)
     }
 
+    /// Whether there is an address for a link: a fixed one, or one that a server lent.
+    pub(super) fn has_address(&self, link: &str) -> bool {
+        self.address(link).is_some() || self.lease(link).is_some_and(|lease| lease.address.is_some())
+    }
+
     /// The address that the node shall have on a link.
     pub(super) fn address(&self, link: &str) -> Option<&str> {
         let wanted = self.wish.as_ref().and_then(NodeWish::host_config)?;

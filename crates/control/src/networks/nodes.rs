@@ -134,7 +134,8 @@ impl<'a> Tunnels<'a> {
     }
 
     /// The interface that tunnels of a node shall use; none when there is nothing to say. An interface counts once the
-    /// node has reported to have it, and as long as the object is for the node.
+    /// node has reported to have it and its address, and as long as the object is for the node: a lease that ends moves no
+    /// tunnel, since the address may be back before anybody has moved.
     fn interface(
         &self,
         node: &ObjectKey,
@@ -149,6 +150,7 @@ impl<'a> Tunnels<'a> {
             let has = answer.is_some_and(|answer| {
                 answer.was_told(Asking::HostNetworkConfig, name)
                     && answer.progress(Asking::HostNetworkConfig, name, false) == Progress::Done
+                    && answer.has_address(interface)
             });
             if has || said == Some(interface) {
                 return Some((*interface).to_owned());

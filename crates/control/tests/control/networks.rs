@@ -725,12 +725,12 @@ fn an_object_without_effect_says_so_although_the_server_writes_nodes_onto_it() {
 }
 
 /// The interface that tunnels of a node use, in a cluster where the installer made a network for the nodes.
-fn tunnel(rig: &Rig) -> &Value {
+pub(super) fn tunnel(rig: &Rig) -> &Value {
     &rig.api.get("Node", "n0").unwrap()["metadata"]["annotations"]["ovn.kubernetes.io/tunnel_interface"]
 }
 
 /// A cluster in which the installer made a network for the nodes themselves.
-fn with_installed_network() -> Rig {
+pub(super) fn with_installed_network() -> Rig {
     let mut rig = connected();
     rig.write(object("ClusterNetwork", "mgmt", &json!({})));
     let links = json!([

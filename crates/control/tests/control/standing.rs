@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     model::Rig,
-    networks::{addresses, connected, edit, entry, host_network, ready},
+    networks::{addresses, connected, edit, entry, host_network, ready, tunnel, with_installed_network},
 };
 
 /// Gives packets of the uplink another size, which every node has to be told.
@@ -151,4 +151,20 @@ fn the_lease_of_a_node_that_is_lost_is_the_one_it_had_last() {
     let told = entry(&rig, "n2");
     assert_eq!((&told["addresses"], &told["lease"]["server"]), (&json!(["192.0.2.77/24"]), &json!("192.0.2.1")));
     assert_eq!(said(&rig, "n2"), ("Unknown", NODE_LOST));
+}
+
+#[test]
+fn tunnels_wait_for_the_address_of_the_underlay() {
+    let mut rig = with_installed_network();
+    host_network(&mut rig, "dhcp", &Value::Null);
+    edit(&mut rig, "HostNetworkConfig", "h", |object| object["spec"]["underlay"] = json!(true));
+    rig.run();
+    assert_eq!(tunnel(&rig), "mgmt-br.5", "the node asks for a lease");
+    lease(&mut rig, "n0", "192.0.2.77/24", None);
+    rig.run();
+    assert_eq!(tunnel(&rig), "cn1-br.20");
+    let lost = json!([{"link": "cn1-br.20", "problem": {"reason": "DHCPExpired", "message": "its lease has ended"}}]);
+    edit(&mut rig, "NodeNetworkConfig", "n0", |object| object["status"]["leases"] = lost.clone());
+    rig.run();
+    assert_eq!(tunnel(&rig), "cn1-br.20", "a server that is away for a while moves no tunnel");
 }
