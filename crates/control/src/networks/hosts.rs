@@ -211,8 +211,13 @@ impl Scene<'_> {
         let interface = report.interface.clone().unwrap_or_default();
         let answer = self.answers.get(node);
         let lease = answer.and_then(|answer| answer.lease(&interface)).filter(|_| spec.mode == Mode::Dhcp);
+        let lent = lease.and_then(|lease| lease.address.as_ref()).map(|address| &address.0);
+        // What the node is at, or could not do, may be to put the address of a new lease in place.
+        let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
         let stands = before.is_some_and(|before| {
-            before.observed_generation == meta.generation && condition::is_ready(&before.conditions)
+            before.observed_generation == meta.generation
+                && condition::is_ready(&before.conditions)
+                && !is_other(before)
         });
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
         let verdict = match (refused, &progress) {
@@ -230,10 +235,9 @@ impl Scene<'_> {
         };
         let done = progress == Progress::Done && refused.is_none();
         let fixed = answer.filter(|_| done).and_then(|answer| answer.address(&interface)).map(str::to_owned);
-        let lent = lease.filter(|_| done).and_then(|lease| lease.address.as_ref()).map(|address| address.0.clone());
         NodeStatus {
             interface: Some(interface),
-            addresses: fixed.into_iter().chain(lent).collect(),
+            addresses: fixed.into_iter().chain(lent.filter(|_| done).cloned()).collect(),
             lease: lease.filter(|_| done).and_then(told_lease),
             ..self.bare(meta, spec, &verdict, before)
         }

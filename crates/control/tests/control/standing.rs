@@ -1,5 +1,6 @@
 //! What nodes are said to have while something changes, and when something is wrong.
 
+use jiff::SignedDuration;
 use netloom_control::NODE_LOST;
 use serde_json::{Value, json};
 
@@ -45,6 +46,13 @@ fn lease(rig: &mut Rig, node: &str, address: &str, problem: Option<&str>) {
         lease["problem"] = json!({"reason": reason, "message": "so it is"});
     }
     edit(rig, "NodeNetworkConfig", node, |object| object["status"]["leases"] = json!([lease]));
+}
+
+/// The controller looks once, before anybody acts on it.
+fn look(rig: &mut Rig) {
+    rig.now = rig.now.checked_add(SignedDuration::from_secs(1)).unwrap();
+    let turn = rig.turn();
+    assert!(rig.carry_out(&turn));
 }
 
 fn rollout(rig: &mut Rig, spec: &Value) {
@@ -167,4 +175,32 @@ fn tunnels_wait_for_the_address_of_the_underlay() {
     edit(&mut rig, "NodeNetworkConfig", "n0", |object| object["status"]["leases"] = lost.clone());
     rig.run();
     assert_eq!(tunnel(&rig), "cn1-br.20", "a server that is away for a while moves no tunnel");
+}
+
+#[test]
+fn an_address_that_a_node_could_not_set_is_not_there() {
+    let mut rig = connected();
+    host_network(&mut rig, "dhcp", &Value::Null);
+    rig.run();
+    for node in ["n0", "n1", "n2"] {
+        lease(&mut rig, node, "192.0.2.77/24", None);
+    }
+    rig.run();
+    let fails = |rig: &mut Rig, node: &str| {
+        edit(rig, "NodeNetworkConfig", node, |object| {
+            let revision = object["spec"]["revision"].clone();
+            object["status"]["configStatus"] = json!("invalid");
+            object["status"]["errorMessage"] = json!("the address is taken");
+            object["status"]["inPlaceRevision"] = revision;
+        });
+    };
+    lease(&mut rig, "n0", "192.0.2.88/24", None);
+    fails(&mut rig, "n0");
+    fails(&mut rig, "n1");
+    look(&mut rig);
+    assert_eq!(said(&rig, "n0"), ("False", "ApplyFailed"), "{}", entry(&rig, "n0"));
+    assert_eq!(entry(&rig, "n0").get("addresses"), None);
+    assert_eq!(said(&rig, "n1"), ("True", "Applied"), "what it could not have was something else");
+    look(&mut rig);
+    assert_eq!(said(&rig, "n0"), ("False", "ApplyFailed"));
 }
