@@ -336,10 +336,14 @@ fn word(found: &str) -> &'static str {
     }
 }
 
-/// A node with an address is ready, also while it has trouble to keep it; the trouble is told.
+/// What the node says of a lease whose address is of no use, or that it cannot look after at all.
+const USELESS: [&str; 3] = ["LinkDown", "NoSocket", "NoThread"];
+
+/// A node with an address is ready, also while a server gives it trouble to keep it; the trouble is told.
 fn leased(lease: Option<&HostLease>) -> Verdict {
     let Some(lease) = lease else { return Verdict::pending("the node asks for a lease") };
-    let truth = if lease.address.is_some() { Truth::True } else { Truth::False };
+    let useless = lease.problem.as_ref().is_some_and(|problem| USELESS.contains(&problem.reason.as_str()));
+    let truth = if lease.address.is_some() && !useless { Truth::True } else { Truth::False };
     match &lease.problem {
         Some(problem) => Verdict::new(truth, problem.reason.as_str(), problem.message.as_str()),
         None if truth == Truth::True => Verdict::applied(),

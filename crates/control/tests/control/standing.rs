@@ -204,3 +204,18 @@ fn an_address_that_a_node_could_not_set_is_not_there() {
     look(&mut rig);
     assert_eq!(said(&rig, "n0"), ("False", "ApplyFailed"));
 }
+
+#[test]
+fn a_lease_on_a_link_that_is_down_is_of_no_use() {
+    let mut rig = connected();
+    host_network(&mut rig, "dhcp", &Value::Null);
+    rig.run();
+    for (node, reason) in [("n0", "LinkDown"), ("n1", "NoSocket"), ("n2", "DHCPNotRenewed")] {
+        lease(&mut rig, node, "192.0.2.77/24", Some(reason));
+    }
+    rig.run();
+    assert_eq!(said(&rig, "n0"), ("False", "LinkDown"));
+    assert_eq!(entry(&rig, "n0")["addresses"], json!(["192.0.2.77/24"]), "it is there nevertheless");
+    assert_eq!(said(&rig, "n1"), ("False", "NoSocket"));
+    assert_eq!(said(&rig, "n2"), ("True", "DHCPNotRenewed"), "a server that is away for a while costs nothing");
+}
