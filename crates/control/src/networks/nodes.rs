@@ -77,12 +77,14 @@ fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, 
 /// first of them; a name that no label can hold is left out. It stays while it is to be seen which uplink that is.
 fn uplink_label(node: &Node, connections: &Connections) -> Option<(String, Value)> {
     let own = || connections.values().filter_map(|nodes| nodes.get(node.name()));
+    let said = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
+    // One that moves to another network is to be seen there.
+    let is_moving = |connection: &Connection| connection.is_open() && names::label_value(&connection.uplink) == said;
     let first = own().find(|connection| connection.is_connected());
-    if first.map_or_else(|| own().any(Connection::is_open), Connection::is_kept) {
+    if first.map_or_else(|| own().any(is_moving), Connection::is_kept) {
         return None;
     }
     let wanted = first.and_then(|connection| names::label_value(&connection.uplink));
-    let said = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
     (wanted != said).then(|| (names::VLAN_CONFIG.to_owned(), json!(wanted)))
 }
 

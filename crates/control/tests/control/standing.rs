@@ -1,6 +1,7 @@
 //! What nodes are said to have while something changes, and when something is wrong.
 
 use jiff::SignedDuration;
+use netloom_api::admission::GroupKind;
 use netloom_control::NODE_LOST;
 use serde_json::{Value, json};
 
@@ -106,6 +107,24 @@ fn a_node_that_was_never_connected_is_not_for_the_lack_of_an_answer() {
     rig.run();
     assert_eq!(labels(&rig, "n0"), (Value::Null, Value::Null));
     assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
+}
+
+#[test]
+fn a_node_does_not_name_an_uplink_that_is_gone_for_one_that_it_cannot_have() {
+    let mut rig = connected();
+    rig.run();
+    rollout(&mut rig, &json!({"canary": {"soakSeconds": 0}, "waves": ["100%"], "toleratedFailures": 5}));
+    rig.refusing.insert("n0".to_owned());
+    rig.refused_mtu = Some(9000);
+    edit(&mut rig, "ClusterNetwork", "cn2", |_| {});
+    edit(&mut rig, "VlanConfig", "v", |object| {
+        let uplink = json!({"nics": ["eth1"], "linkAttributes": {"mtu": 9000}});
+        object["spec"] = json!({"clusterNetwork": "cn2", "uplink": uplink});
+    });
+    rig.remove(GroupKind::new("network.harvesterhci.io", "VlanConfig"), "u");
+    rig.run();
+    assert_eq!(labels(&rig, "n0"), (Value::Null, Value::Null));
+    assert_eq!(labels(&rig, "n1"), (Value::Null, json!("v")));
 }
 
 #[test]
