@@ -1,10 +1,16 @@
 //! What a node answers on its `NodeNetworkConfig`.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use netloom_api::fabric::{
     GROUP, NodeNetworkConfig,
-    node_network_config::{ConfigStatus, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus},
+    node_network_config::{
+        ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus, host::HostConfig,
+    },
+    text::Interface,
 };
+use netloom_plan::Difference;
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +24,7 @@ pub(crate) fn answer(
     now: Timestamp,
     config: &NodeNetworkConfig,
     attempt: &Attempt,
-    (lost, leases): (&[String], Vec<HostLease>),
+    (lost, leases, drift): (&[String], Vec<HostLease>, Vec<HostDrift>),
 ) -> Option<Value> {
     let refused = unsupported(&config.spec).or_else(|| lost.first().cloned());
     let (progress, error) = match (&attempt.stage, attempt.failure(), &refused) {
@@ -53,6 +59,8 @@ pub(crate) fn answer(
         error_message: error.map(short),
         as_number: None,
         leases,
+        // What is to be brought about is not drift.
+        drift: if progress == ConfigStatus::Provisioned { drift } else { Vec::new() },
     };
     let same = NodeNetworkConfigStatus { as_number: None, ..before } == after;
     (!same).then(|| {
@@ -63,6 +71,32 @@ pub(crate) fn answer(
             "status": after,
         })
     })
+}
+
+/// Drift of what the controller has for the node, by link; other links and routes are not the controller's to tell of.
+pub(crate) fn by_link(drift: &[Difference], host: &HostConfig) -> Vec<HostDrift> {
+    let mut fields: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for difference in drift {
+        if let Some(link) = link_of(&difference.path, host) {
+            fields.entry(link).or_default().push(difference.to_string());
+        }
+    }
+    let entry = |(link, fields): (&str, Vec<String>)| HostDrift {
+        link: Interface(link.to_owned()),
+        message: short(fields.join("; ")),
+    };
+    fields.into_iter().map(entry).collect()
+}
+
+/// The link that a path is about. Names have dots as paths do, so the longest one counts, and no property begins with a
+/// number as the VLAN in the name of another link does.
+fn link_of<'a>(path: &str, host: &'a HostConfig) -> Option<&'a str> {
+    let is_property =
+        |rest: &str| rest.strip_prefix('.').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is = |name: &&str| path.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || is_property(rest));
+    let ports = host.bridge_vlans.iter().map(|entry| &entry.port);
+    let names = host.links.iter().map(|link| &link.name).chain(ports).map(|name| name.0.as_str());
+    names.filter(is).max_by_key(|name| name.len())
 }
 
 /// The revision that is in place. Of a configuration that is in place without a part of it nobody can tell what it is.
@@ -83,4 +117,29 @@ fn unsupported(spec: &NodeNetworkConfigSpec) -> Option<String> {
     let named: Vec<&str> = parts.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
     let named = named.join(", ");
     (!named.is_empty()).then(|| format!("spec: this agent does not bring about {named}; nothing of it is in place"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drift_belongs_to_the_link_that_it_is_about() {
+        let link = |name: &str| json!({"name": name, "type": "bridge", "origin": {"kind": "VlanConfig", "name": "u"}});
+        let host = json!({"links": [link("cn1-br"), link("cn1-br.20")]});
+        let host: HostConfig = serde_json::from_value(host).unwrap();
+        let drift =
+            ["cn1-br.20", "cn1-br.20.address", "cn1-br.mtu", "cn1-br.30.mtu", "cn1-bridge.mtu", "hostname.config"];
+        let drift = drift.map(|path| Difference { path: path.to_owned(), wanted: "a".to_owned(), got: "b".to_owned() });
+        let told: Vec<(String, String)> =
+            by_link(&drift, &host).into_iter().map(|one| (one.link.0, one.message)).collect();
+        let of = |link: &str, message: &str| (link.to_owned(), message.to_owned());
+        assert_eq!(
+            told,
+            [
+                of("cn1-br", "cn1-br.mtu: wanted a, got b"),
+                of("cn1-br.20", "cn1-br.20: wanted a, got b; cn1-br.20.address: wanted a, got b"),
+            ]
+        );
+    }
 }

@@ -13,6 +13,7 @@ use crate::{
     agent::Work,
     attempt::Stage,
     configured, policy,
+    settings::Drift,
     status::{self, Picture},
     taint,
     target::{Target, chosen},
@@ -155,7 +156,9 @@ impl Agent {
             return None;
         }
         let leases = self.leasing.report(self.host_config());
-        let object = configured::answer(now, config, &self.attempt, (lost, leases))?;
+        let left = self.host_config().filter(|_| self.after_drift() == Drift::Report);
+        let drift = left.map(|host| configured::by_link(&self.attempt.drift, host)).unwrap_or_default();
+        let object = configured::answer(now, config, &self.attempt, (lost, leases, drift))?;
         Some((ObjectRef { kind: CONFIG, key }, Action::ApplyStatus { object }))
     }
 

@@ -9,9 +9,10 @@ use netloom_api::{
     fabric::{
         NodeNetworkConfig,
         node_network_config::{
-            ConfigStatus, HostLease,
+            ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
             host::{EntryOrigin, HostConfig},
         },
+        text::Interface,
     },
     hostnet::names,
 };
@@ -42,6 +43,8 @@ pub(super) struct NodeAnswer<'a> {
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     leases: &'a [HostLease],
+    /// What is not as it was set there, and left so.
+    drift: &'a [HostDrift],
     /// Whether it is told in this turn what is wanted now.
     is_told_now: bool,
     /// Why it was not told yet what is wanted now.
@@ -61,13 +64,15 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
     nodes
         .map(|(key, node)| {
             let config = snapshot.configs.get(key);
+            let status: Option<&NodeNetworkConfigStatus> = config.and_then(|config| config.status.as_ref());
             let before = config.and_then(|config| picture::in_place_before(config));
             let answer = NodeAnswer {
                 told: config.and_then(|config| config.spec.host.as_ref()),
                 answered: config.map_or(Progress::Untold, |config| answered(config)),
                 had: before.and_then(|revision| told.earlier.get(revision)?.get(node.name())),
                 wish: compiled.wishes.get(node.name()),
-                leases: config.and_then(|config| config.status.as_ref()).map_or(&[], |status| &status.leases),
+                leases: status.map_or(&[], |status| &status.leases),
+                drift: status.map_or(&[], |status| &status.drift),
                 is_told_now: told_now.contains(node.name()),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
                 is_lost: node.lost,
@@ -171,6 +176,13 @@ impl NodeAnswer<'_> {
         self.leases.iter().find(|lease| lease.link.0 == link)
     }
 
+    /// What of an object's links is not as it was set, as far as the node leaves it so.
+    pub(super) fn drift(&self, asking: Asking, name: &str) -> Option<&HostDrift> {
+        let told = self.told?;
+        let asked = |drift: &HostDrift| links(told, asking, name).any(|link| *link == drift.link);
+        self.drift.iter().find(|drift| asked(drift))
+    }
+
     /// Whether there is an address for a link: a fixed one, or one that a server lent.
     pub(super) fn has_address(&self, link: &str) -> bool {
         self.address(link).is_some() || self.lease(link).is_some_and(|lease| lease.address.is_some())
@@ -192,6 +204,13 @@ fn origins(host: &HostConfig) -> impl Iterator<Item = &EntryOrigin> {
     let addresses = host.addresses.iter().map(|entry| &entry.origin);
     let dhcp = host.dhcp.iter().map(|entry| &entry.origin);
     links.chain(addresses).chain(dhcp).chain(host.bridge_vlans.iter().map(|entry| &entry.origin))
+}
+
+/// The links that an object asked for something on.
+fn links<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterator<Item = &'a Interface> {
+    let made = host.links.iter().map(|entry| (&entry.origin, &entry.name));
+    let carrying = host.bridge_vlans.iter().map(|entry| (&entry.origin, &entry.port));
+    made.chain(carrying).filter(move |(origin, _)| is(origin, asking, name)).map(|(_, link)| link)
 }
 
 /// Whether two configurations have the same of what one object asked for.

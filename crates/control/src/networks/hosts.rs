@@ -14,7 +14,7 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::{
     condition::Truth,
-    fabric::node_network_config::HostLease,
+    fabric::node_network_config::{HostDrift, HostLease},
     hostnet::{GROUP, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
 };
 use netloom_compile::{
@@ -220,6 +220,7 @@ impl Scene<'_> {
                 && !is_other(before)
         });
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
+        let drift = answer.and_then(|answer| answer.drift(ASKING, &meta.key.name));
         let verdict = match (refused, &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
             (None, Progress::Untold) => {
@@ -230,14 +231,19 @@ impl Scene<'_> {
                 let message = format!("setup l3 connectivity failed: {why}");
                 Verdict::new(Truth::False, "ApplyFailed", message)
             }
-            (None, Progress::Done) if spec.mode == Mode::Dhcp => leased(lease),
-            (None, Progress::Done) => Verdict::applied(),
+            (None, Progress::Done) => match drift {
+                Some(drift) => drifted(drift),
+                None if spec.mode == Mode::Dhcp => leased(lease),
+                None => Verdict::applied(),
+            },
         };
         let done = progress == Progress::Done && refused.is_none();
-        let fixed = answer.filter(|_| done).and_then(|answer| answer.address(&interface)).map(str::to_owned);
+        // Of a link that somebody changed nobody says which addresses it has.
+        let known = done && drift.is_none();
+        let fixed = answer.filter(|_| known).and_then(|answer| answer.address(&interface)).map(str::to_owned);
         NodeStatus {
             interface: Some(interface),
-            addresses: fixed.into_iter().chain(lent.filter(|_| done).cloned()).collect(),
+            addresses: fixed.into_iter().chain(lent.filter(|_| known).cloned()).collect(),
             lease: lease.filter(|_| done).and_then(told_lease),
             ..self.bare(meta, spec, &verdict, before)
         }
@@ -334,6 +340,12 @@ fn word(found: &str) -> &'static str {
         reason::NOT_REPORTED => "Pending",
         _ => "ApplyFailed",
     }
+}
+
+/// A node where somebody changed what it had, and where that is only reported.
+fn drifted(drift: &HostDrift) -> Verdict {
+    let message = format!("changed by somebody else, it is left as it is: {}", drift.message);
+    Verdict::new(Truth::False, "Drifted", message)
 }
 
 /// What the node says of a lease whose address is of no use, or that it cannot look after at all.

@@ -238,3 +238,23 @@ fn a_lease_on_a_link_that_is_down_is_of_no_use() {
     assert_eq!(said(&rig, "n1"), ("False", "NoSocket"));
     assert_eq!(said(&rig, "n2"), ("True", "DHCPNotRenewed"), "a server that is away for a while costs nothing");
 }
+
+#[test]
+fn drift_that_is_left_is_told_where_it_is() {
+    let mut rig = connected();
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    let drift = |rig: &mut Rig, drift: &Value| {
+        edit(rig, "NodeNetworkConfig", "n1", |object| object["status"]["drift"] = drift.clone());
+        rig.run();
+    };
+    drift(&mut rig, &json!([{"link": "cn1-br.20", "message": "cn1-br.20.address: wanted 192.0.2.11/24, got none"}]));
+    assert_eq!(said(&rig, "n1"), ("False", "Drifted"));
+    assert_eq!(entry(&rig, "n1").get("addresses"), None);
+    let whole = &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["conditions"][0];
+    assert_eq!(whole["message"], "2 of 3 nodes are ready");
+    let invalid = rig.api.list("NetworkConfigRevision").iter().any(|one| one["status"]["isInvalid"] == true);
+    assert!(!invalid, "nobody takes the revision for a bad one");
+    drift(&mut rig, &json!([{"link": "eth9", "message": "eth9.mtu: wanted 1500, got 1400"}]));
+    assert_eq!(said(&rig, "n1"), ("True", "Applied"));
+}

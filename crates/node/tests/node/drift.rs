@@ -108,6 +108,30 @@ fn the_controller_says_whether_drift_is_repaired() {
 }
 
 #[test]
+fn the_controller_is_told_which_of_its_links_have_drifted_where_that_is_left() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    let link = json!({"name": "cn1-br", "type": "bridge", "mtu": 1400, "origin": {"kind": "VlanConfig", "name": "u"}});
+    let terms = json!({"annotations": {"netloom.dev/drift": "Report"}});
+    rig.edit("NodeNetworkConfig", &json!({"metadata": terms, "spec": {"host": {"links": [link]}}}));
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    let told = |rig: &Rig| {
+        let status = &rig.api.get("NodeNetworkConfig", "n").unwrap()["status"];
+        (status["configStatus"].clone(), status["drift"].clone())
+    };
+    assert_eq!(told(&rig), (json!("provisioned"), Value::Null));
+    rig.meddle(&set_mtu("d0", 1000));
+    rig.meddle(&set_mtu("cn1-br", 1000));
+    rig.run();
+    let drift = json!([{"link": "cn1-br", "message": "cn1-br.mtu: wanted 1400, got 1000"}]);
+    assert_eq!(told(&rig), (json!("provisioned"), drift), "what a person wants there is told elsewhere");
+    rig.meddle(&set_mtu("cn1-br", 1400));
+    rig.run();
+    assert_eq!(told(&rig), (json!("provisioned"), Value::Null));
+}
+
+#[test]
 fn bursts_of_changes_are_looked_at_once() {
     let mut rig = with_dummy();
     let looks = rig.count("observe");

@@ -48,6 +48,8 @@ const LEASE_FAMILY: &[Effect] = &[FrontEnd("agent: a lease of IPv4; of IPv6 it i
 const LEASE_ROUTES: &[Effect] = &[FrontEnd("agent: which routes of a lease are used, and where they go")];
 const LEASE_STATUS: &[Effect] =
     &[Status("agent: what came of a lease"), FrontEnd("host networks: status of the object that asked")];
+const DRIFT_STATUS: &[Effect] =
+    &[Status("agent: drift that is only reported"), FrontEnd("host networks: status of the object that asked")];
 const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
 const INSTALLED: &[Effect] = &[
@@ -345,6 +347,8 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("status", ANSWER),
     field("status.asNumber", BY_AGENT),
     field("status.configStatus", ANSWER),
+    field("status.drift", DRIFT_STATUS),
+    field("status.drift.**", DRIFT_STATUS),
     field("status.errorMessage", ANSWER),
     field("status.lastAppliedRevision", ANSWER),
     field("status.inPlaceRevision", ANSWER),

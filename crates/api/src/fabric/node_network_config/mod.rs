@@ -145,6 +145,20 @@ pub struct NodeNetworkConfigStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["link"]))]
     pub leases: Vec<HostLease>,
+    /// What somebody changed of `spec.host` and that is left so: one entry for each link. Where drift is repaired, none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["link"]))]
+    pub drift: Vec<HostDrift>,
+}
+
+/// A link that is not as it was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostDrift {
+    /// The link.
+    pub link: Interface,
+    /// What is not as it was set, for people.
+    #[schemars(length(max = 1024))]
+    pub message: String,
 }
 
 /// What a link that asks for an address was lent.
