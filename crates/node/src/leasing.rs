@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::fabric::{
-    node_network_config::{HostLease, LeaseProblem, host::HostConfig},
+    node_network_config::{HostLease, LINK_DOWN, LeaseProblem, host::HostConfig},
     text::{Interface, InterfaceAddress, Ip},
 };
 use netloom_dhcp::Standing;
@@ -169,7 +169,7 @@ pub fn problem(standing: &Standing, before: Option<LeaseProblem>) -> Option<Leas
     let reason = match standing {
         Standing::Bound { .. } | Standing::Released => return None,
         Standing::Acquiring | Standing::Probing(_) | Standing::Confirming(_) => return before,
-        Standing::LinkDown => "LinkDown",
+        Standing::LinkDown => LINK_DOWN,
         Standing::NoServer | Standing::ServerSilent(_) => "DHCPNoOffer",
         Standing::BadOffer(_) => "DHCPBadOffer",
         Standing::AddressInUse { .. } => "AddressConflict",

@@ -19,6 +19,9 @@ pub(crate) fn is_told(group: &str, kind: &str, object: &Value) -> bool {
 /// What `VlanStatus`es say of an uplink.
 pub(crate) fn said(uplink: &Value, statuses: &[&Value]) -> Said {
     let own = |what: String| (String::new(), what);
+    if uplink["metadata"].get("deletionTimestamp").is_some() {
+        return Said { done: false, lines: vec![own("is being deleted".to_owned())], outlook: Outlook::Leaving };
+    }
     let Some(nodes) = nodes_of(uplink) else {
         return Said { done: false, lines: vec![own(words(None))], outlook: Outlook::UnderWay };
     };
@@ -187,6 +190,13 @@ mod tests {
         let mut stuck = n2("Unknown", "Pending");
         stuck["status"]["conditions"][0]["message"] = json!(format!("it failed, and {FAILED_ELSEWHERE}"));
         assert!(matches!(of(r#"["n1"]"#, &[n1, stuck]).outlook, Outlook::Failed(_)));
+    }
+
+    #[test]
+    fn an_uplink_that_is_being_deleted_is_not_waited_for() {
+        let uplink = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "generation": 2}});
+        let said = said(&uplink, &[]);
+        assert_eq!((said.done, said.outlook), (false, Outlook::Leaving));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_api::fabric::node_network_config::{LeaseProblem, NO_THREAD};
 use netloom_model::Observed;
 use netloom_node::{Event, LeaseOrder, Leased, Others};
 use netloom_place::Place;
@@ -151,8 +151,7 @@ impl Leasing {
     /// The agent must not wait for an answer that does not come.
     fn cannot(&self, order: &LeaseOrder, error: &io::Error) {
         tracing::error!(%error, "no thread can be started, so no lease is asked for");
-        let problem =
-            LeaseProblem { reason: "NoThread".to_owned(), message: format!("cannot start a thread: {error}") };
+        let problem = LeaseProblem { reason: NO_THREAD.to_owned(), message: format!("cannot start a thread: {error}") };
         let has = Leased { given: None, problem: Some(problem) };
         let links = order.links.keys().map(|link| (*link, has.clone())).collect();
         self.tools.events.send(Event::Leases { order: order.number, links }).ok();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_api::fabric::node_network_config::{LeaseProblem, NO_SOCKET};
 use netloom_dhcp::{
     Action, ClientId, Clients, Configuration, Input, Lease, Now, Probing, Remembered, Settings, arp,
     datagram::{self, Checksums},
@@ -446,7 +446,7 @@ impl Tenant {
     fn refuse(&mut self, link: IfName, mute: &Mute) {
         tracing::warn!(%link, %mute, "no lease can be asked for");
         if let Some(tenancy) = self.links.get_mut(&link) {
-            let problem = LeaseProblem { reason: "NoSocket".to_owned(), message: mute.to_string() };
+            let problem = LeaseProblem { reason: NO_SOCKET.to_owned(), message: mute.to_string() };
             if tenancy.has.problem.as_ref() != Some(&problem) {
                 self.news.is_urgent();
             }

@@ -51,6 +51,8 @@ pub(super) struct NodeAnswer<'a> {
     waits: Arc<str>,
     /// Whether the cluster has not heard of it for a while.
     is_lost: bool,
+    /// Whether the node is left alone: it neither acts nor reports.
+    is_alone: bool,
 }
 
 /// Every node of the cluster that stays, by name.
@@ -60,6 +62,8 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
     let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
     let failed = failed(index, compiled);
     let in_turn: Arc<str> = "the node waits for its turn".into();
+    let unmanaged = snapshot.states.iter().filter(|(_, state)| !state.managed && !state.meta.deleted);
+    let alone: BTreeSet<&str> = unmanaged.map(|(_, state)| state.node_name.as_str()).collect();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
         .map(|(key, node)| {
@@ -76,6 +80,7 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 is_told_now: told_now.contains(node.name()),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
                 is_lost: node.lost,
+                is_alone: alone.contains(node.name()),
             };
             (node.name(), answer)
         })
@@ -169,6 +174,24 @@ impl NodeAnswer<'_> {
     /// Whether the cluster has not heard of the node for a while.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost
+    }
+
+    /// Whether nobody can wait for an answer of the node: it is lost, or left alone.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_lost || self.is_alone
+    }
+
+    /// Whether the node has what it was told.
+    pub(super) fn is_done(&self) -> bool {
+        self.answered == Progress::Done
+    }
+
+    /// Why the node does not have what it was told.
+    pub(super) fn failure(&self) -> Option<&str> {
+        match &self.answered {
+            Progress::Failed(why) => Some(why),
+            Progress::Untold | Progress::Told | Progress::Done => None,
+        }
     }
 
     /// What the node says about the lease of a link.

@@ -58,6 +58,12 @@ pub(super) fn is_ready(conditions: &[HostCondition]) -> bool {
     conditions.iter().any(|condition| condition.kind == "ready" && condition.status == Truth::True)
 }
 
+/// Whether conditions say that for one of these reasons.
+pub(super) fn has_reason(conditions: &[HostCondition], reasons: &[&str]) -> bool {
+    let ready = conditions.iter().find(|condition| condition.kind == "ready");
+    ready.and_then(|ready| ready.reason.as_deref()).is_some_and(|reason| reasons.contains(&reason))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Objects that nodes have something of, and that go only when nodes have let go of it.
 //!
-//! An object is held before a node is told anything, and says which nodes it is for. What holds it is a finalizer of its
+//! That an object be held is asked for before a node is told anything, together with which nodes it is for. What holds it is a finalizer of its
 //! kind; those of others are left alone.
 
 use netloom_compile::hostnet::NetworkReport;

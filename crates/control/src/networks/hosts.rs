@@ -14,7 +14,7 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::{
     condition::Truth,
-    fabric::node_network_config::{HostDrift, HostLease},
+    fabric::node_network_config::{HostDrift, HostLease, LINK_DOWN, NO_SOCKET, NO_THREAD},
     hostnet::{GROUP, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
 };
 use netloom_compile::{
@@ -214,11 +214,8 @@ impl Scene<'_> {
         let lent = lease.and_then(|lease| lease.address.as_ref()).map(|address| &address.0);
         // What the node is at, or could not do, may be to put the address of a new lease in place.
         let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
-        let stands = before.is_some_and(|before| {
-            before.observed_generation == meta.generation
-                && condition::is_ready(&before.conditions)
-                && !is_other(before)
-        });
+        let stands = before
+            .is_some_and(|before| before.observed_generation == meta.generation && stood(before) && !is_other(before));
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
         let drift = answer.and_then(|answer| answer.drift(ASKING, &meta.key.name));
         let verdict = match (refused, &progress) {
@@ -275,7 +272,7 @@ impl Scene<'_> {
             // One that was told while its entry could not be written.
             node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
         }
-        node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_lost()));
+        node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_silent()));
         if !held::is_held(mark, FINALIZER) {
             return;
         }
@@ -342,14 +339,24 @@ fn word(found: &str) -> &'static str {
     }
 }
 
+/// The reason of a node on which somebody changed what an object has there.
+const DRIFTED: &str = "Drifted";
+
 /// A node where somebody changed what it had, and where that is only reported.
 fn drifted(drift: &HostDrift) -> Verdict {
     let message = format!("changed by somebody else, it is left as it is: {}", drift.message);
-    Verdict::new(Truth::False, "Drifted", message)
+    Verdict::new(Truth::False, DRIFTED, message)
 }
 
 /// What the node says of a lease whose address is of no use, or that it cannot look after at all.
-const USELESS: [&str; 3] = ["LinkDown", "NoSocket", "NoThread"];
+const USELESS: [&str; 3] = [LINK_DOWN, NO_SOCKET, NO_THREAD];
+
+/// Whether an entry says that the node has the object, whatever else is wrong there.
+fn stood(entry: &NodeStatus) -> bool {
+    let reason = |reasons: &[&str]| condition::has_reason(&entry.conditions, reasons);
+    let lost = reason(&[uplinks::NODE_LOST]) && !entry.addresses.is_empty();
+    condition::is_ready(&entry.conditions) || lost || reason(&USELESS) || reason(&[DRIFTED])
+}
 
 /// A node with an address is ready, also while a server gives it trouble to keep it; the trouble is told.
 fn leased(lease: Option<&HostLease>) -> Verdict {

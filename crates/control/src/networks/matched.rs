@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::index::Mark;
 
-/// The annotation, where it says something else: nodes come and go, and so do labels and selectors. An object without effect is for no node, and says so.
+/// The annotation, where it says something else: nodes come and go, and so do labels and selectors. An object without effect
+/// is for no node, and says so.
 pub(super) fn annotations(mark: &Mark, report: &NetworkReport) -> Option<Map<String, Value>> {
     let said: Option<BTreeSet<String>> =
         mark.notes.get(names::MATCHED_NODES).and_then(|text| serde_json::from_str(text).ok());

@@ -2,8 +2,9 @@
 //!
 //! There is one `VlanStatus` for each node and network. It stays until the node has reported that the network is gone
 //! there, unless the node goes itself. A deleted `VlanConfig`, which owns it, is held for as long; a node that the cluster
-//! has lost does not hold it, for it takes back what it still has when it is there again. Where another `VlanConfig`
-//! takes over, the `VlanStatus` is about that one from the turn in which the node is told so.
+//! has lost does not hold it, for it takes back what it still has when it is there again, nor does one that is left alone.
+//! Where another `VlanConfig` takes over, the `VlanStatus` is about that one at once, and the deleted one goes when the node
+//! is told so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,41 +50,64 @@ pub(super) struct Connection {
     generation: Option<i64>,
     /// Whether an object with precedence connects the node.
     displaced: bool,
-    /// Whether the node keeps what connected it before, if anything did: nothing else is known to be there instead.
-    keeps: bool,
+    /// What the node has where it is not as the uplink wants it.
+    otherwise: Otherwise,
     /// Whether it was connected before, as its label says.
     was: bool,
 }
 
+/// What a node has that is not as an uplink wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    /// Nothing that would connect it.
+    Nothing,
+    /// What connected it before, if anything did: nothing else is known to be there instead.
+    AsBefore,
+    /// What the uplink wants, but for some of the interfaces.
+    InPart,
+}
+
 impl Connection {
-    /// Whether the node is connected, though not as the uplink wants it now.
+    /// What is said of a node, and nothing beside it.
+    fn lone(uplink: &str, verdict: Verdict) -> Self {
+        let uplink = uplink.to_owned();
+        Self { uplink, verdict, generation: None, displaced: false, otherwise: Otherwise::Nothing, was: false }
+    }
+
+    /// Whether the node is connected by what was wanted before.
     pub(super) fn is_kept(&self) -> bool {
-        !self.verdict.is_ready() && self.keeps && self.was
+        !self.verdict.is_ready() && self.otherwise == Otherwise::AsBefore && self.was
     }
 
     /// Whether it is to be seen what becomes of the node.
     pub(super) fn is_open(&self) -> bool {
-        !self.verdict.is_ready() && self.keeps
+        !self.verdict.is_ready() && self.otherwise != Otherwise::Nothing
     }
 
-    /// Whether the node is connected, by what the uplink wants now or by what was wanted before.
+    /// Whether the node is connected, by what the uplink wants now, by a part of that, or by what was wanted before.
     pub(super) fn is_connected(&self) -> bool {
-        self.verdict.is_ready() || self.is_kept()
+        self.verdict.is_ready() || self.otherwise == Otherwise::InPart || self.is_kept()
     }
 }
 
-/// Every uplink, also those whose wish cannot be read, but for those that only show what the installer made.
+/// Every uplink, also those whose wish cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
     let shelf = &index.snapshot().uplinks;
-    let ours = shelf.iter().filter(|(_, object)| object.spec.cluster_network != MGMT).map(|(_, object)| &object.meta);
-    let all = ours.chain(shelf.unreadable().map(|object| &object.meta));
+    let all = shelf.iter().map(|(_, object)| &object.meta).chain(shelf.unreadable().map(|object| &object.meta));
     all.filter_map(|meta| Some((meta, index.mark(UPLINK, &meta.key)?)))
+}
+
+/// Whether an object only shows what the installer made: nothing comes of it on a node.
+fn is_shown(index: &Index, key: &ObjectKey) -> bool {
+    let known = index.snapshot().uplinks.get(key);
+    known.is_some_and(|object| object.spec.cluster_network == MGMT)
+        || key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX)
 }
 
 /// Holds every uplink that stays, so that one which is deleted goes only when nodes have let go of it, and says which
 /// nodes it is for.
 pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
-    for (meta, mark) in all(index).filter(|(meta, _)| !meta.deleted) {
+    for (meta, mark) in all(index).filter(|(meta, _)| !meta.deleted && !is_shown(index, &meta.key)) {
         let Some(report) = compiled.networks.get(&(Asking::VlanConfig, meta.key.name.clone())) else { continue };
         if let Some(patch) = held::metadata(mark, FINALIZER, report) {
             work.single(target(&meta.key), Action::Patch { patch });
@@ -103,7 +127,7 @@ pub(super) fn release(index: &Index, answers: &BTreeMap<&str, NodeAnswer<'_>>, w
         let known = index.snapshot().vlan_statuses.iter().map(|(_, known)| known);
         let of_this = known.filter(|known| !known.meta.deleted && known.status.vlan_config == name);
         let said: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
-        let live = answers.iter().filter(|(_, answer)| !answer.is_lost());
+        let live = answers.iter().filter(|(_, answer)| !answer.is_silent());
         let has =
             |(node, answer): (&&str, &NodeAnswer<'_>)| said.contains(node) || answer.was_told(Asking::VlanConfig, name);
         if !live.into_iter().any(has) {
@@ -146,9 +170,7 @@ pub(super) fn tell(
             work.single(target, Action::Delete { uid, resource_version });
         } else if names::vlan_status(cluster_network, node) == key.name {
             let verdict = leaving(answers.get(node.as_str()), failed.as_deref());
-            let uplink = known.status.vlan_config.clone();
-            let connection =
-                Connection { uplink, verdict, generation: None, displaced: false, keeps: false, was: false };
+            let connection = Connection::lone(&known.status.vlan_config, verdict);
             status(now, index, (cluster_network, node), &connection, work);
         }
     }
@@ -161,9 +183,9 @@ fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     if answer.is_some_and(NodeAnswer::is_lost) {
         return lost();
     }
-    match failed {
-        Some(failed) => Verdict::new(Truth::False, "ApplyFailed", failed),
-        None => Verdict::new(Truth::Unknown, "Pending", "is being taken back"),
+    match answer.and_then(NodeAnswer::failure) {
+        Some(why) => Verdict::new(Truth::False, "ApplyFailed", why),
+        None => Verdict::new(Truth::Unknown, "Pending", failed.unwrap_or("is being taken back")),
     }
 }
 
@@ -198,10 +220,14 @@ fn generation(index: &Index, uplink: &str, report: &NetworkReport) -> Option<i64
     index.snapshot().uplinks.get(&key)?.meta.generation
 }
 
-/// Whether the node is said to be connected by an uplink.
+/// Whether the node is said to be connected by an uplink, or was when it was heard of last.
 fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
     let known = index.snapshot().vlan_statuses.get(&ObjectKey::global(names::vlan_status(network, node)));
-    known.is_some_and(|known| known.status.vlan_config == uplink && condition::is_ready(&known.status.conditions))
+    known.is_some_and(|known| {
+        let conditions = &known.status.conditions;
+        let was = || condition::has_reason(conditions, &[NODE_LOST]) && was_connected(index, (network, node));
+        known.status.vlan_config == uplink && (condition::is_ready(conditions) || was())
+    })
 }
 
 /// Whether the node had the network when that was looked at last.
@@ -233,8 +259,12 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
     };
     let network = report.cluster_network.as_deref().unwrap_or_default();
     // One that could not have something else has what it had; one that shall lose it is not for anything new.
-    let keeps = refused.is_none_or(|finding| finding.reason == reason::NOT_REPORTED || answer.shall_be_on(network));
-    Connection { uplink: name.to_owned(), verdict, generation: None, displaced, keeps, was: false }
+    let otherwise = match refused.filter(|finding| finding.reason != reason::NOT_REPORTED) {
+        Some(_) if !answer.shall_be_on(network) => Otherwise::Nothing,
+        Some(_) if answer.is_done() => Otherwise::InPart,
+        Some(_) | None => Otherwise::AsBefore,
+    };
+    Connection { displaced, otherwise, ..Connection::lone(name, verdict) }
 }
 
 fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connection: &Connection, work: &mut Work) {

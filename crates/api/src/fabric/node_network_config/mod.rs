@@ -198,6 +198,13 @@ pub struct HostLease {
     pub problem: Option<LeaseProblem>,
 }
 
+/// The reason of a lease on a link that is down.
+pub const LINK_DOWN: &str = "LinkDown";
+/// The reason of a lease that no packet can be sent for.
+pub const NO_SOCKET: &str = "NoSocket";
+/// The reason of a lease that nobody can look after.
+pub const NO_THREAD: &str = "NoThread";
+
 /// What is wrong with a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseProblem {
