@@ -201,17 +201,28 @@ open_way_in() { # PID: of the process whose only child has that network
 
 # Listens in the background, and stops the lab when that ends: nobody could get in, or somebody got into another one.
 listen() { # PID
-    local listener=
-    trap 'kill -- "-$listener" || kill "$listener"; wait "$listener"; exit' INT TERM HUP
+    local listener='' both held=''
+    # Whoever writes to this lives.
+    mkfifo "$way_in_folder/held"
+    exec {both}<>"$way_in_folder/held"
+    trap 'end_connections "$listener" "$held"; wait "$listener"; exit' INT TERM HUP
     # A group of its own, in which connections end with it.
     setsid socat "TCP-LISTEN:$NETLOOM_LAB_FORWARD,bind=127.0.0.1,reuseaddr,fork" \
         EXEC:"$LAB/way-in $1 $way_in_address $NETLOOM_LAB_FORWARD" 2>"$way_in_folder/log" &
     listener=$!
-    exec 2>/dev/null
+    # Only they can write to it from here on, so that its end is theirs.
+    exec {held}<"$way_in_folder/held" {both}>&- 2>/dev/null
     wait "$listener" || true
     : >"$way_in_folder/lost"
-    kill -- "-$listener" || true
+    end_connections "$listener" "$held"
     kill -TERM "$1"
+}
+
+# Ends whoever is still in a group, and waits for it. They are nobody's children here, but the pipe that they hold ends with
+# the last of them.
+end_connections() { # GROUP PIPE
+    kill -- "-$1" || kill "$1" || true
+    read -r -t 2 -u "$2" || (($? <= 128)) || kill -KILL -- "-$1" || true
 }
 
 close_way_in() {
