@@ -24,6 +24,11 @@ interfaces:
           prefix-length: 32
 YAML
 
+# Seconds in which a command must be done with a change that is then left alone to go back: time enough for the one, and
+# waited for in the other. A busy machine needs more of them.
+PATIENCE=${NETLOOM_PATIENCE:-1}
+BRIEFLY=$((3 * PATIENCE))
+
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # Runs netloom; fails unless it ends with the status. What it prints is in ./out and ./err.
@@ -43,7 +48,7 @@ says() { grep -q -- "$1" out err || fail "'$1' is not said"; }
 
 # Waits for an event instead of for a time: `watch` prints it when it happens.
 until_gone() { # ADDRESS
-    exec 4< <(exec timeout 20 "$NETLOOM" state watch lo 2>&1)
+    exec 4< <(exec timeout $((20 * PATIENCE)) "$NETLOOM" state watch lo 2>&1)
     read -r <&4
     while [[ $(addresses) == *" $1/"* ]]; do
         read -r <&4 || fail "$1 does not go"
@@ -105,7 +110,7 @@ an_open_change_is_rolled_back() {
 }
 
 an_open_change_goes_back_by_itself() {
-    netloom 0 state set one.yaml --no-commit --timeout 1
+    netloom 0 state set one.yaml --no-commit --timeout "$BRIEFLY"
     until_gone 192.0.2.1
     netloom 3 state commit
     has_not 192.0.2.1
@@ -143,7 +148,7 @@ a_waiting_change_is_interrupted() {
 }
 
 a_waiting_change_runs_out_of_time() {
-    wait_for_confirmation one.yaml --timeout 1
+    wait_for_confirmation one.yaml --timeout "$BRIEFLY"
     ended_with 1
     has_not 192.0.2.1
     netloom 3 state commit
@@ -177,7 +182,7 @@ a_probe_that_failed_before_does_not_count() {
 }
 
 a_killed_change_is_taken_back_by_the_next_command() {
-    wait_for_confirmation one.yaml --timeout 2
+    wait_for_confirmation one.yaml --timeout "$BRIEFLY"
     # The guard would do it at once; this is what happens without one.
     kill -KILL "$(pgrep -f "state guard --quiet --state-dir $NETLOOM_STATE_DIR")" || fail "there is no guard"
     kill -KILL "$waiting"
@@ -249,7 +254,7 @@ a_repair_that_runs_out_of_time_is_no_success() {
     netloom 0 state set one.yaml
     ip address del 192.0.2.1/32 dev lo
     # The record of who asked for what is the same before and after.
-    wait_for_confirmation one.yaml --timeout 1
+    wait_for_confirmation one.yaml --timeout "$BRIEFLY"
     has 192.0.2.1
     ended_with 1
     has_not 192.0.2.1
@@ -271,7 +276,7 @@ a_yes_from_before_does_not_count() {
     mkfifo held
     flock "$NETLOOM_STATE_DIR/host/lock" cat held &
     until ! flock --nonblock "$NETLOOM_STATE_DIR/host/lock" true; do :; done
-    "$NETLOOM" state set one.yaml --timeout 1 --wait 20 </dev/null >waiting.out 2>waiting.err &
+    "$NETLOOM" state set one.yaml --timeout 1 --wait $((20 * PATIENCE)) </dev/null >waiting.out 2>waiting.err &
     waiting=$!
     # HUP, INT, USR1 and TERM are held back: from here on they are messages.
     until grep -q "^SigBlk:.*4203$" "/proc/$waiting/status"; do :; done
