@@ -11,7 +11,7 @@ use std::{
 };
 
 use netloom_node::Kept;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The word and version by which the file is known.
 const FORMAT: &str = "netloom-wish 1";
@@ -34,19 +34,10 @@ impl WishFile {
 
     /// What is kept; nothing when there is no file.
     pub(crate) fn load(&self) -> io::Result<Option<Kept>> {
-        let bytes = match fs::read(&self.0) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        match serde_json::from_slice::<Content>(&bytes) {
-            Ok(content) if content.format == FORMAT => Ok(Some(content.kept)),
-            read => {
-                let why = read.err().map_or_else(|| "it has another format".to_owned(), |error| error.to_string());
-                put_aside(&self.0, &why)?;
-                Ok(None)
-            }
-        }
+        load(
+            &self.0,
+            |content: Content| if content.format == FORMAT { Ok(content.kept) } else { Err(OTHER_FORMAT.into()) },
+        )
     }
 
     /// Puts `kept` in the place of what is there.
@@ -59,6 +50,28 @@ impl WishFile {
     /// Removes it; one that is not there is as good.
     pub(crate) fn remove(&self) -> io::Result<()> {
         remove(&self.0)
+    }
+}
+
+/// Why a file is not used that another version wrote.
+pub(crate) const OTHER_FORMAT: &str = "it has another format";
+
+/// What a file says; nothing when there is none, or when it cannot be used and is put aside.
+pub(crate) fn load<C: DeserializeOwned, T>(
+    path: &Path,
+    take: impl FnOnce(C) -> Result<T, String>,
+) -> io::Result<Option<T>> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match serde_json::from_slice::<C>(&bytes).map_err(|error| error.to_string()).and_then(take) {
+        Ok(content) => Ok(Some(content)),
+        Err(why) => {
+            put_aside(path, &why)?;
+            Ok(None)
+        }
     }
 }
 
@@ -82,7 +95,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Puts a file that cannot be used where a person finds it and nobody else looks.
-pub(crate) fn put_aside(path: &Path, why: &str) -> io::Result<()> {
+fn put_aside(path: &Path, why: &str) -> io::Result<()> {
     let aside = path.with_extension("json.damaged");
     tracing::warn!(file = %path.display(), aside = %aside.display(), why, "a file cannot be used and is put aside");
     fs::rename(path, aside)

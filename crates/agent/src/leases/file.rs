@@ -44,22 +44,15 @@ impl LeaseFiles {
 
     /// The lease that was kept for a network; none when there is none that can be read.
     pub(crate) fn load(&self, key: LeaseKey<'_>) -> io::Result<Option<Lease>> {
-        let path = self.path(key);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let why = match serde_json::from_slice::<Content>(&bytes) {
-            Ok(content) if content.format != FORMAT => "it has another format".to_owned(),
-            Ok(content) if (content.network.as_str(), content.vlan) == key => {
-                return Ok(Some(content.lease));
+        file::load(&self.path(key), |content: Content| {
+            if content.format != FORMAT {
+                Err(file::OTHER_FORMAT.to_owned())
+            } else if (content.network.as_str(), content.vlan) != key {
+                Err(format!("it is about network {:?}", content.network))
+            } else {
+                Ok(content.lease)
             }
-            Ok(content) => format!("it is about network {:?}", content.network),
-            Err(error) => error.to_string(),
-        };
-        file::put_aside(&path, &why)?;
-        Ok(None)
+        })
     }
 
     /// Puts a lease in the place of what is kept for its network.

@@ -4,7 +4,7 @@
 //! answers sooner than the API must not give out the network that leads there.
 
 use std::{
-    fs, io,
+    io,
     net::IpAddr,
     path::{Path, PathBuf},
 };
@@ -65,19 +65,10 @@ impl Reached {
 }
 
 fn load(path: &Path) -> io::Result<Vec<IpAddr>> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+    let take = |content: Content| {
+        if content.format == FORMAT { Ok(content.addresses) } else { Err(file::OTHER_FORMAT.to_owned()) }
     };
-    match serde_json::from_slice::<Content>(&bytes) {
-        Ok(content) if content.format == FORMAT => Ok(content.addresses),
-        read => {
-            let why = read.err().map_or_else(|| "it has another format".to_owned(), |error| error.to_string());
-            file::put_aside(path, &why)?;
-            Ok(Vec::new())
-        }
-    }
+    Ok(file::load(path, take)?.unwrap_or_default())
 }
 
 fn write(path: &Path, addresses: &[IpAddr]) -> io::Result<()> {
@@ -88,6 +79,8 @@ fn write(path: &Path, addresses: &[IpAddr]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn ips(list: &[&str]) -> Vec<IpAddr> {
