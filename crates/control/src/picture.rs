@@ -140,11 +140,15 @@ pub(crate) fn is_merged_elsewhere(index: &Index, config: &NodeNetworkConfig, wis
     let state = index.snapshot().states.get(wish.object);
     let apart =
         state.is_some_and(|state| state.revision.is_none() && state.provenance.is_some() && !wish.is_content_of(state));
-    let answered = config.status.as_ref().is_some_and(|status| {
+    apart && has_answered(config)
+}
+
+/// Whether a node has answered what it was told last.
+pub(crate) fn has_answered(config: &NodeNetworkConfig) -> bool {
+    config.status.as_ref().is_some_and(|status| {
         status.last_applied_revision.as_ref() == Some(&config.spec.revision)
             && status.observed_generation == config.metadata.generation
-    });
-    apart && answered
+    })
 }
 
 /// Whether both objects of a node belong together: they are written one after the other.

@@ -52,8 +52,9 @@ pub(crate) fn assign(
 }
 
 /// Completes what was told to nodes and is only half written, but for those in `told`. Where the revision means
-/// something else on the node by now, as after its labels changed, the node is told that anew: today's wish under
-/// yesterday's digest would be a pair that nobody ever decided on.
+/// something else on the node by now, as after its labels changed, a node that is at work on it is told that anew:
+/// today's wish under yesterday's digest would be a pair that nobody ever decided on. One that has answered waits for its
+/// turn, or it would be at work beside as many others as may be.
 pub(crate) fn finish(
     now: Timestamp,
     index: &Index,
@@ -76,7 +77,7 @@ pub(crate) fn finish(
         let (node, revision) = (key.name.clone(), config.spec.revision.clone());
         if wish.digest() == config.spec.digest {
             work.0.extend(state(index, wish, &revision, &config.spec.digest).map(|request| vec![request]));
-        } else {
+        } else if !picture::has_answered(config) {
             let terms = terms.get(&node).copied().unwrap_or_default();
             let assignment = Assignment { node, revision, cause: picture::cause(config) };
             assign(now, index, wishes, &assignment, terms, work);

@@ -158,6 +158,44 @@ fn a_half_written_node_whose_links_changed_meanwhile_gets_a_pair_that_belongs_to
 }
 
 #[test]
+fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
+    let mut rig = Rig::new(2);
+    let by_hand = json!({"interfaces": [{"name": "d0", "type": "dummy", "state": "up"}]});
+    let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+    state["spec"]["desiredState"] = by_hand;
+    rig.write(state);
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.policy("jumbo", 8000);
+    let told = |rig: &Rig, node| rig.api.get("NodeNetworkConfig", node).unwrap()["metadata"]["generation"].clone();
+    let before = told(&rig, "n1");
+    while told(&rig, "n1") == before {
+        let turn = rig.turn();
+        rig.step(&turn);
+    }
+    // Somebody deletes what the first node has, the part of it by hand too, and its agent makes it anew.
+    let before = told(&rig, "n0");
+    let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+    state["spec"]["desiredState"].take();
+    state["metadata"]["annotations"].take();
+    rig.write(state);
+    let while_the_other_works = rig.now.checked_add(SignedDuration::from_secs(1)).unwrap();
+    loop {
+        let turn = rig.turn();
+        rig.carry_out(&turn);
+        match turn.wake_at {
+            Some(at) if at <= while_the_other_works => rig.now = at,
+            Some(_) | None if turn.chains.is_empty() => break,
+            Some(_) | None => {}
+        }
+    }
+    assert_eq!(told(&rig, "n0"), before, "one node at a time, and that is the other one");
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(8000); 2]);
+    assert_ne!(told(&rig, "n0"), before);
+}
+
+#[test]
 fn a_refused_write_is_asked_for_again_later() {
     let mut rig = Rig::new(1);
     rig.policy("jumbo", 9000);
