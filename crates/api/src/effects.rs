@@ -123,6 +123,7 @@ mod tests {
         ("LinkMonitor", ""),
         ("NodeNetworkConfig", "spec.revision"),
         ("NodeNetworkConfig", "spec.digest"),
+        ("NodeNetworkConfig", "spec.stateDigest"),
         ("NodeNetworkConfig", "spec.host"),
         ("NodeNetworkConfig", "status"),
     ];

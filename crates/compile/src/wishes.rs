@@ -95,6 +95,11 @@ impl<'a> NodeWish<'a> {
         }
     }
 
+    /// A short name for the part of it that the network state has.
+    pub fn state_digest(&self) -> &'a str {
+        &self.desired.digest
+    }
+
     /// Whether the node's network state says all this already, under that revision. What was written
     /// by hand and cannot be read is left as it is, so there is nothing to write then.
     pub fn is_written(&self, snapshot: &Snapshot, revision: &str) -> bool {

@@ -156,9 +156,17 @@ pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, wish: NodeWis
     if stays(index, wish) {
         return true;
     }
-    let state = index.snapshot().states.get(wish.object);
-    let digest = index.mark(STATE, wish.object).and_then(|mark| mark.digest.as_deref()).unwrap_or_default();
-    state.is_some_and(|state| state.revision.as_deref() == Some(&config.spec.revision)) && digest == config.spec.digest
+    config.spec.belongs_to(digest_of_state(index, wish))
+}
+
+/// Whether the network state of a node has what is wished for, by whichever revision it was written.
+pub(crate) fn has_state(index: &Index, wish: NodeWish<'_>) -> bool {
+    let content = index.snapshot().states.get(wish.object).is_some_and(|state| wish.is_content_of(state));
+    content && digest_of_state(index, wish) == wish.state_digest()
+}
+
+fn digest_of_state<'a>(index: &'a Index, wish: NodeWish<'_>) -> &'a str {
+    index.mark(STATE, wish.object).and_then(|mark| mark.digest.as_deref()).unwrap_or_default()
 }
 
 /// Every node that stays, with what it was told and what it answered.

@@ -1,8 +1,9 @@
 //! Telling a node what it shall have.
 //!
 //! Two objects say it: `NodeNetworkConfig` names the revision, holds what host networks want, and is what the node
-//! answers on; `NodeNetworkState` holds what policies want. The first is written first, so that a node counts as changing before
-//! anything can change on it. What a crash leaves between the two is completed by the next turn.
+//! answers on; `NodeNetworkState` holds what policies want. The first is written first, so that a node counts as changing
+//! before anything can change on it, and names the second by the digest of what that says: where policies want nothing
+//! new, the second is not written at all. What a crash leaves between the two is completed by the next turn.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,9 +36,8 @@ pub(crate) fn assign(
     work: &mut Work,
 ) {
     let Some(wish) = wishes.get(&assignment.node) else { return };
-    let digest = &wish.digest();
     let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(wish.node) };
-    let mut object = config(now, index, assignment, digest);
+    let mut object = config(now, index, assignment, wish);
     if let Some(host) = wish.host_config() {
         object["spec"]["host"] = json!(host);
     }
@@ -47,7 +47,7 @@ pub(crate) fn assign(
         }
     }
     let mut chain = vec![(target, Action::Apply { object })];
-    chain.extend(state(index, wish, &assignment.revision, digest));
+    chain.extend(state(index, wish, &assignment.revision));
     work.0.push(chain);
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn finish(
         }
         let (node, revision) = (key.name.clone(), config.spec.revision.clone());
         if wish.digest() == config.spec.digest {
-            work.0.extend(state(index, wish, &revision, &config.spec.digest).map(|request| vec![request]));
+            work.0.extend(state(index, wish, &revision).map(|request| vec![request]));
         } else if !picture::has_answered(config) {
             let terms = terms.get(&node).copied().unwrap_or_default();
             let assignment = Assignment { node, revision, cause: picture::cause(config) };
@@ -111,7 +111,7 @@ fn annotations(terms: Terms) -> [(&'static str, Option<&'static str>); 2] {
     [(annotation::DRIFT, drift), (annotation::MAY_BE_CUT_OFF, terms.may_be_cut_off.then_some("true"))]
 }
 
-fn config(now: Timestamp, index: &Index, assignment: &Assignment, digest: &str) -> Value {
+fn config(now: Timestamp, index: &Index, assignment: &Assignment, wish: NodeWish<'_>) -> Value {
     let key = ObjectKey::global(assignment.node.as_str());
     let mut metadata = json!({
         "name": assignment.node,
@@ -131,16 +131,18 @@ fn config(now: Timestamp, index: &Index, assignment: &Assignment, digest: &str) 
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "NodeNetworkConfig",
         "metadata": metadata,
-        "spec": {"revision": assignment.revision, "digest": digest},
+        "spec": {
+            "revision": assignment.revision, "digest": wish.digest(), "stateDigest": wish.state_digest(),
+        },
     })
 }
 
-/// The request for the network state; none where it is not ours to write.
-fn state(index: &Index, wish: NodeWish<'_>, revision: &str, digest: &str) -> Option<(ObjectRef, Action)> {
-    if picture::stays(index, wish) {
+/// The request for the network state; none where it is not ours to write, or says this under an earlier revision.
+fn state(index: &Index, wish: NodeWish<'_>, revision: &str) -> Option<(ObjectRef, Action)> {
+    if picture::stays(index, wish) || picture::has_state(index, wish) {
         return None;
     }
     let mut patch = wish.patch(index.snapshot(), revision);
-    patch["metadata"]["annotations"][annotation::DIGEST] = json!(digest);
+    patch["metadata"]["annotations"][annotation::DIGEST] = json!(wish.state_digest());
     Some((ObjectRef { kind: STATE, key: wish.object.clone() }, Action::Patch { patch }))
 }

@@ -107,7 +107,16 @@ fn in_place(attempt: &Attempt, progress: ConfigStatus, partly: bool) -> Option<&
 
 /// Parts of a configuration that nothing here brings about; to say that they are in place would be a lie.
 fn unsupported(spec: &NodeNetworkConfigSpec) -> Option<String> {
-    let NodeNetworkConfigSpec { revision: _, digest: _, host: _, layer2s, cluster_vrf, fabric_vrfs, local_vrfs } = spec;
+    let NodeNetworkConfigSpec {
+        revision: _,
+        digest: _,
+        state_digest: _,
+        host: _,
+        layer2s,
+        cluster_vrf,
+        fabric_vrfs,
+        local_vrfs,
+    } = spec;
     let parts = [
         ("layer2s", !layer2s.is_empty()),
         ("clusterVRF", cluster_vrf.is_some()),

@@ -12,13 +12,13 @@ use crate::{
     backoff::later,
     objects::Objects,
     prepared::prepare,
-    wish::{ConfigPart, is_merged_by_node, is_pair, marks, uid},
+    wish::{ConfigPart, digest_of, is_merged_by_node, is_pair, uid},
 };
 
 /// A network state that came before the other object of its pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Half {
-    marks: (String, String),
+    digest: String,
     /// How long the last wish is held for the other object. It may never come, when there is no controller any more,
     /// and people must be able to change what the network state says.
     pub(crate) until: Timestamp,
@@ -37,17 +37,16 @@ impl Half {
         before: Option<Self>,
     ) -> Option<Self> {
         let (_, raw) = chosen(objects).filter(|(state, _)| state.managed)?;
-        let (revision, digest) = marks(raw);
+        let digest = digest_of(raw);
         let wish = kept.filter(|kept| kept.uid == uid(raw))?.present()?;
-        let known = wish.config.as_ref().map(|config| (config.revision.as_str(), config.digest.as_str()));
+        let known = wish.config.as_ref().is_some_and(|config| config.state_digest == digest);
         let whole = live(settings, objects).is_some_and(|config| is_pair(raw, config));
-        if revision.is_empty() || is_merged_by_node(raw) || whole || known == Some((revision, digest)) {
+        if digest.is_empty() || is_merged_by_node(raw) || whole || known {
             return None;
         }
-        let marks = (revision.to_owned(), digest.to_owned());
-        let known = before.filter(|before| before.marks == marks);
+        let known = before.filter(|before| before.digest == digest);
         let until = known.map_or_else(|| later(now, settings.pairing), |known| known.until);
-        Some(Self { marks, until, waits: now < until })
+        Some(Self { digest: digest.to_owned(), until, waits: now < until })
     }
 }
 

@@ -55,6 +55,9 @@ pub struct ConfigPart {
     /// The digest of all that the controller wrote with it.
     #[serde(default)]
     pub digest: String,
+    /// The digest of the part that the network state has.
+    #[serde(default)]
+    pub state_digest: String,
     /// When it was made.
     pub created: Option<Time>,
     /// Links, addresses and routes.
@@ -125,6 +128,7 @@ impl ConfigPart {
             generation: config.metadata.generation.unwrap_or_default(),
             revision: config.spec.revision.clone(),
             digest: config.spec.digest.clone(),
+            state_digest: config.spec.state_digest.clone(),
             created: config.metadata.creation_timestamp.clone(),
             host: config.spec.host.clone(),
         }
@@ -134,19 +138,13 @@ impl ConfigPart {
 /// Whether both objects of a node belong together. The controller writes one after the other, and only
 /// together they say what the node shall have. Where the node merges policies itself the controller writes only one.
 pub(crate) fn is_pair(state: &Value, config: &NodeNetworkConfig) -> bool {
-    if is_merged_by_node(state) {
-        return true;
-    }
-    marks(state) == (config.spec.revision.as_str(), config.spec.digest.as_str())
+    is_merged_by_node(state) || config.spec.belongs_to(digest_of(state))
 }
 
-/// The revision and the digest that a network state carries; empty where no controller wrote it.
-pub(crate) fn marks(state: &Value) -> (&str, &str) {
-    let annotation = |key: &str| {
-        let annotations = state.pointer("/metadata/annotations");
-        annotations.and_then(|all| all.get(key)?.as_str()).unwrap_or_default()
-    };
-    (annotation(annotation::REVISION), annotation(annotation::DIGEST))
+/// The digest that a network state carries; empty where no controller wrote it.
+pub(crate) fn digest_of(state: &Value) -> &str {
+    let annotations = state.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(annotation::DIGEST)?.as_str()).unwrap_or_default()
 }
 
 /// Whether a network state says that the node merges policies into it itself.

@@ -88,9 +88,7 @@ async fn serve(cluster: Cluster, told: Arc<Mutex<Vec<(String, usize)>>>, mut ans
 
 /// Both objects of a node belong to the same wish.
 fn is_paired(config: &Value, state: &Value) -> bool {
-    let annotation = |name: &str| state["metadata"]["annotations"][name].clone();
-    annotation("netloom.dev/revision") == config["spec"]["revision"]
-        && annotation("netloom.dev/digest") == config["spec"]["digest"]
+    state["metadata"]["annotations"]["netloom.dev/digest"] == config["spec"]["stateDigest"]
 }
 
 fn report(config: &Value, state: &Value) -> Value {

@@ -15,13 +15,13 @@ pub const ASSIGNED_FOR: &str = "netloom.dev/assigned-for";
 pub const DRIFT: &str = "netloom.dev/drift";
 /// On a `NodeNetworkConfig`: `true` where the node goes on with a wish that cuts its own way to the API server.
 pub const MAY_BE_CUT_OFF: &str = "netloom.dev/may-be-cut-off";
-/// On a `NodeNetworkState`: the revision that its wish comes from.
+/// On a `NodeNetworkState`: the revision that wrote its wish. Later ones that wish for the same leave it.
 pub const REVISION: &str = "netloom.dev/revision";
 /// On a `NodeNetworkState`: `node` while the node's own agent merges policies into it. Whoever merges for many nodes
 /// then leaves the wish alone, or each would undo what the other writes.
 pub const MERGED_BY: &str = "netloom.dev/policies-merged-by";
 /// The value of [`MERGED_BY`].
 pub const MERGED_BY_NODE: &str = "node";
-/// On a `NodeNetworkState`: the digest of the `NodeNetworkConfig` that its wish belongs to. The two are
+/// On a `NodeNetworkState`: the digest of its wish, which the `NodeNetworkConfig` that it belongs to names. The two are
 /// written one after the other, and only together do they say what the node shall have.
 pub const DIGEST: &str = "netloom.dev/digest";

@@ -295,8 +295,7 @@ impl Rig {
             let generation = config["metadata"]["generation"].clone();
             let state = self.api.get("NodeNetworkState", &node).unwrap();
             let annotation = |name: &str| state["metadata"]["annotations"][name].clone();
-            let paired = annotation("netloom.dev/revision") == config["spec"]["revision"]
-                && annotation("netloom.dev/digest") == config["spec"]["digest"];
+            let paired = annotation("netloom.dev/digest") == config["spec"]["stateDigest"];
             if config["status"]["observedGeneration"] == generation || !paired {
                 continue;
             }

@@ -66,6 +66,27 @@ fn writes(rig: &Rig, kind: &str) -> usize {
 }
 
 #[test]
+fn what_policies_want_is_not_written_again_for_another_address() {
+    let mut rig = connected();
+    rig.policy("jumbo", 9000);
+    host_network(&mut rig, "static", &addresses());
+    rig.run();
+    rig.api.writes.clear();
+    let mut moved = addresses();
+    moved["n1"] = json!("192.0.2.99/24");
+    host_network(&mut rig, "static", &moved);
+    rig.run();
+    assert_eq!(entry(&rig, "n1")["addresses"], json!(["192.0.2.99/24"]));
+    let written: Vec<_> = rig.api.writes.iter().filter(|write| write.0 != "status" && write.1 != "Event").collect();
+    let expected = [("create", "NetworkConfigRevision"), ("apply", "NodeNetworkConfig")];
+    assert_eq!(written.iter().map(|write| (write.0, write.1.as_str())).collect::<Vec<_>>(), expected, "{written:?}");
+    // Another wish of policies is, and only together with it is the node asked.
+    rig.policy("jumbo", 8000);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(8000); 3]);
+}
+
+#[test]
 fn fixed_addresses_are_told_once_all_nodes_have_them() {
     let mut rig = connected();
     host_network(&mut rig, "static", &addresses());

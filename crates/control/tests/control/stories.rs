@@ -152,7 +152,8 @@ fn a_half_written_node_whose_links_changed_meanwhile_gets_a_pair_that_belongs_to
     let (config, state) = ("NodeNetworkConfig", "NodeNetworkState");
     let digest = &rig.api.get(config, "n0").unwrap()["spec"]["digest"];
     assert_ne!(*digest, before, "what is wished for now is not what was wished for then");
-    assert_eq!(rig.api.get(state, "n0").unwrap()["metadata"]["annotations"]["netloom.dev/digest"], *digest);
+    let named = &rig.api.get(config, "n0").unwrap()["spec"]["stateDigest"];
+    assert_eq!(rig.api.get(state, "n0").unwrap()["metadata"]["annotations"]["netloom.dev/digest"], *named);
     rig.run();
     assert_eq!(rig.mtus(), [None, Some(9000)]);
 }

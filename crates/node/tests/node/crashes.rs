@@ -52,7 +52,7 @@ const CHAPTERS: [fn(&mut Rig); 10] = [
 fn config(rig: &mut Rig, revision: &str) {
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
-        "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": revision},
+        "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": revision, "stateDigest": revision},
         "status": rig.api.get("NodeNetworkConfig", "n").map_or(Value::Null, |config| config["status"].clone()),
     }));
     rig.answer_early();

@@ -70,7 +70,7 @@ fn with_host_network() -> Rig {
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
         "metadata": {"name": "n"},
-        "spec": {"revision": "r1", "digest": "x1", "host": {
+        "spec": {"revision": "r1", "digest": "x1", "stateDigest": "x1", "host": {
             "links": [{"name": LINK, "type": "vlan", "up": true, "base": "eth0", "vlanId": 7, "mtu": 1450, "origin": origin}],
             "dhcp": [{"link": LINK, "family": "ipv4", "routes": true, "gateway": false, "origin": origin}],
         }},
@@ -545,7 +545,7 @@ fn an_address_by_a_policy_goes_from_a_link_that_the_controller_keeps() {
     rig.run();
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig", "metadata": {"name": "n"},
-        "spec": {"revision": "r1", "digest": "x1", "host": {"links": [
+        "spec": {"revision": "r1", "digest": "x1", "stateDigest": "x1", "host": {"links": [
             {"name": LINK, "type": "bridge", "up": true, "origin": {"kind": "VlanConfig", "name": "v", "path": "spec"}},
         ]}},
     }));
@@ -554,7 +554,7 @@ fn an_address_by_a_policy_goes_from_a_link_that_the_controller_keeps() {
     let leased = given(&rig, "192.0.2.100/24", 3600);
     rig.serve(LINK, leased);
     assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
-    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": "r2", "digest": "x2"}}));
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": "r2", "digest": "x2", "stateDigest": "x2"}}));
     pair(&mut rig, "r2", "x2", &Value::Null);
     rig.run();
     assert_eq!(addresses(&rig), []);

@@ -8,7 +8,7 @@ use crate::model::{HOUR, Rig, dummy, with_dummy};
 pub(crate) fn config(rig: &mut Rig, revision: &str, digest: &str) {
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
-        "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": digest},
+        "metadata": {"name": "n"}, "spec": {"revision": revision, "digest": digest, "stateDigest": digest},
     }));
 }
 
@@ -45,11 +45,17 @@ fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_pl
     rig.run();
     assert_eq!(answer(&rig), json!(["provisioned", "r2", 2]));
     assert_eq!(rig.count("transact"), tries + 1, "verified, not taken for granted");
+    // Another one for which policies want nothing else is written to one of the two objects alone.
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": "r2b", "digest": "y2"}}));
+    rig.run();
+    assert_eq!(answer(&rig), json!(["provisioned", "r2b", 3]));
+    config_again(&mut rig, "r2", "x2");
+    rig.run();
     // A digest that belongs to another writing is no pair.
     config_again(&mut rig, "r3", "x3");
     pair(&mut rig, "r3", "x2", &dummy("d0", 1350));
     rig.run_for(SignedDuration::from_mins(1));
-    assert_eq!(answer(&rig), json!(["provisioned", "r2", 2]));
+    assert_eq!(answer(&rig), json!(["provisioned", "r2", 4]));
     assert_eq!(rig.condition("Degraded").2, "nothing is wrong");
     let writes = rig.api.writes.len();
     rig.run_for(HOUR);
@@ -57,7 +63,7 @@ fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_pl
 }
 
 fn config_again(rig: &mut Rig, revision: &str, digest: &str) {
-    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": revision, "digest": digest}}));
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"revision": revision, "digest": digest, "stateDigest": digest}}));
 }
 
 #[test]
@@ -189,7 +195,7 @@ fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_older_object
     let error = rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"].to_string();
     assert!(error.contains("d0.mtu") && error.contains("1300") && error.contains("1000"), "{error}");
     // The controller takes its links away, and they go; the desired state stays.
-    rig.edit("NodeNetworkConfig", &json!({"spec": {"host": null, "digest": "x2"}}));
+    rig.edit("NodeNetworkConfig", &json!({"spec": {"host": null, "digest": "x2", "stateDigest": "x2"}}));
     rig.run();
     assert_eq!(rig.mtu("c0"), Some(1400), "half of a pair takes nothing away");
     pair(&mut rig, "r1", "x2", &dummy("d0", 1300));

@@ -49,7 +49,7 @@ fn ask(rig: &mut Rig, revision: &str, vlans: &[u16]) {
     rig.write(json!({
         "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": "NodeNetworkConfig",
         "metadata": {"name": "n"},
-        "spec": {"revision": revision, "digest": revision, "host": {"bridgeVlans": entries}},
+        "spec": {"revision": revision, "digest": revision, "stateDigest": revision, "host": {"bridgeVlans": entries}},
     }));
     pair(rig, revision, revision, &json!({}));
     rig.run();

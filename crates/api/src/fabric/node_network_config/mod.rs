@@ -49,6 +49,11 @@ pub struct NodeNetworkConfigSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub digest: String,
+    /// A digest of what policies want of this node, which its `NodeNetworkState` carries too. Only together do the two
+    /// objects say what the node shall have, and they are written one after the other.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub state_digest: String,
     /// Segments by VLAN, written as a decimal number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layer2s: BTreeMap<String, Layer2>,
@@ -64,6 +69,13 @@ pub struct NodeNetworkConfigSpec {
     /// Links, addresses and routes of the node itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostConfig>,
+}
+
+impl NodeNetworkConfigSpec {
+    /// Whether the network state with this digest is the other half of what the node shall have.
+    pub fn belongs_to(&self, state_digest: &str) -> bool {
+        !state_digest.is_empty() && state_digest == self.state_digest
+    }
 }
 
 /// A segment of the fabric.
