@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use netloom_compile::nodestate::Inventory;
-use netloom_model::{Address, Attr, Link, LinkFacts, LinkKind, Observed, Value as AttrValue};
+use netloom_model::{Address, Attr, Link, LinkFacts, LinkKind, Observed, Value as AttrValue, VlanMembership};
 use netloom_nmyaml::{Heard, ReportOptions, report};
-use netloom_types::{IfName, Protocol};
+use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -23,6 +23,10 @@ fn name(text: &str) -> IfName {
     text.parse().expect("a name")
 }
 
+fn vlan(id: u16) -> VlanId {
+    id.try_into().expect("a VLAN")
+}
+
 /// A VLAN: whether it is up, has an address, is smaller than its base, and the bridge that it is a port of.
 type Vlan = (bool, bool, bool, Option<u8>);
 
@@ -32,7 +36,15 @@ fn host(vlans: &BTreeMap<(u8, u16), Vlan>, dummies: u16) -> Observed {
         put(&mut observed, base, LinkKind::Ethernet, true);
     }
     for number in 0..3 {
-        put(&mut observed, &format!("br{number}"), LinkKind::Bridge, true);
+        let bridge = put(&mut observed, &format!("br{number}"), LinkKind::Bridge, true);
+        if number == 0 {
+            bridge.attrs.set(Attr::BridgeVlanFiltering, AttrValue::Bool(true));
+            bridge.vlans = VlanMembership {
+                pvid: Some(vlan(7)),
+                untagged: [7, 10, 11, 12].map(vlan).into_iter().collect(),
+                tagged: VlanSet::from_iter([vlan(20)]),
+            };
+        }
     }
     for number in 0..dummies {
         put(&mut observed, &format!("spare{number}"), LinkKind::Dummy, number % 2 == 0);
@@ -51,6 +63,14 @@ fn host(vlans: &BTreeMap<(u8, u16), Vlan>, dummies: u16) -> Observed {
         }
     }
     observed
+}
+
+#[test]
+fn the_vlans_that_a_bridge_is_in_without_a_tag_are_known() {
+    let seen = Inventory::read(&report(&host(&BTreeMap::new(), 0), &BTreeMap::new(), &ReportOptions::default()));
+    let untagged = |bridge| (1..30).filter(|id| seen.get(bridge).expect("a bridge").has_untagged(*id)).collect();
+    let (some, none): (Vec<u16>, Vec<u16>) = (untagged("br0"), untagged("br1"));
+    assert_eq!((some, none), (vec![7, 10, 11, 12], vec![]));
 }
 
 /// Most links are like others.

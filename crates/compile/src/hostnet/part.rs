@@ -279,10 +279,18 @@ impl<'a> Maker<'a> {
             let why = format!("VLAN {vlan} of {MGMT:?} is the one through which the node is reached");
             return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
         }
-        if let Some(other) = self.foreign_in_vlan(&names::bridge(network), vlan) {
+        let bridge = names::bridge(network);
+        // What the installer has given stays as it is, so the packets never get to an interface of the VLAN.
+        if host.is_on_mgmt() && self.inventory.get(&bridge).is_some_and(|link| link.has_untagged(vlan)) {
             let why = format!(
-                "the node has {other} in VLAN {vlan} of {} already, which somebody else made; it is left as it is",
-                names::bridge(network)
+                "{bridge} of the node has VLAN {vlan} without a tag, and is in it itself; an interface of its own would get \
+                 no packet; take another VLAN, or the bridge's own address"
+            );
+            return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
+        }
+        if let Some(other) = self.foreign_in_vlan(&bridge, vlan) {
+            let why = format!(
+                "the node has {other} in VLAN {vlan} of {bridge} already, which somebody else made; it is left as it is"
             );
             return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
         }

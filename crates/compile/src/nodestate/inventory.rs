@@ -45,6 +45,8 @@ pub struct Link {
     pub wished: bool,
     /// Whether an agent made it for host networks, perhaps for the desired state too.
     pub hosted: bool,
+    /// The VLANs that a bridge itself has without a tag, from first to last; what every bridge has is not listed.
+    pub untagged: Vec<(u16, u16)>,
     /// Whether the node has listened long enough to say that nobody else is on the wire.
     pub listened: bool,
     /// Who announces itself on its wire.
@@ -136,6 +138,11 @@ impl Inventory {
 }
 
 impl Link {
+    /// Whether a bridge itself has that VLAN without a tag.
+    pub fn has_untagged(&self, vlan: u16) -> bool {
+        self.untagged.iter().any(|(first, last)| (*first..=*last).contains(&vlan))
+    }
+
     /// The VLANs that its neighbours announce.
     pub fn announced_vlans(&self) -> BTreeSet<u16> {
         self.neighbours.iter().flat_map(|neighbour| neighbour.vlans.iter().copied()).collect()
@@ -178,6 +185,7 @@ fn link(interface: &Value) -> Link {
         made: text(interface, "madeBy").is_some(),
         wished: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_HOST_NETWORKS),
         hosted: text(interface, "madeFor") == Some(MADE_FOR_HOST_NETWORKS),
+        untagged: untagged(interface),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),
         neighbours: neighbours(interface),
@@ -190,6 +198,17 @@ fn reported_ports(interface: &Value) -> Vec<String> {
     let found = lists.iter().find_map(|(block, key)| list(block, key));
     let name = |port: &Value| port.as_str().or_else(|| text(port, "name")).map(str::to_owned);
     found.into_iter().flatten().filter_map(name).collect()
+}
+
+fn untagged(bridge: &Value) -> Vec<(u16, u16)> {
+    let entries = bridge.pointer("/bridge/vlans").and_then(Value::as_array).into_iter().flatten();
+    let untagged = entries.filter(|entry| entry.get("untagged") == Some(&Value::Bool(true)));
+    let ends = |entry: &Value| {
+        let one = entry.get("id").and_then(number).map(|id| (id, id));
+        let end = |key: &str| entry.get("id-range")?.get(key).and_then(number);
+        one.or_else(|| end("min").zip(end("max")))
+    };
+    untagged.filter_map(ends).collect()
 }
 
 fn has_ip(family: &Value) -> bool {
