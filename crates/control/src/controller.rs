@@ -192,7 +192,7 @@ impl Controller {
             }
         }
         let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
-        tell::finish(now, index, wishes, (&told, &decision.terms), work);
+        tell::finish(now, index, wishes, &decision, work);
         tell::terms(index, &decision.terms, &told, work);
         for name in &decision.obsolete {
             let key = ObjectKey::global(name.as_str());

@@ -72,7 +72,7 @@ pub(crate) struct Mark {
     gone: bool,
     /// Types of conditions that are `True`; of nodes only.
     pub(crate) conditions: BTreeSet<String>,
-    /// The digest that the wish belongs to; of network states only.
+    /// The digest that the wish was written with; of network states only.
     pub(crate) digest: Option<String>,
     /// The status that we write; of the kinds in [`TOLD`] only.
     pub(crate) status: Option<Value>,

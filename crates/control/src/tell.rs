@@ -16,7 +16,7 @@ use netloom_api::{
     rollout::{Drift, annotation},
 };
 use netloom_compile::{NodeWish, ObjectKey, Wishes};
-use netloom_rollout::{Assignment, Terms};
+use netloom_rollout::{Assignment, Decision, Terms};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -51,17 +51,20 @@ pub(crate) fn assign(
     work.0.push(chain);
 }
 
-/// Completes what was told to nodes and is only half written, but for those in `told`. Where the revision means
-/// something else on the node by now, as after its labels changed, a node that is at work on it is told that anew:
-/// today's wish under yesterday's digest would be a pair that nobody ever decided on. One that has answered waits for its
-/// turn, or it would be at work beside as many others as may be.
+/// Completes what was told to nodes and is only half written, but for those that are told something now. Where the
+/// revision means something else on the node by now, as after its labels changed or when somebody deleted what was
+/// written there by hand, the node is told that anew: today's wish under yesterday's digest would be a pair that nobody
+/// ever decided on. One that had answered waits for others that are at work, and for nothing else: as long as it has no
+/// pair, its leases are not renewed.
 pub(crate) fn finish(
     now: Timestamp,
     index: &Index,
     wishes: &BTreeMap<String, Arc<Wishes>>,
-    (told, terms): (&BTreeSet<&str>, &BTreeMap<String, Terms>),
+    decision: &Decision,
     work: &mut Work,
 ) {
+    let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
+    let mut at_work: BTreeSet<&str> = decision.at_work.iter().map(String::as_str).chain(told.iter().copied()).collect();
     for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
         let revision = index.snapshot().revisions.get(&ObjectKey::global(config.spec.revision.as_str()));
         let failed = revision.and_then(|revision| revision.status.as_ref()).is_some_and(|status| status.is_invalid);
@@ -75,10 +78,11 @@ pub(crate) fn finish(
             continue;
         }
         let (node, revision) = (key.name.clone(), config.spec.revision.clone());
-        if wish.digest() == config.spec.digest {
+        if wish.digest() == config.spec.digest && wish.state_digest() == config.spec.state_digest {
             work.0.extend(state(index, wish, &revision).map(|request| vec![request]));
-        } else if !picture::has_answered(config) {
-            let terms = terms.get(&node).copied().unwrap_or_default();
+        } else if !picture::has_answered(config) || at_work.iter().all(|other| *other == key.name) {
+            at_work.insert(&key.name);
+            let terms = decision.terms.get(&node).copied().unwrap_or_default();
             let assignment = Assignment { node, revision, cause: picture::cause(config) };
             assign(now, index, wishes, &assignment, terms, work);
         }

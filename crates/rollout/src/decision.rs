@@ -1,6 +1,9 @@
 //! What a rollout decides: values that somebody else carries out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -28,6 +31,8 @@ pub struct Decision {
     pub terms: BTreeMap<String, Terms>,
     /// What keeps nodes from being told what they shall have, for those that do not only wait for their turn.
     pub held_up: BTreeMap<String, Arc<str>>,
+    /// Nodes that were told something, have not answered, and still have time to.
+    pub at_work: BTreeSet<String>,
     /// What people should hear of.
     pub events: Vec<Event>,
 }

@@ -61,6 +61,7 @@ impl Scene<'_, '_, '_> {
             wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).min(),
             terms: self.terms(),
             held_up: self.held_up(),
+            at_work: self.at_work(),
             events,
         }
     }
@@ -71,6 +72,12 @@ impl Scene<'_, '_, '_> {
         unusual
             .flat_map(|(group, terms)| group.members.iter().map(move |member| (member.node.name.clone(), terms)))
             .collect()
+    }
+
+    fn at_work(&self) -> BTreeSet<String> {
+        let members = self.groups.iter().flat_map(|group| &group.members);
+        let working = members.filter(|member| matches!(member.standing, Standing::Working(_)));
+        working.map(|member| member.node.name.clone()).collect()
     }
 
     fn held_up(&self) -> BTreeMap<String, Arc<str>> {

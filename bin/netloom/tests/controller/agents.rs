@@ -88,7 +88,8 @@ async fn serve(cluster: Cluster, told: Arc<Mutex<Vec<(String, usize)>>>, mut ans
 
 /// Both objects of a node belong to the same wish.
 fn is_paired(config: &Value, state: &Value) -> bool {
-    state["metadata"]["annotations"]["netloom.dev/digest"] == config["spec"]["stateDigest"]
+    let digest = state["metadata"]["annotations"]["netloom.dev/digest"].as_str();
+    digest.is_some() && digest == config["spec"]["stateDigest"].as_str()
 }
 
 fn report(config: &Value, state: &Value) -> Value {

@@ -294,8 +294,8 @@ impl Rig {
             let node = config["metadata"]["name"].as_str().unwrap().to_owned();
             let generation = config["metadata"]["generation"].clone();
             let state = self.api.get("NodeNetworkState", &node).unwrap();
-            let annotation = |name: &str| state["metadata"]["annotations"][name].clone();
-            let paired = annotation("netloom.dev/digest") == config["spec"]["stateDigest"];
+            let digest = state["metadata"]["annotations"]["netloom.dev/digest"].as_str();
+            let paired = digest.is_some() && digest == config["spec"]["stateDigest"].as_str();
             if config["status"]["observedGeneration"] == generation || !paired {
                 continue;
             }

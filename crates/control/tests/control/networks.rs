@@ -80,7 +80,7 @@ fn what_policies_want_is_not_written_again_for_another_address() {
     let written: Vec<_> = rig.api.writes.iter().filter(|write| write.0 != "status" && write.1 != "Event").collect();
     let expected = [("create", "NetworkConfigRevision"), ("apply", "NodeNetworkConfig")];
     assert_eq!(written.iter().map(|write| (write.0, write.1.as_str())).collect::<Vec<_>>(), expected, "{written:?}");
-    // Another wish of policies is, and only together with it is the node asked.
+    // Another wish of policies is.
     rig.policy("jumbo", 8000);
     rig.run();
     assert_eq!(rig.mtus(), [Some(8000); 3]);

@@ -158,15 +158,54 @@ fn a_half_written_node_whose_links_changed_meanwhile_gets_a_pair_that_belongs_to
     assert_eq!(rig.mtus(), [None, Some(9000)]);
 }
 
-#[test]
-fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
+/// Two nodes with a policy; on the first there is something by hand too.
+fn with_something_by_hand() -> Rig {
     let mut rig = Rig::new(2);
-    let by_hand = json!({"interfaces": [{"name": "d0", "type": "dummy", "state": "up"}]});
     let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
-    state["spec"]["desiredState"] = by_hand;
+    state["spec"]["desiredState"] = json!({"interfaces": [{"name": "d0", "type": "dummy", "state": "up"}]});
     rig.write(state);
     rig.policy("jumbo", 9000);
     rig.run();
+    rig
+}
+
+/// Somebody deletes what the first node has, and its agent makes it anew.
+fn lose_the_wish(rig: &mut Rig) {
+    let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
+    state["spec"]["desiredState"].take();
+    state["metadata"]["annotations"].take();
+    rig.write(state);
+}
+
+#[test]
+fn a_node_that_lost_its_wish_gets_it_back_although_nothing_else_may_move() {
+    let mut rig = with_something_by_hand();
+    rig.write(rollout_policy(&json!({"paused": true})));
+    rig.policy("jumbo", 8000);
+    rig.run();
+    lose_the_wish(&mut rig);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(9000); 2], "what it was told, and not what waits");
+    let config = rig.api.get("NodeNetworkConfig", "n0").unwrap();
+    assert_eq!(config["status"]["observedGeneration"], config["metadata"]["generation"], "and it has answered");
+}
+
+#[test]
+fn a_node_that_was_not_told_what_belongs_together_is_told_anew() {
+    let mut rig = with_something_by_hand();
+    rig.write(rollout_policy(&json!({"paused": true})));
+    let mut config = rig.api.get("NodeNetworkConfig", "n1").unwrap().clone();
+    config["spec"].as_object_mut().unwrap().remove("stateDigest");
+    rig.write(config);
+    rig.run();
+    let config = rig.api.get("NodeNetworkConfig", "n1").unwrap();
+    assert!(config["spec"]["stateDigest"].is_string(), "{config}");
+    assert_eq!(config["status"]["observedGeneration"], config["metadata"]["generation"]);
+}
+
+#[test]
+fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
+    let mut rig = with_something_by_hand();
     rig.policy("jumbo", 8000);
     let told = |rig: &Rig, node| rig.api.get("NodeNetworkConfig", node).unwrap()["metadata"]["generation"].clone();
     let before = told(&rig, "n1");
@@ -174,12 +213,8 @@ fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
         let turn = rig.turn();
         rig.step(&turn);
     }
-    // Somebody deletes what the first node has, the part of it by hand too, and its agent makes it anew.
     let before = told(&rig, "n0");
-    let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
-    state["spec"]["desiredState"].take();
-    state["metadata"]["annotations"].take();
-    rig.write(state);
+    lose_the_wish(&mut rig);
     let while_the_other_works = rig.now.checked_add(SignedDuration::from_secs(1)).unwrap();
     loop {
         let turn = rig.turn();

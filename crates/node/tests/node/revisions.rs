@@ -51,11 +51,13 @@ fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_pl
     assert_eq!(answer(&rig), json!(["provisioned", "r2b", 3]));
     config_again(&mut rig, "r2", "x2");
     rig.run();
-    // A digest that belongs to another writing is no pair.
+    // A digest that belongs to another writing is no pair: its other half is waited for.
     config_again(&mut rig, "r3", "x3");
-    pair(&mut rig, "r3", "x2", &dummy("d0", 1350));
+    pair(&mut rig, "r4", "x4", &dummy("d0", 1350));
+    rig.run_for(SignedDuration::from_secs(20));
+    assert_eq!((answer(&rig), rig.mtu("d0")), (json!(["provisioned", "r2", 4]), Some(1300)));
     rig.run_for(SignedDuration::from_mins(1));
-    assert_eq!(answer(&rig), json!(["provisioned", "r2", 4]));
+    assert_eq!((answer(&rig), rig.mtu("d0")), (json!(["provisioned", "r2", 4]), Some(1350)));
     assert_eq!(rig.condition("Degraded").2, "nothing is wrong");
     let writes = rig.api.writes.len();
     rig.run_for(HOUR);

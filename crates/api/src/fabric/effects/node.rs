@@ -30,7 +30,7 @@ const TARGET: &[Effect] = &[Admission("well formed"), Planned("agent: configurat
 const KNOWN_VRF: &[Effect] = &[Admission("a VRF of the node"), Planned("agent: links of the fabric")];
 const STATION: &[Effect] = &[Admission("a station's address"), Planned("agent: links of the fabric")];
 const REVISION: &[Effect] = &[FrontEnd("agent: reported back when it is in place")];
-const PAIR: &[Effect] = &[FrontEnd("agent: nothing is done before its network state has the same")];
+const PAIR: &[Effect] = &[FrontEnd("agent: what the revision says is done once its network state has the same")];
 const HOST: &[Effect] = &[FrontEnd("agent: the host's own network")];
 const WHOLE: &[Effect] =
     &[Admission("a link has what its type needs and nothing else"), FrontEnd("agent: the host's own network")];

@@ -50,7 +50,8 @@ pub struct NodeNetworkConfigSpec {
     #[schemars(length(max = 64))]
     pub digest: String,
     /// A digest of what policies want of this node, which its `NodeNetworkState` carries too. Only together do the two
-    /// objects say what the node shall have, and they are written one after the other.
+    /// objects say what the node shall have, and they are written one after the other. Empty as long as that cannot be
+    /// told, because of what somebody wrote there by hand.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub state_digest: String,
