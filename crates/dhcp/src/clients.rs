@@ -17,10 +17,16 @@ use crate::{
     time::Now,
 };
 
+/// Between the first questions on two links. When hundreds come up at once, as after a start, the server would else lose
+/// some of the questions, and those clients ask again only after seconds.
+const APART: Duration = Duration::from_millis(5);
+
 /// The clients of a machine, by link.
 #[derive(Debug, Default)]
 pub struct Clients {
-    clients: BTreeMap<IfName, Client>,
+    by_link: BTreeMap<IfName, Client>,
+    /// The next one that begins does so no sooner.
+    next: Duration,
     /// When each of them wants to come back; always as its client says.
     due: BTreeSet<(Duration, IfName)>,
 }
@@ -28,7 +34,7 @@ pub struct Clients {
 impl Clients {
     /// Nobody.
     pub const fn new() -> Self {
-        Self { clients: BTreeMap::new(), due: BTreeSet::new() }
+        Self { by_link: BTreeMap::new(), next: Duration::ZERO, due: BTreeSet::new() }
     }
 
     /// A client for a link, in the place of one that is there: where a setting changes, the new one goes
@@ -45,13 +51,13 @@ impl Clients {
         let mut actions = Vec::new();
         let client = Client::start(settings, seed, remembered, now, &mut actions);
         self.due.extend(client.wake_at().map(|at| (at, link)));
-        self.clients.insert(link, client);
+        self.by_link.insert(link, client);
         actions
     }
 
     /// Ends the client of a link. Nothing is given back: for that, tell it [`Input::Release`] before.
     pub fn remove(&mut self, link: IfName) -> Option<Client> {
-        let client = self.clients.remove(&link)?;
+        let client = self.by_link.remove(&link)?;
         client.wake_at().map(|at| self.due.remove(&(at, link)));
         Some(client)
     }
@@ -59,8 +65,13 @@ impl Clients {
     /// Tells the client of a link what happened. Where there is none, nothing follows.
     pub fn handle(&mut self, link: IfName, input: Input<'_>, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
-        let Some(client) = self.clients.get_mut(&link) else { return actions };
+        let Some(client) = self.by_link.get_mut(&link) else { return actions };
         let before = client.wake_at();
+        if matches!(input, Input::Link { up: true }) && client.is_offline() {
+            let begins = self.next.max(now.since_boot);
+            client.hold_until(begins);
+            self.next = begins + APART;
+        }
         client.handle(input, now, &mut actions);
         let after = client.wake_at();
         if before != after {
@@ -86,24 +97,24 @@ impl Clients {
 
     /// Whether one of them is checking that nobody else has its address: within moments its link has one, or not.
     pub fn check(&self) -> bool {
-        self.clients.values().any(Client::checks)
+        self.by_link.values().any(Client::checks)
     }
 
     /// Has the client of a link take these networks for those that the node is reached or managed through.
     pub fn protect(&mut self, link: IfName, networks: Vec<Ipv4Net>) {
-        if let Some(client) = self.clients.get_mut(&link) {
+        if let Some(client) = self.by_link.get_mut(&link) {
             client.protect(networks);
         }
     }
 
     /// The client of a link.
     pub fn get(&self, link: IfName) -> Option<&Client> {
-        self.clients.get(&link)
+        self.by_link.get(&link)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (IfName, &Client)> {
-        self.clients.iter().map(|(link, client)| (*link, client))
+        self.by_link.iter().map(|(link, client)| (*link, client))
     }
 }
 
@@ -127,7 +138,7 @@ mod tests {
         let mut clients = Clients::new();
         for number in 0..50 {
             clients.put(name(number), settings(), number as u64, None, now(0));
-            let actions = clients.handle(name(number), Input::Link { up: true }, now(number as u64));
+            let actions = clients.handle(name(number), Input::Link { up: true }, now(10 * number as u64));
             assert!(actions.iter().any(|action| matches!(action, Action::Send(_))));
         }
         assert_eq!(clients.due.len(), 50);
@@ -142,6 +153,33 @@ mod tests {
             }
         }
         assert!(sent.iter().all(|count| *count == 1), "each link asked again once: {sent:?}");
+    }
+
+    #[test]
+    fn links_that_come_up_together_ask_one_after_the_other() {
+        let mut clients = Clients::new();
+        let asks = |actions: &[Action]| actions.iter().filter(|action| matches!(action, Action::Send(_))).count();
+        // The second time all of them lost their wire and have it back, as when a switch was started anew.
+        for begin in [0, 5_000] {
+            let mut asked = Vec::new();
+            for number in 0..200 {
+                if begin == 0 {
+                    clients.put(name(number), settings(), number as u64, None, now(begin));
+                }
+                clients.handle(name(number), Input::Link { up: false }, now(begin));
+                let actions = clients.handle(name(number), Input::Link { up: true }, now(begin));
+                asked.extend(std::iter::repeat_n(begin, asks(&actions)));
+            }
+            assert_eq!(asked, [begin], "the first one waits for nobody");
+            while asked.len() < 200 {
+                let at = clients.wake_at().unwrap();
+                let actions: Vec<Action> =
+                    clients.wake(Now { since_boot: at, ..now(0) }).into_iter().map(|(_, action)| action).collect();
+                asked.extend(std::iter::repeat_n(u64::try_from(at.as_millis()).unwrap(), asks(&actions)));
+            }
+            let expected: Vec<u64> = (0..200).map(|number| begin + 5 * number).collect();
+            assert_eq!(asked, expected);
+        }
     }
 
     #[test]

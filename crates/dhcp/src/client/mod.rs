@@ -242,6 +242,16 @@ impl Client {
         }
     }
 
+    /// Whether its link is down, as far as it knows.
+    pub(crate) const fn is_offline(&self) -> bool {
+        matches!(self.state, State::Offline)
+    }
+
+    /// Nothing is begun before that moment.
+    pub(crate) fn hold_until(&mut self, moment: Duration) {
+        self.not_before = self.not_before.max(moment);
+    }
+
     /// Starts over: with the lease that is held, or without one.
     fn begin(&mut self, now: Now, actions: &mut Vec<Action>) {
         self.not_before = now.since_boot + LEAST_BETWEEN_STARTS;
