@@ -25,7 +25,6 @@ const PUBLISHED: f64 = 60.0;
 const MTU: u32 = 1400;
 
 pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Failure> {
-    lay_links(folder).await?;
     let [changed, told, repaired] = changes(programs, folder).await?;
     let named = drifts(programs, folder).await?;
     eprintln!("bench: changed {changed:?}, told {told:?}, repaired {repaired:?}, named {named:?}");

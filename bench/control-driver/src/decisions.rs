@@ -69,7 +69,8 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
             bound: Bound::AtMost(2.0),
         },
         Row {
-            what: "the same cluster: API writes when one node gets another address, the edit among them, status aside".to_owned(),
+            what: "the same cluster: API writes when one node gets another address, the edit among them, status aside"
+                .to_owned(),
             ours: None,
             peer: Some(("writes of status", of("status for another address", 1.0)?, Unit::Pieces)),
             figure: (of("writes for another address", 1.0)?, Unit::Pieces),

@@ -92,6 +92,10 @@ async fn measure(programs: Programs<'_>, places: [&str; 4], name: Option<&str>) 
     if wanted("control-rollout") {
         rows.extend(decisions::rolling(rollout).await?);
     }
+    // Both are about one node with many links.
+    if wanted("control-acts") || wanted("control-rest") {
+        acts::lay_links(folder).await?;
+    }
     if wanted("control-acts") {
         rows.extend(acts::rows(programs, folder).await?);
     }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::{
     Said,
-    acts::{PAIRS, lay_links},
+    acts::PAIRS,
     process::{Done, Memory},
     site::{POLICIES, Programs, Site, ip, ip_batch},
 };
@@ -23,7 +23,6 @@ const ROUTES: usize = 50_000;
 const IN_MEMORY: &str = "/run/netloom-bench";
 
 pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Failure> {
-    lay_links(folder).await?;
     let mut site = Site::open(programs, folder).await?;
     site.attend(&[]).await?;
     let agent = site.agent()?;
