@@ -161,9 +161,9 @@ pub(crate) fn reported(host: &Host) -> Value {
     netloom_node::current_state(host.observed(), &netloom_node::Heard::new(), BTreeSet::new())
 }
 
-/// Fields that two runs with the same end do not have in common. Digests and the revision of a network state name what a
-/// node was told when its objects were last written; that they belong together is told by the node's answer.
-const FLEETING: [&str; 13] = [
+/// Fields that two runs with the same end do not have in common. A digest names what a node was told when its objects
+/// were first written; that the two belong together is told by the node's answer.
+const FLEETING: [&str; 11] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -175,8 +175,6 @@ const FLEETING: [&str; 13] = [
     "netloom.dev/sequence",
     "digest",
     "netloom.dev/digest",
-    "stateDigest",
-    "netloom.dev/revision",
 ];
 
 /// An object without what is another one with each run: times, versions and counts. Of what it says about its
