@@ -132,6 +132,11 @@ impl Unit {
         self.leaf("mtu")?.as_u64()
     }
 
+    /// Whether the unit says that its link is a bond.
+    pub(super) fn is_bond(&self) -> bool {
+        self.leaf("type").is_some_and(|kind| kind == "bond")
+    }
+
     /// The link whose frames a VLAN or a MAC VLAN sends: its own cannot be larger.
     pub(super) fn carrier(&self) -> Option<&str> {
         ["vlan/base-iface", "mac-vlan/base-iface", "mac-vtap/base-iface"]

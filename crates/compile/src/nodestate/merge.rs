@@ -84,7 +84,7 @@ pub(crate) fn merge<'a>(
         claims: HashMap::new(),
         taken: Vec::new(),
         links: BTreeMap::new(),
-        carried: HashMap::new(),
+        carried: BTreeMap::new(),
     };
     for unit in &hand.units {
         merge.take(unit, None);
@@ -112,7 +112,7 @@ pub(super) struct Merge<'a> {
     /// Units of links.
     pub(super) links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
     /// The VLANs and MAC VLANs with an MTU of their own, by the link that carries them.
-    pub(super) carried: HashMap<&'a str, Vec<(&'a str, Who)>>,
+    pub(super) carried: BTreeMap<&'a str, Vec<(&'a str, Who)>>,
 }
 
 impl<'a> Merge<'a> {
