@@ -204,8 +204,15 @@ impl<'a> Maker<'a> {
     }
 
     /// Whether a free interface can go into a bond without cutting somebody off: neither it nor what somebody else
-    /// put on it has an address.
+    /// put on it has an address, and nobody takes its packets already.
     fn nobody_lives_on(&self, nic: &str, found: &Link) -> Result<(), String> {
+        let takes_all = |link: &Link| matches!(link.kind.as_str(), "mac-vlan" | "mac-vtap" | "ipvlan");
+        let on_it = |link: &Link| takes_all(link) && link.base.as_deref() == Some(nic);
+        if let Some((other, _)) = self.inventory.links.iter().find(|(_, link)| on_it(link)) {
+            return Err(format!(
+                "{other} stands on {nic} and takes its packets: as long as it is there, no bond can have {nic}"
+            ));
+        }
         if found.has_ip {
             return Err(format!("{nic} has an address of its own, which it would lose in a bond"));
         }
