@@ -97,11 +97,13 @@ fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
     all.filter_map(|meta| Some((meta, index.mark(UPLINK, &meta.key)?)))
 }
 
-/// Whether an object only shows what the installer made: nothing comes of it on a node.
+/// Whether an object only shows what the installer made: nothing comes of it on a node. One that cannot be read is told by
+/// its name.
 fn is_shown(index: &Index, key: &ObjectKey) -> bool {
-    let known = index.snapshot().uplinks.get(key);
-    known.is_some_and(|object| object.spec.cluster_network == MGMT)
-        || key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX)
+    match index.snapshot().uplinks.get(key) {
+        Some(object) => object.spec.cluster_network == MGMT,
+        None => key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX),
+    }
 }
 
 /// Holds every uplink that stays, so that one which is deleted goes only when nodes have let go of it, and says which

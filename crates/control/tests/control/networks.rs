@@ -829,6 +829,48 @@ fn a_node_loses_the_label_of_a_network_that_went_with_its_uplink() {
 }
 
 #[test]
+fn a_witness_is_connected_to_the_network_of_the_nodes_and_to_no_other() {
+    let mut rig = connected();
+    edit(&mut rig, "Node", "n0", |node| {
+        node["metadata"]["labels"]["node-role.harvesterhci.io/witness"] = json!("true");
+    });
+    rig.run();
+    edit(&mut rig, "NodeNetworkState", "n0", |state| {
+        let links = state["status"]["currentState"]["interfaces"].as_array_mut().unwrap();
+        links.push(json!({"name": "mgmt-br", "type": "linux-bridge", "state": "up"}));
+    });
+    rig.run();
+    let label = |node: &str, network: &str| {
+        rig.api.get("Node", node).unwrap()["metadata"]["labels"][format!("network.harvesterhci.io/{network}")].clone()
+    };
+    assert_eq!((label("n0", "mgmt"), label("n0", "cn1")), (json!("true"), Value::Null));
+    assert_eq!((label("n1", "mgmt"), label("n1", "cn1")), (json!("true"), json!("true")));
+}
+
+#[test]
+fn an_uplink_that_is_called_like_one_of_the_installer_is_its_owners() {
+    let mut rig = connected();
+    rig.run();
+    edit(&mut rig, "NodeNetworkState", "n0", |state| {
+        let links = state["status"]["currentState"]["interfaces"].as_array_mut().unwrap();
+        links.push(json!({"name": "mgmt-br", "type": "linux-bridge", "state": "up"}));
+    });
+    // Admission refuses such names; where nobody asked it, the object is an uplink like any other.
+    rig.write(object("ClusterNetwork", "cn2", &json!({})));
+    for name in ["mgmt-vlanconfig-n0", "mgmt-vlanconfig-nobody"] {
+        let selector = json!({"kubernetes.io/hostname": name});
+        let spec = json!({"clusterNetwork": "cn2", "nodeSelector": selector, "uplink": {"nics": ["eth2"]}});
+        rig.write(object("VlanConfig", name, &spec));
+    }
+    rig.run();
+    for name in ["mgmt-vlanconfig-n0", "mgmt-vlanconfig-nobody"] {
+        let uplink = rig.api.get("VlanConfig", name).unwrap();
+        assert_eq!(uplink["spec"]["clusterNetwork"], "cn2", "{name}");
+        assert_eq!(uplink["metadata"]["finalizers"], json!(["netloom.dev/uplink"]), "{name} is held");
+    }
+}
+
+#[test]
 fn what_shows_the_uplink_of_the_installer_follows_it_at_once_and_whole() {
     let mut rig = Rig::new(1);
     rig.run();
