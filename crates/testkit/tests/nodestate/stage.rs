@@ -357,7 +357,8 @@ impl<'a> Stage<'a> {
         let text = object.to_string();
         let unsaid = says.iter().find(|word| !text.contains(word.as_str()));
         let unsaid = unsaid.map(|word| format!("it does not say {word:?}: {}", object["status"]["conditions"]));
-        Ok(self.wrong_parts(has.as_ref(), lacks, &object)?.or(unsaid).map(|why| format!("{called}: {why}")))
+        let wrong = self.wrong_parts(has.as_ref(), lacks, &object)?.or(unsaid);
+        Ok(wrong.map(|why| format!("{called}: {why}\nits status is {}", object["status"])))
     }
 
     fn wrong_host(&self, check: &HostCheck) -> Result<Option<String>, String> {
