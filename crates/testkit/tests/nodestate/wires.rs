@@ -93,6 +93,7 @@ impl Wires {
             "kea" => return Program::Kea.is_there(),
             "strace" => return trace::is_there(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
+            "macvlan" => "link sw0 type macvlan".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
             other => format!("type {other}"),
         };
