@@ -159,6 +159,55 @@ spec: {clusterNetwork: two, uplink: {nics: [eth9]}}
     assert!(said.contains(wanted) && said.contains("the node has no link eth9"), "{said}");
 }
 
+/// Two nodes that an uplink connects to a cluster network, and a host network there.
+fn connected() -> String {
+    let object = |kind: &str, name: &str, spec: &str, status: &str| {
+        format!(
+            "---
+apiVersion: network.harvesterhci.io/v1beta1
+kind: {kind}
+metadata: {{name: {name}, creationTimestamp: \"2026-01-01T00:00:00Z\"}}
+spec: {{{spec}}}
+status: {{{status}}}
+"
+        )
+    };
+    let network = object("ClusterNetwork", "lan", "", "conditions: [{type: ready, status: \"True\"}]");
+    let uplink = object("VlanConfig", "up", "clusterNetwork: lan, uplink: {nics: [eth1]}", "");
+    let host = object("HostNetworkConfig", "storage", "clusterNetwork: lan, vlanID: 20, mode: dhcp", "");
+    site() + &network + &uplink + &host
+}
+
+#[test]
+fn what_would_go_with_an_object_is_told_before_it_is_deleted() {
+    let paths = files("plan-delete", &[("site.yaml", &connected()), ("policy.yaml", &policy("jumbo", "mtu: 9000"))]);
+    let [site, policy] = &paths[..] else { panic!("{paths:?}") };
+    let (status, said) = plan(&["--delete", "hnc/storage", "--against", site]);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("  - interface lan-br.20: ") && said.contains(" 0 to add"), "{said}");
+    assert!(said.contains("  ~ interface lan-bo: vlans [\"1\",\"20\"] -> [\"1\"]"), "the uplink stays: {said}");
+    // Kinds have several names, and what is applied at the same time is planned too.
+    let words = ["--delete", "HostNetworkConfig/storage", "vlanconfigs/up", "-f", policy, "--against", site];
+    let (status, said) = plan(&words);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("  - interface lan-bo: ") && said.contains("  + interface eth1: mtu 9000"), "{said}");
+    // In a namespace.
+    let (status, said) = plan(&["--delete", "nodenetconfpolicy/default/jumbo", "--against", site, policy]);
+    assert!(status == 3 && said.contains("  - interface eth1: mtu 9000"), "{said}");
+}
+
+#[test]
+fn a_deletion_that_cannot_be_is_not_planned() {
+    let site = &files("plan-delete-not", &[("site.yaml", &connected())])[0];
+    let (status, said) = plan(&["--delete", "clusternetwork/lan", "--against", site]);
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("ClusterNetwork \"lan\": ") && said.contains("a server would refuse this"), "{said}");
+    let (status, said) = plan(&["--delete", "hnc/storge", "--against", site]);
+    assert!(status == 3 && said.contains("there is no such object; there are storage"), "{said}");
+    let (status, said) = plan(&["--delete", "storage", "--against", site]);
+    assert!(status == 2 && said.contains("write KIND/NAME"), "{said}");
+}
+
 #[test]
 fn objects_come_from_standard_input() {
     let site = &files("plan-piped", &[("site.yaml", &site())])[0];

@@ -66,6 +66,7 @@ const PLAN_EXAMPLES: &str = "\
 Examples:
   netloom plan -f new.yaml                          what would change in the cluster, node by node
   netloom plan -f new.yaml --against site/          the same without a cluster: against the objects of a folder
+  netloom plan --delete hnc/storage                 what would go with that object
   netloom plan --revision 3f2a9c01bd                what a return to that revision would change
 
 What the objects ask of each node is compared with what they would ask; a node's own plan for it is shown by
@@ -164,10 +165,13 @@ pub(crate) struct CompileArgs {
 pub(crate) struct PlanArgs {
     /// File or folder with objects that would be applied, YAML or JSON; `-` for standard input
     #[arg(long = "filename", short = 'f', value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
-    #[arg(required_unless_present = "revision")]
+    #[arg(required_unless_present_any = ["revision", "deleted"])]
     pub(crate) files: Vec<PathBuf>,
+    /// Object that would be deleted before, such as `vlanconfig/uplink-1`
+    #[arg(long = "delete", value_name = "KIND/[NAMESPACE/]NAME", num_args = 1..)]
+    pub(crate) deleted: Vec<String>,
     /// A revision that nodes would return to
-    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["files", "deleted"])]
     pub(crate) revision: Option<String>,
     /// Compare with the objects of this file or folder instead of a cluster's
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]

@@ -139,6 +139,7 @@ fn say_where_was_looked(findings: &mut [Finding<'_>]) {
 }
 
 /// What a server would say to objects, a line each.
+#[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// Why it would refuse them.
     pub(super) refusals: Vec<String>,

@@ -1,7 +1,9 @@
-//! `netloom plan`: what would change for each node if some objects were applied, or a revision restored.
+//! `netloom plan`: what would change for each node if some objects were applied or deleted, or a revision restored.
 //!
 //! Runs the controller's own functions on the objects of a cluster or of files, once without and once
 //! with the change, and prints the difference. Nothing is written anywhere.
+
+mod deletion;
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -34,7 +36,7 @@ use crate::{
 const NAMED: usize = 5;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let PlanArgs { files, revision, against, kubeconfig, node, format } = args;
+    let PlanArgs { files, deleted, revision, against, kubeconfig, node, format } = args;
     let output = Output::new(format.asked().is_some());
     let base = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
     let mut compiler = Compiler::default();
@@ -45,17 +47,13 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
         compiler.wishes(&now, frozen)
     } else {
+        let (left, gone) = deletion::without(&base, deleted)?;
+        allowed(&gone, output)?;
         // Once: standard input cannot be read again.
         let manifests = manifests::read(files)?;
         let given = placed(&manifests);
-        let Verdict { refusals, warnings } = validate::verdict(manifests, &base);
-        for line in refusals.iter().chain(&warnings) {
-            output.warn(line);
-        }
-        if !refusals.is_empty() {
-            return Err(Failure::refused("a server would refuse this, so nothing is planned; the lines above say why"));
-        }
-        let then = snapshot(&wanted::overlaid(&base, &given), output);
+        allowed(&validate::verdict(manifests, &left), output)?;
+        let then = snapshot(&wanted::overlaid(&left, &given), output);
         let after = compiler.compile(&then);
         mention_trouble(&given, &before, &after, output);
         after.wishes
@@ -77,6 +75,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let asked = format.asked();
     let printed = result(&data(&found, nodes), asked).unwrap_or_else(|| people(&found, nodes, output));
     differs(&printed, !found.is_empty())
+}
+
+/// Says what a server would, and ends where it would refuse something.
+fn allowed(Verdict { refusals, warnings }: &Verdict, output: Output) -> Result<(), Failure> {
+    for line in refusals.iter().chain(warnings) {
+        output.warn(line);
+    }
+    if refusals.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::refused("a server would refuse this, so nothing is planned; the lines above say why"))
 }
 
 fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
