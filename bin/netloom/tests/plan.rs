@@ -209,6 +209,21 @@ fn a_deletion_that_cannot_be_is_not_planned() {
 }
 
 #[test]
+fn what_failed_before_is_told_with_what_would_come_on_top_of_it() {
+    let paths = files("plan-failed", &[("site.yaml", &site()), ("policy.yaml", &policy("jumbo", "mtu: 9000"))]);
+    let [site, policy] = &paths[..] else { panic!("{paths:?}") };
+    let (_, compiled) = ended(Command::new(NETLOOM).args(["compile", "-f", site, policy]));
+    let revision = compiled.split("---\n").find(|text| text.contains("kind: NetworkConfigRevision")).unwrap();
+    let failed = "status: {phase: Failed, failedNode: n2, failedMessage: the kernel refused it}\n";
+    let failed = &files("plan-failed", &[("failed.yaml", &format!("{revision}{failed}"))])[0];
+    let (status, said) = plan(&["-f", policy, "--against", site, policy, failed]);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("failed on n2 and is taken back from nodes (the kernel refused it)"), "{said}");
+    let (_, said) = plan(&["-f", policy, "--against", site, failed]);
+    assert!(!said.contains("failed on n2"), "nobody wants that one any more: {said}");
+}
+
+#[test]
 fn objects_come_from_standard_input() {
     let site = &files("plan-piped", &[("site.yaml", &site())])[0];
     let mut planning = Command::new(NETLOOM)

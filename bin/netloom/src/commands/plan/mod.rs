@@ -7,7 +7,7 @@ mod deletion;
 
 use std::{collections::BTreeSet, path::Path};
 
-use netloom_api::condition::Truth;
+use netloom_api::{condition::Truth, fabric::network_config_revision::RevisionPhase};
 use netloom_compile::{
     Compiled, Compiler, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
     difference::{Change, Entry, NodeDifference, differences},
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let mut compiler = Compiler::default();
     let now = snapshot(&base, output);
     let before = compiler.compile(&now);
+    mention_failure(&now, &before, output);
     let wishes = if let Some(name) = revision {
         let found = now.revisions.iter().find(|(key, _)| key.name == *name);
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
@@ -125,6 +126,20 @@ fn snapshot(objects: &[Value], output: Output) -> Snapshot {
         output.note(&format!("nothing is planned for objects of these kinds yet: {}", idle.join(", ")));
     }
     snapshot
+}
+
+/// Says that nodes do not have what the objects want already, where that failed: a plan starts from what is wanted.
+fn mention_failure(now: &Snapshot, before: &Compiled, output: Output) {
+    let wanted = now.revisions.iter().find(|(key, _)| key.name == before.revision.name);
+    let Some(status) = wanted.and_then(|(_, revision)| revision.status.as_ref()) else { return };
+    if status.phase == Some(RevisionPhase::Failed) {
+        let (name, node) = (&before.revision.name, status.failed_node.as_deref().unwrap_or("a node"));
+        let why = status.failed_message.as_deref().unwrap_or_default();
+        output.warn(&format!(
+            "revision {name}, which is what the objects want already, failed on {node} and is taken back from nodes ({why}): \
+             what is planned comes on top of it, and nodes get both"
+        ));
+    }
 }
 
 /// Says what would be wrong with objects that are planned, and with others that are fine now or wrong in another way.
