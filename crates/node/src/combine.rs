@@ -12,17 +12,20 @@ pub(crate) struct Lost(pub(crate) String);
 /// Lays `second` beside `first`, which has precedence.
 pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost>) {
     let mut lost = Vec::new();
+    // One document may speak of a link twice, and of a route once for each of its hops.
+    let (links, routes) = (first.interfaces.len(), first.routes.len());
     for entry in second.interfaces {
         let same = |known: &&mut Entry| known.value.get("name") == entry.value.get("name");
-        match first.interfaces.iter_mut().find(same) {
+        match first.interfaces[..links].iter_mut().find(same) {
             Some(known) => join(known, &entry, &mut lost),
             None => first.interfaces.push(entry),
         }
     }
     for entry in second.routes {
         let same = |known: &&Entry| route_key(&known.value) == route_key(&entry.value);
-        match first.routes.iter().find(same) {
-            Some(known) if known.value == entry.value => {}
+        let there = &first.routes[..routes];
+        match there.iter().find(same) {
+            Some(_) if there.iter().any(|known| known.value == entry.value) => {}
             Some(known) => lost.push(told(known, &entry, "")),
             None => first.routes.push(entry),
         }

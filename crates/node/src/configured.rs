@@ -24,9 +24,9 @@ pub(crate) fn answer(
     now: Timestamp,
     config: &NodeNetworkConfig,
     attempt: &Attempt,
-    (lost, leases, drift): (&[String], Vec<HostLease>, Vec<HostDrift>),
+    (leases, drift): (Vec<HostLease>, Vec<HostDrift>),
 ) -> Option<Value> {
-    let refused = unsupported(&config.spec).or_else(|| lost.first().cloned());
+    let refused = unsupported(&config.spec);
     let (progress, error) = match (&attempt.stage, attempt.failure(), &refused) {
         // A wish that was not even begun is not taken for a bad one.
         (_, Some((failure, ..)), _) if failure.reason == Reason::OutOfReach => {

@@ -39,8 +39,6 @@ pub struct Prepared {
     pub leases: BTreeMap<IfName, LeaseWish>,
     /// What the desired state lost to the controller's configuration.
     pub(crate) state_lost: Vec<Lost>,
-    /// What the controller's configuration lost to the desired state.
-    pub(crate) config_lost: Vec<Lost>,
     document: Document,
     /// Who asked for the entry at each path of the document.
     origins: BTreeMap<String, Origin>,
@@ -66,13 +64,8 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let provenance = wish.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
     state.name_policies(&provenance.unwrap_or_default());
     let config = host_config::entries(host, wish.config.as_ref().map_or("", |config| &config.name));
-    let (entries, state_lost, config_lost) = if config_first(&wish) {
-        let (entries, lost) = combine(config, state);
-        (entries, lost, Vec::new())
-    } else {
-        let (entries, lost) = combine(state, config);
-        (entries, Vec::new(), lost)
-    };
+    // The same order on every node, whatever was written first there: policies are compiled with it in mind.
+    let (entries, state_lost) = combine(config, state);
     let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
     let document = netloom_nmyaml::parse(&wish.source, document.to_string().as_bytes())
@@ -86,7 +79,6 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
         listen,
         leases,
         state_lost,
-        config_lost,
         document,
         origins,
         made,
@@ -102,14 +94,6 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
 fn bridging(host: &HostConfig) -> Option<Origin> {
     let bridges = host.links.iter().filter(|link| link.kind == HostLinkKind::Bridge).map(|link| &link.origin);
     bridges.chain(host.bridge_vlans.iter().map(|vlan| &vlan.origin)).next().map(host_config::origin)
-}
-
-/// Whether the controller's configuration has precedence: the older object does, then the first name.
-fn config_first(wish: &Wish) -> bool {
-    let Some(config) = &wish.config else { return false };
-    let unborn = |created: &Option<_>| created.is_none();
-    let config_source = format!("NodeNetworkConfig {}", config.name);
-    (unborn(&config.created), &config.created, &config_source) < (unborn(&wish.created), &wish.created, &wish.source)
 }
 
 impl Prepared {

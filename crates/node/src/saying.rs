@@ -115,11 +115,8 @@ impl Agent {
         if self.holds_back(now) {
             return Vec::new();
         }
-        let lost = |of: fn(&crate::Prepared) -> &Vec<crate::combine::Lost>| -> Vec<String> {
-            let Target::Wanted(prepared) = &self.target else { return Vec::new() };
-            of(prepared).iter().map(|lost| lost.0.clone()).collect()
-        };
-        let mut conflicts = lost(|prepared| &prepared.state_lost);
+        let lost = if let Target::Wanted(prepared) = &self.target { prepared.state_lost.as_slice() } else { &[] };
+        let mut conflicts: Vec<String> = lost.iter().map(|lost| lost.0.clone()).collect();
         conflicts.extend(self.merged.1.conflicts.iter().cloned());
         let mut said = Vec::new();
         let object = status::managed(&Picture {
@@ -137,7 +134,7 @@ impl Agent {
         });
         let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
         said.extend(object.map(|object| (target, Action::ApplyStatus { object })));
-        said.extend(self.answer(now, raw, &lost(|prepared| &prepared.config_lost)));
+        said.extend(self.answer(now, raw));
         said.extend(self.untaint());
         said
     }
@@ -148,7 +145,7 @@ impl Agent {
     }
 
     /// The answer on the controller's object: only for a pair, and only about the wish that was tried.
-    fn answer(&self, now: Timestamp, state: &Value, lost: &[String]) -> Option<(ObjectRef, Action)> {
+    fn answer(&self, now: Timestamp, state: &Value) -> Option<(ObjectRef, Action)> {
         let key = ObjectKey::global(self.settings.node.as_str());
         self.objects.raw(CONFIG, &key)?;
         let config = self.objects.snapshot().configs.get(&key)?;
@@ -158,7 +155,7 @@ impl Agent {
         let leases = self.leasing.report(self.host_config());
         let left = self.host_config().filter(|_| self.after_drift() == Drift::Report);
         let drift = left.map(|host| configured::by_link(&self.attempt.drift, host)).unwrap_or_default();
-        let object = configured::answer(now, config, &self.attempt, (lost, leases, drift))?;
+        let object = configured::answer(now, config, &self.attempt, (leases, drift))?;
         Some((ObjectRef { kind: CONFIG, key }, Action::ApplyStatus { object }))
     }
 

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use netloom_api::{
     fabric::{NodeNetworkConfig, node_network_config::host::HostConfig},
     rollout::annotation,
 };
 use netloom_compile::NodeState;
 use netloom_types::IfName;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
 /// Everything that the objects of a node want of it. Two that are equal need not be tried twice; which policies asked makes
@@ -23,8 +22,9 @@ pub struct Wish {
     pub generation: i64,
     /// Its kind, namespace and name, as messages and records have it.
     pub source: String,
-    /// When it was made.
-    pub created: Option<Time>,
+    /// Records of earlier versions say when it was made.
+    #[serde(default, skip_serializing)]
+    pub created: IgnoredAny,
     /// The desired state, as it stands there.
     pub document: Option<Value>,
     /// Which policies asked for what of it, as the record beside it says.
@@ -36,9 +36,9 @@ pub struct Wish {
 
 impl PartialEq for Wish {
     fn eq(&self, other: &Self) -> bool {
-        let Self { uid, generation, source, created, document, provenance: _, config } = self;
-        (uid, generation, source, created, document, config)
-            == (&other.uid, &other.generation, &other.source, &other.created, &other.document, &other.config)
+        let Self { uid, generation, source, created: _, document, provenance: _, config } = self;
+        (uid, generation, source, document, config)
+            == (&other.uid, &other.generation, &other.source, &other.document, &other.config)
     }
 }
 
@@ -58,8 +58,9 @@ pub struct ConfigPart {
     /// The digest of the part that the network state has.
     #[serde(default)]
     pub state_digest: String,
-    /// When it was made.
-    pub created: Option<Time>,
+    /// Records of earlier versions say when it was made.
+    #[serde(default, skip_serializing)]
+    pub created: IgnoredAny,
     /// Links, addresses and routes.
     pub host: Option<HostConfig>,
 }
@@ -93,7 +94,7 @@ impl Wish {
             uid: uid(raw),
             generation: state.meta.generation.unwrap_or_default(),
             source: format!("NodeNetworkState {}", state.meta.key),
-            created: state.meta.created.clone(),
+            created: IgnoredAny,
             document: state.desired.clone().filter(|document| !is_empty(document)),
             provenance: state.provenance.clone(),
             config,
@@ -129,7 +130,7 @@ impl ConfigPart {
             revision: config.spec.revision.clone(),
             digest: config.spec.digest.clone(),
             state_digest: config.spec.state_digest.clone(),
-            created: config.metadata.creation_timestamp.clone(),
+            created: IgnoredAny,
             host: config.spec.host.clone(),
         }
     }

@@ -177,25 +177,27 @@ fn link(name: &str, kind: &str, mtu: u64) -> Value {
 }
 
 #[test]
-fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_older_object_wins() {
+fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_former_have_precedence() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     let address = json!({"link": "c0", "address": "192.0.2.9/24", "origin": {"kind": "VlanConfig", "name": "v"}});
     rig.edit(
         "NodeNetworkConfig",
         &json!({"spec": {"host": {
-            "links": [link("c0", "dummy", 1400), link("d0", "existing", 1000)], "addresses": [address],
+            "links": [link("c0", "dummy", 1400), link("d0", "dummy", 1350)], "addresses": [address],
         }}}),
     );
     pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
     rig.run();
-    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1300)));
+    // Although the desired state is the older object: nodes must not differ by what was written first there.
+    assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1350)));
     let made = &rig.host.sim.observed().links[&"c0".parse().unwrap()];
     assert_eq!(made.alias.as_ref().unwrap().as_str(), "netloom VlanConfig v");
     assert_eq!(made.addresses[0].ip.to_string(), "192.0.2.9");
-    assert_eq!(answer(&rig)[0], "invalid", "who loses is told");
-    let error = rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"].to_string();
-    assert!(error.contains("d0.mtu") && error.contains("1300") && error.contains("1000"), "{error}");
+    assert_eq!(answer(&rig)[0], "provisioned");
+    let (degraded, reason, said) = rig.condition("Degraded");
+    assert_eq!((degraded.as_str(), reason.as_str()), ("True", "PolicyConflict"), "who loses is told");
+    assert!(said.contains("d0.mtu") && said.contains("1300") && said.contains("1350"), "{said}");
     // The controller takes its links away, and they go; the desired state stays.
     rig.edit("NodeNetworkConfig", &json!({"spec": {"host": null, "digest": "x2", "stateDigest": "x2"}}));
     rig.run();
