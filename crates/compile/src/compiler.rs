@@ -24,7 +24,9 @@ use crate::{
     finding::{Asker, Conflict, Finding, reason},
     hostnet::{self, Choice, HostPart, Networks, Readings, Reports},
     key::ObjectKey,
-    nodestate::{Contribution, Desired, Ground, PolicySet, Prepared, contribute, merge_all, prepare, prepare_frozen},
+    nodestate::{
+        Claimed, Contribution, Desired, Ground, PolicySet, Prepared, contribute, merge_all, prepare, prepare_frozen,
+    },
     objects::Policy,
     placement::{Facts, Group, Placement, Usher},
     report::{PolicyReport, Seen, StateReport},
@@ -82,7 +84,8 @@ pub struct Compiler {
     frozen: Memory<u64, Reading>,
     selections: Memory<(u64, u32), bool>,
     contributions: Memory<(u64, Links, u32), Arc<Contribution>>,
-    answers: Memory<(u64, Links, u32), Answer>,
+    answers: Memory<(u64, Links, u32, u64), Answer>,
+    claimed: Memory<(u64, u32), Arc<Claimed>>,
     readings: Readings,
     parts: Memory<(u64, u32, u64), Arc<HostPart>>,
     revision: Option<(Vec<u64>, Arc<Revision>)>,
@@ -212,8 +215,10 @@ impl Compiler {
             .iter()
             .map(|place| {
                 let (list, selected) = &lists[place.group];
-                let leaving = place.facts.inventory.leaving(|link| choices[place.group].makes(link));
-                self.answer(*list, selected, &place.facts, &leaving)
+                let choice = &choices[place.group];
+                let leaving = place.facts.inventory.leaving(|link| choice.makes(link));
+                let claimed = self.claimed(networks, choice, &place.facts, selected);
+                self.answer(*list, selected, (&place.facts, &leaving, &claimed))
             })
             .collect();
         let desired = answers.iter().map(|answer| answer.desired.clone()).collect();
@@ -270,10 +275,26 @@ impl Compiler {
         hosts
     }
 
-    fn answer(&mut self, list: u64, selected: &[&Prepared], facts: &Facts, leaving: &BTreeSet<&str>) -> Answer {
+    /// What host networks claim on nodes of a place; nobody asks where no policy is for them.
+    fn claimed(&mut self, networks: &Networks, choice: &Choice, facts: &Facts, selected: &[&Prepared]) -> Arc<Claimed> {
+        if selected.is_empty() || choice.is_empty(networks) || facts.inventory.links.is_empty() {
+            return Arc::default();
+        }
+        self.claimed.get(self.run, (choice.id, facts.inventory_id), || {
+            let part = HostPart::of(choice, networks, &facts.inventory, &choice.some_addresses());
+            Arc::new(part.config.map(|config| Claimed::of(&config, &facts.inventory)).unwrap_or_default())
+        })
+    }
+
+    fn answer(
+        &mut self,
+        list: u64,
+        selected: &[&Prepared],
+        (facts, leaving, claimed): (&Facts, &BTreeSet<&str>, &Claimed),
+    ) -> Answer {
         let Self { run, counts, contributions, answers, .. } = self;
         let links = (facts.inventory_id, if leaving.is_empty() { 0 } else { digest::number(&json!(leaving)) });
-        answers.get(*run, (list, links, facts.hand_id), || {
+        answers.get(*run, (list, links, facts.hand_id, claimed.id), || {
             let found = facts.hand.found(&facts.inventory, leaving);
             let by_hand = found.links.values().any(|link| link.wished);
             let first: Vec<Arc<Contribution>> = selected
@@ -288,7 +309,7 @@ impl Compiler {
                 })
                 .collect();
             counts.merges += 1;
-            let ground = Ground { hand: &facts.hand, found: &found, reported: &facts.inventory };
+            let ground = Ground { networks: claimed, hand: &facts.hand, found: &found, reported: &facts.inventory };
             let desired = merge_all(ground, selected, first);
             let has_links =
                 |policy: &&&Prepared| desired.matched.get(&policy.source.key).is_some_and(|links| !links.is_empty());
@@ -354,6 +375,7 @@ impl Compiler {
         self.selections.forget(self.run);
         self.contributions.forget(self.run);
         self.answers.forget(self.run);
+        self.claimed.forget(self.run);
         self.parts.forget(self.run);
     }
 }

@@ -88,6 +88,8 @@ pub enum Asker {
     Hand,
     /// A policy.
     Policy(ObjectKey),
+    /// An uplink or host network, by kind and name.
+    Network(String, String),
 }
 
 impl fmt::Display for Asker {
@@ -95,6 +97,7 @@ impl fmt::Display for Asker {
         match self {
             Self::Hand => f.write_str("the desired state written by hand"),
             Self::Policy(key) => write!(f, "policy {key}"),
+            Self::Network(kind, name) => write!(f, "{kind} {name:?}"),
         }
     }
 }

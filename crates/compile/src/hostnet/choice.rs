@@ -66,6 +66,11 @@ impl Choice {
         self.hosts.iter().any(|host| host.interface == link) || self.uplinks.keys().any(carries)
     }
 
+    /// An address for each host network, for who asks what nodes get whatever their addresses are.
+    pub(crate) fn some_addresses(&self) -> Vec<Option<&'static str>> {
+        vec![Some("0.0.0.0/32"); self.hosts.len()]
+    }
+
     fn connect(&mut self, uplink: &Arc<Uplink>) {
         let network = &uplink.spec.cluster_network;
         let refusal = if let Some(first) = self.uplinks.get(network) {

@@ -10,6 +10,7 @@
 //! and on the address that it is given. Each is worked out once for all nodes for which it is the same.
 
 mod choice;
+pub mod document;
 mod naming;
 mod networks;
 mod objects;

@@ -193,6 +193,10 @@ impl<'a> Maker<'a> {
                     let why = format!("{nic} is a port of {other}, which somebody else made");
                     return Err(Finding::new(reason::NO_LINK, path, why));
                 }
+                Some(other) if self.inventory.get(other).is_some_and(|link| link.wished) => {
+                    let why = format!("{nic} is a port of {other}, which policies want or somebody wrote for the node");
+                    return Err(Finding::new(reason::NO_LINK, path, why));
+                }
                 None if found.controller.is_none() => {
                     self.nobody_lives_on(nic, found).map_err(|why| Finding::new(reason::NO_LINK, path, why))?;
                     ports.push(i);

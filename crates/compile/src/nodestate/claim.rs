@@ -51,6 +51,7 @@ pub(super) struct Unit {
 
 const PRESENCE: &str = "presence";
 const ADDRESSES: &str = "addresses";
+const AS_PORT: &str = "none, as a port";
 
 impl Unit {
     /// A wish for a link.
@@ -170,12 +171,19 @@ impl Unit {
         self.claims.push(Claim { subject: subject.to_owned(), path: path.to_owned(), value });
     }
 
+    /// A port of a bond or bridge has no addresses of its own.
+    pub(super) fn claim_no_addresses(&mut self) {
+        if let Some(link) = self.link().map(str::to_owned) {
+            self.claim(&link, ADDRESSES, json!(AS_PORT));
+        }
+    }
+
     fn claim_ports(&mut self, name: &str, entry: &Map<String, Value>) {
         let bare = matches!(kind_of(entry), Some("bond" | "linux-bridge"));
         for port in ports(entry) {
             self.claim(&port, "controller", json!(name));
             if bare {
-                self.claim(&port, ADDRESSES, json!("none, as a port"));
+                self.claim(&port, ADDRESSES, json!(AS_PORT));
             }
         }
     }

@@ -22,6 +22,7 @@ use super::{
     hand::Hand,
     inventory::{Inventory, Link},
     merge::{Desired, merge},
+    networks::Claimed,
     policy::Prepared,
     rules,
 };
@@ -29,6 +30,8 @@ use super::{
 /// What policies find on a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
+    /// What uplinks and host networks claim.
+    pub(crate) networks: &'a Claimed,
     /// What somebody wrote by hand.
     pub(crate) hand: &'a Hand,
     /// The links that there are without policies.
@@ -40,11 +43,11 @@ pub(crate) struct Ground<'a> {
 /// Merges what policies want of the links that are there without them, `first`, and then what they want of the links
 /// that come of it. Policies come in the order in which they win.
 pub(crate) fn merge_all(ground: Ground<'_>, policies: &[&Prepared], first: Vec<Arc<Contribution>>) -> Desired {
-    let Ground { hand, found, reported } = ground;
+    let Ground { networks, hand, found, reported } = ground;
     let mut layers = first;
     let mut world = Cow::Borrowed(found);
     loop {
-        let desired = merge(hand, found, layers.iter().map(AsRef::as_ref));
+        let desired = merge(hand, found, networks, layers.iter().map(AsRef::as_ref));
         let made = made(&desired, &world, reported);
         if made.links.is_empty() {
             return desired;

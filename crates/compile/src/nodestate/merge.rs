@@ -1,6 +1,7 @@
 //! From what everybody wants on one node to one document.
 //!
-//! What was written by hand comes first, then policies, the older before the younger. A unit that
+//! What uplinks and host networks claim comes first, then what was written by hand, then policies, the older before the
+//! younger. A unit that
 //! claims something else than one before it is left out whole, and so is what stands on a link that
 //! nobody wants any more for that reason. Equal wishes are no conflict: both are recorded.
 
@@ -15,6 +16,7 @@ use super::{
     hand::Hand,
     inventory::Inventory,
     leaves,
+    networks::Claimed,
     provenance::Provenance,
 };
 use crate::{
@@ -42,14 +44,32 @@ pub struct Desired {
     pub digest: String,
 }
 
-/// Who asked, by place in the list of contributions; nobody for what was written by hand.
-pub(super) type Who = Option<usize>;
+/// Who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    /// An uplink or host network, by place in the list of their claims.
+    Network(usize),
+    /// Whoever wrote the desired state.
+    Hand,
+    /// A policy, by place in the list of contributions.
+    Policy(usize),
+}
+
+impl Who {
+    pub(super) fn policy(self) -> Option<usize> {
+        match self {
+            Self::Policy(place) => Some(place),
+            Self::Network(_) | Self::Hand => None,
+        }
+    }
+}
 
 /// Merges what was written by hand with the contributions, which come in the order in which they
-/// win.
+/// win. What uplinks and host networks claim is not in what comes of it, and wins against all of them.
 pub(crate) fn merge<'a>(
     hand: &'a Hand,
     inventory: &Inventory,
+    networks: &'a Claimed,
     contributions: impl Iterator<Item = &'a Contribution>,
 ) -> Desired {
     let contributions: Vec<&Contribution> = contributions.collect();
@@ -79,6 +99,7 @@ pub(crate) fn merge<'a>(
     }
     let mut merge = Merge {
         hand,
+        networks,
         contributions: &contributions,
         inventory,
         claims: HashMap::new(),
@@ -86,8 +107,11 @@ pub(crate) fn merge<'a>(
         links: BTreeMap::new(),
         carried: BTreeMap::new(),
     };
+    for (place, (unit, _)) in networks.units.iter().enumerate() {
+        merge.claim(unit, Who::Network(place));
+    }
     for unit in &hand.units {
-        merge.take(unit, None);
+        merge.take(unit, Who::Hand);
     }
     for who in 0..contributions.len() {
         merge.contribute(who, &mut desired);
@@ -103,6 +127,7 @@ pub(crate) fn merge<'a>(
 
 pub(super) struct Merge<'a> {
     hand: &'a Hand,
+    networks: &'a Claimed,
     pub(super) contributions: &'a [&'a Contribution],
     pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
@@ -144,17 +169,22 @@ impl<'a> Merge<'a> {
             desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
         }
         for (_, unit) in units.iter().enumerate().filter(|(index, _)| !lost.contains(index)) {
-            self.take(unit, Some(who));
+            self.take(unit, Who::Policy(who));
         }
     }
 
-    fn take(&mut self, unit: &'a Unit, who: Who) {
+    /// Takes note of what a unit claims, so that nobody else gets it otherwise.
+    fn claim(&mut self, unit: &'a Unit, who: Who) {
         for (subject, path, value) in claims(unit) {
             self.claims.entry((subject, path)).or_insert((value, who));
         }
         if let (Some(link), Some(base), Some(_)) = (unit.link(), unit.carrier(), unit.mtu()) {
             self.carried.entry(base).or_default().push((link, who));
         }
+    }
+
+    fn take(&mut self, unit: &'a Unit, who: Who) {
+        self.claim(unit, who);
         match unit.link() {
             Some(link) => self.links.entry(link).or_default().push((unit, who)),
             None => self.taken.push((unit, who)),
@@ -177,7 +207,11 @@ impl<'a> Merge<'a> {
     }
 
     pub(super) fn asker(&self, who: Who) -> Asker {
-        who.map_or(Asker::Hand, |who| Asker::Policy(self.contributions[who].policy.clone()))
+        match who {
+            Who::Network(place) => self.networks.units[place].1.clone(),
+            Who::Hand => Asker::Hand,
+            Who::Policy(place) => Asker::Policy(self.contributions[place].policy.clone()),
+        }
     }
 
     /// Whether a unit and what is there for its link are no document together, although neither
@@ -232,20 +266,20 @@ impl<'a> Merge<'a> {
         for (link, units) in &self.links {
             let by_hand: BTreeSet<&str> = units
                 .iter()
-                .filter(|(_, who)| who.is_none())
+                .filter(|(_, who)| who.policy().is_none())
                 .flat_map(|(unit, _)| unit.leaves.iter().map(|(path, _)| path.as_str()))
                 .collect();
             for (unit, who) in units {
-                let Some(who) = who else { continue };
-                let share = provenance.share(&self.contributions[*who].policy);
+                let Some(who) = who.policy() else { continue };
+                let share = provenance.share(&self.contributions[who].policy);
                 let paths = unit.leaves.iter().map(|(path, _)| path).filter(|path| !by_hand.contains(path.as_str()));
                 share.interfaces.entry((*link).to_owned()).or_default().extend(paths.cloned());
             }
         }
         let by_hand = self.items_by_hand();
         for (unit, who) in &self.taken {
-            let Some(who) = who else { continue };
-            let share = provenance.share(&self.contributions[*who].policy);
+            let Some(who) = who.policy() else { continue };
+            let share = provenance.share(&self.contributions[who].policy);
             let items = unit.leaves.iter().filter(|(_, item)| !by_hand.contains(&item.to_string()));
             match &unit.part {
                 Part::Routes => share.routes.extend(items.map(|(_, item)| digest::short(item))),
@@ -270,7 +304,7 @@ impl<'a> Merge<'a> {
 
     /// Routes and rules that were written by hand, in today's spelling.
     fn items_by_hand(&self) -> BTreeSet<String> {
-        let units = self.taken.iter().filter(|(_, who)| who.is_none());
+        let units = self.taken.iter().filter(|(_, who)| who.policy().is_none());
         units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item.to_string())).collect()
     }
 
@@ -284,7 +318,7 @@ impl<'a> Merge<'a> {
             self.items(&mut document, block, &part);
         }
         for (unit, who) in &self.taken {
-            let Some((_, value)) = unit.leaves.first().filter(|_| who.is_some()) else { continue };
+            let Some((_, value)) = unit.leaves.first().filter(|_| who.policy().is_some()) else { continue };
             match &unit.part {
                 Part::Dns => leaves::put(&mut document, "dns-resolver/config", value.clone()),
                 Part::Hostname(key) => leaves::put(&mut document, &format!("hostname/{key}"), value.clone()),
@@ -300,11 +334,11 @@ impl<'a> Merge<'a> {
         let mut entries: Vec<(String, Value)> = written
             .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())))
             .filter(|(name, _)| {
-                self.links.get(name.as_str()).is_none_or(|units| units.iter().all(|(_, who)| who.is_none()))
+                self.links.get(name.as_str()).is_none_or(|units| units.iter().all(|(_, who)| who.policy().is_none()))
             })
             .collect();
         for (name, units) in &self.links {
-            if units.iter().any(|(_, who)| who.is_some()) {
+            if units.iter().any(|(_, who)| who.policy().is_some()) {
                 let mut entry = entry_of(units);
                 entry.insert("name".to_owned(), json!(name));
                 entries.push(((*name).to_owned(), Value::Object(entry)));
@@ -316,7 +350,7 @@ impl<'a> Merge<'a> {
 
     /// Adds routes or rules behind those that were written by hand, each once.
     fn items(&self, document: &mut Map<String, Value>, block: &str, part: &Part) {
-        let units = self.taken.iter().filter(|(unit, who)| who.is_some() && unit.part == *part);
+        let units = self.taken.iter().filter(|(unit, who)| who.policy().is_some() && unit.part == *part);
         let new: Vec<&Value> = units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item)).collect();
         if new.is_empty() {
             return;

@@ -10,8 +10,8 @@
 //! own node, the controller for all of them. What comes out depends on its arguments alone.
 //!
 //! What a policy wants of one link, route or setting is one *unit*: it is taken whole or left out
-//! whole. A unit that contradicts an older policy, or what somebody wrote by hand, is left out, and
-//! so is what stands on it. A policy that goes takes its units with it: the document no longer has
+//! whole. A unit that contradicts an uplink or host network, an older policy, or what somebody wrote by hand, is left out,
+//! and so is what stands on it. A policy that goes takes its units with it: the document no longer has
 //! them, and the node puts back what it found before.
 
 mod autoconfig;
@@ -24,6 +24,7 @@ mod inventory;
 mod layers;
 pub(crate) mod leaves;
 mod merge;
+mod networks;
 mod policy;
 mod provenance;
 mod rules;
@@ -38,6 +39,7 @@ pub use provenance::{Provenance, Share};
 
 pub(crate) use contribution::{Contribution, contribute};
 pub(crate) use layers::{Ground, merge_all};
+pub(crate) use networks::Claimed;
 pub(crate) use policy::{Prepared, prepare, prepare_frozen};
 pub(crate) use selection::{Signature, Terms};
 
@@ -70,5 +72,7 @@ pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
         Arc::new(contribute(policy, &found, &state.inventory, before))
     });
     let first = first.collect();
-    merge_all(Ground { hand: &state.hand, found: &found, reported: &state.inventory }, &selected, first)
+    let networks = host.map(|host| Claimed::of(host, &state.inventory)).unwrap_or_default();
+    let ground = Ground { networks: &networks, hand: &state.hand, found: &found, reported: &state.inventory };
+    merge_all(ground, &selected, first)
 }

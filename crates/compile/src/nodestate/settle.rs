@@ -19,7 +19,7 @@ impl Merge<'_> {
     pub(super) fn settle(&mut self, desired: &mut Desired) {
         loop {
             let incomplete = self.links.iter().find_map(|(link, units)| {
-                let by_policy = units.iter().any(|(_, who)| who.is_some());
+                let by_policy = units.iter().any(|(_, who)| who.policy().is_some());
                 let new = by_policy && self.inventory.get(link).is_none();
                 let missing = new.then(|| missing(&entry_of(units))).flatten()?;
                 Some((*link, format!("{link} is new and {missing} is not said by anybody: it is left out")))
@@ -38,7 +38,7 @@ impl Merge<'_> {
                 self.drop_units(desired, reason::CONTRADICTION, &message, wrong);
                 continue;
             }
-            let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.is_some());
+            let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.policy().is_some());
             let lost = all.flat_map(|(unit, _)| &unit.needs).find(|need| !self.is_there(need)).cloned();
             let Some(need) = lost else { return };
             let message = format!("stands on {need}, which is not there or is left out: it is left out too");
@@ -49,7 +49,7 @@ impl Merge<'_> {
     /// A link that policies make larger than the one that carries it is, or shall be.
     fn too_large(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
-            let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, (*who)?)))?;
+            let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, who.policy()?)))?;
             let said = units.iter().find_map(|(unit, _)| unit.carrier());
             let carried = |link: &&Link| matches!(link.kind.as_str(), "vlan" | "mac-vlan" | "mac-vtap");
             let base = said.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
@@ -79,7 +79,7 @@ impl Merge<'_> {
     /// A link that policies make a port of what has no ports, or that has addresses as a port.
     fn misplaced(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
-            let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, (*who)?)))?;
+            let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, who.policy()?)))?;
             let said = self.links.get(controller).map(|units| entry_of(units));
             let said = said.as_ref().and_then(kind_of);
             let kind = said.or_else(|| self.inventory.get(controller).map(|link| link.kind.as_str()))?;
@@ -101,7 +101,7 @@ impl Merge<'_> {
     /// Takes back the units of policies that fit, and tells the policies.
     fn drop_units(&mut self, desired: &mut Desired, reason: &'static str, message: &str, fits: impl Fn(&Unit) -> bool) {
         let contributions = self.contributions;
-        let mut keep = |unit: &Unit, who: Who| match who {
+        let mut keep = |unit: &Unit, who: Who| match who.policy() {
             Some(who) if fits(unit) => {
                 let finding = Finding::new(reason, &unit.place, message);
                 desired.findings.entry(contributions[who].policy.clone()).or_default().push(finding);

@@ -1,0 +1,68 @@
+//! What uplinks and host networks want of the links of a node, for policies to give way to.
+//!
+//! It is not part of the desired state, and nodes get it beside that. A policy that wants something else is left out
+//! before nodes see it, since they could only refuse what contradicts itself.
+
+use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostLink, HostLinkKind};
+use serde_json::{Value, json};
+
+use super::{claim::Unit, inventory::Inventory};
+use crate::{digest, finding::Asker, hostnet::document};
+
+/// What is claimed, and by whom.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Claimed {
+    pub(super) units: Vec<(Unit, Asker)>,
+    /// Equal for equal claims; zero for none.
+    pub(crate) id: u64,
+}
+
+impl Claimed {
+    /// What a configuration claims of the links of nodes that report these. Which address a node gets makes no
+    /// difference: nobody else may say it.
+    pub(crate) fn of(config: &HostConfig, inventory: &Inventory) -> Self {
+        let mut entries: Vec<(Value, &EntryOrigin)> = Vec::new();
+        for link in &config.links {
+            entries.push((document::interface(link), &link.origin));
+        }
+        for address in &config.addresses {
+            let entry = entry_of(&mut entries, &address.link.0, &address.origin);
+            document::add_address(entry, address);
+            for family in ["ipv4", "ipv6"] {
+                if let Some(list) = entry.pointer_mut(&format!("/{family}/address")) {
+                    *list = json!("what it lists for each node");
+                }
+            }
+        }
+        for lease in &config.dhcp {
+            document::add_lease(entry_of(&mut entries, &lease.link.0, &lease.origin), lease);
+        }
+        // What is in one of these has no addresses of its own.
+        let has_ports = |link: &&HostLink| matches!(link.kind, HostLinkKind::Bond | HostLinkKind::Bridge);
+        let bare: Vec<&str> = config.links.iter().filter(has_ports).map(|link| link.name.0.as_str()).collect();
+        let mut id = Vec::new();
+        let mut units = Vec::new();
+        for (entry, origin) in &entries {
+            let (Some(fields), Some(name)) = (entry.as_object(), entry["name"].as_str()) else { continue };
+            let mut unit = Unit::interface(name, fields, &origin.path, inventory);
+            if unit.controller().is_some_and(|controller| bare.contains(&controller)) {
+                unit.claim_no_addresses();
+            }
+            id.push(json!([origin.kind, origin.name, entry]));
+            units.push((unit, Asker::Network(origin.kind.clone(), origin.name.clone())));
+        }
+        Self { id: if id.is_empty() { 0 } else { digest::number(&json!(id)) }, units }
+    }
+}
+
+fn entry_of<'v, 'o>(
+    entries: &'v mut Vec<(Value, &'o EntryOrigin)>,
+    link: &str,
+    asker: &'o EntryOrigin,
+) -> &'v mut Value {
+    let at = entries.iter().position(|(entry, _)| entry["name"] == *link).unwrap_or_else(|| {
+        entries.push((json!({"name": link}), asker));
+        entries.len() - 1
+    });
+    &mut entries[at].0
+}
