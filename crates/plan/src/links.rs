@@ -92,6 +92,9 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
         .filter(|(attr, value)| aspects::moment(&goal.kind, *attr) == Moment::Creation && **value != Value::Unset)
         .map(|(attr, value)| (attr, value.clone()))
         .collect();
+    if awaits_ports(builder, goal) {
+        attrs.remove(Attr::Mtu);
+    }
     let Some(Some(was)) =
         builder.before.links.get(&goal.name).filter(|was| was.as_ref().is_some_and(|w| w.kind == goal.kind))
     else {
@@ -125,7 +128,7 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
 fn change(builder: &mut Builder, name: IfName) -> Result<(), PlanError> {
     let Some((goal, now)) = pair(builder, name) else { return Ok(()) };
     let mut unmet = aspects::unmet(goal, now);
-    if lowers_mtu(&unmet, now) {
+    if lowers_mtu(&unmet, now) || awaits_ports(builder, goal) {
         unmet.remove(Attr::Mtu);
     }
     // A link that joins a bond gets the bond's address, and its own back when it leaves.
@@ -294,6 +297,25 @@ fn carry_out(builder: &mut Builder, name: IfName, steps: Vec<Step>) -> Result<()
         if wished { builder.emit(step)? } else { builder.emit_consequence(step) }
     }
     Ok(())
+}
+
+/// Whether a link shall be larger than the bridge that it stands on is, be it on something between, which grows with ports
+/// that it does not have yet.
+fn awaits_ports(builder: &Builder, goal: &Link) -> bool {
+    let (Some(base), Some(wanted)) = (goal.base(), goal.attrs.int(Attr::Mtu)) else { return false };
+    let host = builder.sim.observed();
+    let Some(now) = host.links.get(&base) else { return false };
+    if now.attrs.int(Attr::Mtu).is_none_or(|now| now >= wanted) {
+        return false;
+    }
+    if now.kind != LinkKind::Bridge {
+        return builder.goal.link(base).is_some_and(|below| awaits_ports(builder, &below.link));
+    }
+    let comes = |port: &Link| {
+        let there = host.links.get(&port.name);
+        port.controller == Some(base) && there.is_none_or(|there| there.controller != Some(base))
+    };
+    builder.goal.links.values().flatten().any(|goal| comes(&goal.link))
 }
 
 fn lowers_mtu(unmet: &Attrs, now: &Link) -> bool {
