@@ -148,6 +148,7 @@ fn entries() -> impl Strategy<Value = Value> {
         wires().prop_map(|port| json!({"name": "red", "type": "vrf", "state": "up", "vrf": {"port": [port], "route-table-id": 77}})),
         Just(json!({"name": "red", "type": "vrf", "state": "up"})),
         Just(json!({"name": "spare", "type": "dummy", "state": "up"})),
+        wires().prop_map(|port| json!({"name": port, "controller": "bond7"})),
         // Not here: `controller: br7` of a wire beside a policy that makes br7. Once br7 is there, its policy can lose
         // against the wire's, and the node refuses to keep a port of what goes. `conflict-port-list` has the rest.
     ]

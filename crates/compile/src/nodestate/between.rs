@@ -8,6 +8,10 @@ use super::{
 };
 use crate::{finding::Conflict, key::ObjectKey};
 
+/// What the kernel gives to a new link.
+pub(super) const USUAL_MTU: u64 = 1500;
+const CONTROLLER: &str = "controller";
+
 impl<'a> Merge<'a> {
     /// What was taken of another link and cannot be together with a unit.
     pub(super) fn conflict_between(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
@@ -17,50 +21,92 @@ impl<'a> Merge<'a> {
     /// A link that would send larger frames than the one that carries it.
     fn outgrown(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
         let link = unit.link()?;
-        let mtu = unit.mtu().or_else(|| self.claimed_mtu(link)?.0.as_u64())?;
-        let below = unit.carrier().and_then(|base| {
-            let (kept, who) = self.claimed_mtu(base).or_else(|| self.claimed_mtu(self.bond_of(base)?))?;
-            kept.as_u64().is_some_and(|kept| kept < mtu).then_some((base, kept, who))
+        let mtu = unit.mtu().or_else(|| Some(self.claimed_mtu(link)?.0));
+        let below = mtu.and_then(|mtu| {
+            let (carrier, most, who) = self.carrier(unit.carrier()?)?;
+            (most < mtu).then_some((carrier, most, mtu, who))
         });
         let above = || {
-            let carriers = self.carried.iter().filter(|(base, _)| **base == link || self.would_follow(base, unit));
-            carriers.flat_map(|(_, children)| children).find_map(|(child, who)| {
-                let (kept, _) = self.claimed_mtu(child)?;
-                kept.as_u64().is_some_and(|kept| kept > mtu).then_some((*child, kept, *who))
+            self.carried.iter().find_map(|(base, children)| {
+                let most = if *base == link { mtu.or_else(|| self.joined(unit)) } else { self.followed(base, unit) }?;
+                children.iter().find_map(|(child, who)| {
+                    let (wanted, _) = self.claimed_mtu(child)?;
+                    (wanted > most).then_some((*child, wanted, most, *who))
+                })
             })
         };
-        let (subject, kept, who) = below.or_else(above)?;
+        let (subject, kept, refused, who) = below.or_else(above)?;
         Some(Conflict {
             winner: self.asker(who),
             loser: policy.clone(),
             place: unit.place.clone(),
             subject: format!("{subject} and {link}"),
             path: "mtu".to_owned(),
-            kept: kept.clone(),
-            refused: json!(mtu),
+            kept: json!(kept),
+            refused: json!(refused),
         })
     }
 
-    /// Whether a link takes over the MTU of a unit's link, as a port of a bond does that has none of its own.
-    fn would_follow(&self, port: &str, unit: &Unit) -> bool {
-        let listed = unit.claims.iter().any(|claim| claim.subject == port && claim.path == "controller");
-        let bond = unit.link().filter(|link| listed && unit.is_bond() || self.bond_of(port) == Some(link));
-        bond.is_some() && self.claimed_mtu(port).is_none()
+    /// The link that says how large frames over a base can be, how large, and who wants it so: the base itself, or the
+    /// bond that it is a port of.
+    fn carrier<'l>(&self, base: &'l str) -> Option<(&'l str, u64, Who)>
+    where
+        'a: 'l,
+    {
+        if let Some((mtu, who)) = self.claimed_mtu(base) {
+            return Some((base, mtu, who));
+        }
+        let bond = self.bond_of(base)?;
+        if let Some((mtu, who)) = self.claimed_mtu(bond) {
+            return Some((bond, mtu, who));
+        }
+        let (_, who) = self.claims.get(&(base, CONTROLLER))?;
+        Some((bond, self.unsaid_mtu(bond), *who))
     }
 
-    /// The bond that somebody made a link a port of.
+    /// The MTU that a unit's link takes over from a bond that the unit makes it a port of.
+    fn joined(&self, unit: &Unit) -> Option<u64> {
+        let bond = unit.controller().filter(|controller| self.is_bond(controller))?;
+        Some(self.claimed_mtu(bond).map_or_else(|| self.unsaid_mtu(bond), |(mtu, _)| mtu))
+    }
+
+    /// The MTU that a port without one of its own takes over from a unit's link, where that is a bond.
+    fn followed(&self, port: &str, unit: &Unit) -> Option<u64> {
+        let bond = unit.link()?;
+        let listed = unit.claims.iter().any(|claim| claim.subject == port && claim.path == CONTROLLER);
+        let is_port = (listed && unit.is_bond()) || self.bond_of(port) == Some(bond);
+        if !is_port || self.claimed_mtu(port).is_some() {
+            return None;
+        }
+        let said = unit.mtu().or_else(|| Some(self.claimed_mtu(bond)?.0));
+        // A bond that is there already, and is not spoken of otherwise, has what it had.
+        said.or_else(|| listed.then(|| self.unsaid_mtu(bond)))
+    }
+
+    /// The bond that somebody made a link a port of, or that it is a port of on the node.
     pub(super) fn bond_of(&self, port: &str) -> Option<&'a str> {
-        let (controller, _) = self.claims.get(&(port, "controller"))?;
-        controller.as_str().filter(|controller| self.kind(controller) == Some("bond"))
+        let said = self.claims.get(&(port, CONTROLLER)).map(|(controller, _)| controller.as_str().unwrap_or_default());
+        let found = || {
+            let there = self.inventory.get(port)?.controller.as_deref()?;
+            self.port_list(there).is_none_or(|(list, _)| lists(list, port)).then_some(there)
+        };
+        said.or_else(found).filter(|controller| self.is_bond(controller))
     }
 
-    fn kind(&self, link: &str) -> Option<&str> {
-        let said = self.claims.get(&(link, "type")).and_then(|(kind, _)| kind.as_str());
-        said.or_else(|| self.inventory.get(link).map(|link| link.kind.as_str()))
+    fn is_bond(&self, link: &str) -> bool {
+        let claimed = self.claims.get(&(link, "type")).is_some_and(|(kind, _)| **kind == "bond");
+        let said = self.links.get(link).is_some_and(|units| units.iter().any(|(unit, _)| unit.is_bond()));
+        claimed || said || self.inventory.get(link).is_some_and(|link| link.kind == "bond")
     }
 
-    fn claimed_mtu(&self, link: &str) -> Option<(&'a Value, Who)> {
-        self.claims.get(&(link, "mtu")).copied()
+    fn claimed_mtu(&self, link: &str) -> Option<(u64, Who)> {
+        let (mtu, who) = self.claims.get(&(link, "mtu"))?;
+        Some((mtu.as_u64()?, *who))
+    }
+
+    /// The MTU of a link for which nobody says one.
+    fn unsaid_mtu(&self, link: &str) -> u64 {
+        self.inventory.get(link).and_then(|link| link.mtu).unwrap_or(USUAL_MTU)
     }
 
     /// A port that the list of its controller leaves out: said from the one side or from the other.
@@ -75,7 +121,7 @@ impl<'a> Merge<'a> {
             let ports = self.links.iter().filter(|(port, _)| !lists(list, port));
             ports.flat_map(|(port, units)| units.iter().map(move |said| (*port, said))).find_map(
                 |(port, (said, who))| {
-                    (said.controller() == Some(link)).then(|| (port, "controller", json!(link), list.clone(), *who))
+                    (said.controller() == Some(link)).then(|| (port, CONTROLLER, json!(link), list.clone(), *who))
                 },
             )
         };

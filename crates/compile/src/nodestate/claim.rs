@@ -133,9 +133,13 @@ impl Unit {
         self.leaf("mtu")?.as_u64()
     }
 
-    /// Whether the unit says that its link is a bond.
+    /// Whether the unit says that its link is a bond, be it only by what bonds alone have.
     pub(super) fn is_bond(&self) -> bool {
-        self.leaf("type").is_some_and(|kind| kind == "bond")
+        self.link().is_some()
+            && self.leaves.iter().any(|(path, value)| match path.split_once(leaves::SEPARATOR) {
+                Some((block, _)) => block == "link-aggregation",
+                None => path == "type" && value == "bond",
+            })
     }
 
     /// The link whose frames a VLAN or a MAC VLAN sends: its own cannot be larger.

@@ -68,7 +68,7 @@ impl Who {
 /// win. What uplinks and host networks claim is not in what comes of it, and wins against all of them.
 pub(crate) fn merge<'a>(
     hand: &'a Hand,
-    inventory: &Inventory,
+    inventory: &'a Inventory,
     networks: &'a Claimed,
     contributions: impl Iterator<Item = &'a Contribution>,
 ) -> Desired {

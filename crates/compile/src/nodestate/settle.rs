@@ -7,6 +7,7 @@ use netloom_model::{Attr, LinkKind};
 use serde_json::{Map, Value};
 
 use super::{
+    between::USUAL_MTU,
     claim::{Unit, is_absent, refs},
     document::kind_of,
     inventory::Link,
@@ -62,7 +63,6 @@ impl Merge<'_> {
     /// The largest packet that a link sends, or shall send. A link that is new has what the kernel gives to it: a bridge
     /// as much as all of its ports, a VLAN as much as its base. A port takes over what its bond has.
     fn mtu(&self, link: &str, depth: usize) -> Option<u64> {
-        const USUAL: u64 = 1500;
         const DEEPEST: usize = 8;
         let entry = self.links.get(link).map(|units| entry_of(units));
         let said = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
@@ -71,8 +71,10 @@ impl Merge<'_> {
         let Some(entry) = entry.filter(|_| known.is_none() && depth < DEEPEST) else { return known };
         let below: Vec<u64> = refs(&entry).iter().filter_map(|below| self.mtu(below, depth + 1)).collect();
         match kind_of(&entry) {
-            Some("linux-bridge" | "vlan" | "mac-vlan" | "mac-vtap") => Some(below.into_iter().min().unwrap_or(USUAL)),
-            _ => Some(USUAL),
+            Some("linux-bridge" | "vlan" | "mac-vlan" | "mac-vtap") => {
+                Some(below.into_iter().min().unwrap_or(USUAL_MTU))
+            }
+            _ => Some(USUAL_MTU),
         }
     }
 
