@@ -3,9 +3,11 @@
 use saphyr_parser::{Event, Parser};
 
 /// The line of the field `path` (`spec.ports[0].name`) in the document of a YAML or JSON text that starts at
-/// `start`, or of the nearest field above it that the text has. `None` for a text that is neither.
+/// `start`, or of the nearest field above it that the text has. A key of a map may stand in brackets too
+/// (`spec.sizes[a]`). `None` for a text that is neither.
 pub fn line_of(bytes: &[u8], start: usize, path: &str) -> Option<usize> {
     let text = std::str::from_utf8(bytes).ok()?;
+    let path = &dotted(path);
     let mut search = Search { path, best: (0, start), open: Vec::new() };
     let mut inside = false;
     for event in Parser::new_from_str(text) {
@@ -29,6 +31,16 @@ pub fn line_of(bytes: &[u8], start: usize, path: &str) -> Option<usize> {
         }
     }
     Some(search.best.1)
+}
+
+/// A path with a dot before each key that stood in brackets; numbers of items stay there.
+fn dotted(path: &str) -> String {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |before, part| match part.split_once(']') {
+        Some((key, rest)) if !key.chars().all(|c| c.is_ascii_digit()) => format!("{before}.{key}{rest}"),
+        _ => format!("{before}[{part}"),
+    })
 }
 
 struct Search<'a> {
@@ -139,6 +151,7 @@ spec:
             assert_eq!(line_of(TEXT.as_bytes(), start, path), Some(line), "{start} {path}");
         }
         assert_eq!(line_of(b"a: [", 1, "a"), None);
+        assert_eq!(line_of(b"ips:\n  n1: x\n  n2.site: y\n", 1, "ips[n2.site]"), Some(3));
         assert_eq!(line_of(b"{\n \"a\": {\n  \"b\": 1}}", 1, "a.b"), Some(3));
     }
 }
