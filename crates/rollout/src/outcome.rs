@@ -109,7 +109,7 @@ impl Scene<'_, '_, '_> {
         let target = self.aims[i].revision.filter(|target| !self.is_newest(target));
         match (&self.plans[i].obstacle, self.aims[i].why, target) {
             (Some(obstacle), _, _) => Some(obstacle.clone()),
-            (None, Why::Pinned, Some(target)) => Some(format!("its nodes shall have revision {}", target.name)),
+            (None, Why::Pinned, Some(target)) => Some(format!("its nodes are pinned to revision {}", target.name)),
             _ if self.plans[i].phase == Phase::Blocked => {
                 Some("nodes failed with what is wished for, so no further ones are told".to_owned())
             }

@@ -372,7 +372,7 @@ fn a_host_network_says_what_keeps_a_node_from_it() {
     let kept = kept["metadata"]["name"].as_str().unwrap().to_owned();
     edit(&mut rig, "RolloutPolicy", "all", |policy| policy["spec"] = json!({"pinnedRevision": kept}));
     rig.run();
-    assert_eq!(message(&rig), format!("RolloutPolicy all: its nodes shall have revision {kept}"));
+    assert_eq!(message(&rig), format!("RolloutPolicy all: its nodes are pinned to revision {kept}"));
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl Told<'_> {
             Some(last) if self.goes_on => format!("{last}. {STAYS}"),
             Some(last) => format!(
                 "what was heard last is {last}. No revision brings it to nodes now: it may have been changed or deleted \
-                 meanwhile"
+                 meanwhile, or a RolloutPolicy pins its nodes to another revision"
             ),
         }
     }
