@@ -12,6 +12,7 @@ use kube::{
     client::Body,
     core::{Status, WatchEvent},
 };
+use netloom_api::foreign;
 use serde_json::Value;
 
 use crate::{
@@ -59,6 +60,36 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// A kind as a server has it that was given our definitions.
+    pub(crate) fn of(kind: &netloom_api::Kind) -> Self {
+        let crd = kind.crd();
+        let names = &crd["spec"]["names"];
+        let text = |name: &str| names[name].as_str().unwrap_or_default().to_owned();
+        let short = names["shortNames"].as_array().into_iter().flatten();
+        Self {
+            group: kind.group.to_owned(),
+            version: kind.version.to_owned(),
+            kind: kind.kind.to_owned(),
+            plural: text("plural"),
+            singular: text("singular"),
+            short_names: short.filter_map(Value::as_str).map(str::to_owned).collect(),
+            namespaced: crd["spec"]["scope"] == "Namespaced",
+        }
+    }
+
+    /// What makes interfaces for pods and machines, which is not ours.
+    pub(crate) fn attachment() -> Self {
+        Self {
+            group: foreign::ATTACHMENT.group.to_owned(),
+            version: "v1".to_owned(),
+            kind: foreign::ATTACHMENT.kind.to_owned(),
+            plural: "network-attachment-definitions".to_owned(),
+            singular: "network-attachment-definition".to_owned(),
+            short_names: vec!["net-attach-def".to_owned()],
+            namespaced: true,
+        }
+    }
+
     /// The URL of all objects of a namespace, or of all namespaces, or of one object.
     pub(crate) fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
         let Self { group, version, plural, .. } = self;
@@ -70,7 +101,7 @@ impl Served {
     }
 
     /// Whether people mean this kind by `word`: `vrf`, `vrfs`, `vrfs.example.org`, a short name or the kind.
-    fn is_called(&self, word: &str) -> bool {
+    pub(crate) fn is_called(&self, word: &str) -> bool {
         let (name, group) = word.split_once('.').map_or((word, None), |(name, group)| (name, Some(group)));
         let name = name.to_lowercase();
         let names = [&self.plural, &self.singular];

@@ -103,6 +103,8 @@ fn what_would_go_wrong_is_said() {
     assert_eq!(said.matches("PolicyConflict").count(), 1, "said once: {said}");
     let (_, said) = plan(&["-f", second, "--against", site, first, second]);
     assert!(said.contains("policy default/b: PolicyConflict: "), "also when it is so already: {said}");
+    let (_, said) = plan(&["-f", second, "--against", site, "--node", "n1"]);
+    assert!(said.contains("Plan: 1 of 1 node touched"), "{said}");
     let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
     assert!(status == 3 && said.contains("there is no node \"n9\""), "{said}");
     let refused = files("plan-refused", &[("refused.yaml", &policy("b", "mtu: large"))]);
@@ -186,6 +188,8 @@ fn what_would_go_with_an_object_is_told_before_it_is_deleted() {
     assert_eq!(status, 3, "{said}");
     assert!(said.contains("  - interface lan-br.20: ") && said.contains(" 0 to add"), "{said}");
     assert!(said.contains("  ~ interface lan-bo: vlans [\"1\",\"20\"] -> [\"1\"]"), "the uplink stays: {said}");
+    let with_group = plan(&["--delete", "hnc.network.harvesterhci.io/storage", "--against", site]);
+    assert_eq!(with_group, (status, said));
     // Kinds have several names, and what is applied at the same time is planned too.
     let words = ["--delete", "HostNetworkConfig/storage", "vlanconfigs/up", "-f", policy, "--against", site];
     let (status, said) = plan(&words);
@@ -203,9 +207,73 @@ fn a_deletion_that_cannot_be_is_not_planned() {
     assert_eq!(status, 3, "{said}");
     assert!(said.contains("ClusterNetwork \"lan\": ") && said.contains("a server would refuse this"), "{said}");
     let (status, said) = plan(&["--delete", "hnc/storge", "--against", site]);
-    assert!(status == 3 && said.contains("there is no such object; there are storage"), "{said}");
+    assert!(status == 3 && said.contains("there is no such HostNetworkConfig; there are storage"), "{said}");
+    for (word, why) in [
+        ("nodenetworkstate/n1", "what goes with objects of kind \"nodenetworkstate\" is not planned"),
+        ("hnc/prod/storage", "objects of kind HostNetworkConfig have no namespace"),
+    ] {
+        let (status, said) = plan(&["--delete", word, "--against", site]);
+        assert!(status == 2 && said.contains(why), "{said}");
+    }
     let (status, said) = plan(&["--delete", "storage", "--against", site]);
     assert!(status == 2 && said.contains("write KIND/NAME"), "{said}");
+}
+
+#[test]
+fn what_machines_use_is_not_planned_away() {
+    let machine = "---
+apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: {namespace: default, name: vms, labels: {network.harvesterhci.io/clusternetwork: lan, network.harvesterhci.io/type: L2VlanNetwork}}
+spec: {config: '{\"type\": \"bridge\", \"bridge\": \"lan-br\", \"vlan\": 30}'}
+---
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstance
+metadata: {namespace: default, name: db}
+spec: {networks: [{name: lan, multus: {networkName: default/vms}}]}
+status: {nodeName: n1}
+";
+    let paths = files("plan-machines", &[("site.yaml", &connected()), ("machine.yaml", machine)]);
+    for word in ["vlanconfig/up", "net-attach-def/vms"] {
+        let (status, said) = plan(&["--delete", word, "--against", &paths[0], &paths[1]]);
+        assert!(status == 3 && said.contains("a server would refuse this"), "{word}: {said}");
+        assert!(said.contains("db"), "{word}: {said}");
+        assert!(!said.contains("nothing is planned for objects of these kinds"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_for_nobody_and_what_is_held_back_is_told() {
+    let nobody = policy("nobody", "mtu: 9000").replace("{name: eth1}]", "{name: eth77}]");
+    let uplink = "---
+apiVersion: network.harvesterhci.io/v1beta1
+kind: VlanConfig
+metadata: {name: nowhere}
+spec: {clusterNetwork: lan, nodeSelector: {rack: zzz}, uplink: {nics: [eth0]}}
+";
+    let held = "---
+apiVersion: netloom.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: slow}
+spec: {paused: true}
+---
+apiVersion: netloom.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: back}
+spec: {pinnedRevision: 3f2a9c01bd}
+";
+    let texts = [("site.yaml", connected()), ("held.yaml", held.to_owned()), ("new.yaml", nobody + uplink)];
+    let texts = texts.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let paths = files("plan-nobody", &texts);
+    let (_, said) = plan(&["-f", &paths[2], "--against", &paths[0], &paths[1]]);
+    for wanted in [
+        "policy default/nobody: NoMatchingInterface: ",
+        "VlanConfig \"nowhere\": NoMatchingNode: no node is selected",
+        "RolloutPolicy \"slow\" is paused: ",
+        "RolloutPolicy \"back\" pins its nodes to revision 3f2a9c01bd: ",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
 }
 
 #[test]

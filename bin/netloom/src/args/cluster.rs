@@ -167,7 +167,7 @@ pub(crate) struct PlanArgs {
     #[arg(long = "filename", short = 'f', value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
     #[arg(required_unless_present_any = ["revision", "deleted"])]
     pub(crate) files: Vec<PathBuf>,
-    /// Object that would be deleted before, such as `vlanconfig/uplink-1`
+    /// Object that would be deleted, such as `vlanconfig/uplink-1`; before those of the files are applied, in this order
     #[arg(long = "delete", value_name = "KIND/[NAMESPACE/]NAME", num_args = 1..)]
     pub(crate) deleted: Vec<String>,
     /// A revision that nodes would return to

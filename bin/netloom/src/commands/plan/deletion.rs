@@ -8,60 +8,79 @@ use netloom_api::{
 };
 use serde_json::Value;
 
-use crate::{commands::validate::Verdict, failure::Failure};
+use crate::{cluster::Served, commands::validate::Verdict, failure::Failure};
 
-/// The objects that are left when those that are named, as `KIND/[NAMESPACE/]NAME`, are gone, one after the other.
-pub(super) fn without(objects: &[Value], named: &[String]) -> Result<(Vec<Value>, Verdict), Failure> {
+/// Kinds whose objects nodes have something of, so that it goes with them.
+const PLANNED: [(&str, &str); 4] = [
+    ("nmstate.io", "NodeNetConfPolicy"),
+    ("network.harvesterhci.io", "ClusterNetwork"),
+    ("network.harvesterhci.io", "VlanConfig"),
+    ("network.harvesterhci.io", "HostNetworkConfig"),
+];
+
+/// The objects that are left when those that are named, as `KIND/[NAMESPACE/]NAME`, are gone, one after the other. Those
+/// that name no namespace are in `home`.
+pub(super) fn without(objects: &[Value], home: &str, named: &[String]) -> Result<(Vec<Value>, Verdict), Failure> {
     let mut left = objects.to_vec();
     let mut verdict = Verdict::default();
     for word in named {
-        let place = place_of(&left, word)?;
+        let place = place_of(&left, home, word)?;
         judge(&left, place, &mut verdict);
         left.remove(place);
     }
     Ok((left, verdict))
 }
 
-fn place_of(objects: &[Value], word: &str) -> Result<usize, Failure> {
-    let (kind, object) = word.split_once('/').ok_or_else(|| {
-        Failure::usage(format_args!("--delete {word}: write KIND/NAME, such as `vlanconfig/uplink-1`"))
-    })?;
-    let (namespace, name) = match object.split_once('/') {
-        Some((namespace, name)) => (Some(namespace), name),
-        None => (None, object),
+fn place_of(objects: &[Value], home: &str, word: &str) -> Result<usize, Failure> {
+    let wrong = |why: String| Failure::usage(format_args!("--delete {word}: {why}"));
+    let (called, place) =
+        word.split_once('/').ok_or_else(|| wrong("write KIND/NAME, such as `vlanconfig/uplink-1`".to_owned()))?;
+    let kind = kind_of(called).map_err(wrong)?;
+    let (namespace, name) = match (place.split_once('/'), kind.namespaced) {
+        (Some((namespace, name)), true) => (namespace, name),
+        (None, true) => (home, place),
+        (None, false) => ("", place),
+        (Some(_), false) => return Err(wrong(format!("objects of kind {} have no namespace", kind.kind))),
     };
-    let of_kind: Vec<usize> = (0..objects.len()).filter(|place| is_called(&objects[*place], kind)).collect();
+    let is_of_kind = |object: &Value| group_of(object) == kind.group && text_of(object, "/kind") == kind.kind;
     let is_it = |object: &Value| {
-        let home = text_of(object, "/metadata/namespace");
-        let at_home = home.is_empty() || namespace.map_or(home == "default", |namespace| namespace == home);
-        at_home && text_of(object, "/metadata/name") == name
+        is_of_kind(object)
+            && text_of(object, "/metadata/namespace") == namespace
+            && text_of(object, "/metadata/name") == name
     };
-    of_kind.iter().copied().find(|place| is_it(&objects[*place])).ok_or_else(|| {
-        let names: Vec<String> = of_kind.iter().map(|place| called(&objects[*place])).collect();
-        let known = if names.is_empty() {
-            format!("there is no object of kind {kind:?} that nodes are told of")
-        } else {
-            format!("there are {}", names.join(", "))
-        };
-        Failure::refused(format_args!("--delete {word}: there is no such object; {known}"))
+    objects.iter().position(is_it).ok_or_else(|| {
+        let all: Vec<&Value> = objects.iter().filter(|object| is_of_kind(object)).collect();
+        Failure::refused(format_args!("--delete {word}: there is no such {}; {}", kind.kind, listed(&all)))
     })
+}
+
+/// The kind that people call so.
+fn kind_of(word: &str) -> Result<Served, String> {
+    let own = PLANNED.iter().filter_map(|(group, kind)| registry::find(group, kind)).map(Served::of);
+    let mut planned = own.chain([Served::attachment()]);
+    planned.find(|kind| kind.is_called(word)).ok_or_else(|| {
+        let known = PLANNED.map(|(_, kind)| kind).join(", ");
+        format!(
+            "what goes with objects of kind {word:?} is not planned, only with {known}, NetworkAttachmentDefinition"
+        )
+    })
+}
+
+/// Some names of objects, for somebody who has got one wrong.
+fn listed(objects: &[&Value]) -> String {
+    const MOST: usize = 20;
+    let names: Vec<String> = objects.iter().take(MOST).map(|object| called(object)).collect();
+    match objects.len() {
+        0 => "there is none".to_owned(),
+        all if all > MOST => format!("there are {} and {} more", names.join(", "), all - MOST),
+        _ => format!("there are {}", names.join(", ")),
+    }
 }
 
 /// Name and namespace as they are written after the kind.
 fn called(object: &Value) -> String {
     let (namespace, name) = (text_of(object, "/metadata/namespace"), text_of(object, "/metadata/name"));
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
-}
-
-/// Whether a word is a name of the kind of an object: the kind itself, or what its definition calls it.
-fn is_called(object: &Value, word: &str) -> bool {
-    let kind = text_of(object, "/kind");
-    let definition = registry::find(group_of(object), kind).map(netloom_api::Kind::crd);
-    let names = definition.as_ref().map(|crd| &crd["spec"]["names"]);
-    let short = names.and_then(|names| names["shortNames"].as_array()).into_iter().flatten();
-    let long = names.into_iter().flat_map(|names| [&names["plural"], &names["singular"]]);
-    let mut known = short.chain(long).filter_map(Value::as_str);
-    kind.eq_ignore_ascii_case(word) || known.any(|name| name.eq_ignore_ascii_case(word))
 }
 
 fn text_of<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -76,9 +95,6 @@ fn group_of(object: &Value) -> &str {
 fn judge(objects: &[Value], place: usize, verdict: &mut Verdict) {
     let object = &objects[place];
     let (kind, name) = (text_of(object, "/kind"), text_of(object, "/metadata/name"));
-    if registry::find(group_of(object), kind).is_none() {
-        return;
-    }
     let mut view = Objects::default();
     for object in objects {
         view.put(object.clone());

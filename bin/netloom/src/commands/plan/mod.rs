@@ -5,13 +5,17 @@
 
 mod deletion;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
-use netloom_api::{condition::Truth, fabric::network_config_revision::RevisionPhase};
+use netloom_api::{condition::Truth, fabric::network_config_revision::RevisionPhase, foreign};
 use netloom_compile::{
     Compiled, Compiler, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
     difference::{Change, Entry, NodeDifference, differences},
     hostnet::NetworkReport,
+    reason,
 };
 use netloom_control::Index;
 use serde_json::{Value, json};
@@ -38,17 +42,18 @@ const NAMED: usize = 5;
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let PlanArgs { files, deleted, revision, against, kubeconfig, node, format } = args;
     let output = Output::new(format.asked().is_some());
-    let base = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
+    let (base, home) = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
     let mut compiler = Compiler::default();
     let now = snapshot(&base, output);
     let before = compiler.compile(&now);
     mention_failure(&now, &before, output);
+    mention_holds(&base, output);
     let wishes = if let Some(name) = revision {
         let found = now.revisions.iter().find(|(key, _)| key.name == *name);
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
         compiler.wishes(&now, frozen)
     } else {
-        let (left, gone) = deletion::without(&base, deleted)?;
+        let (left, gone) = deletion::without(&base, &home, deleted)?;
         allowed(&gone, output)?;
         // Once: standard input cannot be read again.
         let manifests = manifests::read(files)?;
@@ -59,7 +64,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         mention_trouble(&given, &before, &after, output);
         after.wishes
     };
-    let nodes = wishes.len();
+    let nodes = if node.is_some() { 1 } else { wishes.len() };
     if let Some(node) = node
         && wishes.get(node).is_none()
         && before.wishes.get(node).is_none()
@@ -80,7 +85,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
 
 /// Says what a server would, and ends where it would refuse something.
 fn allowed(Verdict { refusals, warnings }: &Verdict, output: Output) -> Result<(), Failure> {
-    for line in refusals.iter().chain(warnings) {
+    for line in refusals {
+        output.refuse(line);
+    }
+    for line in warnings {
         output.warn(line);
     }
     if refusals.is_empty() {
@@ -95,9 +103,9 @@ fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
     Failure::refused(format_args!("there is no NetworkConfigRevision {name:?}; {known}"))
 }
 
-/// The objects of files, where a server would put them.
-fn of_files(files: &[std::path::PathBuf]) -> Result<Vec<Value>, Failure> {
-    Ok(placed(&manifests::read(files)?))
+/// The objects of files, where a server would put them, and the namespace of those that name none.
+fn of_files(files: &[PathBuf]) -> Result<(Vec<Value>, String), Failure> {
+    Ok((placed(&manifests::read(files)?), "default".to_owned()))
 }
 
 /// Objects where a server would put them.
@@ -105,23 +113,27 @@ fn placed(manifests: &[Manifest]) -> Vec<Value> {
     manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect()
 }
 
-/// Every object of a cluster that decisions are made from.
-fn of_cluster(kubeconfig: Option<&Path>) -> Result<Vec<Value>, Failure> {
-    let mut objects = Vec::new();
+/// Every object of a cluster that decisions are made from or rules look at, and the namespace of its kubeconfig.
+fn of_cluster(kubeconfig: Option<&Path>) -> Result<(Vec<Value>, String), Failure> {
+    let (mut objects, mut home) = (Vec::new(), String::new());
     asynchronously(async {
         let cluster = Cluster::connect(kubeconfig).await?;
-        for kind in Index::KINDS {
+        cluster.namespace().clone_into(&mut home);
+        let viewed = foreign::VIEWED.iter().filter(|kind| !Index::KINDS.contains(kind));
+        for kind in Index::KINDS.iter().chain(viewed) {
             let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
             let foreign = if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) };
             objects.extend(cluster.all(&version.unwrap_or(foreign), kind.kind).await?);
         }
         Ok(Exit::Done)
     })?;
-    Ok(objects)
+    Ok((objects, home))
 }
 
 fn snapshot(objects: &[Value], output: Output) -> Snapshot {
-    let (snapshot, idle) = wanted::snapshot(objects);
+    let (snapshot, mut idle) = wanted::snapshot(objects);
+    // Those that only rules look at were not asked about.
+    idle.retain(|kind| !foreign::VIEWED.iter().any(|viewed| viewed.kind == *kind));
     if !idle.is_empty() {
         output.note(&format!("nothing is planned for objects of these kinds yet: {}", idle.join(", ")));
     }
@@ -142,6 +154,21 @@ fn mention_failure(now: &Snapshot, before: &Compiled, output: Output) {
     }
 }
 
+/// Says of nodes that shall have another revision, or get none now, that a plan is not for now.
+fn mention_holds(base: &[Value], output: Output) {
+    for policy in base.iter().filter(|object| object["kind"] == "RolloutPolicy") {
+        let (name, spec) = (policy["metadata"]["name"].as_str().unwrap_or_default(), &policy["spec"]);
+        let held = match spec["pinnedRevision"].as_str().filter(|revision| !revision.is_empty()) {
+            Some(revision) => format!("pins its nodes to revision {revision}"),
+            None if spec["paused"] == true => "is paused".to_owned(),
+            None => continue,
+        };
+        output.warn(&format!(
+            "RolloutPolicy {name:?} {held}: its nodes may have something else than what is compared here"
+        ));
+    }
+}
+
 /// Says what would be wrong with objects that are planned, and with others that are fine now or wrong in another way.
 fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output: Output) {
     let is_given = |kind: &str, key: &ObjectKey| {
@@ -153,7 +180,8 @@ fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output:
     let mut said = BTreeSet::new();
     let mut mention = |title: String, known: Vec<Said>, verdicts: Vec<Said>| {
         for verdict in verdicts {
-            let bad = verdict.kind.eq_ignore_ascii_case("ready") == (verdict.status == Truth::False);
+            let idle = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE].contains(&verdict.reason);
+            let bad = idle || verdict.kind.eq_ignore_ascii_case("ready") == (verdict.status == Truth::False);
             let line = format!("{title}: {}: {}", verdict.reason, verdict.message);
             if bad && !known.contains(&verdict) && said.insert(line.clone()) {
                 output.warn(&line);
@@ -166,8 +194,13 @@ fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output:
     }
     for (asked @ (asking, name), report) in &after.networks {
         let known = before.networks.get(asked).filter(|_| !is_given(asking.kind(), &ObjectKey::global(name.as_str())));
-        let known = known.map(NetworkReport::verdicts).unwrap_or_default();
-        mention(format!("{} {name:?}", asking.kind()), known, report.verdicts());
+        let said = |report: &NetworkReport| {
+            let nobody = report.broken.is_none() && report.matched.is_empty() && report.stranded.is_empty();
+            let message = "no node is selected".to_owned();
+            let idle = Said { kind: "ready", status: Truth::True, reason: reason::NO_MATCHING_NODE, message };
+            report.verdicts().into_iter().chain(nobody.then_some(idle)).collect()
+        };
+        mention(format!("{} {name:?}", asking.kind()), known.map(said).unwrap_or_default(), said(report));
     }
 }
 
