@@ -69,7 +69,7 @@ fn what_the_server_refuses_is_said_with_its_place() {
     let file = server.file("vrf.yaml", &VRF.replace("vni: 10200", "vni: 0"));
     let (status, said) = server.run(&["apply", "-f", &file]);
     assert_eq!(status, 3, "{said}");
-    assert!(said.contains("vrf.yaml:1: VRF \"blue\"") && said.contains("spec.vni"), "{said}");
+    assert!(said.contains("vrf.yaml:7: VRF \"blue\"") && said.contains("spec.vni"), "{said}");
     let (status, said) = server.run(&["get", "nonsense"]);
     assert!(status == 3 && said.contains("no kind `nonsense`"), "{said}");
     let unknown = server.file("unknown.yaml", &VRF.replace("vni:", "vnni:"));
@@ -367,4 +367,43 @@ fn what_is_no_object_is_a_finding_among_others() {
     assert!(!said.contains("<nil>"), "{said}");
     let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &folder]));
     assert!(status == 3 && said.contains("a-text.yaml") && said.contains("spec.vrf"), "{said}");
+}
+
+#[test]
+fn what_apply_refuses_is_told_with_the_line_of_the_field() {
+    let server = Server::start("verbs-line");
+    let host = |spec: &str| {
+        format!(
+            "apiVersion: network.harvesterhci.io/v1beta1\nkind: HostNetworkConfig\nmetadata:\n  name: h\nspec:\n{spec}"
+        )
+    };
+    for (name, text, wanted) in [
+        (
+            "field.yaml",
+            host("  clusterNetwork: lan\n  mode: dhcp\n  vlanId: 7\n"),
+            "field.yaml:8: HostNetworkConfig \"h\": spec.vlanId: unknown field; did you mean vlanID?",
+        ),
+        (
+            "kind.yaml",
+            host("  mode: dhcp\n").replace("HostNetworkConfig", "HostNetworkConfg"),
+            "has no kind HostNetworkConfg; did you mean HostNetworkConfig?",
+        ),
+        (
+            "rule.yaml",
+            host("  mode: dhcp\n  vlanID: 7\n  clusterNetwork: nowhere\n"),
+            "rule.yaml:8: HostNetworkConfig \"h\": ",
+        ),
+        (
+            "policy.yaml",
+            "apiVersion: nmstate.io/v1\nkind: NodeNetConfPolicy\nmetadata: {name: p}\nspec:\n  matchRules: [{name: eth0}]\n  \
+             desiredState:\n    interfaces:\n    - name: eth0\n      mtu: large\n"
+                .to_owned(),
+            "policy.yaml:9: NodeNetConfPolicy \"p\": ",
+        ),
+    ] {
+        let file = server.file(name, &text);
+        let (status, said) = server.run(&["apply", "-f", &file]);
+        assert_eq!(status, 3, "{said}");
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
 }

@@ -172,6 +172,15 @@ pub(super) fn verdict(mut manifests: Vec<Manifest>, there_now: &[Value]) -> Verd
     Verdict { refusals: lines(true), warnings: lines(false) }
 }
 
+/// What is wrong with the form of an object, in our words: a server that refused it may only say that it does not fit.
+pub(super) fn flaws(manifest: &Manifest) -> Vec<String> {
+    let (mut schemas, mut manifest, mut findings) = (Schemas::default(), manifest.clone(), Vec::new());
+    schemas.place(&mut manifest);
+    schemas.check(&manifest, None, &Objects::default(), &mut findings);
+    let form = findings.iter().filter(|finding| finding.refused && finding.by == By::Form);
+    form.map(|finding| finding.marked("")).collect()
+}
+
 /// How many objects there were.
 struct Counted {
     checked: usize,

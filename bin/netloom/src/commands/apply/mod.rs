@@ -12,6 +12,7 @@ use crate::{
     args::cluster::ApplyArgs,
     arrival,
     cluster::{Cluster, Served},
+    commands::validate,
     connection::asynchronously,
     failure::{Exit, Failure},
     farewell::Farewell,
@@ -63,7 +64,9 @@ async fn each(
                 applied.push((kind, manifest));
             }
             Err(failure) => {
-                output.refuse(&format!("{}: {}", place(manifest), failure.message));
+                for line in refusal(manifest, &failure) {
+                    output.refuse(&line);
+                }
                 failed.get_or_insert(failure.exit);
             }
         }
@@ -121,6 +124,23 @@ struct Applied {
 /// Where people find an object.
 fn place(manifest: &Manifest) -> String {
     format!("{}:{}: {}", manifest.file, manifest.line, manifest.title())
+}
+
+/// Why an object was not applied, with the lines of what is wrong where that can be told.
+fn refusal(manifest: &Manifest, failure: &Failure) -> Vec<String> {
+    let flaws = if failure.exit == Exit::Refused { validate::flaws(manifest) } else { Vec::new() };
+    if !flaws.is_empty() {
+        return flaws;
+    }
+    let line = field(&failure.message).map_or(manifest.line, |path| manifest.line_of(path));
+    vec![format!("{}:{line}: {}: {}", manifest.file, manifest.title(), failure.message)]
+}
+
+/// The first field that a server's refusal is about.
+fn field(message: &str) -> Option<&str> {
+    let (_, causes) = message.split_once(" is invalid: ")?;
+    let (path, _) = causes.trim_start_matches('[').split_once(": ")?;
+    (!path.contains(char::is_whitespace)).then_some(path)
 }
 
 /// Applies one object.
