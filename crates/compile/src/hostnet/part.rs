@@ -166,8 +166,8 @@ impl<'a> Maker<'a> {
         self.grounds.insert(network, ground);
     }
 
-    /// Which interfaces go into the bond. One that is not there is left out and told; one that somebody else uses
-    /// keeps the whole uplink away from the node.
+    /// Which interfaces go into the bond. One that is not there, or that somebody else uses, is left out and told. Where
+    /// nothing but such are there, the uplink is kept away from the node as a whole.
     fn ports(&mut self, uplink: &Uplink) -> Result<Vec<usize>, Finding> {
         let network = &uplink.spec.cluster_network;
         let bond = names::bond(network);
@@ -176,35 +176,42 @@ impl<'a> Maker<'a> {
                 return Err(taken("spec.clusterNetwork", &device));
             }
         }
-        let mut ports = Vec::new();
+        let (mut ports, mut left_out) = (Vec::new(), Vec::new());
         for (i, nic) in uplink.spec.uplink.nics.iter().enumerate() {
-            let path = format!("spec.uplink.nics[{i}]");
-            let Some(found) = self.inventory.get(nic) else {
-                let why = format!("the node has no link {nic}; the bond is made without it");
-                let finding = Finding::new(reason::NO_LINK, path, why);
-                self.refusals.push(Refusal::new(Asking::VlanConfig, &uplink.source.key.name, finding));
-                continue;
-            };
-            if let Some(why) = no_port(nic, found) {
-                return Err(Finding::new(reason::NO_LINK, path, why));
-            }
-            match found.controller.as_deref().filter(|controller| *controller != bond) {
-                Some(other) if self.is_foreign(other) => {
-                    let why = format!("{nic} is a port of {other}, which somebody else made");
-                    return Err(Finding::new(reason::NO_LINK, path, why));
-                }
-                Some(other) if self.inventory.get(other).is_some_and(|link| link.wished) => {
-                    let why = format!("{nic} is a port of {other}, which policies want or somebody wrote for the node");
-                    return Err(Finding::new(reason::NO_LINK, path, why));
-                }
-                None if found.controller.is_none() => {
-                    self.nobody_lives_on(nic, found).map_err(|why| Finding::new(reason::NO_LINK, path, why))?;
-                    ports.push(i);
-                }
-                Some(_) | None => ports.push(i),
+            match self.can_be_port(nic, &bond) {
+                Ok(()) => ports.push(i),
+                Err(why) => left_out.push((i, nic, why)),
             }
         }
+        let finding = |i: usize, why| Finding::new(reason::NO_LINK, format!("spec.uplink.nics[{i}]"), why);
+        let used = left_out.iter().find(|(_, nic, _)| self.inventory.get(nic).is_some());
+        if let Some((i, _, why)) = used.filter(|_| ports.is_empty()) {
+            return Err(finding(*i, why.clone()));
+        }
+        for (i, _, why) in left_out {
+            let finding = finding(i, format!("{why}; the bond is made without it"));
+            self.refusals.push(Refusal::new(Asking::VlanConfig, &uplink.source.key.name, finding));
+        }
         Ok(ports)
+    }
+
+    /// Whether an interface can go into a bond, or why not.
+    fn can_be_port(&self, nic: &str, bond: &str) -> Result<(), String> {
+        let Some(found) = self.inventory.get(nic) else { return Err(format!("the node has no link {nic}")) };
+        if let Some(why) = no_port(nic, found) {
+            return Err(why);
+        }
+        match found.controller.as_deref() {
+            None => self.nobody_lives_on(nic, found),
+            Some(other) if other == bond => Ok(()),
+            Some(other) if self.is_foreign(other) => {
+                Err(format!("{nic} is a port of {other}, which somebody else made"))
+            }
+            Some(other) if self.inventory.get(other).is_some_and(|link| link.wished) => {
+                Err(format!("{nic} is a port of {other}, which policies want or somebody wrote for the node"))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// Whether a free interface can go into a bond without cutting somebody off: neither it nor what somebody else
