@@ -855,7 +855,7 @@ fn an_uplink_that_is_called_like_one_of_the_installer_is_its_owners() {
         let links = state["status"]["currentState"]["interfaces"].as_array_mut().unwrap();
         links.push(json!({"name": "mgmt-br", "type": "linux-bridge", "state": "up"}));
     });
-    // Admission refuses such names; where nobody asked it, the object is an uplink like any other.
+    // Such names are refused where anybody asks; what nodes may still have of one is held all the same.
     rig.write(object("ClusterNetwork", "cn2", &json!({})));
     for name in ["mgmt-vlanconfig-n0", "mgmt-vlanconfig-nobody"] {
         let selector = json!({"kubernetes.io/hostname": name});

@@ -43,7 +43,8 @@ impl Awaited<'_> {
     pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<Option<Value>, Failure> {
         let output = Output::new(false);
         if !self.is_uplink && !readiness::speaks(&self.kind.group, &self.kind.kind) {
-            output.note(&format!("{}: objects of this kind do not say how far they are; not waited for", self.title));
+            let (title, plural) = (&self.title, &self.kind.plural);
+            output.note(&format!("{title}: not waited for; `netloom get {plural}` shows what such objects say"));
             return Ok(None);
         }
         let cuts = Cuts::new(output);
