@@ -171,8 +171,8 @@ impl<'a> Maker<'a> {
     fn ports(&mut self, uplink: &Uplink) -> Result<Vec<usize>, Finding> {
         let network = &uplink.spec.cluster_network;
         let bond = names::bond(network);
-        for device in [names::bridge(network), bond.clone()] {
-            if self.is_foreign(&device) {
+        for (device, kind) in [(names::bridge(network), "linux-bridge"), (bond.clone(), "bond")] {
+            if self.is_foreign(&device) || self.is_wished_as_other(&device, kind) {
                 return Err(taken("spec.clusterNetwork", &device));
             }
         }
@@ -236,6 +236,11 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// Whether the node has a link of that name and another kind for a policy.
+    fn is_wished_as_other(&self, name: &str, kind: &str) -> bool {
+        self.inventory.get(name).is_some_and(|link| link.wished && link.kind != kind)
+    }
+
     /// Whether the node has a link of that name that no agent made.
     fn is_foreign(&self, name: &str) -> bool {
         self.inventory.get(name).is_some_and(|link| !link.made)
@@ -252,10 +257,13 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The link of somebody else in a VLAN of a bridge, whatever it is called: the kernel takes one for each VLAN.
-    fn foreign_in_vlan(&self, bridge: &str, vlan: u16) -> Option<&str> {
-        let is = |link: &Link| !link.made && link.vlan == Some(vlan) && link.base.as_deref() == Some(bridge);
-        self.inventory.links.iter().find(|(_, link)| is(link)).map(|(name, _)| name.as_str())
+    /// The link of somebody else, or of a policy under another name, in a VLAN of a bridge: the kernel takes one for each
+    /// VLAN, and what a policy has on the node is not taken from it.
+    fn other_in_vlan(&self, bridge: &str, vlan: u16, interface: &str) -> Option<&str> {
+        let in_it = |link: &Link| link.vlan == Some(vlan) && link.base.as_deref() == Some(bridge);
+        let others = |name: &str, link: &Link| !link.made || (link.wished && name != interface);
+        let found = self.inventory.links.iter().find(|(name, link)| in_it(link) && others(name, link));
+        found.map(|(name, _)| name.as_str())
     }
 
     /// VLANs through which the node itself is reached.
@@ -290,7 +298,7 @@ impl<'a> Maker<'a> {
 
     fn try_host(&mut self, host: &HostNetwork, address: Option<&str>) -> Result<(), Finding> {
         let (network, vlan) = (host.spec.cluster_network.as_str(), host.spec.vlan_id);
-        if self.is_foreign(&host.interface) {
+        if self.is_foreign(&host.interface) || self.is_wished_as_other(&host.interface, "vlan") {
             return Err(taken("spec.vlanID", &host.interface));
         }
         if host.is_on_mgmt() && self.installer_vlans().contains(&vlan) {
@@ -306,9 +314,9 @@ impl<'a> Maker<'a> {
             );
             return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
         }
-        if let Some(other) = self.foreign_in_vlan(&bridge, vlan) {
+        if let Some(other) = self.other_in_vlan(&bridge, vlan, &host.interface) {
             let why = format!(
-                "the node has {other} in VLAN {vlan} of {bridge} already, which somebody else made; it is left as it is"
+                "the node has {other} in VLAN {vlan} of {bridge} already, which somebody else or a policy wants; it is left as it is"
             );
             return Err(Finding::new(reason::NO_NAME, "spec.vlanID", why));
         }

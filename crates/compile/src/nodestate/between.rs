@@ -118,12 +118,11 @@ impl<'a> Merge<'a> {
         });
         let of_port = || {
             let list = unit.port_list()?;
-            let ports = self.links.iter().filter(|(port, _)| !lists(list, port));
-            ports.flat_map(|(port, units)| units.iter().map(move |said| (*port, said))).find_map(
-                |(port, (said, who))| {
-                    (said.controller() == Some(link)).then(|| (port, CONTROLLER, json!(link), list.clone(), *who))
-                },
-            )
+            let said = self.links.values().flatten().map(|(unit, who)| (*unit, *who)).chain(self.networks.claimants());
+            said.filter(|(said, _)| said.controller() == Some(link)).find_map(|(said, who)| {
+                let port = said.link().filter(|port| !lists(list, port))?;
+                Some((port, CONTROLLER, json!(link), list.clone(), who))
+            })
         };
         let (subject, path, kept, refused, who) = of_list.or_else(of_port)?;
         Some(Conflict {

@@ -52,6 +52,9 @@ pub(super) struct Unit {
 const PRESENCE: &str = "presence";
 const ADDRESSES: &str = "addresses";
 const AS_PORT: &str = "none, as a port";
+/// What takes the frames that a link receives.
+const FRAMES: &str = "taker of frames";
+const TO_CONTROLLER: &str = "what it is a port of";
 
 impl Unit {
     /// A wish for a link.
@@ -77,9 +80,10 @@ impl Unit {
         }
         unit.claim_ports(name, entry);
         unit.claim_vlan(name, entry, inventory);
-        if ["ipv4", "ipv6"].iter().any(|family| entry.get(*family).is_some_and(|ip| ip["enabled"] == true)) {
+        if ["ipv4", "ipv6"].iter().any(|family| entry.get(*family).is_some_and(wants_addresses)) {
             unit.claim(name, ADDRESSES, json!("of its own"));
         }
+        unit.claim_frames(entry);
         unit
     }
 
@@ -175,10 +179,20 @@ impl Unit {
         self.claims.push(Claim { subject: subject.to_owned(), path: path.to_owned(), value });
     }
 
-    /// A port of a bond or bridge has no addresses of its own.
-    pub(super) fn claim_no_addresses(&mut self) {
+    /// A port of a bond or bridge has no addresses of its own, and what it receives goes there.
+    pub(super) fn claim_as_port(&mut self) {
         if let Some(link) = self.link().map(str::to_owned) {
             self.claim(&link, ADDRESSES, json!(AS_PORT));
+            self.claim(&link, FRAMES, json!(TO_CONTROLLER));
+        }
+    }
+
+    /// The kernel hands what a link receives to one kind of taker.
+    fn claim_frames(&mut self, entry: &Map<String, Value>) {
+        for (block, taker) in [("mac-vlan", "MAC VLANs"), ("mac-vtap", "MAC VLANs"), ("ipvlan", "IP VLANs")] {
+            if let Some(base) = entry.get(block).and_then(|block| block.get("base-iface")?.as_str()) {
+                self.claim(base, FRAMES, json!(taker));
+            }
         }
     }
 
@@ -188,6 +202,7 @@ impl Unit {
             self.claim(&port, "controller", json!(name));
             if bare {
                 self.claim(&port, ADDRESSES, json!(AS_PORT));
+                self.claim(&port, FRAMES, json!(TO_CONTROLLER));
             }
         }
     }
@@ -203,6 +218,12 @@ impl Unit {
             self.claim(&format!("VLAN {id} ({protocol}) on {base}"), "", json!(name));
         }
     }
+}
+
+/// Whether a block of addresses wants any: one that lists some, or asks for a lease, need not say more.
+fn wants_addresses(ip: &Value) -> bool {
+    let lists = ip["dhcp"] == true || ip["address"].as_array().is_some_and(|list| !list.is_empty());
+    ip["enabled"] == true || (lists && ip["enabled"] != false)
 }
 
 /// Whether an entry says that its link shall go.

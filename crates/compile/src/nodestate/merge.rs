@@ -103,12 +103,13 @@ pub(crate) fn merge<'a>(
         contributions: &contributions,
         inventory,
         claims: HashMap::new(),
+        overruled: HashMap::new(),
         taken: Vec::new(),
         links: BTreeMap::new(),
         carried: BTreeMap::new(),
     };
-    for (place, (unit, _)) in networks.units.iter().enumerate() {
-        merge.claim(unit, Who::Network(place));
+    for (unit, who) in networks.claimants() {
+        merge.claim(unit, who);
     }
     for unit in &hand.units {
         merge.take(unit, Who::Hand);
@@ -127,11 +128,13 @@ pub(crate) fn merge<'a>(
 
 pub(super) struct Merge<'a> {
     hand: &'a Hand,
-    networks: &'a Claimed,
+    pub(super) networks: &'a Claimed,
     pub(super) contributions: &'a [&'a Contribution],
     pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
     pub(super) claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
+    /// What was written by hand and is claimed otherwise by networks: no policy writes over it.
+    overruled: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
     /// Units that are no wishes for links.
     pub(super) taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
@@ -176,7 +179,10 @@ impl<'a> Merge<'a> {
     /// Takes note of what a unit claims, so that nobody else gets it otherwise.
     fn claim(&mut self, unit: &'a Unit, who: Who) {
         for (subject, path, value) in claims(unit) {
-            self.claims.entry((subject, path)).or_insert((value, who));
+            let (first, _) = *self.claims.entry((subject, path)).or_insert((value, who));
+            if first != value {
+                self.overruled.insert((subject, path), (value, who));
+            }
         }
         if let (Some(link), Some(base), Some(_)) = (unit.link(), unit.carrier(), unit.mtu()) {
             self.carried.entry(base).or_default().push((link, who));
@@ -193,8 +199,10 @@ impl<'a> Merge<'a> {
 
     fn conflict(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
         claims(unit).find_map(|(subject, path, value)| {
-            let (kept, who) = self.claims.get(&(subject, path))?;
-            (*kept != value).then(|| Conflict {
+            let key = (subject, path);
+            let said = [self.claims.get(&key), self.overruled.get(&key)].into_iter().flatten();
+            let (kept, who) = said.into_iter().find(|(kept, _)| *kept != value)?;
+            Some(Conflict {
                 winner: self.asker(*who),
                 loser: policy.clone(),
                 place: unit.place.clone(),
@@ -248,7 +256,8 @@ impl<'a> Merge<'a> {
                 let own = |keep: bool| {
                     units.iter().enumerate().any(|(i, unit)| unit.link() == Some(link) && lost.contains(&i) != keep)
                 };
-                own(true) || self.links.contains_key(link) || !own(false) && self.inventory.get(link).is_some()
+                let others = self.links.contains_key(link) || self.networks.has(link);
+                own(true) || others || !own(false) && self.inventory.get(link).is_some()
             };
             let next = units.iter().enumerate().find_map(|(index, unit)| {
                 let missing = unit.needs.iter().find(|link| !held(link, lost))?;

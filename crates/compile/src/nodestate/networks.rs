@@ -6,7 +6,7 @@
 use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostLink, HostLinkKind};
 use serde_json::{Value, json};
 
-use super::{claim::Unit, inventory::Inventory};
+use super::{claim::Unit, inventory::Inventory, merge::Who};
 use crate::{digest, finding::Asker, hostnet::document};
 
 /// What is claimed, and by whom.
@@ -18,6 +18,16 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
+    /// Whether one of them makes or uses a link of that name.
+    pub(super) fn has(&self, link: &str) -> bool {
+        self.units.iter().any(|(unit, _)| unit.link() == Some(link))
+    }
+
+    /// Who claims what.
+    pub(super) fn claimants(&self) -> impl Iterator<Item = (&Unit, Who)> {
+        self.units.iter().enumerate().map(|(place, (unit, _))| (unit, Who::Network(place)))
+    }
+
     /// What a configuration claims of the links of nodes that report these. Which address a node gets makes no
     /// difference: nobody else may say it.
     pub(crate) fn of(config: &HostConfig, inventory: &Inventory) -> Self {
@@ -46,7 +56,7 @@ impl Claimed {
             let (Some(fields), Some(name)) = (entry.as_object(), entry["name"].as_str()) else { continue };
             let mut unit = Unit::interface(name, fields, &origin.path, inventory);
             if unit.controller().is_some_and(|controller| bare.contains(&controller)) {
-                unit.claim_no_addresses();
+                unit.claim_as_port();
             }
             id.push(json!([origin.kind, origin.name, entry]));
             units.push((unit, Asker::Network(origin.kind.clone(), origin.name.clone())));
