@@ -99,14 +99,20 @@ impl<'a> Merge<'a> {
         claimed || said || self.inventory.get(link).is_some_and(|link| link.kind == "bond")
     }
 
-    fn claimed_mtu(&self, link: &str) -> Option<(u64, Who)> {
+    pub(super) fn claimed_mtu(&self, link: &str) -> Option<(u64, Who)> {
         let (mtu, who) = self.claims.get(&(link, "mtu"))?;
         Some((mtu.as_u64()?, *who))
     }
 
     /// The MTU of a link for which nobody says one.
     fn unsaid_mtu(&self, link: &str) -> u64 {
-        self.inventory.get(link).and_then(|link| link.mtu).unwrap_or(USUAL_MTU)
+        self.found_mtu(link).unwrap_or(USUAL_MTU)
+    }
+
+    /// The MTU that a link has, and keeps when nobody says another. The bond of an uplink is made as usual then.
+    pub(super) fn found_mtu(&self, link: &str) -> Option<u64> {
+        let uplink = self.networks.claimants().any(|(unit, _)| unit.link() == Some(link) && unit.is_bond());
+        if uplink { Some(USUAL_MTU) } else { self.inventory.get(link)?.mtu }
     }
 
     /// A port that the list of its controller leaves out: said from the one side or from the other.

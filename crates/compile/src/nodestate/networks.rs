@@ -23,6 +23,12 @@ impl Claimed {
         self.units.iter().any(|(unit, _)| unit.link() == Some(link))
     }
 
+    /// The bond of the uplink that a bridge is for.
+    pub(super) fn uplink_of(&self, bridge: &str) -> Option<&str> {
+        let bond = |unit: &&Unit| unit.controller() == Some(bridge) && unit.is_bond();
+        self.units.iter().map(|(unit, _)| unit).find(bond)?.link()
+    }
+
     /// Who claims what.
     pub(super) fn claimants(&self) -> impl Iterator<Item = (&Unit, Who)> {
         self.units.iter().enumerate().map(|(place, (unit, _))| (unit, Who::Network(place)))

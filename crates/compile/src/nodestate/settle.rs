@@ -61,13 +61,16 @@ impl Merge<'_> {
     }
 
     /// The largest packet that a link sends, or shall send. A link that is new has what the kernel gives to it: a bridge
-    /// as much as all of its ports, a VLAN as much as its base. A port takes over what its bond has.
+    /// as much as all of its ports, a VLAN as much as its base. A port takes over what its bond has, and the bridge of an
+    /// uplink what the bond of the uplink has.
     fn mtu(&self, link: &str, depth: usize) -> Option<u64> {
         const DEEPEST: usize = 8;
         let entry = self.links.get(link).map(|units| entry_of(units));
         let said = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
-        let of_bond = || self.mtu(self.bond_of(link).filter(|_| depth < DEEPEST)?, depth + 1);
-        let known = said.or_else(of_bond).or_else(|| self.inventory.get(link)?.mtu);
+        let said = said.or_else(|| self.claimed_mtu(link).map(|(mtu, _)| mtu));
+        let lower = self.bond_of(link).or_else(|| self.networks.uplink_of(link)).filter(|_| depth < DEEPEST);
+        let followed = || self.mtu(lower?, depth + 1);
+        let known = said.or_else(followed).or_else(|| self.found_mtu(link));
         let Some(entry) = entry.filter(|_| known.is_none() && depth < DEEPEST) else { return known };
         let below: Vec<u64> = refs(&entry).iter().filter_map(|below| self.mtu(below, depth + 1)).collect();
         match kind_of(&entry) {
