@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::{
     args::Format,
-    connection::config,
+    connection::{config, named},
     failure::Failure,
     text::{self, push},
 };
@@ -115,7 +115,7 @@ impl Cluster {
     /// Connects by a kubeconfig, or by what the environment says.
     pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Self, Failure> {
         let config = config(kubeconfig).await?;
-        let from = kubeconfig.map(|file| format!(" (from {})", file.display())).unwrap_or_default();
+        let from = named(kubeconfig).map(|file| format!(" (from {})", file.display())).unwrap_or_default();
         let server = format!("{}{from}", config.cluster_url.to_string().trim_end_matches('/'));
         let client = Client::try_from(config)
             .map_err(|error| Failure::usage(format_args!("cannot connect to the cluster: {error}")))?;

@@ -32,8 +32,13 @@ pub(crate) fn on_threads(verb: impl Future<Output = Result<Exit, Failure>>) -> R
     runtime.block_on(verb)
 }
 
+/// What was named as a kubeconfig, unless that is empty: an empty `KUBECONFIG` counts as unset, as kubectl has it.
+pub(crate) fn named(kubeconfig: Option<&Path>) -> Option<&Path> {
+    kubeconfig.filter(|files| env::split_paths(files).any(|file| !file.as_os_str().is_empty()))
+}
+
 /// The files that `KUBECONFIG` lists, as one, or the single one that was named.
-fn read(files: &Path) -> Result<Kubeconfig, Failure> {
+pub(crate) fn read(files: &Path) -> Result<Kubeconfig, Failure> {
     let mut whole = Kubeconfig::default();
     let several = || env::split_paths(files).filter(|file| file.exists()).collect::<Vec<PathBuf>>();
     let several = if files.exists() { Vec::new() } else { several() };
@@ -53,7 +58,7 @@ fn read(files: &Path) -> Result<Kubeconfig, Failure> {
 
 /// How to reach the cluster: by a kubeconfig, or by what the environment says.
 pub(crate) async fn config(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
-    match kubeconfig {
+    match named(kubeconfig) {
         Some(file) => {
             let read = read(file)?;
             Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())

@@ -188,6 +188,28 @@ fn a_list_of_kubeconfigs_is_read_as_one() {
 }
 
 #[test]
+fn an_empty_kubeconfig_variable_counts_as_unset() {
+    let server = Server::start("verbs-unset");
+    let home = server.folder.join("home");
+    fs::create_dir_all(home.join(".kube")).unwrap();
+    fs::copy(server.folder.join("kubeconfig"), home.join(".kube/config")).unwrap();
+    let run = |files: &str, words: &[&str]| {
+        ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", files).env("HOME", &home))
+    };
+    for words in
+        [["get", "vrf"].as_slice(), &["gen", "kubeconfig", "--controller"], &["get", "vrf", "--kubeconfig", ""]]
+    {
+        for files in ["", ":"] {
+            let (status, said) = run(files, words);
+            assert_eq!(status, 0, "KUBECONFIG={files} netloom {words:?}: {said}");
+        }
+    }
+    fs::remove_dir_all(home.join(".kube")).unwrap();
+    let (status, said) = run("", &["get", "vrf"]);
+    assert!(status == 2 && said.contains("no cluster is known"), "{said}");
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
 
-use super::{DataFormatArg, FormatArg};
+use super::{DataFormatArg, FormatArg, kubeconfig};
 
 /// Where the embedded API server keeps everything, unless somebody says otherwise.
 pub(crate) const DATA_DIR: &str = "/var/lib/netloom/server";
@@ -119,7 +119,7 @@ pub(crate) enum Verb {
 #[derive(Debug, Clone, ArgGroup)]
 pub(crate) struct ClusterArgs {
     /// File that says how to reach the cluster; without it, as kubectl finds it
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath, help_heading = "Place")]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath, help_heading = "Place")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Namespace of objects that do not name one
     #[arg(long, short, value_name = "NAME", help_heading = "Place")]
@@ -177,7 +177,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) against: Vec<PathBuf>,
     /// File that says how to reach the cluster; without it, as kubectl finds it
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Of the nodes only this one
     #[arg(long, value_name = "NAME")]
@@ -268,7 +268,7 @@ pub(crate) struct DeleteArgs {
 #[command(after_help = CONTROLLER_EXAMPLES)]
 pub(crate) struct ControllerArgs {
     /// File that says how to reach the cluster; without it, as kubectl finds it, and in a pod by its account
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Create or update the definitions of all kinds first
     #[arg(long)]
@@ -389,7 +389,7 @@ pub(crate) struct KubeconfigArgs {
     #[arg(long, group = "whom")]
     pub(crate) controller: bool,
     /// An administrator's kubeconfig of the embedded server
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// File to write, readable by its owner only; without it, standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -11,6 +11,8 @@ pub(crate) mod node;
 
 use std::{net::IpAddr, path::PathBuf};
 
+#[cfg(feature = "agent")]
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum, ValueHint};
 
 /// Where what must outlive a process is kept, unless somebody says otherwise.
@@ -39,6 +41,12 @@ Examples:
   netloom state set site.yaml --timeout 60    take it back unless confirmed within a minute
   netloom state set site.yaml --no-commit     leave it open; end it with `state commit` or `state rollback`
   … | netloom state set -                     the document comes from standard input";
+
+/// Reads the name of a kubeconfig. It may be empty, because an empty `KUBECONFIG` counts as unset; `connection` sees to that.
+#[cfg(feature = "agent")]
+fn kubeconfig() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
 
 /// Declarative network control: one document, one plan, one transaction.
 #[derive(Debug, Parser)]

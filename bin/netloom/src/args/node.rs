@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueEnum, ValueHint};
 
-use super::{STATE_DIR, STATE_DIR_VARIABLE};
+use super::{STATE_DIR, STATE_DIR_VARIABLE, kubeconfig};
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) enum DriftWord {
 #[derive(Debug, Clone, ArgGroup)]
 pub(crate) struct NodePlace {
     /// File that says how to reach the cluster; without it, as kubectl finds it
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath, help_heading = "Place")]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath, help_heading = "Place")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Namespace in which the node's network state is made when there is none
     #[arg(long, short, value_name = "NAME", env = "POD_NAMESPACE", default_value = "default", help_heading = "Place")]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     args::cluster::KubeconfigArgs,
     cluster::Cluster,
-    connection::asynchronously,
+    connection::{asynchronously, named, read},
     failure::{Exit, Failure},
     output,
 };
@@ -50,7 +50,7 @@ pub(crate) async fn identity(cluster: &Cluster, server: &str, node: Option<&str>
 
 /// The address in a kubeconfig, as it is written there.
 fn server(kubeconfig: Option<&Path>) -> Result<String, Failure> {
-    let read = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).map_err(Failure::usage)?;
+    let read = named(kubeconfig).map_or_else(|| Kubeconfig::read().map_err(Failure::usage), read)?;
     let config: Value = serde_json::to_value(&read).map_err(Failure::usage)?;
     let current = &config["current-context"];
     let named = |list: &str, name: &Value| -> Option<Value> {
