@@ -1,6 +1,6 @@
 //! How long a review takes with ten thousand objects in view.
 //!
-//! `cargo run --release -p netloom-api --example admission_bench` prints one line for each figure:
+//! `cargo run --profile dist -p netloom-api --example admission_bench` prints one line for each figure:
 //! name, value, unit. A review is what the webhook does for a request: completing and judging. Every
 //! kind of write in here is an allowed one, so that all of its rules run.
 

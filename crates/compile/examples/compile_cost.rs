@@ -1,6 +1,6 @@
 //! What it costs to compile a large cluster from nothing, and what one change costs after.
 //!
-//! `cargo run --release -p netloom-compile --example compile_cost [NODES POLICIES MACHINES]` prints one line for each
+//! `cargo run --profile dist -p netloom-compile --example compile_cost [NODES POLICIES MACHINES]` prints one line for each
 //! figure: name, value, unit, and how much work it was.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "measuring and printing is all that this does")]
 

@@ -1,6 +1,6 @@
 //! What a change of a thousand simulated nodes takes.
 //!
-//! `cargo run --release -p netloom-simulation --example rollout_bench` prints one line for each figure: name, value,
+//! `cargo run --profile dist -p netloom-simulation --example rollout_bench` prints one line for each figure: name, value,
 //! unit. Times are those of the simulation, so they are the same on every machine.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output of this program")]
