@@ -3,11 +3,12 @@
 # shellcheck shell=bash
 
 PEERS=$CACHE/peers
-PEERS_GO_MINIMUM=1.26 # what the modules ask for; an older go may fetch this one by itself
+# The one that builds them, whichever go a machine has: what it fetches is then the same everywhere, and is built once.
+PEERS_GO=go1.26.8
 
 # What a finished build is recognised by: its sources, its build commands, and the compiler.
 peers_stamp() { # NAME
-    { cat "$LAB/../tests/peers/$1"/{go.mod,go.sum,*.go} "$LAB/peers.bash" && go version; } | sha256sum
+    { cat "$LAB/../tests/peers/$1"/{go.mod,go.sum,*.go} "$LAB/peers.bash" && peers_go "$1" version; } | sha256sum
 }
 
 # Go's caches are gigabytes: they stay out of the tree, and out of the person's own.
@@ -15,7 +16,24 @@ peers_go() { # MODULE ARGS...
     local module=$1
     shift
     (cd "$LAB/../tests/peers/$module" &&
-        GOMODCACHE=$CACHE/go/modules GOCACHE=$CACHE/go/build GOWORK=off nice -n 10 go "$@")
+        GOMODCACHE=$CACHE/go/modules GOCACHE=$CACHE/go/build GOWORK=off GOTOOLCHAIN=$PEERS_GO nice -n 10 go "$@")
+}
+
+# Makes `go` the one that builds peers. Since 1.21 any go fetches another one by itself; an older one, as Debian 12 has it,
+# can fetch the module that it is in.
+need_go() {
+    local architecture folder
+    command -v go >/dev/null || { say "Go is needed to build the Kubernetes that tests compare with"; return 1; }
+    [[ $(peers_go kube version) != *" $PEERS_GO "* ]] || return 0
+    architecture=$(go env GOARCH)
+    say "fetching $PEERS_GO into $CACHE/go (once)"
+    folder=$(cd / && GOMODCACHE=$CACHE/go/modules GOFLAGS=-modcacherw go mod download -json "golang.org/toolchain@v0.0.1-$PEERS_GO.linux-$architecture" |
+        sed -n 's/.*"Dir": "\(.*\)",\?$/\1/p') || true
+    [[ -n $folder ]] || { say "$PEERS_GO cannot be fetched with $(go version)"; return 1; }
+    # Files of modules cannot be run.
+    chmod -R a+x "$folder/bin" "$folder/pkg/tool" || return 1
+    PATH=$folder/bin:$PATH
+    [[ $(peers_go kube version) == *" $PEERS_GO "* ]]
 }
 
 # kubectl reads its own version to judge the server's, so it must carry one.
@@ -44,7 +62,7 @@ build_informer() { # FOLDER
 
 # Builds what is missing or older than its sources. One process builds, others wait for it.
 peers_build() {
-    command -v go >/dev/null || { say "Go $PEERS_GO_MINIMUM or newer is needed to build the Kubernetes that tests compare with"; return 1; }
+    need_go || return 1
     mkdir -p "$PEERS" "$CACHE/logs"
     (
         flock 9

@@ -136,7 +136,8 @@ impl Serve {
         fs::write(&file, json!({"Dhcp4": config}).to_string())
             .map_err(|error| format!("{}: {error}", file.display()))?;
         command.args(["kea-dhcp4", "-c"]).arg(file);
-        for place in ["KEA_LOCKFILE_DIR", "KEA_PIDFILE_DIR"] {
+        // Since 2.6.3 it keeps its leases in one folder only.
+        for place in ["KEA_LOCKFILE_DIR", "KEA_PIDFILE_DIR", "KEA_DHCP_DATA_DIR"] {
             command.env(place, folder);
         }
         Ok(())
