@@ -10,15 +10,17 @@ FRESH_DAYS=7 # for so long the unpacked base is not asked for again
 FRESH_SHARED=(uml 'qemu*' peers tools) # of the cache: what takes long to fetch or to build
 FRESH_CARGO=${CARGO_HOME:-$HOME/.cargo} FRESH_RUSTUP=${RUSTUP_HOME:-$HOME/.rustup}
 
-# A few tests of each tier, such that every program that a tier installs is used by one of them.
-FRESH_TESTS=(
-    runner::tests::a_filter crates/store/src/lib.rs # unit: a test, and an example of the documentation, which is linked
-    pure_crates_reach our_crates_point              # golden: what cargo knows without the network
-    story-01-dhcp-kea leases/are-kept               # kernel: Kea, dnsmasq
-    leases/wake-nobody                              # kernel: strace
-    informer/typed kubectl/two-minors               # cluster
-    twice                                           # up: `./x up` as a person has it
+# A few tests of each tier, such that every program that the tier installs is used by one of them.
+declare -A FRESH_TESTS=(
+    [unit]="runner::tests::a_filter crates/store/src/lib.rs" # the second is an example in the documentation, which is linked
+    [golden]="pure_crates_reach our_crates_point" # what cargo knows without the network
+    [kernel]="story-01-dhcp-kea leases/are-kept" # Kea, dnsmasq
+    [cluster]="informer/typed kubectl/two-minors"
+    [up]=twice # `./x up` as a person has it
 )
+# What must be there afterwards because only tests that take long use it.
+declare -A FRESH_PROGRAMS=([kernel]=strace)
+fresh_seed= # a root that others begin with, instead of the base system
 
 fresh_suite() { (
     # shellcheck disable=SC1091
@@ -64,25 +66,40 @@ fresh_environment() {
         GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory 'GIT_CONFIG_VALUE_0=*'
 }
 
+# What must be there before a root can be made; says why not.
+fresh_needs() {
+    ((EUID == 0)) || { not_run "only root can change into a fresh root"; return; }
+    [[ -x $FRESH_CARGO/bin/rustup ]] || { not_run "there is no rustup in $FRESH_CARGO to hand on"; return; }
+    install_packages mmdebstrap:mmdebstrap || { not_run "mmdebstrap is missing"; return; }
+    mkdir -p "$CACHE/logs"
+    fresh_base >/dev/null || { not_run "no Debian to begin with (see above)"; return; }
+}
+
 # A shell of its own, so that what it made goes with it.
 fresh_run() ( # CMD ARGS...
-    ((EUID == 0)) || { not_run "only root can change into a fresh root"; exit; }
-    [[ -x $FRESH_CARGO/bin/rustup ]] || { not_run "there is no rustup in $FRESH_CARGO to hand on"; exit; }
-    install_packages mmdebstrap:mmdebstrap || { not_run "mmdebstrap is missing"; exit; }
-    mkdir -p "$CACHE/logs"
-    base=$(fresh_base) || { not_run "no Debian to begin with (see above)"; exit; }
+    fresh_needs || exit
     place=$(mktemp -d "$FRESH/run.XXXXXX")
     trap 'rm -rf "$place"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    mkdir "$place/root" "$place/written"
-    tar -xf "$base" -C "$place/root" || exit 1
+    mkdir "$place/root"
+    if [[ -n $fresh_seed ]]; then
+        echo "$fresh_seed" >"$place/seed"
+    else
+        tar -xf "$(fresh_base)" -C "$place/root" || exit 1
+    fi
+    fresh_enter "$place" "$@"
+)
+
+fresh_enter() { # PLACE CMD ARGS...
+    local place=$1 environment
+    shift
+    mkdir "$place/written"
     fresh_folders "$place"
     mapfile -d '' -t environment < <(fresh_environment)
-    say "a fresh Debian $(fresh_suite)"
     unshare --mount --propagation private --pid --fork --kill-child bash "$LAB/fresh-root" "$place" "$PWD" \
         env -i "${environment[@]}" "$@" </dev/null
-)
+}
 
 # Writes down what is there as it is here: in `lent` to be read, in `copied` to be written to as well.
 fresh_folders() { # PLACE
@@ -98,20 +115,49 @@ fresh_folders() { # PLACE
     done
 }
 
-# The tier for `./x test fresh`: what `./x` says it installs is installed, and nothing else is needed. What cannot run there
-# has failed, and a tier that found none of its tests has shown nothing.
-tier_fresh() { # TESTS...
-    local tests=("${FRESH_TESTS[@]}") said tier status=0
-    ((!$#)) || tests=("$@")
+# --- the tier for `./x test fresh` -------------------------------------------------------------------
+# What `./x` says it installs is installed, and nothing else is needed. Each tier has a root of its own, so that none finds
+# what another one installed; they begin with what all of them need. What cannot run there has failed.
+
+# The first part: a root in which `./x` has been used, with the compiler that all need.
+tier_fresh() {
+    fresh_needs || return
+    mkdir "$fresh_seed/root" && tar -xf "$(fresh_base)" -C "$fresh_seed/root" || return 1
+    CI=true fresh_enter "$fresh_seed" ./x check shell-scripts
+}
+
+# The others. A tier that found none of its tests has shown nothing.
+fresh_tier() { # TIER
+    local said status=0 words
     said=$(mktemp)
+    read -ra words <<<"${FRESH_TESTS[$1]}"
     # shellcheck disable=SC2016
-    CI=true fresh_run bash -c './x check shell-scripts licences && ./x test -- "$@"' fresh "${tests[@]}" 2>&1 | tee "$said" || status=${PIPESTATUS[0]}
-    if ((status == 0)); then
-        for tier in unit golden kernel cluster; do
-            grep -qE "^   $tier .* passed, tests: [1-9]" "$said" || { say "no test of tier $tier was run in the fresh root"; status=1; }
-        done
-        grep -q '^up: up: twice: passed' "$said" || { say "\`./x up\` was not run in the fresh root"; status=1; }
+    CI=true fresh_seed=$fresh_seed/root fresh_run bash -ec './x test "$1" -- "${@:3}"
+        for program in $2; do command -v "$program" || { echo "$program is not installed"; exit 1; }; done' \
+        fresh "$1" "${FRESH_PROGRAMS[$1]:-}" "${words[@]}" 2>&1 | tee "$said" || status=${PIPESTATUS[0]}
+    if ((status == 0)) && ! grep -qE "passed, tests: [1-9]|^up: .*: passed" "$said"; then
+        say "no test of tier $1 was run"
+        status=1
     fi
     rm -f "$said"
     return "$status"
+}
+
+tier_fresh-unit() { fresh_tier unit; }
+tier_fresh-golden() { fresh_tier golden; }
+tier_fresh-kernel() { fresh_tier kernel; }
+tier_fresh-cluster() { fresh_tier cluster; }
+tier_fresh-up() { fresh_tier up; }
+tier_fresh-licences() { CI=true fresh_seed=$fresh_seed/root fresh_run ./x check licences; }
+
+fresh_tiers() {
+    mkdir -p "$FRESH"
+    fresh_seed=$(mktemp -d "$FRESH/run.XXXXXX")
+    # shellcheck disable=SC2031
+    leftovers+=("$fresh_seed")
+    run_part fresh tier_fresh
+    # Without it nothing else can be.
+    # shellcheck disable=SC2154 # parts_open sets it
+    grep -q ' s  passed' "$results" || return 0
+    side_by_side "fresh-unit fresh-golden fresh-up" "fresh-kernel fresh-cluster fresh-licences"
 }
