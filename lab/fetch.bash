@@ -16,8 +16,22 @@ debian_mirror() {
     echo "$mirror"
 }
 
+# The Debian release that comes with a kernel; without one the releases to come, whose kernel is the newest.
+debian_releases() { # [KERNEL]
+    case ${1:-} in
+        '') echo testing unstable ;;
+        5.10) echo bullseye ;;
+        6.1) echo bookworm ;;
+        6.12) echo trixie ;;
+        *)
+            say "there is no kernel '$1' for the lab (NETLOOM_LAB_KERNEL); there are: 5.10 6.1 6.12"
+            return 1
+            ;;
+    esac
+}
+
 # apt with lists, cache and sources of its own: the machine's package state stays as it is, and no
-# root is needed. Old releases' kernels do not start on some newer CPUs, hence testing and unstable.
+# root is needed.
 private_apt() { # FOLDER COMMAND ARGS...
     local dir=$1 command=$2
     shift 2
@@ -27,15 +41,17 @@ private_apt() { # FOLDER COMMAND ARGS...
         -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
 }
 
-private_apt_open() { # FOLDER
-    local dir=$1 mirror key=/usr/share/keyrings/debian-archive-keyring.gpg options=
+private_apt_open() { # FOLDER RELEASE...
+    local dir=$1 release mirror key=/usr/share/keyrings/debian-archive-keyring.gpg options=
     [[ $(uname -m) == x86_64 ]] || { say "guest kernels are fetched for x86_64 only"; return 1; }
     command -v apt-get dpkg >/dev/null || { say "guest kernels come from Debian packages; there is no apt here"; return 1; }
     mirror=$(debian_mirror) || return 1
     [[ ! -e $key ]] || options="[signed-by=$key] "
     mkdir -p "$dir"/{state/lists/partial,cache/archives/partial,packages,tree}
     : >"$dir/status"
-    printf "deb $options%s %s main\n" "$mirror" testing "$mirror" unstable >"$dir/sources.list"
+    for release in "${@:2}"; do
+        echo "deb $options$mirror $release main"
+    done >"$dir/sources.list"
     private_apt "$dir" apt-get update
 }
 
@@ -50,11 +66,12 @@ private_apt_unpack() { # FOLDER PACKAGE...
     rm -f "$dir"/packages/*.deb
 }
 
+# The User-Mode Linux of older releases does not start on newer processors, so there is only the newest.
 fetch_uml_into() { # FOLDER: FOLDER/tmp is scratch, the rest is kept
     local dir=$1 tmp=$1/tmp lib
     local patchelf=(patchelf) packages=(user-mode-linux libc6 busybox-static)
     command -v patchelf >/dev/null || packages+=(patchelf libstdc++6 libgcc-s1)
-    private_apt_open "$tmp" && private_apt_unpack "$tmp" "${packages[@]}" || return 1
+    private_apt_open "$tmp" testing unstable && private_apt_unpack "$tmp" "${packages[@]}" || return 1
     mkdir "$dir/lib"
     lib=$(dirname "$(find "$tmp/tree" -name libc.so.6 -print -quit)")
     cp -L "$lib"/{ld-linux-x86-64.so.2,libc.so.6} "$dir/lib/" || return 1
@@ -69,12 +86,14 @@ fetch_uml_into() { # FOLDER: FOLDER/tmp is scratch, the rest is kept
     "${patchelf[@]}" --set-interpreter "$CACHE/uml/lib/ld-linux-x86-64.so.2" --set-rpath "$CACHE/uml/lib" "$dir/linux"
 }
 
-fetch_qemu_into() { # FOLDER
-    local dir=$1 tmp=$1/tmp image part pieces
-    private_apt_open "$tmp" || return 1
+fetch_qemu_into() { # FOLDER [KERNEL]
+    local dir=$1 kernel=${2:-} tmp=$1/tmp image part pieces releases
+    read -ra releases < <(debian_releases "$kernel")
+    private_apt_open "$tmp" "${releases[@]}" || return 1
     # Of Debian's kernels only the full one has the 9p file system.
     image=$(private_apt "$tmp" apt-cache depends linux-image-amd64 | awk '/Depends: *linux-image/ { print $2; exit }')
-    [[ -n $image ]] || { say "no linux-image-amd64 on the Debian mirror"; return 1; }
+    [[ $image == "linux-image-${kernel:+$kernel.}"* ]] ||
+        { say "the linux-image-amd64 of ${releases[*]} on the Debian mirror is ${image:-not there}, not a kernel ${kernel:-at all}"; return 1; }
     # Newer releases split it into several packages.
     mapfile -t pieces < <(private_apt "$tmp" apt-cache depends "$image" | awk '/Depends: *linux-(base|binary|modules)-[0-9]/ { print $2 }')
     private_apt_unpack "$tmp" busybox-static "$image" "${pieces[@]}" || return 1
@@ -102,9 +121,10 @@ fetch_qemu_into() { # FOLDER
         (cd "$dir/ram" && find . | "$dir/busybox" cpio -o -H newc | gzip -1) >"$dir/initramfs" && rm -rf "$dir/ram"
 }
 
-# Fetches a guest kernel (uml or qemu) unless it is there. One process fetches, others wait.
+# Fetches a guest kernel (uml, qemu, or a certain one such as qemu-5.10) unless it is there. One process fetches, others wait.
 fetch_kernel() { # NAME
-    local name=$1 dir=$CACHE/$1 new
+    local name=$1 dir=$CACHE/$1 kernel='' new
+    [[ $name != *-* ]] || kernel=${name#*-}
     # The path is part of what is installed (loader), so a moved cache counts as absent.
     local stamp="$dir $FETCH_FORMAT"
     [[ $(cat "$dir/ready" 2>/dev/null) != "$stamp" ]] || return 0
@@ -116,7 +136,7 @@ fetch_kernel() { # NAME
         new=$(mktemp -d "$CACHE/.$name.XXXXXX")
         # shellcheck disable=SC2064
         trap "rm -rf '$new'" EXIT
-        if ! "fetch_${name}_into" "$new" >"$CACHE/fetch-$name.log" 2>&1; then
+        if ! "fetch_${name%%-*}_into" "$new" ${kernel:+"$kernel"} >"$CACHE/fetch-$name.log" 2>&1; then
             tail -n 5 "$CACHE/fetch-$name.log" >&2
             say "could not fetch the $name kernel; all of it: $CACHE/fetch-$name.log"
             exit 1

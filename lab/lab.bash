@@ -33,6 +33,15 @@ host_lacks() {
 # Leaves $lab_unavailable set when there was no kernel to run in.
 lab_run() { # CMD ARGS...
     local kernel=${NETLOOM_LAB:-} lacks
+    if [[ -n ${NETLOOM_LAB_KERNEL:-} ]]; then
+        case $kernel in
+            '' | qemu) kernel=qemu ;;
+            *)
+                say "NETLOOM_LAB_KERNEL=$NETLOOM_LAB_KERNEL runs in QEMU only, and NETLOOM_LAB is '$kernel'"
+                return "$LAB_NO_RESULT"
+                ;;
+        esac
+    fi
     case $kernel in
         host)
             if lacks=$(host_lacks); then
@@ -43,7 +52,7 @@ lab_run() { # CMD ARGS...
             ;;
         uml | qemu)
             "prepare_$kernel" || { lab_unavailable=1; return "$LAB_NO_RESULT"; }
-            say "$kernel kernel (NETLOOM_LAB=$kernel)"
+            say "$kernel kernel${NETLOOM_LAB_KERNEL:+ $NETLOOM_LAB_KERNEL (NETLOOM_LAB_KERNEL)}${NETLOOM_LAB:+ (NETLOOM_LAB=$NETLOOM_LAB)}"
             ;;
         '')
             if ! lacks=$(host_lacks); then
@@ -113,9 +122,13 @@ prepare_uml() {
     fi
 }
 
+# Leaves the folder of the kernel in $qemu. Each one that was chosen has its own.
 prepare_qemu() {
+    debian_releases "${NETLOOM_LAB_KERNEL:-}" >/dev/null || return 1
     plain_paths && install_packages qemu-system-x86_64:qemu-system-x86 depmod:kmod xz:xz-utils || return 1
-    fetch_kernel qemu
+    local name=qemu${NETLOOM_LAB_KERNEL:+-$NETLOOM_LAB_KERNEL}
+    fetch_kernel "$name" || return 1
+    qemu=$CACHE/$name
 }
 
 # Stops a lab that has said nothing for NETLOOM_LAB_SILENCE seconds: copies of its words are in $heard. On a machine that is busy with other things too,
@@ -304,12 +317,12 @@ run_qemu() { # CMD ARGS...
     fi
     guest_open "$@"
     guest_boot qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max -m 4096 -smp 1 -nodefaults -no-reboot \
-        -display none -monitor none -serial stdio -kernel "$CACHE/qemu/linux" -initrd "$CACHE/qemu/initramfs" \
+        -display none -monitor none -serial stdio -kernel "$qemu/linux" -initrd "$qemu/initramfs" \
         -device virtio-serial-pci -chardev file,id=out,path=/dev/fd/5 -chardev file,id=err,path=/dev/fd/6 \
         -device virtserialport,nr=1,chardev=out -device virtserialport,nr=2,chardev=err \
         -fsdev local,id=host,path=/,security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host "${cards[@]}" \
-        -append "console=ttyS0 quiet panic=-1 netloom_run=$guest netloom_busybox=$CACHE/qemu/busybox \
-netloom_modules=$CACHE/qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2 ${NETLOOM_LAB_FORWARD:+netloom_way_in=10.0.2.15 netloom_forward=$NETLOOM_LAB_FORWARD}"
+        -append "console=ttyS0 quiet panic=-1 netloom_run=$guest netloom_busybox=$qemu/busybox \
+netloom_modules=$qemu/modules netloom_init=$LAB/init netloom_out=/dev/vport0p1 netloom_err=/dev/vport0p2 ${NETLOOM_LAB_FORWARD:+netloom_way_in=10.0.2.15 netloom_forward=$NETLOOM_LAB_FORWARD}"
 }
 
 # Writes what the guest is to do into a folder of this run: $guest.
@@ -332,7 +345,7 @@ guest_open() { # CMD ARGS...
         done
         # The guest has every device kind, so a lab inside it is the guest itself.
         # shellcheck disable=SC2016
-        printf 'export NETLOOM_LAB=host TMPDIR="${TMPDIR:-/tmp}"\nmkdir -p "$TMPDIR"\ncd %q || exit 125\n' "$PWD"
+        printf 'unset NETLOOM_LAB_KERNEL\nexport NETLOOM_LAB=host TMPDIR="${TMPDIR:-/tmp}"\nmkdir -p "$TMPDIR"\ncd %q || exit 125\n' "$PWD"
         input_of_job
         printf exec
         printf ' %q' "$@"
