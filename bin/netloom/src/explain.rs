@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 
 use netloom_model::{
-    BRIDGE_IPTABLES, Claim, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route, RouteMetrics,
+    Address, BRIDGE_IPTABLES, Claim, KernelFeatures, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route,
+    RouteMetrics,
 };
 use netloom_types::{Family, IfName, IpNet, Protocol, RouteTable};
 use serde_json::{Value as Json, json};
@@ -84,7 +85,7 @@ fn addresses_explained(ip: IpAddr, len: Option<u8>, observed: &Observed, owned: 
         for address in link.addresses.iter().filter(same) {
             found.push(Explanation {
                 what: format!("address {address} on {}", link.name),
-                mark: address_mark(address.protocol),
+                mark: address_mark(observed.kernel, address, owned.made_address(observed.kernel, link.name, address)),
                 asked: claimed(&ObjectKey::Address(link.name, ip), owned),
             });
         }
@@ -105,8 +106,12 @@ fn claimed(key: &ObjectKey, owned: &Ownership) -> Vec<Asked> {
 }
 
 /// Address protocols have numbers of their own.
-fn address_mark(protocol: Protocol) -> String {
-    match protocol {
+fn address_mark(kernel: KernelFeatures, address: &Address, ours: bool) -> String {
+    if !kernel.address_protocol {
+        let by = if ours { "put there by netloom, by its record" } else { "not by netloom, by its record" };
+        return format!("{by}; this kernel keeps no protocol numbers of addresses");
+    }
+    match address.protocol {
         Protocol::NETLOOM => "put there by netloom (address protocol 112)".to_owned(),
         Protocol::UNSPEC => "not by netloom; its maker left no protocol number".to_owned(),
         Protocol::ADDRESS_KERNEL_LO | Protocol::ADDRESS_KERNEL_LL => "put there by the kernel itself".to_owned(),

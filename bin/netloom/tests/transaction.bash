@@ -71,6 +71,18 @@ ended_with() { # STATUS
     ((status == $1)) || fail "the waiting change ended with $status instead of $1: $(cat waiting.err)"
 }
 
+a_kernel_that_is_too_old_is_left_alone() {
+    echo 5.9.0-1-amd64 >release
+    mount --bind release /proc/sys/kernel/osrelease
+    netloom 1 state set one.yaml
+    says "kernel 5.9 is too old: netloom needs 5.10 or newer"
+    has_not 192.0.2.1
+    netloom 0 state show lo
+    echo 5.10.0-1-amd64 >release
+    netloom 0 state set one.yaml
+    has 192.0.2.1
+}
+
 a_document_is_set_once() {
     netloom 3 state diff one.yaml
     says "+ address 192.0.2.1/32 on lo"

@@ -19,7 +19,9 @@ pub(crate) fn shows(observed: &Observed, step: &Step) -> bool {
                 && attrs.unmet_by(&link.attrs).is_empty()
         }),
         Step::AddAltName { alt_name, .. } => link.is_some_and(|link| link.alt_names.contains(alt_name)),
-        Step::AddAddress { address, .. } => link.is_some_and(|link| link.addresses.contains(address)),
+        Step::AddAddress { address, .. } => {
+            link.is_some_and(|link| link.addresses.contains(&observed.kernel.kept(*address)))
+        }
         Step::AddFdb { key, entry, .. } => link.is_some_and(|link| link.fdb.get(key) == Some(entry)),
         Step::AddNeighbour { neighbour, .. } => link.is_some_and(|link| link.neighbours.contains(neighbour)),
         Step::AddMirror { key, mirror, .. } => link.is_some_and(|link| link.mirrors.get(key) == Some(mirror)),

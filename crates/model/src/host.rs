@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Deref};
 use netloom_types::{IfName, MacAddr, Protocol};
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Resolver, Route, RouteKey, RuleKey};
+use crate::{KernelFeatures, Link, Resolver, Route, RouteKey, RuleKey};
 
 /// A picture of a host: everything that somebody configured, nothing that the kernel derives.
 ///
@@ -97,6 +97,8 @@ pub struct Observed {
     /// a type of service, the second of one key, those of a lease. What takes their link away or down
     /// loses them, and no undo brings them back.
     pub fragile_routes: Vec<Route>,
+    /// The kernel that said all this.
+    pub kernel: KernelFeatures,
 }
 
 impl Deref for Observed {

@@ -2,7 +2,8 @@
 //!
 //! The kernel itself carries the mark of what netloom made (link alias, protocol numbers). This
 //! record adds what the kernel has no room for: the place in the document that asked, and the value
-//! that a property of somebody else's link had before, to be put back when the last origin goes.
+//! that a property of somebody else's link had before, to be put back when the last origin goes. An old kernel
+//! has no room for the mark of an address either; there this record alone knows which are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,8 +13,8 @@ use netloom_types::{AltName, Family, IfName, Protocol};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Alias, Attr, FdbEntry, FdbKey, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route, RouteKey, RuleKey,
-    Value, VlanMembership,
+    Address, Alias, Attr, FdbEntry, FdbKey, KernelFeatures, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route,
+    RouteKey, RuleKey, Value, VlanMembership,
 };
 
 /// What people call the kernel's setting that shows the frames of bridges to iptables.
@@ -217,6 +218,21 @@ pub struct Claim {
     pub ours: Previous,
 }
 
+impl Claim {
+    /// Whether netloom put the address of this claim there.
+    pub fn made_address(&self, kernel: KernelFeatures, address: &Address) -> bool {
+        if kernel.address_protocol { is_marked(address) } else { self.was_absent() }
+    }
+
+    fn was_absent(&self) -> bool {
+        self.before == Previous::Absent
+    }
+}
+
+fn is_marked(address: &Address) -> bool {
+    address.protocol == Protocol::NETLOOM
+}
+
 /// Everything that somebody asked for on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ownership {
@@ -229,6 +245,13 @@ impl Ownership {
     /// The claims on a link and on what stands on it.
     pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ObjectKey, &Claim)> {
         self.claims.iter().filter(move |(key, _)| key.link() == Some(name))
+    }
+
+    /// Whether netloom put this address there: by the kernel's own mark, or by this record where the kernel keeps none. An
+    /// address that was there before anybody asked for it is not ours.
+    pub fn made_address(&self, kernel: KernelFeatures, link: IfName, address: &Address) -> bool {
+        let claim = self.claims.get(&ObjectKey::Address(link, address.ip));
+        if kernel.address_protocol { is_marked(address) } else { claim.is_some_and(Claim::was_absent) }
     }
 
     /// Forgets that one owner ever asked for anything. What nobody else asked for stays on the host as it is

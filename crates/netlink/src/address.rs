@@ -3,9 +3,9 @@
 //! A broadcast address is sent only where one is to be put back: the kernel makes the broadcast route
 //! of the prefix without it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netloom_model::{Address, AddressExtra, AddressLabel};
+use netloom_model::{Address, AddressExtra, AddressLabel, KernelFeatures};
 use netloom_types::{Family, Lifetime, MacAddr, Protocol};
 
 use crate::{
@@ -24,6 +24,7 @@ const IFA_RT_PRIORITY: u16 = 9;
 const IFA_PROTO: u16 = 11;
 const IFA_F_TEMPORARY: u32 = 0x01;
 const IFA_F_NODAD: u32 = 0x02;
+const IFA_F_PERMANENT: u32 = 0x80;
 const IFA_F_MANAGETEMPADDR: u32 = 0x100;
 const IFA_F_NOPREFIXROUTE: u32 = 0x200;
 const IFA_F_MCAUTOJOIN: u32 = 0x400;
@@ -111,6 +112,18 @@ pub fn encode_remove(address: &Address, index: u32) -> Msg {
     msg
 }
 
+/// A request that no kernel fulfils, whose refusal says whether the kernel knows protocols of addresses. One that does
+/// refuses the empty number before it looks for the link; one that does not passes over it, and finds that there is no
+/// link 0 (`ENODEV`).
+pub fn encode_protocol_question() -> Msg {
+    let nowhere = Address::new(Ipv4Addr::new(192, 0, 2, 1).into(), 32, Protocol::UNSPEC);
+    let mut msg = Msg::new(RTM_NEWADDR, 0);
+    msg.header(&header(&nowhere, 0));
+    ends(&mut msg, &nowhere);
+    msg.attr(IFA_PROTO, &[]);
+    msg
+}
+
 /// Asks for all addresses.
 pub fn encode_dump() -> Msg {
     let mut msg = Msg::new(RTM_GETADDR, 0);
@@ -131,17 +144,21 @@ pub struct Reported {
 impl Reported {
     /// Whether the kernel made the address by itself: a link-local one, from the link's hardware
     /// address or the own end of a tunnel, one from a router advertisement, or a temporary one.
-    pub fn is_generated(&self, mac: Option<MacAddr>, local: Option<IpAddr>) -> bool {
+    pub fn is_generated(&self, kernel: KernelFeatures, mac: Option<MacAddr>, local: Option<IpAddr>) -> bool {
         let IpAddr::V6(ip) = self.address.ip else { return false };
+        let by_mac = mac.is_some_and(|mac| ip.octets()[8..] == interface_id(mac));
+        let stable = self.flags & IFA_F_STABLE_PRIVACY != 0;
         match self.address.protocol {
             Protocol::ADDRESS_KERNEL_RA | Protocol::ADDRESS_KERNEL_LL => true,
             // Kernels before 5.18 do not say who made an address, and none says it of a tunnel's.
             Protocol::UNSPEC if ip.segments()[..4] == [0xfe80, 0, 0, 0] => {
                 let own_end =
                     matches!(local, Some(IpAddr::V4(end)) if ip.octets()[8..] == [[0; 4], end.octets()].concat());
-                self.flags & IFA_F_STABLE_PRIVACY != 0
-                    || own_end
-                    || mac.is_some_and(|mac| ip.octets()[8..] == interface_id(mac))
+                stable || own_end || by_mac || (!kernel.address_protocol && looks_generated(ip, mac))
+            }
+            // One from a router advertisement ends with it, unlike one that somebody wrote out.
+            Protocol::UNSPEC if !kernel.address_protocol && self.flags & IFA_F_PERMANENT == 0 && (stable || by_mac) => {
+                true
             }
             _ => self.flags & (IFA_F_TEMPORARY | IFA_F_MANAGETEMPADDR) != 0,
         }
@@ -198,6 +215,16 @@ fn seconds(lifetime: Lifetime) -> u32 {
 
 fn lifetime(seconds: u32) -> Lifetime {
     if seconds == FOREVER { Lifetime::Forever } else { Lifetime::Seconds(seconds) }
+}
+
+/// Whether a link-local address has a form that the kernel gives to those that it makes: from a hardware address, which a
+/// bridge or a tunnel may not have any more; from one that links share, each with a number of its own in the middle
+/// (ipvlan); or from the own end of a tunnel.
+fn looks_generated(ip: Ipv6Addr, mac: Option<MacAddr>) -> bool {
+    let id = &ip.octets()[8..];
+    let shared = mac.map(MacAddr::bytes).is_some_and(|mac| id[..3] == mac[..3] && id[5..] == mac[3..]);
+    let tunnel = [[0, 0, 0x5e, 0xfe], [2, 0, 0x5e, 0xfe]].iter().any(|start| id[..4] == start[..]);
+    shared || tunnel || id[3..5] == [0xff, 0xfe]
 }
 
 /// The lower half of the link-local address that the kernel makes from a hardware address.
@@ -260,19 +287,34 @@ mod tests {
 
     #[test]
     fn generated_addresses_are_known() {
+        let new = KernelFeatures::default();
         let mac = Some(MacAddr::new([2, 0, 0, 0, 0, 1]));
         let reported =
             |ip: &str, protocol, flags| Reported { index: 1, address: Address { protocol, ..address(ip, 64) }, flags };
-        assert!(reported("fe80::1", Protocol::ADDRESS_KERNEL_LL, 0).is_generated(None, None));
-        assert!(reported("2001:db8::1", Protocol::ADDRESS_KERNEL_RA, 0).is_generated(None, None));
-        assert!(reported("fe80::ff:fe00:1", Protocol::UNSPEC, 0x80).is_generated(mac, None));
-        assert!(reported("2001:db8::2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac, None));
-        assert!(!reported("fe80::1", Protocol::UNSPEC, 0x80).is_generated(mac, None));
-        assert!(!reported("fe80::ff:fe00:1", Protocol::NETLOOM, 0x80).is_generated(mac, None));
+        assert!(reported("fe80::1", Protocol::ADDRESS_KERNEL_LL, 0).is_generated(new, None, None));
+        assert!(reported("2001:db8::1", Protocol::ADDRESS_KERNEL_RA, 0).is_generated(new, None, None));
+        assert!(reported("fe80::ff:fe00:1", Protocol::UNSPEC, 0x80).is_generated(new, mac, None));
+        assert!(reported("2001:db8::2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(new, mac, None));
+        assert!(!reported("fe80::1", Protocol::UNSPEC, 0x80).is_generated(new, mac, None));
+        assert!(!reported("fe80::ff:fe00:1", Protocol::NETLOOM, 0x80).is_generated(new, mac, None));
         let end = Some(IpAddr::from([192, 0, 2, 1]));
-        assert!(reported("fe80::c000:201", Protocol::UNSPEC, 0x80).is_generated(None, end));
-        assert!(!reported("fe80::c000:202", Protocol::UNSPEC, 0x80).is_generated(None, end));
+        assert!(reported("fe80::c000:201", Protocol::UNSPEC, 0x80).is_generated(new, None, end));
+        assert!(!reported("fe80::c000:202", Protocol::UNSPEC, 0x80).is_generated(new, None, end));
+        // Only where the kernel says nothing is an address that ends taken for one of an advertisement.
+        let ends = reported("2001:db8::ff:fe00:1", Protocol::UNSPEC, 0);
+        assert!(!ends.is_generated(new, mac, None) && ends.is_generated(KernelFeatures::OLDEST, mac, None));
+        let stays = reported("2001:db8::ff:fe00:1", Protocol::UNSPEC, IFA_F_PERMANENT);
+        assert!(!stays.is_generated(KernelFeatures::OLDEST, mac, None));
+        for own in ["fe80::28a3:4aff:fea6:b728", "fe80::5efe:c000:201", "fe80::200:1:0:1"] {
+            let known = |kernel| reported(own, Protocol::UNSPEC, IFA_F_PERMANENT).is_generated(kernel, mac, None);
+            assert_eq!((known(new), known(KernelFeatures::OLDEST)), (false, true), "{own}");
+        }
+        assert!(!reported("fe80::1", Protocol::UNSPEC, IFA_F_PERMANENT).is_generated(
+            KernelFeatures::OLDEST,
+            mac,
+            None
+        ));
         // For IPv4 the same bit says "secondary".
-        assert!(!reported("192.0.2.2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(mac, None));
+        assert!(!reported("192.0.2.2", Protocol::UNSPEC, IFA_F_TEMPORARY).is_generated(new, mac, None));
     }
 }

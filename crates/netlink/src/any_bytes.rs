@@ -1,6 +1,7 @@
 //! Every decoder against arbitrary bytes: whatever a kernel, old, new or broken, may send, reading it
 //! never panics.
 
+use netloom_model::KernelFeatures;
 use proptest::prelude::*;
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
 };
 
 fn decode_all(message: &Message<'_>) {
-    let _ = address::decode(message).map(|reported| reported.is_generated(None, None));
+    let _ = address::decode(message).map(|reported| reported.is_generated(KernelFeatures::OLDEST, None, None));
     let _ = neighbour::decode(message);
     let _ = route::decode(message, &|_| None).map(|reported| reported.is_derived());
     let _ = rule::decode(message);

@@ -2,20 +2,24 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
+    fs,
     path::PathBuf,
 };
 
-use netloom_model::{EngineError, Rule};
-use netloom_types::IfName;
+use netloom_model::{EngineError, KernelFeatures, KernelVersion, Rule, StepError};
+use netloom_types::{IfName, Protocol};
 
 use crate::{
-    ethtool,
+    address, ethtool,
     events::{EVENT_BUFFER, Watch},
     files::Files,
     link_map::LinkMap,
     netns::Namespace,
     socket::{Connection, Counters, NetlinkError, Part},
 };
+
+/// Where the kernel names its release.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// Which host, and how it is opened.
 #[derive(Debug, Clone)]
@@ -55,6 +59,8 @@ pub(crate) struct Kernel {
     /// Rules as last read or made, to know which removals the kernel could misunderstand; `None`
     /// until they were read.
     pub(crate) rules: Option<BTreeSet<Rule>>,
+    /// What this kernel is and keeps; learned when addresses are first read.
+    features: Option<KernelFeatures>,
     /// Resolver and host name.
     pub(crate) files: Files,
     /// The subscription, opened when first waited for.
@@ -73,6 +79,7 @@ impl Kernel {
             closed: HashSet::new(),
             foreign_queues: HashSet::new(),
             rules: None,
+            features: None,
             files: Files::of(&options.namespace, &options.root),
             watch: None,
             event_buffer: options.event_buffer,
@@ -91,6 +98,25 @@ impl Kernel {
             self.generic = answer.ok().and(family).map(|family| (connection, family));
         }
         Ok(self.generic.as_mut())
+    }
+
+    /// What this kernel is and keeps, from its version and from addresses that it reported. An older one is asked, for
+    /// distributions carry features back; whoever may not ask is told what its version says.
+    pub(crate) fn features(&mut self, addresses: &[address::Reported]) -> Result<KernelFeatures, NetlinkError> {
+        if let Some(known) = self.features {
+            return Ok(known);
+        }
+        let version: Option<KernelVersion> = fs::read_to_string(RELEASE).ok().and_then(|text| text.parse().ok());
+        let is_new = version.is_some_and(|version| version >= KernelVersion::ADDRESS_PROTOCOL);
+        let address_protocol = is_new
+            || addresses.iter().any(|reported| reported.address.protocol != Protocol::UNSPEC)
+            || self.knows_address_protocols()?;
+        Ok(*self.features.insert(KernelFeatures { version, address_protocol }))
+    }
+
+    fn knows_address_protocols(&mut self) -> Result<bool, NetlinkError> {
+        let refused = self.route.get(&address::encode_protocol_question(), |_| {})?.err();
+        Ok(!refused.is_some_and(|error| matches!(error.errno, StepError::ENODEV | StepError::EPERM)))
     }
 
     /// What went over all sockets until now.

@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 
 use netloom_model::{
-    Attr, Direction, EngineError, FdbKey, Host, Link, LinkFacts, LinkKind, Observed, Route, RouteKey, Rule, Scope,
-    Value,
+    Attr, Direction, EngineError, FdbKey, Host, KernelFeatures, Link, LinkFacts, LinkKind, Observed, Route, RouteKey,
+    Rule, Scope, Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -43,6 +43,7 @@ pub(crate) fn observe(kernel: &mut Kernel, scope: Scope) -> Result<Observed, Eng
 /// Links by index, until the names of all are known and everything that stands on them is read.
 struct Tables {
     links: BTreeMap<u32, (Link, LinkFacts)>,
+    kernel: KernelFeatures,
 }
 
 impl Tables {
@@ -56,7 +57,7 @@ impl Tables {
         let links = raw.into_iter().map(|link| (link.index(), link.resolve(|index| names.name(index)))).collect();
         kernel.links.replace_with(names);
         kernel.closed.clear();
-        let mut tables = Self { links };
+        let mut tables = Self { links, kernel: KernelFeatures::default() };
         let tokens = kernel.route.dump(&link::dump_tokens(), Vec::new, |tokens, message| {
             tokens.extend(link::decode_token(&message));
         })?;
@@ -80,6 +81,8 @@ impl Tables {
         let addresses = kernel.route.dump(&address::encode_dump(), Vec::new, |addresses, message| {
             addresses.extend(address::decode(&message));
         })?;
+        let features = kernel.features(&addresses)?;
+        self.kernel = features;
         for mut reported in addresses {
             self.on(reported.index, |link| {
                 let label = &mut reported.address.extra.label;
@@ -89,7 +92,7 @@ impl Tables {
                     Some(Value::Ip(local)) => Some(*local),
                     _ => None,
                 };
-                if !reported.is_generated(link.attrs.mac(Attr::Mac), local) {
+                if !reported.is_generated(features, link.attrs.mac(Attr::Mac), local) {
                     link.addresses.push(reported.address);
                 }
             });
@@ -191,7 +194,7 @@ impl Tables {
     }
 
     fn into_observed(self) -> Observed {
-        let mut observed = Observed::default();
+        let mut observed = Observed { kernel: self.kernel, ..Observed::default() };
         let (facts, links): (Vec<_>, Vec<_>) =
             self.links.into_values().map(|(link, facts)| ((link.name, facts), (link.name, link))).unzip();
         // Collected, not inserted one by one: that would leave their nodes half empty.

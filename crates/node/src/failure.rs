@@ -75,7 +75,9 @@ impl Failure {
                 Reason::InvalidDesiredState,
                 format_args!("{error}, or allow it by limits.allowLossOfManagement of the node's RolloutPolicy"),
             ),
-            PlanError::ForeignLink { .. }
+            PlanError::OldKernel { .. }
+            | PlanError::NoAddressProtocol { .. }
+            | PlanError::ForeignLink { .. }
             | PlanError::ForeignObject { .. }
             | PlanError::NotCreatable { .. }
             | PlanError::KeptKind { .. }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Address, AddressWish, HostState, Link, LinkWish, Observed, Route, RouteKey};
+use netloom_model::{Address, AddressWish, HostState, KernelFeatures, Link, LinkWish, Observed, Route, RouteKey};
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::LeaseWish;
@@ -25,7 +25,7 @@ pub(crate) fn of(
         else {
             continue;
         };
-        part.links.insert(*name, addressed(full, there));
+        part.links.insert(*name, addressed(full, there, observed.kernel));
         part.routes.extend(state.routes.iter().filter(|route| route.origin == wish.origin).cloned());
         let gone = observed.routes.values().filter(|route| is_by_lease(route, *name, wish));
         part.absent_routes.extend(gone.map(Route::key).filter(|key| !wanted.contains(key)));
@@ -34,15 +34,16 @@ pub(crate) fn of(
 }
 
 /// The link with its own addresses, but for those of leases that are over, and with that of its lease.
-fn addressed(full: &LinkWish, there: &Link) -> LinkWish {
+fn addressed(full: &LinkWish, there: &Link, kernel: KernelFeatures) -> LinkWish {
     let mut link = LinkWish::new(full.name, there.kind.clone(), full.origin.clone());
     link.adoption = full.adoption;
     let wishes = full.ipv4.addresses.as_deref().unwrap_or_default();
     let wish_for = |address: &Address| wishes.iter().find(|wish| wish.address.key() == address.key());
     // What of ours nobody wishes for was lent, also where it has no end.
     let ours = there.addresses.iter().filter(|address| {
-        let is_ours = Family::of(address.ip) == Family::Ipv4 && address.protocol == Protocol::NETLOOM;
-        is_ours && wish_for(address).is_some_and(|wish| !wish.address.exact)
+        // Where the kernel keeps no marks, one of others that is wished for too may be among them: it stays either way.
+        let is_ours = !kernel.address_protocol || address.protocol == Protocol::NETLOOM;
+        is_ours && Family::of(address.ip) == Family::Ipv4 && wish_for(address).is_some_and(|wish| !wish.address.exact)
     });
     let kept = ours.map(|address| {
         let origin = wish_for(address).map_or(&full.origin, |wish| &wish.origin).clone();

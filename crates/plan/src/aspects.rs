@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use netloom_model::{Address, Attr, Attrs, Change, Link, LinkKind, Section, Step, Value};
+use netloom_model::{Address, Attr, Attrs, Change, KernelFeatures, Link, LinkKind, Section, Step, Value};
 use netloom_types::{Family, VlanSet};
 
 /// When a property can be set.
@@ -188,9 +188,9 @@ pub(crate) fn features(wanted: &Link, now: &Link) -> Option<Step> {
     (!changed.is_empty()).then_some(Step::SetFeatures { name: wanted.name, features: changed })
 }
 
-/// Whether an address that is there is the wanted one, the mark of who put it there included.
-pub(crate) fn same_address(wanted: &Address, now: &Address) -> bool {
-    now.fulfils(wanted) && wanted.protocol == now.protocol
+/// Whether an address that is there is the wanted one, the mark of who put it there included where the kernel keeps it.
+pub(crate) fn same_address(kernel: KernelFeatures, wanted: &Address, now: &Address) -> bool {
+    now.fulfils(wanted) && kernel.kept(*wanted).protocol == kernel.kept(*now).protocol
 }
 
 /// The addresses that the kernel keeps in an order of their own: IPv4 addresses of one subnet, the
@@ -224,8 +224,8 @@ pub(crate) fn surplus_addresses(wanted: &Link, now: &Link) -> Vec<Step> {
 }
 
 /// Addresses that must come. The kernel puts a new IPv4 address last and a new IPv6 address first.
-pub(crate) fn missing_addresses(wanted: &Link, now: &Link) -> Vec<Step> {
-    let missing = |address: &&Address| !now.addresses.iter().any(|there| same_address(address, there));
+pub(crate) fn missing_addresses(kernel: KernelFeatures, wanted: &Link, now: &Link) -> Vec<Step> {
+    let missing = |address: &&Address| !now.addresses.iter().any(|there| same_address(kernel, address, there));
     let v4 = wanted.addresses_of(Family::Ipv4).filter(missing);
     let v6: Vec<_> = wanted.addresses_of(Family::Ipv6).filter(missing).collect();
     v4.chain(v6.into_iter().rev()).map(|&address| Step::AddAddress { name: now.name, address }).collect()
@@ -233,7 +233,7 @@ pub(crate) fn missing_addresses(wanted: &Link, now: &Link) -> Vec<Step> {
 
 /// Both, where no simulation says what a removal takes with it: an IPv4 address that goes takes the
 /// later ones of its subnet along.
-pub(crate) fn addresses(wanted: &Link, now: &Link) -> Vec<Step> {
+pub(crate) fn addresses(kernel: KernelFeatures, wanted: &Link, now: &Link) -> Vec<Step> {
     let mut steps = surplus_addresses(wanted, now);
     let mut left = Link::new(now.name, now.kind.clone());
     left.addresses.clone_from(&now.addresses);
@@ -243,7 +243,7 @@ pub(crate) fn addresses(wanted: &Link, now: &Link) -> Vec<Step> {
         let takes_all = address.ip.is_ipv4() && first == Some(address.key());
         left.addresses.retain(|a| a.key() != address.key() && !(takes_all && Row::of(a) == Row::of(address)));
     }
-    steps.extend(missing_addresses(wanted, &left));
+    steps.extend(missing_addresses(kernel, wanted, &left));
     steps
 }
 

@@ -121,6 +121,7 @@ fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
     match key {
         ObjectKey::Link(name) => observed.links.get(name).is_some_and(netloom_model::Link::is_ours),
         ObjectKey::Address(name, ip) => observed.links.get(name).is_some_and(|link| {
+            // Where the kernel keeps no marks of addresses, none has this one.
             link.addresses.iter().any(|address| address.ip == *ip && address.protocol == Protocol::NETLOOM)
         }),
         ObjectKey::Route(key) => observed.routes.get(key).is_some_and(|route| route.protocol == Protocol::NETLOOM),

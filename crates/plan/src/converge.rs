@@ -198,7 +198,7 @@ impl Builder {
             let there = &self.sim.observed().routes[&route.key()];
             return Ok(vec![Step::RemoveRoute(there.clone())]);
         }
-        let mut next = restore::steps(touched, &self.sim.observed().host);
+        let mut next = restore::steps(touched, self.sim.observed());
         if !next.iter().any(|step| self.has_side_effects(step)) {
             // Kept until the end, one for each step.
             next.shrink_to_fit();
@@ -215,7 +215,7 @@ impl Builder {
                     undo.push(back);
                 }
             }
-            next = restore::steps(&was, &self.sim.observed().host);
+            next = restore::steps(&was, self.sim.observed());
             if next.is_empty() {
                 break;
             }

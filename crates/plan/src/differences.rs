@@ -1,6 +1,8 @@
 //! Where a host differs from what it shall be, property by property.
 
-use netloom_model::{Address, Attr, BRIDGE_IPTABLES, Host, Link, Resolver, Route, RouteMetrics, Value};
+use netloom_model::{
+    Address, Attr, BRIDGE_IPTABLES, KernelFeatures, Link, Observed, Resolver, Route, RouteMetrics, Value,
+};
 use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
@@ -9,11 +11,12 @@ use crate::{
 };
 
 /// The differences between a goal and a host.
-pub(crate) fn between(goal: &Goal, host: &Host) -> Vec<Difference> {
+pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
+    let (host, kernel) = (&observed.host, observed.kernel);
     let Goal { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = goal;
     let mut found = Vec::new();
     for (name, goal) in links {
-        link(*name, goal.as_ref(), host.links.get(name), &mut found);
+        link(kernel, *name, goal.as_ref(), host.links.get(name), &mut found);
     }
     for (key, goal) in routes {
         // Texts are made for those that differ, not for 50 000 that do not.
@@ -66,7 +69,13 @@ fn resolver_text(resolver: &Resolver) -> String {
         .join("; ")
 }
 
-fn link(name: IfName, goal: Option<&GoalLink>, now: Option<&Link>, found: &mut Vec<Difference>) {
+fn link(
+    kernel: KernelFeatures,
+    name: IfName,
+    goal: Option<&GoalLink>,
+    now: Option<&Link>,
+    found: &mut Vec<Difference>,
+) {
     let mut differ = |what: &str, wanted: String, got: String| {
         let path = if what.is_empty() { name.to_string() } else { format!("{name}.{what}") };
         found.push(Difference { path, wanted, got });
@@ -92,7 +101,7 @@ fn link(name: IfName, goal: Option<&GoalLink>, now: Option<&Link>, found: &mut V
     for (attr, value) in aspects::unmet(wanted, now).iter() {
         differ(attr.key(), value.display(attr), shown(now, attr));
     }
-    lists(goal, now, &mut differ);
+    lists(kernel, goal, now, &mut differ);
 }
 
 fn joined<T: ToString>(items: impl Iterator<Item = T>) -> String {
@@ -116,7 +125,7 @@ fn end_in_words(address: &Address, wanted: &Link) -> String {
     }
 }
 
-fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, String)) {
+fn lists(kernel: KernelFeatures, goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, String)) {
     let wanted = &goal.link;
     if wanted.alias != now.alias {
         let text = |link: &Link| {
@@ -128,7 +137,7 @@ fn lists(goal: &GoalLink, now: &Link, differ: &mut impl FnMut(&str, String, Stri
         let list = |link: &Link| joined(link.alt_names.iter());
         differ("alt-names", list(wanted), list(now));
     }
-    if !aspects::addresses(wanted, now).is_empty() {
+    if !aspects::addresses(kernel, wanted, now).is_empty() {
         let list = |texts: Vec<String>| texts.join(", ");
         let asked = wanted.addresses.iter().map(|address| end_in_words(address, wanted)).collect();
         differ("address", list(asked), list(now.addresses.iter().map(|a| end_in_words(a, wanted)).collect()));

@@ -2,12 +2,32 @@
 
 use std::net::IpAddr;
 
-use netloom_model::{Attr, LinkKind, Origin, StepError};
+use netloom_model::{Address, Attr, KernelVersion, LinkKind, Origin, StepError};
 use netloom_types::{Family, IfName};
 
 /// Why a wish cannot be planned. Nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
+    /// The host's kernel is older than what netloom was tried on.
+    #[error(
+        "kernel {version} is too old: netloom needs {} or newer, and changes nothing on this host; boot a newer kernel",
+        KernelVersion::OLDEST
+    )]
+    OldKernel {
+        /// Its version.
+        version: KernelVersion,
+    },
+    /// An address shall carry a protocol that this kernel has no room for.
+    #[error(
+        "{origin}: address {address} cannot carry protocol {}: this kernel keeps no protocol of an address (Linux does since {}); remove `protocol`",
+        address.protocol, KernelVersion::ADDRESS_PROTOCOL
+    )]
+    NoAddressProtocol {
+        /// The address.
+        address: Address,
+        /// Who asked.
+        origin: Origin,
+    },
     /// A generated wish met somebody else's link.
     #[error(
         "{origin}: link {name} exists and was not made by netloom; rename one of the two, or adopt the link by naming it in a document"
@@ -136,6 +156,8 @@ impl PlanError {
     /// The stable name of this failure.
     pub fn reason(&self) -> &'static str {
         match self {
+            Self::OldKernel { .. } => "KernelTooOld",
+            Self::NoAddressProtocol { .. } => "NoAddressProtocol",
             Self::ForeignLink { .. } => "ForeignLink",
             Self::ForeignObject { .. } => "ForeignObject",
             Self::NotCreatable { .. } => "NotCreatable",

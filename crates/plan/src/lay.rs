@@ -12,7 +12,7 @@ use netloom_model::{
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
-    PlanError, aspects, claims,
+    PlanError, claims,
     goal::{self, Goal, GoalLink, GoalRoute, GoalRule, Lists},
     order::Dependents,
     release, sink,
@@ -42,7 +42,7 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     let dependents = Dependents::of(observed.links.values());
     for link in wish.links.values() {
         match link.presence {
-            Presence::Present => lay_present(link, observed, &mut laid.goal)?,
+            Presence::Present => lay_present(link, ground, &mut laid.goal)?,
             Presence::Absent => lay_absent(link, ground, &dependents, &mut laid)?,
         }
     }
@@ -62,8 +62,10 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     Ok(laid)
 }
 
-fn lay_present(wish: &LinkWish, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
+fn lay_present(wish: &LinkWish, ground: Ground<'_>, goal: &mut Goal) -> Result<(), PlanError> {
+    let observed = ground.observed;
     check_leases(wish)?;
+    check_protocols(wish, observed)?;
     let laid = match observed.links.get(&wish.name) {
         Some(link) if wish.adoption == Adoption::Never && !link.is_ours() => {
             return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
@@ -71,9 +73,9 @@ fn lay_present(wish: &LinkWish, observed: &Observed, goal: &mut Goal) -> Result<
         Some(link) if link.kind == wish.kind => {
             // What a release put back is the ground that the wish is laid on.
             let released = goal.links.remove(&wish.name).flatten().map(|released| released.link);
-            over_existing(wish, released.unwrap_or_else(|| unasked(link)), link)
+            over_existing(wish, released.unwrap_or_else(|| unasked(link)), link, ground)
         }
-        Some(_) | None => new_link(wish)?,
+        Some(_) | None => new_link(wish, ground)?,
     };
     for family in [Family::Ipv4, Family::Ipv6] {
         if wish.ip(family).enabled == Some(false) {
@@ -111,6 +113,23 @@ fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// A new address can carry no protocol but ours on a kernel that keeps none. Ours it cannot carry either, but nothing is
+/// lost by that: the record knows the address.
+fn check_protocols(wish: &LinkWish, observed: &Observed) -> Result<(), PlanError> {
+    if observed.kernel.address_protocol {
+        return Ok(());
+    }
+    let there = observed.links.get(&wish.name).map_or(&[][..], |link| &link.addresses);
+    for wanted in [Family::Ipv4, Family::Ipv6].iter().flat_map(|family| wish.ip(*family).addresses.iter().flatten()) {
+        let address = wanted.address;
+        let asks = ![Protocol::NETLOOM, Protocol::UNSPEC].contains(&address.protocol);
+        if asks && !there.iter().any(|there| there.fulfils(&address)) {
+            return Err(PlanError::NoAddressProtocol { address, origin: wanted.origin.clone() });
+        }
+    }
+    Ok(())
+}
+
 fn lay_absent(wish: &LinkWish, ground: Ground<'_>, dependents: &Dependents, laid: &mut Laid) -> Result<(), PlanError> {
     let Some(link) = ground.observed.links.get(&wish.name) else { return Ok(()) };
     if wish.adoption == Adoption::Never && !link.is_ours() {
@@ -137,7 +156,7 @@ fn lists(wish: &LinkWish) -> Lists {
     Lists { ipv4: claims::says_addresses(&wish.ipv4), ipv6: claims::says_addresses(&wish.ipv6) }
 }
 
-fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
+fn new_link(wish: &LinkWish, ground: Ground<'_>) -> Result<GoalLink, PlanError> {
     let (name, kind, origin) = (wish.name, wish.kind.clone(), wish.origin.clone());
     match &kind {
         LinkKind::Other(_) => return Err(PlanError::KeptKind { name, kind, origin: Some(origin) }),
@@ -151,7 +170,7 @@ fn new_link(wish: &LinkWish) -> Result<GoalLink, PlanError> {
     link.up = true;
     let description = wish.description.as_deref().filter(|text| !text.is_empty());
     link.alias = Some(Alias::ours(&wish.origin.source, description));
-    overlay(wish, &mut link);
+    overlay(wish, &mut link, ground);
     Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, lists: lists(wish), origin: Some(wish.origin.clone()) })
 }
 
@@ -167,7 +186,7 @@ pub(crate) fn unasked(link: &Link) -> Link {
     link
 }
 
-fn over_existing(wish: &LinkWish, mut link: Link, now: &Link) -> GoalLink {
+fn over_existing(wish: &LinkWish, mut link: Link, now: &Link, ground: Ground<'_>) -> GoalLink {
     if let Some(description) = &wish.description {
         let text = Some(&**description).filter(|text| !text.is_empty());
         link.alias = match link.alias.as_ref().and_then(Alias::source) {
@@ -175,7 +194,7 @@ fn over_existing(wish: &LinkWish, mut link: Link, now: &Link) -> GoalLink {
             None => text.map(Alias::raw),
         };
     }
-    overlay(wish, &mut link);
+    overlay(wish, &mut link, ground);
     if link.kind == LinkKind::Bond {
         // Options of the old mode that nobody named go with it.
         let mode = link.attrs.bond_mode();
@@ -203,7 +222,7 @@ fn over_existing(wish: &LinkWish, mut link: Link, now: &Link) -> GoalLink {
 }
 
 /// Writes everything that the wish names onto `link`.
-fn overlay(wish: &LinkWish, link: &mut Link) {
+fn overlay(wish: &LinkWish, link: &mut Link, ground: Ground<'_>) {
     let LinkWish {
         name: _,
         kind: _,
@@ -240,8 +259,8 @@ fn overlay(wish: &LinkWish, link: &mut Link) {
             Presence::Absent => link.alt_names.remove(name),
         };
     }
-    overlay_ip(Family::Ipv4, ipv4, link);
-    overlay_ip(Family::Ipv6, ipv6, link);
+    overlay_ip(Family::Ipv4, ipv4, link, ground);
+    overlay_ip(Family::Ipv6, ipv6, link, ground);
     if let Some(vlans) = vlans {
         link.vlans = vlans.clone();
     }
@@ -259,7 +278,7 @@ fn merge<K: Ord + Copy, V: Copy>(into: &mut BTreeMap<K, V>, changes: &BTreeMap<K
     }
 }
 
-fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link) {
+fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link, ground: Ground<'_>) {
     if wish.enabled == Some(false) {
         link.addresses.retain(|address| Family::of(address.ip) != family);
     } else if let Some(addresses) = &wish.addresses {
@@ -268,7 +287,8 @@ fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link) {
         let mut new: Vec<Address> = addresses.iter().map(|wish| settled(wish, &old)).collect();
         if wish.keep_extra {
             let extra = old.iter().filter(|address| {
-                address.protocol != Protocol::NETLOOM && !new.iter().any(|n| n.key() == address.key())
+                let ours = ground.owned.made_address(ground.observed.kernel, link.name, address);
+                !ours && !new.iter().any(|n| n.key() == address.key())
             });
             new.extend(extra.copied().collect::<Vec<_>>());
         }
@@ -294,7 +314,7 @@ fn settled(wish: &AddressWish, old: &[Address]) -> Address {
     let wanted = wish.address;
     let there = old.iter().find(|address| address.key() == wanted.key());
     match there {
-        Some(there) if aspects::same_address(&Address { protocol: there.protocol, ..wanted }, there) => *there,
+        Some(there) if there.fulfils(&wanted) => *there,
         // What nobody asked about stays with it.
         Some(there) => Address { extra: there.extra, ..wanted },
         None => wanted,

@@ -80,7 +80,7 @@ impl Expected {
 
     /// Where the host is not as expected.
     pub fn unmet(&self, observed: &Observed) -> Vec<Difference> {
-        differences::between(&self.0, &observed.host)
+        differences::between(&self.0, observed)
     }
 }
 
@@ -103,6 +103,9 @@ impl std::fmt::Display for Difference {
 
 /// Plans the steps that fulfil `wish` on the host that `observed` shows.
 pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &Options) -> Result<Planned, PlanError> {
+    if let Some(version) = observed.kernel.too_old() {
+        return Err(PlanError::OldKernel { version });
+    }
     let laid = lay::lay(wish, Ground { observed, owned })?;
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
@@ -126,10 +129,10 @@ pub fn converge(observed: &Observed, target: &Target) -> Result<Plan, PlanError>
 /// The wishes that the host does not fulfil.
 pub fn unmet(wish: &HostState, observed: &Observed) -> Result<Vec<Difference>, PlanError> {
     let laid = lay::lay(wish, Ground { observed, owned: &Ownership::default() })?;
-    Ok(differences::between(&laid.goal, &observed.host))
+    Ok(differences::between(&laid.goal, observed))
 }
 
 /// Where the host differs from `target`.
 pub fn differences(target: &Target, observed: &Observed) -> Vec<Difference> {
-    differences::between(&Goal::from_target(target, observed), &observed.host)
+    differences::between(&Goal::from_target(target, observed), observed)
 }

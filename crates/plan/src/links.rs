@@ -286,7 +286,7 @@ pub(crate) fn addresses(builder: &mut Builder, name: IfName) -> Result<(), PlanE
         }
     }
     let Some((goal, now)) = pair(builder, name) else { return Ok(()) };
-    let missing = aspects::missing_addresses(goal, now);
+    let missing = aspects::missing_addresses(builder.sim.observed().kernel, goal, now);
     carry_out(builder, name, missing)
 }
 

@@ -166,7 +166,7 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
         }
         // On a link of ours nothing but the single address is claimed, and somebody else may keep the link.
         (ObjectKey::Address(name, ip), Previous::Absent) if observed.links.get(name).is_some_and(Link::is_ours) => {
-            link.addresses.retain(|address| address.ip != *ip || address.protocol != Protocol::NETLOOM);
+            link.addresses.retain(|address| address.ip != *ip || !claim.made_address(observed.kernel, address));
         }
         (ObjectKey::Vlans(_), Previous::Vlans(before)) => put_back_vlans(link, before, &claim.ours, observed),
         (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {

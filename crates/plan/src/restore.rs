@@ -4,7 +4,10 @@
 //! goes down its routes. The simulated host says which objects a step changed and what they were;
 //! from that and from what they are now, this makes the steps back.
 
-use netloom_model::{Attr, Attrs, Host, Link, LinkKind, Route, Rule, RuleKey, Step, Target, Value, VlanMembership};
+use netloom_model::{
+    Attr, Attrs, Host, KernelFeatures, Link, LinkKind, Observed, Route, Rule, RuleKey, Step, Target, Value,
+    VlanMembership,
+};
 use netloom_types::{IfName, MacAddr, Protocol, VlanId};
 
 use crate::{
@@ -14,7 +17,8 @@ use crate::{
 };
 
 /// The steps that bring the objects of `before` back to the values there, in a valid order.
-pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
+pub(crate) fn steps(before: &Target, observed: &Observed) -> Vec<Step> {
+    let now = &observed.host;
     let mut steps = Vec::new();
     let pairs: Vec<(IfName, Option<&Link>, Option<&Link>)> =
         before.links.iter().map(|(name, link)| (*name, link.as_ref(), now.links.get(name))).collect();
@@ -58,7 +62,7 @@ pub(crate) fn steps(before: &Target, now: &Host) -> Vec<Step> {
         properties(was, &is, &moved(was, &is, bridged(was)), &mut steps);
     }
     for (was, is) in &pairs {
-        belongings(was, &moved(was, is, bridged(was)), &mut steps);
+        belongings(observed.kernel, was, &moved(was, is, bridged(was)), &mut steps);
     }
     routes(before, now, &mut steps, true);
     rules(before, now, &mut steps, true);
@@ -170,10 +174,10 @@ fn moved(was: &Link, is: &Link, bridged: bool) -> Link {
     link
 }
 
-fn belongings(was: &Link, is: &Link, steps: &mut Vec<Step>) {
+fn belongings(kernel: KernelFeatures, was: &Link, is: &Link, steps: &mut Vec<Step>) {
     steps.extend(aspects::vlans(was, is));
     steps.extend(aspects::fdb(was, is));
-    steps.extend(aspects::addresses(was, is));
+    steps.extend(aspects::addresses(kernel, was, is));
     steps.extend(aspects::neighbours(was, is));
     steps.extend(aspects::mirrors(was, is));
     steps.extend(aspects::features(was, is));

@@ -21,7 +21,7 @@ impl SimHost {
         let link = self.link(name)?;
         check_lifetimes(&address)?;
         // A kernel has times, and no opinion about them.
-        let address = Address { exact: false, ..address };
+        let address = self.now.kernel.kept(Address { exact: false, ..address });
         if let IpAddr::V6(ip) = address.ip {
             check_ipv6(link, ip)?;
         }

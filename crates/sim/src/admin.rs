@@ -127,7 +127,7 @@ impl SimHost {
             new.push(v6);
         }
         for address in new {
-            self.place_address(IfName::LO, address);
+            self.place_address(IfName::LO, self.now.kernel.kept(address));
         }
     }
 

@@ -12,8 +12,8 @@ use std::{
 };
 
 use netloom_model::{
-    Attr, Engine, EngineError, Link, LinkFacts, LinkKind, Observed, OperState, Route, RouteKey, Scope, Step, StepError,
-    Target, Value,
+    Attr, Engine, EngineError, KernelFeatures, Link, LinkFacts, LinkKind, Observed, OperState, Route, RouteKey, Scope,
+    Step, StepError, Target, Value,
 };
 use netloom_types::{Family, IfName, MacAddr, Protocol, RouteTable};
 
@@ -54,9 +54,14 @@ impl Default for SimHost {
 impl SimHost {
     /// A host as a new network namespace has it: only `lo`, down, without addresses.
     pub fn new() -> Self {
+        Self::with_kernel(KernelFeatures::default())
+    }
+
+    /// The same with another kernel.
+    pub fn with_kernel(kernel: KernelFeatures) -> Self {
         let mut lo = Link::new(IfName::LO, LinkKind::Loopback);
         lo.attrs.set(Attr::Mtu, Value::Int(65_536));
-        let mut observed = Observed::default();
+        let mut observed = Observed { kernel, ..Observed::default() };
         observed.host.links.insert(IfName::LO, lo);
         observed.facts.insert(IfName::LO, LinkFacts { index: 1, ..LinkFacts::default() });
         Self::from_observed(observed)

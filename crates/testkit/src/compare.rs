@@ -2,7 +2,8 @@
 //!
 //! The comparison runs over the serialised form, so a field that is added to the model later is
 //! compared without a line here. What two kernels may choose differently is made equal first, and
-//! only that: hardware addresses that nobody asked for, and seconds that have passed since.
+//! only that: hardware addresses that nobody asked for, seconds that have passed since, and times that a kernel rounds to
+//! its own ticks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +53,11 @@ pub fn canonical(host: &Host, asked: &BTreeSet<MacAddr>) -> Host {
     let mut host = host.clone();
     let mut numbers: BTreeMap<MacAddr, u8> = BTreeMap::new();
     for link in host.links.values_mut() {
+        let rounded = |attr: Attr, value: &Value| attr.same(attr.default_value().as_ref(), Some(value));
+        let usual: Vec<Attr> = link.attrs.iter().filter(|(a, value)| rounded(*a, value)).map(|(a, _)| a).collect();
+        for attr in usual {
+            link.attrs.remove(attr);
+        }
         if let Some(mac) = link.attrs.mac(Attr::Mac).filter(|mac| !asked.contains(mac) && !mac.is_zero()) {
             let next = u8::try_from(numbers.len() + 1).unwrap_or(u8::MAX);
             let number = if link.kind == LinkKind::Bridge { 0 } else { *numbers.entry(mac).or_insert(next) };

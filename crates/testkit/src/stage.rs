@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
+use netloom_model::{Engine, EngineError, KernelFeatures, Observed, Scope, Step, StepError};
 use netloom_sim::SimHost;
 use netloom_types::{IfName, MacAddr};
 
@@ -18,7 +18,12 @@ pub struct SimStage {
 impl SimStage {
     /// A fresh host with the cards that the scenario needs.
     pub fn new(scenario: &Scenario) -> Result<Self, String> {
-        let mut host = SimHost::new();
+        Self::with_kernel(scenario, KernelFeatures::default())
+    }
+
+    /// The same with another kernel.
+    pub fn with_kernel(scenario: &Scenario, kernel: KernelFeatures) -> Result<Self, String> {
+        let mut host = SimHost::with_kernel(kernel);
         for (number, name) in (1..).zip(scenario.cards()) {
             let name: IfName = name.parse().map_err(|error| format!("host.yaml: {error}"))?;
             host.add_ethernet(name, MacAddr::new([0x02, 0, 0, 0, 0xec, number]));

@@ -1,9 +1,11 @@
-//! The golden tier: every scenario on the simulated host, compared with what came out last time.
+//! The golden tier: every scenario on the simulated host, compared with what came out last time, and once more with the
+//! oldest kernel that is supported.
 //!
 //! `NETLOOM_BLESS=1` writes the files anew. Words in the arguments pick scenarios by name.
 
 use std::{io::stdout, process::ExitCode};
 
+use netloom_model::KernelFeatures;
 use netloom_nmyaml::Document;
 use netloom_sim::SimHost;
 use netloom_testkit::{
@@ -26,6 +28,10 @@ fn main() -> ExitCode {
     };
     let mut tests: Vec<Test<'_>> =
         scenarios.iter().map(|scenario| Test::new(scenario.name.clone(), || play(scenario))).collect();
+    // What documents come to does not depend on what the kernel keeps of who made it.
+    for scenario in &scenarios {
+        tests.push(Test::new(format!("old-kernel/{}", scenario.name), || play_on_old(scenario)));
+    }
     for (name, round) in PLANS {
         tests.push(Test::new(format!("power/{name}/{round}"), || power_cut(&scenarios, name, *round)));
     }
@@ -48,6 +54,18 @@ fn play(scenario: &Scenario) -> Outcome {
     if let Some(observed) = last.filter(|_| !refused_only) {
         let shown = Document::show(&foreign::without(&observed), &[]).to_yaml();
         golden::check(&scenario.dir.join("state.yaml"), &shown, bless)?;
+    }
+    Ok(Ended::OK)
+}
+
+/// The same on the oldest kernel: with the same plans, although that keeps no protocol of an address.
+fn play_on_old(scenario: &Scenario) -> Outcome {
+    let folder = StateFolder::new();
+    let mut stage = SimStage::with_kernel(scenario, KernelFeatures::OLDEST)?;
+    let mut player = Player::begin(&mut stage, &folder, scenario)?;
+    for round in &scenario.rounds {
+        let came = player.play(round).map_err(|why| format!("{}-set.yaml: {why}", round.number))?;
+        golden::check(&scenario.dir.join(format!("{}-plan.txt", round.number)), &came.plan, false)?;
     }
     Ok(Ended::OK)
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
-use netloom_model::{Address, Attr, Attrs, Plan, PlannedStep, Step};
+use netloom_model::{Address, Attr, Attrs, KernelFeatures, Plan, PlannedStep, Step};
 use netloom_node::{Drift, Event, Given, Leased, Settings, Standing, cut_off};
 use netloom_types::{Lifetime, Protocol};
 use serde_json::{Value, json};
@@ -278,7 +278,16 @@ fn a_change_that_is_taken_back_gives_no_lease_back() {
 
 #[test]
 fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
-    let mut rig = Rig::new(Settings { drift: Drift::Report, ..Settings::of("n") });
+    sets_nothing_else_again_on(KernelFeatures::default());
+}
+
+#[test]
+fn a_lease_sets_nothing_else_again_where_the_kernel_does_not_say_whose_an_address_is() {
+    sets_nothing_else_again_on(KernelFeatures::OLDEST);
+}
+
+fn sets_nothing_else_again_on(kernel: KernelFeatures) {
+    let mut rig = Rig::new(Settings { drift: Drift::Report, ..Settings::of("n") }).on_kernel(kernel);
     rig.run();
     let mut document =
         vlan(&json!({"enabled": true, "dhcp": true, "address": [{"ip": "198.51.100.9", "prefix-length": 24}]}));
@@ -321,8 +330,9 @@ fn a_lease_sets_nothing_else_again_where_drift_is_only_reported() {
 
 #[test]
 fn an_address_that_is_lent_for_ever_has_no_end_and_goes_with_its_lease() {
-    for drift in [Drift::Repair, Drift::Report] {
-        let mut rig = Rig::new(Settings { drift, ..Settings::of("n") });
+    let kernels = [KernelFeatures::default(), KernelFeatures::OLDEST];
+    for (drift, kernel) in [Drift::Repair, Drift::Report].into_iter().flat_map(|drift| kernels.map(|k| (drift, k))) {
+        let mut rig = Rig::new(Settings { drift, ..Settings::of("n") }).on_kernel(kernel);
         rig.run();
         desire(&mut rig, &by_lease());
         rig.run();

@@ -7,6 +7,7 @@ mod drift;
 mod leases;
 mod links;
 mod model;
+mod old_kernel;
 mod policies;
 mod revisions;
 mod shared_ports;

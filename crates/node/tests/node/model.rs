@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_model::{Attr, Attrs, Ownership, Step, Value as AttrValue};
+use netloom_model::{Attr, Attrs, KernelFeatures, Ownership, Step, Value as AttrValue};
 use netloom_node::{
     Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Others,
     Prepared, Reason, Request, Settings,
@@ -171,8 +171,8 @@ impl Host {
 }
 
 /// A host with one card and nothing else.
-fn booted() -> SimHost {
-    let mut sim = SimHost::new();
+fn booted(kernel: KernelFeatures) -> SimHost {
+    let mut sim = SimHost::with_kernel(kernel);
     sim.add_ethernet("eth0".parse().unwrap(), "02:00:00:00:00:01".parse().unwrap());
     sim
 }
@@ -244,7 +244,13 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) fn new(settings: Settings) -> Self {
         let now = "2030-01-01T00:00:00Z".parse().unwrap();
-        let host = Host { sim: booted(), owned: Ownership::default(), cursed: None, changes: 0, counted: now };
+        let host = Host {
+            sim: booted(KernelFeatures::default()),
+            owned: Ownership::default(),
+            cursed: None,
+            changes: 0,
+            counted: now,
+        };
         let agent = Agent::new(settings.clone(), None);
         let mut rig = Self {
             api: Api::default(),
@@ -275,8 +281,14 @@ impl Rig {
 
     /// The node is started anew: what the kernel had is gone, what is on disk is not.
     pub(crate) fn boot(&mut self) {
-        self.host.sim = booted();
+        self.host.sim = booted(self.host.sim.observed().kernel);
         self.restart();
+    }
+
+    /// The same on another kernel.
+    pub(crate) fn on_kernel(mut self, kernel: KernelFeatures) -> Self {
+        self.host.sim = booted(kernel);
+        self
     }
 
     /// The usual agent of node `n`.

@@ -1,5 +1,6 @@
 //! Every scenario on the real kernel and on the simulated one, compared field by field.
 
+use netloom_model::Scope;
 use netloom_testkit::{
     compare, golden,
     play::{self, Played, Player, Stage, StateFolder},
@@ -27,7 +28,8 @@ pub(crate) fn play(scenario: &Scenario) -> Outcome {
 /// Plays on a real host and on the simulated one, and compares plans and hosts after every document.
 /// Lines of a plan that name a hardware address are not compared: the kernel chooses those by chance.
 pub(crate) fn compared(scenario: &Scenario, stage: &mut impl Stage) -> Outcome {
-    let mut sim = SimStage::new(scenario)?;
+    let kernel = stage.observe(Scope::default()).map_err(|error| error.to_string())?.kernel;
+    let mut sim = SimStage::with_kernel(scenario, kernel)?;
     let (folder, sim_folder) = (StateFolder::new(), StateFolder::new());
     let mut player = Player::begin(stage, &folder, scenario)?;
     let mut model = Player::begin(&mut sim, &sim_folder, scenario).map_err(|why| format!("simulated: {why}"))?;
