@@ -3,7 +3,7 @@
 //!
 //! `NETLOOM_BLESS=1` writes the files anew. Words in the arguments pick scenarios by name.
 
-use std::{io::stdout, process::ExitCode};
+use std::{fs, io::stdout, process::ExitCode};
 
 use netloom_model::KernelFeatures;
 use netloom_nmyaml::Document;
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     for scenario in &scenarios {
         tests.push(Test::new(format!("old-kernel/{}", scenario.name), || play_on_old(scenario)));
     }
+    tests.push(Test::new("old-kernel-choice", || chosen_for_old(&scenarios)));
     for (name, round) in PLANS {
         tests.push(Test::new(format!("power/{name}/{round}"), || power_cut(&scenarios, name, *round)));
     }
@@ -68,6 +69,22 @@ fn play_on_old(scenario: &Scenario) -> Outcome {
         golden::check(&scenario.dir.join(format!("{}-plan.txt", round.number)), &came.plan, false)?;
     }
     Ok(Ended::OK)
+}
+
+/// A name in the list for the real old kernel that fits nothing would leave a test out without a word.
+fn chosen_for_old(scenarios: &[Scenario]) -> Outcome {
+    let path = netloom_testkit::scenarios().join("../lab/old-kernel");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let names = text.lines().filter(|line| !line.starts_with('#'));
+    let known = |name: &str| scenarios.iter().any(|scenario| scenario.name == name);
+    // Tests of the kernel tier that are no scenarios have such names.
+    let (played, other): (Vec<&str>, Vec<&str>) = names.partition(|name| known(name));
+    let unknown: Vec<&str> =
+        other.into_iter().filter(|name| !["crash/", "old/", "probe/"].iter().any(|p| name.starts_with(p))).collect();
+    if !unknown.is_empty() {
+        return Err(format!("lab/old-kernel names what is not there: {}", unknown.join(", ")));
+    }
+    if played.len() < 20 { Err(format!("lab/old-kernel has only {} scenarios", played.len())) } else { Ok(Ended::OK) }
 }
 
 /// The power goes in the middle of a plan, and the journal ends at every byte.

@@ -16,6 +16,7 @@ mod needs;
 mod neighbours;
 #[path = "../nodestate/mod.rs"]
 mod nodestate;
+mod old;
 mod power;
 mod probes;
 mod properties;
@@ -86,6 +87,7 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
         tests.push(Test::new(format!("crash-in-batches/{name}"), body));
     }
     tests.push(Test::new("power/files-and-links", || power::cut_everywhere(scenarios)));
+    tests.push(Test::new("old/unknown-property-is-taken-back", || old::unknown_property_is_taken_back(scenarios)));
     tests.push(Test::new("probe/broken-is-rolled-back", probes::broken_is_rolled_back));
     tests.push(Test::new("probe/failed-before-does-not-count", probes::failed_before_does_not_count));
     tests.push(Test::new("events/overrun", events::overrun));
