@@ -116,6 +116,7 @@ mod tests {
             source: None,
             protocol: Protocol::NETLOOM,
             metrics: netloom_model::RouteMetrics::default(),
+            extra: netloom_model::RouteExtra::default(),
         };
         let host = Host { links: [(name, link)].into(), routes: [(route.key(), route)].into(), ..Host::default() };
         let observed = Observed { host, ..Observed::default() };

@@ -187,6 +187,34 @@ YAML
     has_not 192.0.2.9
 }
 
+the_route_of_a_lease_comes_back_with_an_undo() {
+    ip address add 192.0.2.9/32 dev lo
+    ip route add default dev lo proto dhcp src 192.0.2.9 metric 100
+    cat >cut.yaml <<'YAML'
+interfaces:
+  - name: lo
+    ipv4:
+      enabled: true
+      address:
+        - ip: 127.0.0.1
+          prefix-length: 8
+YAML
+    local before
+    before=$(ip route show)
+    netloom 3 state diff cut.yaml
+    says "route 0.0.0.0/0 dev lo metric 100 of a DHCP lease goes with this change"
+    says "it comes back if the change is undone"
+    netloom 1 state set cut.yaml --probe ping:192.0.2.9 --allow-cut
+    says "of a DHCP lease goes with this change"
+    says "undone and the host verified to be as it was"
+    [[ $(ip route show) == "$before" ]] || fail "the route is not given back: $(ip route show)"
+    netloom 0 state set cut.yaml --no-probe --no-commit --timeout 60 --allow-cut
+    [[ -z $(ip route show) ]] || fail "the route is still there: $(ip route show)"
+    netloom 0 state rollback
+    says "and that was verified"
+    [[ $(ip route show) == "$before" ]] || fail "the route is not given back: $(ip route show)"
+}
+
 a_probe_that_failed_before_does_not_count() {
     netloom 0 state set one.yaml --probe ping:192.0.2.250
     says "will not count"

@@ -63,6 +63,7 @@ stories! {
     a_waiting_change_is_interrupted
     a_waiting_change_runs_out_of_time
     a_failed_probe_takes_the_change_back
+    the_route_of_a_lease_comes_back_with_an_undo
     a_probe_that_failed_before_does_not_count
     a_killed_change_is_taken_back_by_the_next_command
     the_far_end_of_the_session_is_not_cut_off

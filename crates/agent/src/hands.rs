@@ -18,7 +18,7 @@ use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
 use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
 use netloom_place::{KernelProbes, Place, possible_in};
-use netloom_plan::needs_drivers;
+use netloom_plan::{Planned, needs_drivers};
 use tokio::sync::{Notify, mpsc::UnboundedSender};
 
 use crate::{clock::Clock, file::WishFile, leases, metrics::Metrics, notices, outcome};
@@ -65,8 +65,9 @@ impl Hands {
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let file = WishFile::in_folder(tools.store.dir());
-        let worker = Worker { file, tools, scope: Scope::default(), stop: Arc::clone(&stop) };
-        let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work, &events))?;
+        let scope = Scope::default();
+        let worker = Worker { file, tools, scope, stop: Arc::clone(&stop), events, foreseen: Vec::new() };
+        let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), stop })
     }
 
@@ -108,10 +109,14 @@ struct Worker {
     /// How much of the host is looked at: all that the last wish is about, or what it sets would seem to be gone.
     scope: Scope,
     stop: Arc<AtomicBool>,
+    /// Where answers go.
+    events: UnboundedSender<Event>,
+    /// What was told last about what a change costs: the same is not told again with each try.
+    foreseen: Vec<String>,
 }
 
 impl Worker {
-    fn run(mut self, jobs: &Receiver<Effect>, events: &UnboundedSender<Event>) {
+    fn run(mut self, jobs: &Receiver<Effect>) {
         while let Ok(effect) = jobs.recv() {
             let event = match effect {
                 Effect::Recover => Event::Recovered(self.recover()),
@@ -126,7 +131,7 @@ impl Worker {
                 Effect::Abandon => Event::Abandoned(self.abandon()),
                 Effect::Listen(_) | Effect::Lease(_) | Effect::Ask(_) => continue,
             };
-            if events.send(event).is_err() {
+            if self.events.send(event).is_err() {
                 return;
             }
         }
@@ -159,7 +164,10 @@ impl Worker {
         reach: bool,
     ) -> Result<Done, Failure> {
         let began = Instant::now();
-        let (changed, drivers) = self.change((wish, leases), protected, reach)?;
+        let mut foreseen = std::mem::take(&mut self.foreseen);
+        let ended = self.change((wish, leases), protected, reach, &mut foreseen);
+        self.foreseen = foreseen;
+        let (changed, drivers) = ended?;
         self.scope.ethtool = drivers;
         let took = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
         Ok(Done { changed, took })
@@ -171,8 +179,9 @@ impl Worker {
         (wish, leases): (&Prepared, &Leases),
         protected: Vec<IpAddr>,
         reach: bool,
+        foreseen: &mut Vec<String>,
     ) -> Result<(bool, bool), Failure> {
-        let clock = self.tools.clock;
+        let (clock, events) = (self.tools.clock, self.events.clone());
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
         let (port, way) = (self.tools.api_port, self.tools.leases.clone());
@@ -208,6 +217,7 @@ impl Worker {
         };
         let drivers = needs_drivers(&state, &Ownership::default());
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
+        foresee(&prepared.planned, foreseen, &events);
         let mut probes = KernelProbes::new(namespace, &probes, &observed);
         way.part(cut_off(&prepared.planned.plan, &observed));
         let ended = turn.run(&prepared, &request, &mut probes).map_err(failed);
@@ -217,9 +227,19 @@ impl Worker {
         match ended? {
             Outcome::Nothing => Ok((false, drivers)),
             Outcome::Confirmed => Ok((true, drivers)),
-            Outcome::RolledBack { why, report: _ } => Err(outcome::undone(&why)),
+            Outcome::RolledBack { why, report } => Err(outcome::undone(&why, &report)),
             // Such a request confirms itself.
             Outcome::Open(summary) => Err(Failure::new(Reason::ApplyFailed, summary)),
+        }
+    }
+}
+
+/// Tells what a change costs beside what was asked for, before it begins. Nobody who listens is no reason not to change.
+fn foresee(planned: &Planned, told: &mut Vec<String>, events: &UnboundedSender<Event>) {
+    if !planned.plan.is_empty() && *told != planned.notes {
+        told.clone_from(&planned.notes);
+        if !told.is_empty() {
+            events.send(Event::Foreseen(told.join("; "))).ok();
         }
     }
 }

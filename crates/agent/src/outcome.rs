@@ -3,18 +3,22 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use netloom_api::nodestate::Checkpoint;
-use netloom_journal::{Cause, Error, Recovery, Summary};
+use netloom_journal::{Cause, Error, Recovery, Summary, UndoReport};
 use netloom_node::{Failure, Reason};
 
 /// A change that was taken back.
-pub(crate) fn undone(why: &Cause) -> Failure {
+pub(crate) fn undone(why: &Cause, report: &UndoReport) -> Failure {
     let reason = match why {
         Cause::Step { .. } | Cause::Host(_) | Cause::Journal(_) | Cause::Guard(_) => Reason::ApplyFailed,
         Cause::Unmet(_) => Reason::VerificationFailed,
         Cause::Probe { .. } => Reason::ProbeFailed,
         Cause::Deadline(_) | Cause::Interrupted | Cause::Stopped | Cause::Asked => Reason::RolledBack,
     };
-    Failure { undone: true, ..Failure::new(reason, why) }
+    let message = match report.unreached_text() {
+        None => why.to_string(),
+        Some(unreached) => format!("{why}; the change is undone, but {unreached}"),
+    };
+    Failure { undone: true, ..Failure::new(reason, message) }
 }
 
 /// A change that did not begin, or did not end well.

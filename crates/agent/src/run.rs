@@ -336,6 +336,7 @@ impl Shell {
             Event::Objects(_)
             | Event::HostChanged
             | Event::Recovered(_)
+            | Event::Foreseen(_)
             | Event::Kept(_)
             | Event::Abandoned(_)
             | Event::Heard(_)

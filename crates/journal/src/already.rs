@@ -25,6 +25,8 @@ pub(crate) fn shows(observed: &Observed, step: &Step) -> bool {
         Step::AddFdb { key, entry, .. } => link.is_some_and(|link| link.fdb.get(key) == Some(entry)),
         Step::AddNeighbour { neighbour, .. } => link.is_some_and(|link| link.neighbours.contains(neighbour)),
         Step::AddMirror { key, mirror, .. } => link.is_some_and(|link| link.mirrors.get(key) == Some(mirror)),
+        // Whoever makes such routes was quicker, and has the last word about them.
+        Step::AddRoute(route) if route.is_dynamic() => true,
         Step::AddRoute(route) => observed.routes.get(&route.key()) == Some(route),
         Step::AddRule(rule) => observed.rules.get(&rule.key) == Some(&rule.protocol),
         Step::SetResolver(resolver) => observed.resolver == *resolver,

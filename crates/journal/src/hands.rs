@@ -43,6 +43,8 @@ pub(crate) struct Hands<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// What the change is about. A host is read back without what no wish is about.
     pub(crate) scope: Scope,
+    /// Whether routes that nobody configured are to be put back, and so are read back too.
+    pub(crate) with_derived: bool,
 }
 
 /// What became of some steps; numbers are places in the slice that was given.
@@ -149,7 +151,7 @@ impl Hands<'_> {
     }
 
     fn read_back_scope(&self) -> Scope {
-        Scope { without_derived_routes: true, ..self.scope }
+        Scope { without_derived_routes: !self.with_derived, ..self.scope }
     }
 
     /// Waits until a moment; whether it ended before, because the host reported a change and
@@ -179,7 +181,7 @@ fn is_on_trial(step: &Step, error: &StepError) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use netloom_model::{Route, RouteMetrics, RouteType};
+    use netloom_model::{Route, RouteExtra, RouteMetrics, RouteType};
     use netloom_types::{Protocol, RouteTable};
 
     use super::*;
@@ -225,11 +227,12 @@ mod tests {
                 source: Some(source.parse().unwrap()),
                 protocol: Protocol::NETLOOM,
                 metrics: RouteMetrics::default(),
+                extra: RouteExtra::default(),
             })
         };
         let refused = |source: &str, times: usize| {
             let (mut engine, clock) = (OnTrial(times), Ticks(Cell::new(0)));
-            let mut hands = Hands { engine: &mut engine, clock: &clock, scope: Scope::default() };
+            let mut hands = Hands { engine: &mut engine, clock: &clock, scope: Scope::default(), with_derived: false };
             hands.carry_out(&[route(source)]).unwrap().refused.len()
         };
         assert_eq!(refused("2001:db8::1", 5), 0);

@@ -44,6 +44,9 @@ pub(crate) struct Begin<'a> {
     pub(crate) before: Cow<'a, Target>,
     /// Who asked for what, once this is confirmed.
     pub(crate) ownership: Cow<'a, Ownership>,
+    /// The probes that passed before; they must pass again after an undo. Records of earlier versions name none.
+    #[serde(default)]
+    pub(crate) probes: Cow<'a, [String]>,
 }
 
 /// One line of the journal.
@@ -289,6 +292,7 @@ pub(crate) mod tests {
             steps: (0..steps).map(step).collect(),
             before: Cow::Owned(Target::default()),
             ownership: Cow::Owned(Ownership::default()),
+            probes: Cow::Owned(Vec::new()),
         }
     }
 

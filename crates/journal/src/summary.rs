@@ -24,6 +24,8 @@ pub struct Summary {
     pub steps: usize,
     /// How many of them may have been carried out.
     pub sent: usize,
+    /// The probes that passed before it began.
+    pub probes: Vec<String>,
 }
 
 impl Summary {
@@ -36,6 +38,7 @@ impl Summary {
             phase: log.phase,
             steps: log.begin.steps.len(),
             sent: log.sent,
+            probes: log.begin.probes.to_vec(),
         }
     }
 }
@@ -43,7 +46,7 @@ impl Summary {
 impl fmt::Display for Summary {
     /// One sentence without a full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id: _, source, created, deadline, phase, steps, sent } = self;
+        let Self { id: _, source, created, deadline, phase, steps, sent, probes: _ } = self;
         write!(f, "the change of {source}, begun {created}, ")?;
         match phase {
             Phase::Running => write!(f, "was not finished: {sent} of {steps} steps were sent"),

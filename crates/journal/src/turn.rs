@@ -18,13 +18,14 @@ use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step, StepErr
 use netloom_plan::{Options, Planned, plan};
 
 use crate::{
-    Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport,
+    Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport, Unreached,
     decide::{Verdict, decide},
     error::{Cause, Leftover},
     hands::{self, Hands},
     lock::Lock,
     probe,
     record::{Begin, Log, Phase, Reading, Record},
+    regained,
     store::Journal,
     undo::Undo,
 };
@@ -141,6 +142,8 @@ pub struct Turn<'a> {
     prepared: bool,
     /// Starts who takes the change back should this process end in its middle.
     guard: Option<&'a dyn Fn() -> Result<(), String>>,
+    /// Asked after the undo of a change that an earlier turn made.
+    probes: Option<&'a mut dyn Probes>,
     _lock: Lock,
 }
 
@@ -154,8 +157,8 @@ impl<'a> Turn<'a> {
         wait: Duration,
     ) -> Result<Self, Error> {
         let lock = Lock::take(store, clock, wait)?;
-        let hands = Hands { engine, clock, scope: Scope::default() };
-        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, guard: None, _lock: lock })
+        let hands = Hands { engine, clock, scope: Scope::default(), with_derived: false };
+        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, guard: None, probes: None, _lock: lock })
     }
 
     /// Sends this many steps at once.
@@ -171,6 +174,20 @@ impl<'a> Turn<'a> {
     pub fn with_guard(mut self, start: &'a dyn Fn() -> Result<(), String>) -> Self {
         self.guard = Some(start);
         self
+    }
+
+    /// Asks these probes after the undo of a change that an earlier turn made, by the names that its journal has.
+    #[must_use]
+    pub fn with_probes(mut self, probes: &'a mut dyn Probes) -> Self {
+        self.probes = Some(probes);
+        self
+    }
+
+    /// Which of the probes that passed before a change do not pass now, after somebody else took it back.
+    pub fn unreached(&mut self, change: &Summary) -> Vec<Unreached> {
+        self.probes
+            .as_mut()
+            .map_or_else(Vec::new, |probes| regained::unreached(&mut **probes, &change.probes, &mut self.hands))
     }
 
     /// Reads the host, for a wish that depends on it: nobody else changes it until the turn ends.
@@ -279,7 +296,7 @@ impl<'a> Turn<'a> {
         if !request.first.is_empty() && !request.first.iter().any(|name| passing.contains(name)) {
             return Err(Error::OutOfReach(request.first.clone()));
         }
-        let begin = self.begin(planned, request);
+        let begin = self.begin(planned, request, &passing);
         let deadline = begin.deadline;
         let mut log = Log { begin, sent: 0, not_ours: [].into(), phase: Phase::Running, whole: 0 };
         let mut journal = self.store.begin_journal(log.begin.clone())?;
@@ -288,6 +305,7 @@ impl<'a> Turn<'a> {
             .and_then(|()| self.steps(&mut journal, &mut log, request))
             .and_then(|()| self.verified(prepared, request, deadline))
             .and_then(|()| {
+                let passing = log.begin.probes.to_vec();
                 probe::still_passing(probes, passing, &mut self.hands, &|hands| late(hands, deadline, request.stop))
             })
             .and_then(|()| self.in_time(deadline, request.stop))
@@ -302,7 +320,8 @@ impl<'a> Turn<'a> {
                 Ok(Outcome::Open(Summary::of(&log)))
             }
             Err(why) => {
-                let report = self.undo_with(&mut journal, &log, Undo::of(&log), &why)?;
+                let mut report = self.undo_with(&mut journal, &log, Undo::of(&log), &why)?;
+                report.unreached = regained::unreached(probes, &log.begin.probes, &mut self.hands);
                 Ok(Outcome::RolledBack { why, report })
             }
         }
@@ -365,7 +384,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn begin<'b>(&self, planned: &'b Planned, request: &'b Request<'_>) -> Begin<'b> {
+    fn begin<'b>(&self, planned: &'b Planned, request: &'b Request<'_>, passing: &'b [String]) -> Begin<'b> {
         let now = self.hands.clock.now();
         Begin {
             // Only one turn at a time, and the boot-time clock does not stand still between two.
@@ -378,6 +397,7 @@ impl<'a> Turn<'a> {
             steps: Cow::Borrowed(&planned.plan.steps),
             before: Cow::Borrowed(&planned.before),
             ownership: Cow::Borrowed(&planned.ownership),
+            probes: Cow::Borrowed(passing),
         }
     }
 
@@ -448,7 +468,9 @@ impl<'a> Turn<'a> {
             Phase::Open | Phase::Confirmed | Phase::Undone => Undo::of(log),
         };
         let mut journal = self.store.reopen_journal(log)?;
-        self.undo_with(&mut journal, log, undo, why)
+        let mut report = self.undo_with(&mut journal, log, undo, why)?;
+        report.unreached = self.unreached(&Summary::of(log));
+        Ok(report)
     }
 
     fn undo_files(&mut self, log: &Log<'_>) -> Result<UndoReport, Error> {

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use netloom_model::{EngineError, Observed, Step, Target};
+use netloom_model::{EngineError, Observed, Route, Step, Target};
 use netloom_plan::{Difference, converge, differences};
 
-use crate::{already, hands::Hands, record::Log};
+use crate::{already, hands::Hands, record::Log, regained::Unreached};
 
 /// How often the host may be brought closer to what it was, when the undo steps did not do it.
 const ROUNDS: usize = 3;
@@ -27,6 +27,16 @@ pub struct UndoReport {
     pub steps: usize,
     /// Steps that were refused although all is as it was now, for a person.
     pub refused: Vec<String>,
+    /// Probes that passed before the change and do not pass after the undo; where there are any, the undo is not verified.
+    pub unreached: Vec<Unreached>,
+}
+
+impl UndoReport {
+    /// What is not reached any more although everything was put back; none when the undo is verified.
+    pub fn unreached_text(&self) -> Option<String> {
+        let texts: Vec<String> = self.unreached.iter().map(ToString::to_string).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
 }
 
 /// What to do to take a change back, and what to see when it is.
@@ -100,12 +110,19 @@ impl Undo {
         undo
     }
 
-    /// The same after so much time: addresses that end are put back for what is left of them, and those that have
-    /// ended meanwhile are not.
+    /// The same after so much time: addresses and routes that end are put back for what is left of them, and those that
+    /// have ended meanwhile are not.
     pub(crate) fn after(mut self, passed: Duration) -> Self {
         self.steps.retain_mut(|step| match step {
             Step::AddAddress { address, .. } => address.after(passed).inspect(|later| *address = *later).is_some(),
+            Step::AddRoute(route) | Step::ReplaceRoute(route) if route.extra.expires.is_some() => {
+                route.clone().after(passed).inspect(|later| route.clone_from(later)).is_some()
+            }
             _ => true,
+        });
+        self.before.routes.retain(|_, was| {
+            let Some(route) = was.as_mut().filter(|route| route.extra.expires.is_some()) else { return true };
+            route.clone().after(passed).inspect(|later| route.clone_from(later)).is_some()
         });
         for link in self.before.links.values_mut().flatten() {
             link.addresses = link.addresses.iter().filter_map(|address| address.after(passed)).collect();
@@ -120,7 +137,8 @@ impl Undo {
         batch: usize,
     ) -> Result<Result<UndoReport, (UndoReport, Vec<Difference>)>, EngineError> {
         let mut report = UndoReport::default();
-        send(hands, &self.steps, batch, &mut report)?;
+        hands.with_derived = self.before.routes.values().flatten().any(Route::is_dynamic);
+        let mut refused = send(hands, &self.steps, batch, &mut report)?;
         let mut rounds = 0;
         loop {
             let (observed, left) =
@@ -128,7 +146,7 @@ impl Undo {
             if left.is_empty() {
                 return Ok(Ok(report));
             }
-            let repair = match converge(&observed, &self.before) {
+            let repair: Vec<Step> = match converge(&observed, &self.before) {
                 Ok(plan) => plan.steps.into_iter().map(|planned| planned.step).collect(),
                 Err(error) => {
                     report.refused.push(error.to_string());
@@ -136,21 +154,42 @@ impl Undo {
                 }
             };
             if rounds == ROUNDS || repair.is_empty() {
-                return Ok(Err((report, left)));
+                let left = differences(&without_withdrawn(self.before, &refused), &observed);
+                return Ok(if left.is_empty() { Ok(report) } else { Err((report, left)) });
             }
             rounds += 1;
-            send(hands, &repair, batch, &mut report)?;
+            refused = send(hands, &repair, batch, &mut report)?;
         }
     }
 }
 
-fn send(hands: &mut Hands<'_>, steps: &[Step], batch: usize, report: &mut UndoReport) -> Result<(), EngineError> {
+/// Without the routes of others that were put back, and taken away again: their owner does not want them any more. `refused` are
+/// the steps of the last attempt that did not work.
+fn without_withdrawn(mut before: Target, refused: &[Step]) -> Target {
+    let is_refused = |route: &Route| {
+        refused
+            .iter()
+            .any(|step| matches!(step, Step::AddRoute(wanted) | Step::ReplaceRoute(wanted) if wanted == route))
+    };
+    before.routes.retain(|_, was| was.as_ref().is_none_or(|route| !route.is_dynamic() || is_refused(route)));
+    before
+}
+
+/// Carries steps out and gives back those that were refused.
+fn send(
+    hands: &mut Hands<'_>,
+    steps: &[Step],
+    batch: usize,
+    report: &mut UndoReport,
+) -> Result<Vec<Step>, EngineError> {
+    let mut refused = Vec::new();
     for steps in steps.chunks(batch) {
         let carried = hands.carry_out(steps)?;
         report.steps += steps.len();
         report.refused.extend(carried.refused.iter().map(|(at, error)| format!("{}: {error}", steps[*at])));
+        refused.extend(carried.refused.iter().map(|(at, _)| steps[*at].clone()));
     }
-    Ok(())
+    Ok(refused)
 }
 
 #[cfg(test)]

@@ -91,11 +91,11 @@ pub struct Observed {
     /// Facts of each link.
     pub facts: BTreeMap<IfName, LinkFacts>,
     /// Routes that the kernel, a routing daemon or a lease made, or that have what a [`Route`] cannot
-    /// say: shown, looked up, never touched.
+    /// say: shown, looked up, and put back where a change takes them away, but never changed.
     pub derived_routes: Vec<Route>,
-    /// Those of `derived_routes` that nobody makes anew: with an encapsulation, a next hop object or
-    /// a type of service, the second of one key, those of a lease. What takes their link away or down
-    /// loses them, and no undo brings them back.
+    /// Those of `derived_routes` that nobody can put back: with an encapsulation or a type of service,
+    /// over a next hop object that a person made, the second of one key. What takes their link away or
+    /// down loses them, and no undo brings them back.
     pub fragile_routes: Vec<Route>,
     /// The kernel that said all this.
     pub kernel: KernelFeatures,

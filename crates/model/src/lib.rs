@@ -42,7 +42,7 @@ pub use link::{Link, LinkKind};
 pub use mirror::{Direction, FlowMatch, Mirror, MirrorAction, MirrorKey};
 pub use origin::{Alias, Origin};
 pub use ownership::{BRIDGE_IPTABLES, Claim, ObjectKey, Origins, Ownership, Previous};
-pub use route::{NextHop, Route, RouteKey, RouteMetrics, RouteType};
+pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use step::{Plan, PlannedStep, Step};
 pub use system::{HostnameWish, Resolver, ResolverFile};

@@ -1,6 +1,6 @@
 //! Routes.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use ipnet::IpNet;
 use netloom_types::{Family, IfName, Protocol, RouteTable};
@@ -55,6 +55,16 @@ pub struct RouteMetrics {
     pub quickack: bool,
 }
 
+/// What a route can have that nobody wishes for here, kept so that it can be put back as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouteExtra {
+    /// In how many seconds it ends; none for one that lasts. Routes of router advertisements do.
+    pub expires: Option<u32>,
+    /// How a router wants to be preferred over others (RFC 4191), as the kernel numbers it; 0 is medium.
+    pub preference: u8,
+}
+
 /// What the kernel tells routes apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey {
@@ -90,6 +100,9 @@ pub struct Route {
     /// Path properties.
     #[serde(default, skip_serializing_if = "is_default")]
     pub metrics: RouteMetrics,
+    /// What few routes have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub extra: RouteExtra,
 }
 
 /// What is as usual is not written down: records of many routes stay short.
@@ -125,9 +138,37 @@ impl Route {
         self.next_hops.iter().any(|hop| hop.link == Some(link))
     }
 
+    /// Whether it comes and goes without anybody configuring it here: a lease, a router advertisement, a routing daemon or
+    /// the kernel made it, or it ends by itself. Never part of the configuration.
+    pub fn is_dynamic(&self) -> bool {
+        self.protocol.is_dynamic() || self.extra.expires.is_some()
+    }
+
+    /// Whether nobody makes it anew at once when the kernel drops it with its link, so that whoever took the link away has
+    /// to put it back. What the kernel derives from an address comes back with that.
+    pub fn is_missed(&self) -> bool {
+        let derived = self.protocol == Protocol::KERNEL && self.extra.expires.is_none();
+        self.table != RouteTable::LOCAL && self.protocol != Protocol::REDIRECT && !derived
+    }
+
+    /// The route when so much time has passed; none when it has ended by then.
+    #[must_use]
+    pub fn after(mut self, passed: Duration) -> Option<Self> {
+        let seconds = u32::try_from(passed.as_secs()).unwrap_or(u32::MAX);
+        self.extra.expires = self.extra.expires.map(|left| left.saturating_sub(seconds));
+        (self.extra.expires != Some(0)).then_some(self)
+    }
+
+    /// Whether it stands in the place of `missed`, a dynamic route that was lost: under its key, whatever its owner made of it
+    /// since, or with the same ways under another metric.
+    pub fn stands_for(&self, missed: &Self) -> bool {
+        let same_way = self.next_hops == missed.next_hops && self.protocol == missed.protocol;
+        (self.table, self.destination) == (missed.table, missed.destination) && (self.key() == missed.key() || same_way)
+    }
+
     /// Whether the two do the same, whoever made them.
     pub fn same_effect(&self, other: &Self) -> bool {
-        let Self { table, destination, metric, kind, next_hops, source, protocol: _, metrics } = self;
+        let Self { table, destination, metric, kind, next_hops, source, protocol: _, metrics, extra: _ } = self;
         (table, destination, metric, kind, next_hops, source, metrics)
             == (
                 &other.table,

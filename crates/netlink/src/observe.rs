@@ -293,7 +293,7 @@ fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{RouteMetrics, RouteType};
+    use netloom_model::{RouteExtra, RouteMetrics, RouteType};
     use netloom_types::{Protocol, RouteTable};
 
     use super::*;
@@ -309,6 +309,7 @@ mod tests {
             source: None,
             protocol: Protocol(protocol),
             metrics: RouteMetrics::default(),
+            extra: RouteExtra::default(),
         };
         let (kernel, lease, plain) = (route("10.1.0.0/16", 2), route("10.2.0.0/16", 16), route("10.3.0.0/16", 4));
         let strange = route("10.4.0.0/16", 4);
@@ -319,7 +320,7 @@ mod tests {
         let observe = |scope| {
             let mut sorted = SortedRoutes::default();
             for (route, partial) in all {
-                sorted.take(route::Reported { route: route.clone(), partial }, scope);
+                sorted.take(route::Reported { route: route.clone(), partial, object: false }, scope);
             }
             let mut observed = Observed::default();
             sorted.put_into(&mut observed);
@@ -330,7 +331,7 @@ mod tests {
         assert!(without.derived_routes.is_empty() && without.fragile_routes.is_empty());
         let observed = observe(Scope::default());
         assert_eq!(observed.routes.values().collect::<Vec<_>>(), [&plain]);
-        assert_eq!(observed.fragile_routes, [lease.clone(), second.clone(), strange.clone()]);
+        assert_eq!(observed.fragile_routes, [second.clone(), strange.clone(), daemons.clone()]);
         assert_eq!(observed.derived_routes, [&kernel, &lease, &second, &strange, &daemons].map(Clone::clone));
     }
 }

@@ -272,7 +272,7 @@ fn echo_request(ip: IpAddr, id: u16, sequence: u16) -> [u8; 16] {
 mod tests {
     use std::net::TcpListener;
 
-    use netloom_model::{LinkFacts, NextHop, RouteMetrics, RouteType};
+    use netloom_model::{LinkFacts, NextHop, RouteExtra, RouteMetrics, RouteType};
 
     use super::*;
 
@@ -297,6 +297,7 @@ mod tests {
             source: None,
             protocol: netloom_types::Protocol::STATIC,
             metrics: RouteMetrics::default(),
+            extra: RouteExtra::default(),
         }
     }
 

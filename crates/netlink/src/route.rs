@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netloom_model::{NextHop, Route, RouteMetrics, RouteType, StepError};
+use netloom_model::{NextHop, Route, RouteExtra, RouteMetrics, RouteType, StepError};
 use netloom_types::{Family, IfName, Protocol, RouteTable};
 
 use crate::{
@@ -25,10 +25,13 @@ const RTA_PRIORITY: u16 = 6;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTA_MULTIPATH: u16 = 9;
+const RTA_CACHEINFO: u16 = 12;
 const RTA_TABLE: u16 = 15;
 const RTA_VIA: u16 = 18;
 const RTA_NEWDST: u16 = 19;
+const RTA_PREF: u16 = 20;
 const RTA_ENCAP: u16 = 22;
+const RTA_EXPIRES: u16 = 23;
 const RTA_NH_ID: u16 = 30;
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
@@ -40,9 +43,11 @@ const RTAX_QUICKACK: u16 = 15;
 const RTNH_F_ONLINK: u8 = 4;
 const RTM_F_CLONED: u32 = 0x200;
 const RT_SCOPE_LINK: u8 = 253;
-/// Who puts routes of a lease there.
-const DHCP: Protocol = Protocol(16);
 const RT_SCOPE_NOWHERE: u8 = 255;
+/// Where in what the kernel keeps of a route its end is told.
+const CACHEINFO_EXPIRES: usize = 8;
+/// In how many parts of a second the end of a route is told.
+const USER_HZ: u32 = 100;
 
 /// Finds the index of a link.
 pub type Resolve<'a> = &'a dyn Fn(IfName) -> Option<u32>;
@@ -113,6 +118,9 @@ fn encode(kind: u16, flags: u16, route: &Route, resolve: Resolve<'_>) -> Result<
         msg.attr_ip(RTA_PREFSRC, source);
     }
     encode_metrics(&mut msg, &route.metrics);
+    if kind == RTM_NEWROUTE && route.family() == Family::Ipv6 {
+        encode_extra(&mut msg, route.extra);
+    }
     match &route.next_hops[..] {
         [] => {}
         [hop] => {
@@ -211,42 +219,43 @@ fn encode_metrics(msg: &mut Msg, metrics: &RouteMetrics) {
     });
 }
 
+/// Only IPv6 has routes that end, and routers with a preference.
+fn encode_extra(msg: &mut Msg, extra: RouteExtra) {
+    let RouteExtra { expires, preference } = extra;
+    if let Some(seconds) = expires {
+        msg.attr_u32(RTA_EXPIRES, seconds);
+    }
+    if preference != 0 {
+        msg.attr_u8(RTA_PREF, preference);
+    }
+}
+
 /// A route as the kernel reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
     /// The route, as far as the model can say it.
     pub route: Route,
-    /// It has a property that the model cannot say (a next hop object, an encapsulation, a type of
-    /// service): it can be shown but not put back.
+    /// It has a property that the model cannot say (an encapsulation, a type of service): it can be
+    /// shown but not put back.
     pub partial: bool,
+    /// Its ways are those of a next hop object. They can be put back, the object cannot.
+    pub object: bool,
 }
 
 impl Reported {
     /// Whether it is derived: made by the kernel, a routing daemon or a lease, or not to be put back by
     /// us.
     pub fn is_derived(&self) -> bool {
-        self.partial || self.route.table == RouteTable::LOCAL || is_derived(self.route.protocol)
+        self.partial || self.object || self.route.table == RouteTable::LOCAL || self.route.is_dynamic()
     }
 
-    /// Whether it is derived and nobody makes it anew when the kernel drops it with its link: somebody
-    /// configured it with what the model cannot say, or got it with a lease.
+    /// Whether nobody can put it back when the kernel drops it with its link: it has what the model
+    /// cannot say, and the kernel does not make it anew. A daemon that made it over a next hop object
+    /// replaces one that does the same; a person who did has to see to it.
     pub fn is_fragile(&self) -> bool {
-        let comes_back = self.route.protocol != DHCP && is_derived(self.route.protocol);
-        self.is_derived() && !comes_back && self.route.table != RouteTable::LOCAL
+        let by_hand = self.object && !self.route.is_dynamic();
+        (self.partial || by_hand) && self.route.is_missed()
     }
-}
-
-/// Whether routes of this protocol come and go without anybody configuring them on this host: those
-/// of the kernel (redirect, kernel, router advertisement), of routing daemons and of leases.
-fn is_derived(protocol: Protocol) -> bool {
-    matches!(
-        protocol.0,
-        1 | 2 | 8 // redirect, kernel, gated
-        | 9..=18 // ra, mrt, zebra, bird, dnrouted, xorp, ntk, dhcp, mrouted, keepalived
-        | 42 | 99 // babel, openr
-        | 186..=189 // bgp, isis, ospf, rip
-        | 192..=197 // eigrp and the rest of FRR's
-    )
 }
 
 /// Reads a route; `None` for a cached one and for types that only the kernel makes (local,
@@ -265,6 +274,8 @@ pub fn decode(message: &Message<'_>, name: &dyn Fn(u32) -> Option<IfName>) -> Op
     let mut multipath = None;
     // A type of service, a source prefix.
     let mut partial = message.u8_at(2) != 0 || message.u8_at(3) != 0;
+    let mut object = false;
+    let mut extra = RouteExtra::default();
     for attr in message.attrs(HEADER_LEN) {
         match attr.kind {
             RTA_DST => destination = attr.ip()?,
@@ -273,7 +284,11 @@ pub fn decode(message: &Message<'_>, name: &dyn Fn(u32) -> Option<IfName>) -> Op
             RTA_PREFSRC => source = attr.ip(),
             RTA_METRICS => metrics = decode_metrics(&attr),
             RTA_MULTIPATH => multipath = Some(attr.data),
-            RTA_ENCAP | RTA_NH_ID | RTA_NEWDST => partial = true,
+            RTA_PREF => extra.preference = attr.u8().unwrap_or_default(),
+            RTA_EXPIRES => extra.expires = attr.u32(),
+            RTA_CACHEINFO => extra.expires = decode_end(&attr).or(extra.expires),
+            RTA_NH_ID => object = true,
+            RTA_ENCAP | RTA_NEWDST => partial = true,
             _ => {}
         }
     }
@@ -292,8 +307,19 @@ pub fn decode(message: &Message<'_>, name: &dyn Fn(u32) -> Option<IfName>) -> Op
         return None;
     }
     let (table, protocol) = (RouteTable::try_from(table).ok()?, Protocol(message.u8_at(5)));
-    let route = Route { table, destination, metric, kind, next_hops, source, protocol, metrics };
-    Some(Reported { route, partial })
+    // A kernel may be told to show the object and not its ways.
+    let unseen = object && kind == RouteType::Unicast && next_hops.iter().all(|hop| hop.link.is_none());
+    let route = Route { table, destination, metric, kind, next_hops, source, protocol, metrics, extra };
+    Some(Reported { route, partial: partial || unseen, object })
+}
+
+/// In how many seconds a route ends; none for one that lasts. What is over already ends now.
+fn decode_end(attr: &Attribute<'_>) -> Option<u32> {
+    let at = attr.data.get(CACHEINFO_EXPIRES..)?.first_chunk()?;
+    match i32::from_ne_bytes(*at) {
+        0 => None,
+        left => Some(u32::try_from(left).map_or(0, |left| left.div_ceil(USER_HZ))),
+    }
 }
 
 fn hop(attrs: &Attributes<'_>, index: u32, flags: u8, weight: u16, name: &dyn Fn(u32) -> Option<IfName>) -> NextHop {
@@ -376,6 +402,7 @@ mod tests {
             source: None,
             protocol: Protocol::NETLOOM,
             metrics: RouteMetrics::default(),
+            extra: RouteExtra::default(),
         }
     }
 
@@ -393,6 +420,8 @@ mod tests {
         metrics.source = Some("192.0.2.7".parse().unwrap());
         let mut onlink = route("198.51.100.0/24", vec![hop(Some("203.0.113.1"), Some("eth1"), 1)]);
         onlink.next_hops[0].onlink = true;
+        let mut advertised = route("::/0", vec![hop(Some("fe80::1"), Some("eth0"), 1)]);
+        advertised.extra = RouteExtra { expires: Some(1800), preference: 1 };
         let mut far_table = route("2001:db8::/32", vec![hop(Some("fe80::1"), Some("eth0"), 1)]);
         far_table.table = RouteTable::try_from(1_000_000).unwrap();
         let four = [("192.0.2.1", "eth0", 1), ("192.0.2.2", "eth1", 256)];
@@ -403,6 +432,7 @@ mod tests {
         let mut all = vec![
             metrics,
             onlink,
+            advertised,
             far_table,
             route("10.0.0.0/8", many(four)),
             route("2001:db8:1::/48", many(six)),
@@ -421,7 +451,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         for route in examples() {
             let read = read(&encode_add(&route, &resolve).unwrap()).unwrap();
-            assert_eq!(read, Reported { route, partial: false });
+            assert_eq!(read, Reported { route, partial: false, object: false });
         }
     }
 
@@ -453,7 +483,7 @@ mod tests {
         let of = |protocol| {
             let mut route = route("10.0.0.0/8", vec![hop(None, Some("eth0"), 1)]);
             route.protocol = Protocol(protocol);
-            Reported { route, partial: false }.is_derived()
+            Reported { route, partial: false, object: false }.is_derived()
         };
         for derived in [1, 2, 8, 9, 11, 12, 14, 15, 16, 17, 18, 42, 99, 186, 187, 188, 189, 192, 193, 197] {
             assert!(of(derived), "{derived}");
@@ -464,10 +494,28 @@ mod tests {
     }
 
     #[test]
-    fn a_route_over_a_next_hop_object_is_partial() {
-        let mut msg = encode_add(&route("10.0.0.0/8", vec![]), &resolve).unwrap();
-        msg.attr_u32(RTA_NH_ID, 5);
-        assert!(read(&msg).unwrap().is_derived());
+    fn the_ways_of_a_next_hop_object_can_be_put_back_where_they_are_seen() {
+        let way = || vec![hop(Some("192.0.2.1"), Some("eth0"), 1)];
+        let zebra = Protocol(11);
+        for (hops, protocol, fragile) in [(vec![], zebra, true), (way(), zebra, false), (way(), Protocol::STATIC, true)]
+        {
+            let made = Route { protocol, ..route("10.0.0.0/8", hops) };
+            let mut msg = encode_add(&made, &resolve).unwrap();
+            msg.attr_u32(RTA_NH_ID, 5);
+            let read = read(&msg).unwrap();
+            assert!(read.is_derived());
+            assert_eq!(read.is_fragile(), fragile);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_route_is_told_in_hundredths_of_a_second() {
+        let end = |left: i32| {
+            let mut data = [0; 32];
+            data[CACHEINFO_EXPIRES..CACHEINFO_EXPIRES + 4].copy_from_slice(&left.to_ne_bytes());
+            decode_end(&Attribute { kind: RTA_CACHEINFO, data: &data })
+        };
+        assert_eq!([end(0), end(1), end(179_950), end(-50)], [None, Some(1), Some(1800), Some(0)]);
     }
 
     #[test]

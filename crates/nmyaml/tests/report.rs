@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use netloom_model::{
-    Address, Attr, FdbEntry, FdbKey, Link, LinkFacts, LinkKind, NextHop, Observed, Route, RouteMetrics, RouteType,
-    RuleAction, RuleKey, Value as AttrValue,
+    Address, Attr, FdbEntry, FdbKey, Link, LinkFacts, LinkKind, NextHop, Observed, Route, RouteExtra, RouteMetrics,
+    RouteType, RuleAction, RuleKey, Value as AttrValue,
 };
 use netloom_nmyaml::{Document, Heard, ReportOptions, report, unfold};
 use netloom_types::{Family, IfName, Lifetime, MacAddr, Protocol, RouteTable};
@@ -49,6 +49,7 @@ fn route(destination: IpNet, via: &str, over: &str) -> Route {
         source: None,
         protocol: Protocol::NETLOOM,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     }
 }
 

@@ -141,6 +141,7 @@ impl Agent {
             }
             Event::Recovered(result) => self.recovered(result),
             Event::Observed(result) => self.observed(now, result.as_deref().map_err(String::as_str)),
+            Event::Foreseen(what) => self.tell(Told::new("SideEffects", what)),
             Event::Transacted(result) => self.transacted(now, result),
             Event::Kept(result) => {
                 if let Some(Work::Keep(kept)) = self.at_work.take() {

@@ -26,6 +26,8 @@ pub enum Event {
     Recovered(Result<Option<String>, Failure>),
     /// The answer to [`Effect::Observe`]; a failure says why the host could not be read.
     Observed(Result<Box<Observed>, String>),
+    /// What the change that [`Effect::Transact`] is about to make costs beside what was asked for; told before it begins.
+    Foreseen(String),
     /// The answer to [`Effect::Transact`].
     Transacted(Result<Done, Failure>),
     /// The answer to [`Effect::Keep`].

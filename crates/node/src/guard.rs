@@ -90,7 +90,7 @@ fn manages(link: &Link) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Alias, Attr, LinkKind, NextHop, RouteMetrics, Value};
+    use netloom_model::{Alias, Attr, LinkKind, NextHop, RouteExtra, RouteMetrics, Value};
     use netloom_types::Protocol;
 
     use super::*;
@@ -124,6 +124,7 @@ mod tests {
             source: None,
             protocol: Protocol::BOOT,
             metrics: RouteMetrics::default(),
+            extra: RouteExtra::default(),
         }
     }
 

@@ -280,5 +280,6 @@ fn routed(link: IfName, wish: &LeaseWish, route: &netloom_dhcp::Route) -> Route 
         source: None,
         protocol: Protocol::NETLOOM,
         metrics: netloom_model::RouteMetrics::default(),
+        extra: netloom_model::RouteExtra::default(),
     }
 }

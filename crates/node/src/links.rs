@@ -152,7 +152,7 @@ fn table(table: RouteTable) -> String {
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Alias, LinkFacts, NextHop, RouteMetrics, Value};
+    use netloom_model::{Alias, LinkFacts, NextHop, RouteExtra, RouteMetrics, Value};
 
     use super::*;
 
@@ -178,6 +178,7 @@ mod tests {
             source: None,
             protocol,
             metrics: RouteMetrics::default(),
+            extra: RouteExtra::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use netloom_model::EngineError;
 use netloom_netlink::{KernelHost, Namespace, Options};
 
 pub use possible::{Impossible, possible_in};
-pub use probes::KernelProbes;
+pub use probes::{KernelProbes, NamedProbes};
 
 /// One namespace and what belongs to it.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use netloom_model::{Observed, Plan, PlannedStep, Step, StepError, Target};
 use netloom_sim::{Memory, SimHost};
 use netloom_types::IfName;
 
-use crate::{PlanError, goal::Goal, links, order, order::Dependents, restore, routes, sink};
+use crate::{PlanError, fragile, goal::Goal, links, order, order::Dependents, restore, routes, sink};
 
 /// Rounds after which a plan must have come to rest: one does the work, one more finds nothing left;
 /// the others are for what only shows when the first is through.
@@ -143,7 +143,10 @@ impl Builder {
     pub(crate) fn emit_consequence(&mut self, step: Step) {
         if let Err(refused) = self.attempt(step) {
             let (step, error) = *refused;
-            let note = format!("{step} goes with this change and cannot be put back: {error}");
+            let note = match &step {
+                Step::AddRoute(route) | Step::ReplaceRoute(route) if route.is_dynamic() => fragile::goes(route, &error),
+                _ => format!("{step} goes with this change and cannot be put back: {error}"),
+            };
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

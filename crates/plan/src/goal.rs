@@ -4,10 +4,11 @@
 //! it was asked to can be put back. Objects that a plan touches without a wish join the goal with the
 //! value that they had (`Goal::heal_*`), as far as the wish leaves them a place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use ipnet::IpNet;
 use netloom_model::{Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RuleKey, Section, Target, Value};
-use netloom_types::{Family, IfName, Protocol};
+use netloom_types::{Family, IfName, Protocol, RouteTable};
 
 /// What one link shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,10 +102,7 @@ impl Goal {
         };
         Self {
             links: links.iter().map(|(name, link)| (*name, link.as_ref().map(whole))).collect(),
-            routes: routes
-                .iter()
-                .map(|(key, route)| (*key, GoalRoute { route: route.clone(), origin: None }))
-                .collect(),
+            routes: routes_of(routes, observed),
             rules: rules.iter().map(|(key, &protocol)| (*key, GoalRule { protocol, origin: None })).collect(),
             resolver: resolver.clone(),
             hostname_running: hostname_running.clone(),
@@ -125,7 +123,12 @@ impl Goal {
                 goal.vlans &= goal.link.vlans == now.vlans;
             }
         }
-        self.routes.retain(|key, goal| goal.origin.is_some() || goal.route.as_ref() == end.routes.get(key));
+        // What a lease, a router or a daemon made may be another a moment later, and is then as its owner wants it.
+        let asked_or_there = |key: &RouteKey, goal: &GoalRoute| {
+            goal.origin.is_some()
+                || goal.route.as_ref() == end.routes.get(key) && !goal.route.as_ref().is_some_and(Route::is_dynamic)
+        };
+        self.routes.retain(|key, goal| asked_or_there(key, goal));
         // It may appear at any moment; then it is drift, and no reason to take everything else back.
         self.bridge_iptables = self.bridge_iptables.filter(|_| end.bridge_iptables.is_some());
     }
@@ -192,6 +195,23 @@ impl Goal {
             None => false,
         }
     }
+}
+
+/// The goals of routes that shall be as they were. One that a lease, a router or a daemon made is met by whatever stands in its
+/// place, for its owner may have been quicker.
+fn routes_of(routes: &BTreeMap<RouteKey, Option<Route>>, observed: &Observed) -> BTreeMap<RouteKey, GoalRoute> {
+    let mut missed: BTreeMap<(RouteTable, IpNet), Vec<&Route>> = BTreeMap::new();
+    for (key, was) in routes {
+        if let Some(was) = was.as_ref().filter(|was| was.is_dynamic() && !observed.routes.contains_key(key)) {
+            missed.entry((was.table, was.destination)).or_default().push(was);
+        }
+    }
+    let place = |there: &Route| missed.get(&(there.table, there.destination)).into_iter().flatten().copied();
+    let there = if missed.is_empty() { &[] } else { &observed.derived_routes[..] };
+    let met: BTreeSet<RouteKey> =
+        there.iter().flat_map(|there| place(there).filter(|was| there.stands_for(was)).map(Route::key)).collect();
+    let goal = |route: &Option<Route>| GoalRoute { route: route.clone(), origin: None };
+    routes.iter().filter(|(key, _)| !met.contains(key)).map(|(key, route)| (*key, goal(route))).collect()
 }
 
 /// Says of every property that `now` has and `wanted` does not name that it shall be the default.

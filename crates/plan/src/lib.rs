@@ -111,7 +111,7 @@ pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &
     builder.notes = laid.notes;
     builder.run()?;
     let Finished { plan, before, expected, mut notes, sim } = builder.finish();
-    notes.extend(fragile::notes(observed, &plan));
+    notes.extend(fragile::notes(sim.lost_routes()));
     safety::check(options, observed, sim.observed())?;
     // The simulated host and the record are the two largest things here: never both at once.
     drop(sim);

@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use netloom_model::{
     Address, AddressWish, Attr, ControllerWish, FdbEntry, FdbKey, HostState, LinkKind, LinkWish, NextHop, Observed,
-    Origin, Ownership, Presence, Route, RouteMetrics, RouteType, RouteWish, Rule, RuleAction, RuleKey, RuleWish, Step,
-    StepError, Value, VlanMembership,
+    Origin, Ownership, Presence, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Rule, RuleAction, RuleKey,
+    RuleWish, Step, StepError, Value, VlanMembership,
 };
 use netloom_plan::{Options, Planned, converge, differences, plan, unmet};
 use netloom_sim::SimHost;
@@ -172,6 +172,7 @@ fn host_state() -> impl Strategy<Value = HostState> {
                     source: None,
                     protocol: Protocol::NETLOOM,
                     metrics: RouteMetrics::default(),
+                    extra: RouteExtra::default(),
                 };
                 if !state.routes.iter().any(|there| there.route.key() == route.key()) {
                     state.routes.push(RouteWish { route, origin: origin() });

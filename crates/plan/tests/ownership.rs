@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netloom_model::{
     Address, AddressWish, Alias, Attr, ControllerWish, HostState, HostnameWish, LinkKind, LinkWish, NextHop, Origin,
-    Ownership, Route, RouteMetrics, RouteType, RouteWish, Step, Value, VlanMembership,
+    Ownership, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Step, Value, VlanMembership,
 };
 use netloom_plan::{Options, Planned, plan, unmet};
 use netloom_sim::SimHost;
@@ -240,6 +240,7 @@ fn what_carries_our_mark_goes_even_when_the_record_was_lost() {
         source: None,
         protocol: Protocol::NETLOOM,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     };
     let wish = HostState { routes: vec![RouteWish { route, origin: origin() }], ..whole([eth0.clone(), dummy]) };
     set(&mut host, &wish, &Ownership::default());

@@ -66,6 +66,7 @@ impl SimHost {
 
     /// IPv4 gives up a route when one of its ways goes; IPv6 keeps the other ways.
     fn unmake_routes(&mut self, name: IfName) {
+        self.adopt_over(name);
         for key in self.index.routes_of(name) {
             let Some(mut route) = self.take_route(key) else { continue };
             route.next_hops.retain(|hop: &NextHop| hop.link != Some(name));
@@ -76,7 +77,7 @@ impl SimHost {
                 self.insert_route(route);
             }
         }
-        self.lose_derived(name, true);
+        self.lose_derived(name, None, true);
     }
 
     fn unmake_addresses(&mut self, name: IfName, table: RouteTable) {

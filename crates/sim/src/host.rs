@@ -42,6 +42,8 @@ pub struct SimHost {
     /// Shared with the memories that a planner keeps; see [`crate::Memory`].
     pub(crate) hidden: Arc<Hidden>,
     changed: Target,
+    /// Routes that a step took away and that nobody can put back.
+    pub(crate) lost: BTreeSet<Route>,
     last_index: u32,
 }
 
@@ -77,7 +79,8 @@ impl SimHost {
         let index = Index::of(&observed);
         let last_index = observed.facts.values().map(|facts| facts.index).max().unwrap_or(0);
         let hidden = Arc::default();
-        let mut sim = Self { now: observed, index, hidden, changed: Target::default(), last_index };
+        let mut sim =
+            Self { now: observed, index, hidden, changed: Target::default(), lost: BTreeSet::new(), last_index };
         sim.guess_hidden();
         sim
     }
@@ -316,8 +319,15 @@ fn is_host_route(route: &Route, ip: std::net::IpAddr) -> bool {
 }
 
 impl Engine for SimHost {
-    fn observe(&mut self, _scope: Scope) -> Result<Observed, EngineError> {
-        Ok(self.now.clone())
+    /// As a kernel is read: routes that nobody configured stand apart, whoever put them here.
+    fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
+        let mut observed = self.now.clone();
+        let dynamic = observed.host.routes.extract_if(.., |_, route| route.is_dynamic()).map(|(_, route)| route);
+        observed.derived_routes.extend(dynamic);
+        if scope.without_derived_routes {
+            observed.derived_routes.clear();
+        }
+        Ok(observed)
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {

@@ -112,6 +112,8 @@ pub(crate) struct Index {
     pub(crate) unique: Multi<Unique, IfName>,
     /// How many derived routes lead out by a link.
     pub(crate) derived: BTreeMap<IfName, usize>,
+    /// How many derived routes name an own address.
+    pub(crate) derived_sources: BTreeMap<IpAddr, usize>,
 }
 
 impl Index {
@@ -120,10 +122,36 @@ impl Index {
         let mut index = Self::default();
         observed.links.values().for_each(|link| index.add_link(link));
         observed.routes.values().for_each(|route| index.add_route(route));
-        for link in observed.derived_routes.iter().flat_map(|route| &route.next_hops).filter_map(|hop| hop.link) {
-            *index.derived.entry(link).or_default() += 1;
-        }
+        observed.derived_routes.iter().for_each(|route| index.add_derived(route));
         index
+    }
+
+    /// Enters a route that is no configuration.
+    pub(crate) fn add_derived(&mut self, route: &Route) {
+        for link in route.next_hops.iter().filter_map(|hop| hop.link) {
+            *self.derived.entry(link).or_default() += 1;
+        }
+        if let Some(source) = route.source {
+            *self.derived_sources.entry(source).or_default() += 1;
+        }
+        if let Some(link) = device_of(route) {
+            self.device_routes.insert((route.table, route.destination), (link, route.metric));
+            self.count(route.destination, true);
+        }
+    }
+
+    /// Forgets a route that is no configuration.
+    pub(crate) fn remove_derived(&mut self, route: &Route) {
+        for link in route.next_hops.iter().filter_map(|hop| hop.link) {
+            less(&mut self.derived, link);
+        }
+        if let Some(source) = route.source {
+            less(&mut self.derived_sources, source);
+        }
+        if let Some(link) = device_of(route) {
+            self.device_routes.remove(&(route.table, route.destination), &(link, route.metric));
+            self.count(route.destination, false);
+        }
     }
 
     /// Enters a link with everything on it.
@@ -288,6 +316,16 @@ impl Index {
     /// The routes that lead out by a link.
     pub(crate) fn routes_of(&self, name: IfName) -> Vec<RouteKey> {
         self.routes.of(&name).copied().collect()
+    }
+}
+
+/// Counts one less, and forgets what is there no more.
+fn less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
     }
 }
 

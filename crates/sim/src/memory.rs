@@ -24,8 +24,8 @@ impl SimHost {
         self.hidden = memory.0;
     }
 
-    /// Whether a configured route leads out by the link.
+    /// Whether a route leads out by the link.
     pub fn has_routes_over(&self, link: IfName) -> bool {
-        self.index.routes.of(&link).next().is_some()
+        self.index.routes.of(&link).next().is_some() || self.index.derived.contains_key(&link)
     }
 }

@@ -110,6 +110,7 @@ impl SimHost {
     /// Drops the routes that lead out by a link only, or otherwise only by links that are down.
     /// Routes with a living way keep the dead one: it lives again when its link comes up.
     pub(crate) fn lose_routes(&mut self, name: IfName, family: Option<Family>) {
+        self.adopt_over(name);
         for key in self.index.routes_of(name) {
             let Some(route) = self.now.host.routes.get(&key) else { continue };
             let meant = family.is_none_or(|family| family == route.family());
@@ -117,34 +118,16 @@ impl SimHost {
                 self.take_route(key);
             }
         }
-        if family.is_none() {
-            self.lose_derived(name, false);
-        }
+        self.lose_derived(name, family, false);
     }
 
-    fn lives_without(&self, route: &Route, name: IfName) -> bool {
+    pub(crate) fn lives_without(&self, route: &Route, name: IfName) -> bool {
         route.next_hops.iter().any(|hop| hop.link.is_some_and(|link| link != name && self.is_up(link)))
-    }
-
-    /// Drops the routes of others that lead out by a link; with `forced`, those with a living way
-    /// too.
-    pub(crate) fn lose_derived(&mut self, name: IfName, forced: bool) {
-        if !self.index.derived.contains_key(&name) {
-            return;
-        }
-        let mut routes = std::mem::take(&mut self.now.derived_routes);
-        routes.retain(|route| !route.uses(name) || !forced && self.lives_without(route, name));
-        self.index.derived.remove(&name);
-        for link in routes.iter().filter(|route| route.uses(name)).flat_map(|route| &route.next_hops) {
-            if let Some(link) = link.link {
-                *self.index.derived.entry(link).or_default() += 1;
-            }
-        }
-        self.now.derived_routes = routes;
     }
 
     /// Drops the IPv4 routes of a table whose source is no own address any more.
     pub(crate) fn lose_sources_v4(&mut self, source: IpAddr, table: RouteTable) {
+        self.adopt_from(source);
         let still_own = self
             .index
             .addresses
@@ -162,6 +145,7 @@ impl SimHost {
 
     /// Takes a source out of the routes that name it.
     pub(crate) fn forget_source(&mut self, source: IpAddr) {
+        self.adopt_from(source);
         let keys: Vec<RouteKey> = self.index.sources.of(&source).copied().collect();
         for key in keys {
             if let Some(mut route) = self.take_route(key) {

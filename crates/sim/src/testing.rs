@@ -1,8 +1,8 @@
 //! Short words for tests, and the one law that every step is held to.
 
 use netloom_model::{
-    Address, Attr, Attrs, Host, LinkKind, NextHop, Observed, Route, RouteMetrics, RouteType, Step, StepError, Target,
-    Value,
+    Address, Attr, Attrs, Host, LinkKind, NextHop, Observed, Route, RouteExtra, RouteMetrics, RouteType, Step,
+    StepError, Target, Value,
 };
 use netloom_types::{Family, IfName, MacAddr, Protocol, RouteTable};
 
@@ -99,6 +99,7 @@ pub(crate) fn route<const N: usize>(to: &str, hops: [&str; N]) -> Route {
         source: None,
         protocol: Protocol::NETLOOM,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Attr, Host, LinkKind, Value};
+use netloom_model::{Attr, Host, LinkKind, Observed, Route, Value};
 use netloom_types::{Family, Lifetime, MacAddr};
 use serde_json::Value as Json;
 
@@ -93,6 +93,27 @@ pub fn unordered(host: &Host) -> Host {
         });
     }
     host
+}
+
+/// The routes that leases, router advertisements and routing daemons made, with their ends in coarse steps.
+pub fn dynamic_routes(observed: &Observed) -> Vec<Route> {
+    let mut routes: Vec<Route> =
+        observed.derived_routes.iter().filter(|route| route.is_dynamic() && route.is_missed()).cloned().collect();
+    for route in &mut routes {
+        route.extra.expires = route.extra.expires.map(|left| left.saturating_add(COARSE / 2) / COARSE * COARSE);
+    }
+    routes.sort();
+    routes
+}
+
+/// Fails when a route of a lease, a router or a daemon is not there any more, or ends at another time.
+pub fn given_back(before: &Observed, after: &Observed) -> Result<(), String> {
+    let after = dynamic_routes(after);
+    let same = |was: &Route, is: &Route| is.stands_for(was) && is.next_hops == was.next_hops && is.extra == was.extra;
+    match dynamic_routes(before).iter().find(|was| !after.iter().any(|is| same(was, is))) {
+        None => Ok(()),
+        Some(gone) => Err(format!("the route {gone:?} is not given back; there are {after:?}")),
+    }
 }
 
 fn coarse(time: Lifetime) -> Lifetime {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use netloom_model::{
-    Address, Alias, Attr, Attrs, FdbEntry, FdbKey, Host, LinkKind, Neighbour, NextHop, Observed, Route, RouteMetrics,
-    RouteType, Rule, RuleAction, RuleKey, Step, Value, VlanMembership,
+    Address, Alias, Attr, Attrs, FdbEntry, FdbKey, Host, LinkKind, Neighbour, NextHop, Observed, Route, RouteExtra,
+    RouteMetrics, RouteType, Rule, RuleAction, RuleKey, Step, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, MacAddr, Protocol, RouteTable, VlanId};
 
@@ -142,6 +142,7 @@ fn route(link: IfName, destination: &str, via: &str, table: RouteTable, metric: 
         source: None,
         protocol: Protocol::STATIC,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     })
 }
 

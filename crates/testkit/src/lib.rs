@@ -29,6 +29,7 @@ pub mod part;
 pub mod patience;
 pub mod play;
 pub mod power;
+mod probed;
 pub mod runner;
 pub mod scenario;
 pub mod seen;

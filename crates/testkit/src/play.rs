@@ -18,7 +18,7 @@ use netloom_plan::{Options as PlanOptions, text, unmet};
 use netloom_types::{IfName, MacAddr};
 
 use crate::{
-    compare, foreign,
+    compare, foreign, probed,
     scenario::{Options, Round, Scenario},
 };
 
@@ -99,6 +99,8 @@ impl<'a, S: Stage> Player<'a, S> {
         if let Some(host) = &scenario.host {
             player.by_hand(host).map_err(|why| format!("host.yaml: {why}"))?;
         }
+        let routes: Vec<Step> = scenario.routes.iter().cloned().map(Step::AddRoute).collect();
+        player.execute(&routes).map_err(|why| format!("host-routes.yaml: {why}"))?;
         Ok(player)
     }
 
@@ -144,6 +146,9 @@ impl<'a, S: Stage> Player<'a, S> {
             (None, Ok(done)) => done,
         };
         let after = self.tried_and_taken_back(round, &wish, &before)?;
+        if !compare::dynamic_routes(&before).is_empty() {
+            probed::fails_and_is_taken_back(self, round, &wish)?;
+        }
         self.for_good(round, &wish, &after)?;
         let observed = self.observe()?;
         self.settled(round, &observed)?;
@@ -215,6 +220,7 @@ impl<'a, S: Stage> Player<'a, S> {
         let unordered = |host: &Host| compare::unordered(&compare::canonical(host, &self.asked));
         same("the host after the rollback", &unordered(&before.host), &unordered(&back.host))
             .map_err(|why| why + &plan())?;
+        compare::given_back(before, &back).map_err(|why| why + &plan())?;
         Ok(after.host)
     }
 

@@ -5,6 +5,7 @@
 //!   README          one line on what it shows; else the first comment of 1-set.yaml says it
 //!   host.yaml       what somebody else configured before; cards (`type: ethernet`) are provided, and
 //!                   the loopback link is up unless the first line is `# fresh loopback`
+//!   host-routes.yaml  routes that leases, router advertisements or routing daemons made before
 //!   N-hand.yaml     what somebody else changes before document N
 //!   N-set.yaml      the documents, set in order; `# options: …` in the first lines says how
 //!   N-expect.yaml   what must be there afterwards, beyond what the document itself says
@@ -22,6 +23,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netloom_model::Route;
+
 /// The source that documents are set under, unless an option says otherwise.
 pub const SOURCE: &str = "site.yaml";
 
@@ -36,6 +39,8 @@ pub struct Scenario {
     pub title: String,
     /// What somebody else configured before.
     pub host: Option<Vec<u8>>,
+    /// Routes that nobody configured before.
+    pub routes: Vec<Route>,
     /// The documents.
     pub rounds: Vec<Round>,
 }
@@ -111,7 +116,12 @@ impl Scenario {
             None => comments(&first.set).find(|line| !line.starts_with(Options::MARK)),
         };
         let title = title.ok_or_else(|| format!("{name}: nothing says what it shows"))?;
-        Ok(Self { name, dir: dir.to_owned(), title, host: optional(&dir.join("host.yaml"))?, rounds })
+        let routes = match optional(&dir.join("host-routes.yaml"))? {
+            None => Vec::new(),
+            Some(text) => serde_saphyr::from_str(&String::from_utf8_lossy(&text))
+                .map_err(|error| format!("{name}/host-routes.yaml: {error}"))?,
+        };
+        Ok(Self { name, dir: dir.to_owned(), title, host: optional(&dir.join("host.yaml"))?, routes, rounds })
     }
 
     /// The names of the cards that the host must have: every line of `host.yaml` that says

@@ -126,6 +126,8 @@ pub struct Protocol(pub u8);
 impl Protocol {
     /// Nobody said.
     pub const UNSPEC: Self = Self(0);
+    /// Routes that another router told the kernel about.
+    pub const REDIRECT: Self = Self(1);
     /// Routes made by the kernel itself (connected and local routes).
     pub const KERNEL: Self = Self(2);
     /// Routes made by hand, `ip route` without a protocol.
@@ -144,6 +146,21 @@ impl Protocol {
     pub const ADDRESS_KERNEL_RA: Self = Self(2);
     /// Address protocol of link-local addresses that the kernel generates.
     pub const ADDRESS_KERNEL_LL: Self = Self(3);
+}
+
+impl Protocol {
+    /// Whether routes of this protocol come and go without anybody configuring them on this host: those of the kernel
+    /// (redirect, kernel, router advertisement), of routing daemons and of leases.
+    pub const fn is_dynamic(self) -> bool {
+        matches!(
+            self.0,
+            1 | 2 | 8 // redirect, kernel, gated
+            | 9..=18 // ra, mrt, zebra, bird, dnrouted, xorp, ntk, dhcp, mrouted, keepalived
+            | 42 | 99 // babel, openr
+            | 186..=189 // bgp, isis, ospf, rip
+            | 192..=197 // eigrp and the rest of FRR's
+        )
+    }
 }
 
 impl fmt::Display for Protocol {

@@ -9,10 +9,10 @@ use std::{
 };
 
 use netloom_journal::{
-    Error, Fate, Outcome, Prepared, Recovery, Request, Store, Summary, Turn, Witness, wait_for_deadline,
+    Error, Fate, Outcome, Prepared, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
 };
 use netloom_netlink::{KernelHost, probe::Probe};
-use netloom_place::KernelProbes;
+use netloom_place::{KernelProbes, NamedProbes};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -175,12 +175,15 @@ impl Change<'_> {
             self.listen(enter);
             event = self.signals.events.recv().ok();
         }
-        let mut turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
+        let mut probes = NamedProbes(self.session.place.namespace.clone());
+        let mut turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?.with_probes(&mut probes);
         let interrupted = "it was interrupted before it was confirmed";
         let settled = match event {
             Some(Event::Confirm) => Self::confirm(&mut turn, &self.store, &witness),
             Some(Event::Stop) => Self::take_back(&mut turn, &self.store, &witness).map(|end| match end {
-                Some(End::RolledBack(_)) => Some(End::RolledBack(interrupted.to_owned())),
+                Some(End::RolledBack { unreached, .. }) => {
+                    Some(End::RolledBack { why: interrupted.to_owned(), unreached })
+                }
                 end => end,
             }),
             Some(Event::Ended) | None => Self::time_is_over(&mut turn, &witness),
@@ -234,13 +237,18 @@ impl Change<'_> {
     }
 
     /// Somebody else settled the change: its journal knows how.
-    fn told_by(&self, witness: &mut Witness, summary: &Summary, verified: bool) -> Result<End, Failure> {
+    fn told_by(&mut self, witness: &mut Witness, summary: &Summary, verified: bool) -> Result<End, Failure> {
         let fate = witness.fate(&self.store).map_err(|error| session::failure(&error))?;
         match fate {
             Fate::Confirmed => Ok(End::Confirmed { verified }),
             Fate::Pending => Ok(End::Open(summary.clone())),
             Fate::RolledBack => {
-                Ok(End::RolledBack("it was not confirmed in time, or rolled back elsewhere".to_owned()))
+                let why = "it was not confirmed in time, or rolled back elsewhere".to_owned();
+                let mut probes = NamedProbes(self.session.place.namespace.clone());
+                let turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
+                let unreached = turn.with_probes(&mut probes).unreached(summary);
+                let report = UndoReport { unreached, ..UndoReport::default() };
+                Ok(End::RolledBack { why, unreached: report.unreached_text() })
             }
             Fate::Unclear => {
                 self.session.mention_failed(&self.store);
@@ -271,11 +279,13 @@ impl Change<'_> {
                 self.session.hint("commit"),
                 self.session.hint("rollback")
             )),
-            End::RolledBack(why) => {
+            End::RolledBack { why, unreached } => {
                 let source = &self.source;
-                return Err(Failure::failed(format_args!(
-                    "{source}: the change is undone and the host verified to be as it was: {why}"
-                )));
+                let undone = match unreached {
+                    None => "the host verified to be as it was".to_owned(),
+                    Some(unreached) => format!("its configuration is as it was, but {unreached}"),
+                };
+                return Err(Failure::failed(format_args!("{source}: the change is undone and {undone}: {why}")));
             }
         }
         Ok(Exit::Done)
@@ -305,8 +315,8 @@ fn is_pending(store: &Store, witness: &Witness) -> Result<bool, Error> {
 /// The end of the change, when that is what a turn took back.
 fn rolled_back(recovery: &Recovery, witness: &Witness) -> Option<End> {
     match recovery {
-        Recovery::RolledBack { summary, why, report: _ } if summary.id == witness.id() => {
-            Some(End::RolledBack(why.to_string()))
+        Recovery::RolledBack { summary, why, report } if summary.id == witness.id() => {
+            Some(End::RolledBack { why: why.to_string(), unreached: report.unreached_text() })
         }
         Recovery::Nothing
         | Recovery::Dropped
@@ -331,7 +341,9 @@ impl Done {
         Ok(match outcome {
             Outcome::Nothing => Self::Ended(End::Nothing),
             Outcome::Confirmed => Self::Ended(End::Confirmed { verified }),
-            Outcome::RolledBack { why, report: _ } => Self::Ended(End::RolledBack(why.to_string())),
+            Outcome::RolledBack { why, report } => {
+                Self::Ended(End::RolledBack { why: why.to_string(), unreached: report.unreached_text() })
+            }
             Outcome::Open(summary) => Self::Open(summary, store.witness().map_err(|error| session::failure(&error))?),
         })
     }
@@ -346,7 +358,12 @@ enum End {
         verified: bool,
     },
     Open(Summary),
-    RolledBack(String),
+    RolledBack {
+        /// Why.
+        why: String,
+        /// What passed before and is not reached after the undo either; none when the undo is verified.
+        unreached: Option<String>,
+    },
 }
 
 impl End {
@@ -355,7 +372,7 @@ impl End {
             Self::Nothing => ("nothing", None, None),
             Self::Confirmed { verified: _ } => ("confirmed", None, None),
             Self::Open(summary) => ("open", None, Some(summary.deadline.to_string())),
-            Self::RolledBack(why) => ("rolled-back", Some(why), None),
+            Self::RolledBack { why, unreached: _ } => ("rolled-back", Some(why), None),
         };
         json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan })
     }

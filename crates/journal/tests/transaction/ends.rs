@@ -3,7 +3,7 @@
 use std::{cell::RefCell, sync::atomic::AtomicBool, time::Duration};
 
 use crate::bench::{Scratch, Tiny, change, owned, process, request, rule, wish};
-use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Verdict};
+use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Unreached, Verdict};
 use netloom_model::{Observed, Ownership, Step, StepError};
 
 struct Bench {
@@ -185,9 +185,12 @@ fn no() -> Verdict {
 fn a_probe_that_passed_before_and_fails_after_takes_the_change_back_in_time() {
     let bench = Bench::new();
     let mut probes = Script { answers: vec![("gateway", vec![Verdict::Passed, no()])], runs: 0 };
-    let why = rolled_back(bench.run(true, &mut probes));
+    let Outcome::RolledBack { why, report } = bench.run(true, &mut probes).unwrap() else { panic!("it stays") };
     assert_eq!(why, Cause::Probe { name: "gateway".into(), why: "no answer".into() });
-    assert!(bench.host.borrow().clock.0.get() <= Duration::from_secs(5));
+    // Five seconds until the host is back, and ten until it is told that this did not help.
+    assert!(bench.host.borrow().clock.0.get() <= Duration::from_secs(15));
+    let unreached = Unreached { name: "gateway".into(), why: "no answer".into() };
+    assert_eq!(report.unreached, [unreached], "an undo that did not help is not called verified");
     assert!(probes.runs > 2, "it was given a second chance");
     bench.untouched();
 }

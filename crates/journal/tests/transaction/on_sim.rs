@@ -5,8 +5,8 @@ use std::{cell::RefCell, panic::AssertUnwindSafe, time::Duration};
 use netloom_journal::{BATCH, Cause, Incarnation, NoProbes, Outcome, Recovery, Request, Store, Turn};
 use netloom_model::{
     Address, AddressWish, Attr, ControllerWish, Engine, EngineError, Host, HostState, IpWish, LinkKind, LinkWish,
-    NextHop, Observed, Origin, Presence, Route, RouteMetrics, RouteType, RouteWish, Rule, RuleAction, RuleKey,
-    RuleWish, Scope, Step, StepError, Value, VlanMembership,
+    NextHop, Observed, Origin, Presence, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Rule, RuleAction,
+    RuleKey, RuleWish, Scope, Step, StepError, Value, VlanMembership,
 };
 use netloom_sim::SimHost;
 use netloom_types::{Family, IfName, MacAddr, Protocol};
@@ -109,6 +109,7 @@ fn route(destination: &str, via: &str, out: &str, table: u32) -> RouteWish {
         source: None,
         protocol: Protocol::NETLOOM,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     };
     RouteWish { route, origin: origin() }
 }

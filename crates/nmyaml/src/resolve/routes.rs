@@ -157,6 +157,7 @@ impl Merge<'_> {
                 initrwnd: entry.initrwnd.unwrap_or_default(),
                 quickack: entry.quickack.unwrap_or_default(),
             },
+            extra: netloom_model::RouteExtra::default(),
         };
         let origin = self.origin(path);
         (self.refusals.len() == before).then_some(Single { route, weighted: entry.weight.is_some(), origin })

@@ -7,7 +7,7 @@ use crate::document::{RouteEntry, RuleEntry, RulePrefix};
 
 /// A route as entries: one for each next hop. Reports also say who made it.
 pub(crate) fn route_entries(route: &Route, running: bool) -> Vec<RouteEntry> {
-    let Route { table, destination, metric, kind, next_hops, source, protocol, metrics } = route;
+    let Route { table, destination, metric, kind, next_hops, source, protocol, metrics, extra: _ } = route;
     let RouteMetrics { mtu, lock_mtu, advmss, cwnd, initcwnd, initrwnd, quickack } = *metrics;
     let some = |number: u32| Some(number).filter(|n| *n != 0);
     let entry = RouteEntry {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use netloom_model::{
-    Address, Attr, Attrs, Engine as _, LinkKind, NextHop, Observed, Route, RouteMetrics, RouteType, Scope, Step, Value,
+    Address, Attr, Attrs, Engine as _, LinkKind, NextHop, Observed, Route, RouteExtra, RouteMetrics, RouteType, Scope,
+    Step, Value,
 };
 use netloom_sim::SimHost;
 use netloom_testkit::{
@@ -102,6 +103,7 @@ fn route(link: &str, number: u64) -> Route {
         source: None,
         protocol: Protocol::STATIC,
         metrics: RouteMetrics::default(),
+        extra: RouteExtra::default(),
     }
 }
 

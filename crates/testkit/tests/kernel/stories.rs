@@ -37,7 +37,9 @@ pub(crate) fn compared(scenario: &Scenario, stage: &mut impl Stage) -> Outcome {
     let alike = |what: &str, simulated: &Played, real: &Played| {
         same_plan(&simulated.plan, &real.plan)?;
         let canonical = |played: &Played| compare::as_simulated(compare::canonical(&played.observed.host, &asked));
-        play::same(what, &canonical(simulated), &canonical(real))
+        play::same(what, &canonical(simulated), &canonical(real))?;
+        let [simulated, real] = [simulated, real].map(|played| compare::dynamic_routes(&played.observed));
+        if simulated == real { Ok(()) } else { Err(format!("{what}: routes differ: {simulated:#?} | {real:#?}")) }
     };
     let start = |player: Result<_, String>| player.map(|observed| Played { plan: String::new(), observed });
     alike("the host before (simulated | real)", &start(model.observe())?, &start(player.observe())?)?;

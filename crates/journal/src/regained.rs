@@ -1,0 +1,67 @@
+//! Probes after an undo: whether what the host reached before the change is reached again.
+//!
+//! An undo that put back everything it knows of may still leave the host worse off: a neighbour forgot it, a router took its
+//! lease away. So an undo is only said to be verified when the probes that passed before the change pass again. They decide
+//! about nothing else: what could be put back is in place.
+
+use std::{fmt, time::Duration};
+
+use crate::{
+    hands::Hands,
+    probe::{Probes, Verdict},
+};
+
+/// How long all attempts may take together: a link needs a moment until packets pass, and nothing waits for the answer but
+/// the message.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long to wait between two attempts.
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// The most attempts; a bound for a clock that stands still.
+const ATTEMPTS: usize = 64;
+
+/// A probe that passed before the change and does not after its undo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// The probe's name.
+    pub name: String,
+    /// What it said last.
+    pub why: String,
+}
+
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "probe {} passed before the change and fails after the undo: {}", self.name, self.why)
+    }
+}
+
+/// Runs the probes that passed before the change until all pass again or the time for it is over; tells which do not.
+pub(crate) fn unreached(probes: &mut dyn Probes, names: &[String], hands: &mut Hands<'_>) -> Vec<Unreached> {
+    let mut names = names.to_vec();
+    let end = hands.clock.now().plus(WITHIN);
+    let mut missing = Vec::new();
+    for attempt in 1..=ATTEMPTS {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let verdicts = probes.run(&names, hands.clock.now().until(end));
+        missing = names.into_iter().zip(verdicts).filter_map(complaint).collect();
+        let now = hands.clock.now();
+        let left = now.until(end);
+        // A host that cannot be waited on any more can be asked no more either.
+        if left.is_zero() || attempt == ATTEMPTS || hands.pause(now.plus(BETWEEN.min(left)), false).is_err() {
+            break;
+        }
+        names = missing.iter().map(|probe: &Unreached| probe.name.clone()).collect();
+    }
+    missing
+}
+
+fn complaint((name, verdict): (String, Verdict)) -> Option<Unreached> {
+    match verdict {
+        Verdict::Passed => None,
+        Verdict::Failed(why) => Some(Unreached { name, why }),
+        Verdict::NotApplicable => Some(Unreached { name, why: "there is nothing to probe any more".to_owned() }),
+    }
+}

@@ -1,0 +1,97 @@
+//! Routes that nobody configured: of leases, router advertisements, routing daemons and the kernel.
+//!
+//! A host may have hundreds of thousands of them, so they are only counted by link until a step concerns a link. Those over
+//! that link then join the others, as a change has to put them back like any route that it takes away. What nobody can put
+//! back stays apart, and is remembered once it is lost.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use netloom_model::{Attr, Link, Route};
+use netloom_types::{Family, IfName, Protocol};
+
+use crate::SimHost;
+
+impl SimHost {
+    /// The routes that steps took away and that nobody can put back.
+    pub fn lost_routes(&self) -> &BTreeSet<Route> {
+        &self.lost
+    }
+
+    /// Lets the routes over a link take part in what happens to it.
+    pub(crate) fn adopt_over(&mut self, name: IfName) {
+        if self.index.derived.contains_key(&name) {
+            self.adopt(|route| route.uses(name));
+        }
+    }
+
+    /// Lets the routes that name an own address take part in what happens to it.
+    pub(crate) fn adopt_from(&mut self, source: IpAddr) {
+        if self.index.derived_sources.contains_key(&source) {
+            self.adopt(|route| route.source == Some(source));
+        }
+    }
+
+    fn adopt(&mut self, concerned: impl Fn(&Route) -> bool) {
+        let fragile: BTreeSet<Route> =
+            self.now.fragile_routes.iter().filter(|route| concerned(route)).cloned().collect();
+        let missed = |route: &mut Route| concerned(route) && route.is_missed() && !fragile.contains(route);
+        for route in self.now.derived_routes.extract_if(.., missed).collect::<Vec<_>>() {
+            self.index.remove_derived(&route);
+            let stand_in = self.stand_in(route.clone());
+            let key = stand_in.key();
+            if self.now.host.routes.contains_key(&key) {
+                // The kernel keeps both, and takes only one from us.
+                self.index.add_derived(&route);
+                self.now.fragile_routes.push(route.clone());
+                self.now.derived_routes.push(route);
+            } else {
+                self.index.add_route(&stand_in);
+                self.now.host.routes.insert(key, stand_in);
+            }
+        }
+    }
+
+    /// What is put in the place of a route. A kernel that listens to routers itself takes no advertisement of one to which
+    /// somebody else made the same route, not even the prefixes in it. One that is a little less preferred does as well
+    /// until the router is heard again, and ends by itself. That stays as it is should it be lost too.
+    fn stand_in(&self, mut route: Route) -> Route {
+        let listens = |name: IfName| self.find(name).is_some_and(hears_routers);
+        let stands_in = route.metric == Route::default_metric(Family::Ipv6) + 1;
+        if route.protocol == Protocol::RA
+            && !stands_in
+            && route.next_hops.iter().filter_map(|hop| hop.link).any(listens)
+        {
+            route.metric = route.metric.saturating_add(1);
+        }
+        route
+    }
+
+    /// Drops the routes that nobody can put back and that lead out by a link; with `forced`, those with a living way too.
+    pub(crate) fn lose_derived(&mut self, name: IfName, family: Option<Family>, forced: bool) {
+        if !self.index.derived.contains_key(&name) {
+            return;
+        }
+        let mut routes = std::mem::take(&mut self.now.derived_routes);
+        let gone = |route: &mut Route| {
+            let meant = family.is_none_or(|family| family == route.family());
+            route.uses(name) && meant && (forced || !self.lives_without(route, name))
+        };
+        let gone: Vec<Route> = routes.extract_if(.., gone).collect();
+        self.now.derived_routes = routes;
+        for route in gone {
+            self.index.remove_derived(&route);
+            if route.is_missed() {
+                self.lost.insert(route);
+            }
+        }
+    }
+}
+
+/// Whether the kernel takes router advertisements on a link.
+fn hears_routers(link: &Link) -> bool {
+    match link.attrs.int(Attr::Ipv6AcceptRa) {
+        Some(0) => false,
+        None | Some(1) => link.attrs.bool(Attr::Ipv6Forwarding) != Some(true),
+        Some(_) => true,
+    }
+}
