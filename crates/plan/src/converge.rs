@@ -167,7 +167,9 @@ impl Builder {
             self.goal.heal_link(link.clone());
         }
         for route in touched.routes.values().flatten() {
-            self.goal.heal_route(route.clone());
+            if self.goal.heal_route(route.clone()) && route.is_dynamic() {
+                self.notes.push(fragile::goes(route, &"no link stays that it could lead out by"));
+            }
         }
         restore::remember(&mut self.before, touched);
         self.accept_addresses();

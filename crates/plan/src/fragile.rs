@@ -4,9 +4,9 @@
 //! that a person made. They are seen, and left alone; but a link that goes away, goes down or moves takes its routes with it,
 //! and these do not come back by themselves. The simulated host tells which they are.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Display};
 
-use netloom_model::{Route, StepError};
+use netloom_model::Route;
 use netloom_types::Protocol;
 
 /// What a person should know about such routes before the plan is carried out.
@@ -21,9 +21,9 @@ pub(crate) fn notes(lost: &BTreeSet<Route>) -> impl Iterator<Item = String> {
 }
 
 /// A route that has no place any more once the change is in place.
-pub(crate) fn goes(route: &Route, error: &StepError) -> String {
+pub(crate) fn goes(route: &Route, why: &impl Display) -> String {
     let maker = maker(route.protocol);
-    format!("route {route} of {maker} goes with this change ({error}); it comes back if the change is undone")
+    format!("route {route} of {maker} goes with this change ({why}); it comes back if the change is undone")
 }
 
 fn maker(protocol: Protocol) -> String {

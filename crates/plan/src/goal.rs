@@ -168,11 +168,11 @@ impl Goal {
         self.links.insert(goal.link.name, Some(goal));
     }
 
-    /// A route was lost without a wish: it comes back over the links that stay.
-    pub(crate) fn heal_route(&mut self, mut route: Route) {
+    /// A route was lost without a wish: it comes back over the links that stay. Whether none of its links does.
+    pub(crate) fn heal_route(&mut self, mut route: Route) -> bool {
         let key = route.key();
         if self.routes.contains_key(&key) {
-            return;
+            return false;
         }
         let family = route.family();
         route.next_hops.retain(|hop| !hop.link.is_some_and(|link| self.closed(link, family)));
@@ -182,6 +182,7 @@ impl Goal {
         } else {
             self.routes.insert(key, GoalRoute { route: Some(route), origin: None });
         }
+        lost
     }
 
     /// Whether no packet of the family can leave by the link any more.
