@@ -196,8 +196,8 @@ fn send(
 mod tests {
     use std::{borrow::Cow, net::IpAddr};
 
-    use netloom_model::{Address, Alias, Attrs, Link, LinkKind, PlannedStep};
-    use netloom_types::{IfName, Protocol};
+    use netloom_model::{Address, Alias, Attrs, Link, LinkKind, PlannedStep, RouteExtra, RouteMetrics, RouteType};
+    use netloom_types::{IfName, Protocol, RouteTable};
 
     use super::*;
     use crate::record::{Phase, tests::begin};
@@ -255,5 +255,42 @@ mod tests {
         let mut wanted: Vec<Step> = left.iter().map(|&address| Step::AddAddress { name, address }).collect();
         wanted.push(Step::SetUp { name, up: true });
         assert_eq!(undo.steps, wanted);
+    }
+
+    fn advertised(expires: Option<u32>) -> Route {
+        Route {
+            table: RouteTable::MAIN,
+            destination: "::/0".parse().unwrap(),
+            metric: 1024,
+            kind: RouteType::Unreachable,
+            next_hops: Vec::new(),
+            source: None,
+            protocol: Protocol::RA,
+            metrics: RouteMetrics::default(),
+            extra: RouteExtra { expires, preference: 0 },
+        }
+    }
+
+    #[test]
+    fn a_route_that_ends_is_put_back_for_what_is_left_of_it() {
+        let passed = |expires, seconds| {
+            let route = advertised(expires);
+            let before = Target { routes: [(route.key(), Some(route.clone()))].into(), ..Target::default() };
+            Undo { steps: vec![Step::AddRoute(route)], before }.after(Duration::from_secs(seconds))
+        };
+        let later = passed(Some(1800), 60);
+        assert_eq!(later.steps, [Step::AddRoute(advertised(Some(1740)))]);
+        assert_eq!(later.before.routes.values().flatten().collect::<Vec<_>>(), [&advertised(Some(1740))]);
+        let ended = passed(Some(30), 60);
+        assert!(ended.steps.is_empty() && ended.before.routes.is_empty());
+        assert_eq!(passed(None, 60).steps.len(), 1);
+    }
+
+    #[test]
+    fn a_route_that_its_owner_withdrew_is_not_missed_and_one_that_was_refused_is() {
+        let route = advertised(None);
+        let before = Target { routes: [(route.key(), Some(route.clone()))].into(), ..Target::default() };
+        assert!(without_withdrawn(before.clone(), &[]).routes.is_empty());
+        assert_eq!(without_withdrawn(before.clone(), &[Step::AddRoute(route)]), before);
     }
 }

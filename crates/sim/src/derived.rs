@@ -95,3 +95,67 @@ fn hears_routers(link: &Link) -> bool {
         Some(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_model::{RouteExtra, Step, Value};
+
+    use super::*;
+    use crate::testing::{add, all, del, down, n, route, set, up_dummies};
+
+    /// A host with routes that nobody configured.
+    fn host(routes: impl IntoIterator<Item = (Route, Protocol)>, fragile: &[Route]) -> SimHost {
+        let mut sim = up_dummies(["d0", "d1"]);
+        all(
+            &mut sim,
+            [add("d0", "10.0.0.1/24"), add("d1", "10.0.1.1/24"), set("d1", Attr::Ipv6AcceptRa, Value::Int(0))],
+        );
+        let mut observed = sim.into_observed();
+        observed.derived_routes.extend(routes.into_iter().map(|(route, protocol)| Route { protocol, ..route }));
+        observed.derived_routes.extend_from_slice(fragile);
+        observed.fragile_routes.extend_from_slice(fragile);
+        SimHost::from_observed(observed)
+    }
+
+    #[test]
+    fn only_routes_over_the_link_that_is_concerned_are_noted_and_can_be_put_back() {
+        let leased = |to: &str, hop: &str| (route(to, [hop]), Protocol::DHCP);
+        let fragile = route("10.9.0.0/16", ["10.0.0.2%d0"]);
+        let mut sim = host(
+            [leased("10.5.0.0/16", "10.0.0.2%d0"), leased("10.6.0.0/16", "10.0.1.2%d1")],
+            std::slice::from_ref(&fragile),
+        );
+        let changed = sim.apply(&down("d0")).unwrap();
+        let gone: Vec<Route> = changed.routes.into_values().flatten().collect();
+        assert_eq!(gone.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.5.0.0/16 via 10.0.0.2 dev d0"]);
+        assert_eq!(sim.lost_routes().iter().collect::<Vec<_>>(), [&fragile]);
+        assert_eq!(sim.observed().derived_routes.len(), 1, "the other link's");
+        all(&mut sim, [Step::SetUp { name: n("d0"), up: true }, Step::AddRoute(gone[0].clone())]);
+        let seen = netloom_model::Engine::observe(&mut sim, netloom_model::Scope::default()).unwrap();
+        assert!(seen.routes.is_empty() && seen.derived_routes.len() == 2);
+    }
+
+    #[test]
+    fn a_route_goes_with_the_address_that_it_names() {
+        let source = Some("10.0.0.1".parse().unwrap());
+        let mut sim = host([(Route { source, ..route("10.5.0.0/16", ["10.0.1.2%d1"]) }, Protocol::DHCP)], &[]);
+        let changed = sim.apply(&del("d0", "10.0.0.1/24")).unwrap();
+        assert_eq!(changed.routes.len(), 1);
+    }
+
+    #[test]
+    fn an_advertised_route_comes_back_beside_the_one_that_the_kernel_makes() {
+        let extra = RouteExtra { expires: Some(1800), preference: 0 };
+        let advertised = |link: &str| {
+            let made = route("::/0", [&*format!("fe80::1%{link}")]);
+            (Route { metric: 1024, extra, ..made }, Protocol::RA)
+        };
+        for (link, metric) in [("d0", 1025), ("d1", 1024)] {
+            let mut sim = host([advertised(link)], &[]);
+            let changed = sim.apply(&down(link)).unwrap();
+            let gone: Vec<Route> = changed.routes.into_values().flatten().collect();
+            assert_eq!((gone.len(), gone[0].metric, gone[0].extra), (1, metric, extra), "{link}");
+            assert!(gone[0].stands_for(&Route { protocol: Protocol::RA, ..advertised(link).0 }));
+        }
+    }
+}
