@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
-use netloom_journal::{Probes, Verdict};
+use netloom_journal::{Probes, Verdict, Waiting};
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
 
 use crate::output::Output;
@@ -86,15 +86,21 @@ impl Probes for ToldProbes<'_> {
                 continue;
             }
             match (verdict, self.before) {
-                (Verdict::Failed(why), true) => {
+                (Verdict::Failed(why) | Verdict::Refused(why), true) => {
                     self.output.note(&format!("probe {name} fails already, so it will not count: {why}"));
                 }
-                (Verdict::Failed(why), false) => self.output.note(&format!("probe {name} fails: {why}")),
+                (Verdict::Failed(why) | Verdict::Refused(why), false) => {
+                    self.output.note(&format!("probe {name} fails: {why}"));
+                }
                 (Verdict::Passed, false) => self.output.note(&format!("probe {name} passes")),
                 (Verdict::Passed, true) | (Verdict::NotApplicable, _) => {}
             }
         }
         self.before = false;
         verdicts
+    }
+
+    fn waits(&mut self, what: &Waiting) {
+        self.output.note(&format!("waiting for {what}"));
     }
 }

@@ -12,7 +12,10 @@ pub(crate) fn undone(why: &Cause, report: &UndoReport) -> Failure {
         Cause::Step { .. } | Cause::Host(_) | Cause::Journal(_) | Cause::Guard(_) => Reason::ApplyFailed,
         Cause::Unmet(_) => Reason::VerificationFailed,
         Cause::Probe { .. } => Reason::ProbeFailed,
-        Cause::Deadline(_) | Cause::Interrupted | Cause::Stopped | Cause::Asked => Reason::RolledBack,
+        Cause::Away { .. } => Reason::OutOfReach,
+        Cause::Deadline(_) | Cause::Unsettled { .. } | Cause::Interrupted | Cause::Stopped | Cause::Asked => {
+            Reason::RolledBack
+        }
     };
     let message = match report.unreached_text() {
         None => why.to_string(),

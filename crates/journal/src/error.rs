@@ -9,7 +9,7 @@ use std::{
 use netloom_model::{EngineError, Retry, StepError};
 use netloom_plan::{Difference, PlanError};
 
-use crate::{Moment, Summary};
+use crate::{Moment, Summary, probe::Waiting};
 
 /// Why a change was taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +34,23 @@ pub enum Cause {
         /// What it said.
         why: String,
     },
+    /// A server refused connections for as long as one is waited for, while everything else was reached. That says
+    /// nothing about the change.
+    Away {
+        /// The probe.
+        name: String,
+        /// How long it refused.
+        waited: Duration,
+    },
     /// The time to confirm ran out.
     Deadline(Moment),
+    /// The time to confirm ran out before the change could be judged.
+    Unsettled {
+        /// When.
+        deadline: Moment,
+        /// What it waited for.
+        what: String,
+    },
     /// The host could not be talked to.
     Host(EngineError),
     /// The journal could not be written.
@@ -57,13 +72,32 @@ impl Cause {
             Self::Step { .. } => "StepRefused",
             Self::Unmet(_) => "NotAsWished",
             Self::Probe { .. } => "ProbeFailed",
-            Self::Deadline(_) => "NotConfirmedInTime",
+            Self::Away { .. } => "ServerAway",
+            Self::Deadline(_) | Self::Unsettled { .. } => "NotConfirmedInTime",
             Self::Host(_) => "HostUnavailable",
             Self::Journal(_) => "JournalUnwritable",
             Self::Guard(_) => "Unguarded",
             Self::Interrupted => "Interrupted",
             Self::Stopped => "Stopped",
             Self::Asked => "RollbackAsked",
+        }
+    }
+
+    /// The same for a change that waited for something when its time was up.
+    pub(crate) fn waiting_for(self, what: &Waiting) -> Self {
+        match self {
+            Self::Deadline(deadline) => Self::Unsettled { deadline, what: what.to_string() },
+            other @ (Self::Step { .. }
+            | Self::Unmet(_)
+            | Self::Probe { .. }
+            | Self::Away { .. }
+            | Self::Unsettled { .. }
+            | Self::Host(_)
+            | Self::Journal(_)
+            | Self::Guard(_)
+            | Self::Interrupted
+            | Self::Stopped
+            | Self::Asked) => other,
         }
     }
 }
@@ -97,7 +131,16 @@ impl fmt::Display for Cause {
                 write!(f, "the host is not as wished: {}", Listed(differences))
             }
             Self::Probe { name, why } => write!(f, "probe {name} passed before and fails now: {why}"),
+            Self::Away { name, waited } => write!(
+                f,
+                "probe {name} passed before, and for {} s now connections to it are refused while everything else is \
+                 reached: what listens there is away, which says nothing about the change; try again when it is back",
+                waited.as_secs()
+            ),
             Self::Deadline(deadline) => write!(f, "it was not confirmed before {deadline}"),
+            Self::Unsettled { deadline, what } => {
+                write!(f, "at {deadline} its time was up and it still waited for {what}; give it more time")
+            }
             Self::Host(error) => write!(f, "the host could not be talked to: {error}"),
             Self::Journal(error) => write!(f, "the journal could not be written: {error}"),
             Self::Guard(error) => write!(f, "its guard could not be started: {error}"),

@@ -150,6 +150,11 @@ impl Hands<'_> {
         }
     }
 
+    /// Reads the host as it is read back.
+    pub(crate) fn look(&mut self) -> Result<Observed, EngineError> {
+        self.engine.observe(self.read_back_scope())
+    }
+
     fn read_back_scope(&self) -> Scope {
         Scope { without_derived_routes: !self.with_derived, ..self.scope }
     }

@@ -34,7 +34,8 @@ mod witness;
 
 pub use clock::{Clock, Incarnation, Moment, NetnsId, SystemClock};
 pub use error::{Cause, Error, Leftover};
-pub use probe::{NoProbes, Probes, Verdict};
+pub use netloom_probing::{ProbeTiming, Verdict};
+pub use probe::{NoProbes, Probes, Waiting};
 pub use record::Phase;
 pub use regained::Unreached;
 pub use store::Store;

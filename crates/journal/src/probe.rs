@@ -2,21 +2,15 @@
 //!
 //! Only a probe that passed before the change counts after it. One that failed before says nothing
 //! about the change, so it can neither hold it up nor take it back.
+//!
+//! When to look, to wait and to give up is decided by [`Course`]; here it is carried out.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use crate::{error::Cause, hands::Hands};
+use netloom_model::Observed;
+use netloom_probing::{Course, Ending, Next, ProbeTiming, Said, Touched, Verdict};
 
-/// What a probe found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It passed.
-    Passed,
-    /// It failed, for this reason.
-    Failed(String),
-    /// There is nothing to probe, such as a gateway on a host without one.
-    NotApplicable,
-}
+use crate::{Moment, error::Cause, hands::Hands};
 
 /// Everything that can be probed on a host.
 pub trait Probes {
@@ -25,6 +19,27 @@ pub trait Probes {
 
     /// Runs these probes, at best side by side, and answers in their order within `limit`.
     fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict>;
+
+    /// Tells a person what is waited for, when that begins.
+    fn waits(&mut self, _: &Waiting) {}
+}
+
+/// What a change waits for before it is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waiting {
+    /// Links, by name, that have lost their carrier.
+    Carrier(Vec<String>),
+    /// A probe whose server refuses connections.
+    Restart(String),
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Carrier(links) => write!(f, "carrier on {}", links.join(", ")),
+            Self::Restart(name) => write!(f, "{name}, which refuses connections while everything else is reached"),
+        }
+    }
 }
 
 /// No probe at all.
@@ -41,65 +56,126 @@ impl Probes for NoProbes {
     }
 }
 
-/// How long the probes may take before the change: what does not pass by then does not pass.
-const BEFORE: Duration = Duration::from_secs(3);
+/// The longest that a wait goes on without a look at the deadline and at who tells it to stop: neither is an event of
+/// the host.
+const SLICE: Duration = Duration::from_millis(500);
 
-/// How long all attempts after the change may take together.
-const AFTER: Duration = Duration::from_secs(10);
-
-/// How long a probe that failed may try again: a link may need a moment to pass packets. Short,
-/// because the host must be back within five seconds of a failed probe.
-const AGAIN: Duration = Duration::from_secs(3);
-
-/// How long to wait between two attempts.
-const BETWEEN: Duration = Duration::from_millis(250);
-
-/// The most attempts; a bound for a clock that stands still.
-const ATTEMPTS: usize = 64;
+/// How long the host may go on telling of changes before its links are looked at again: a look reads all of it.
+const GATHER: Duration = Duration::from_millis(200);
 
 /// The names of the probes that pass now.
-pub(crate) fn passing(probes: &mut dyn Probes) -> Vec<String> {
+pub(crate) fn passing(probes: &mut dyn Probes, timing: ProbeTiming) -> Vec<String> {
     let names = probes.names();
     if names.is_empty() {
         return names;
     }
-    let verdicts = probes.run(&names, BEFORE);
+    let verdicts = probes.run(&names, timing.before);
     names.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict == Verdict::Passed).map(|(name, _)| name).collect()
 }
 
-/// Runs the probes that passed before until all pass again or the time for it is over.
-pub(crate) fn still_passing(
-    probes: &mut dyn Probes,
-    mut names: Vec<String>,
-    hands: &mut Hands<'_>,
-    late: &dyn Fn(&Hands<'_>) -> Option<Cause>,
-) -> Result<(), Cause> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let mut end = hands.clock.now().plus(AFTER);
-    for attempt in 1.. {
-        let verdicts = probes.run(&names, hands.clock.now().until(end));
-        let failed: Vec<(String, String)> = names.into_iter().zip(verdicts).filter_map(complaint).collect();
-        let Some((name, why)) = failed.first() else { break };
-        let now = hands.clock.now();
-        if attempt == 1 {
-            end = now.plus(AGAIN.min(now.until(end)));
-        }
-        let left = now.until(end);
-        if left.is_zero() || attempt == ATTEMPTS || late(hands).is_some() {
-            return Err(Cause::Probe { name: name.clone(), why: why.clone() });
-        }
-        hands.pause(now.plus(BETWEEN.min(left)), false).map_err(Cause::Host)?;
-        names = failed.into_iter().map(|(name, _)| name).collect();
-    }
-    Ok(())
+/// A change between its last step and its verdict.
+pub(crate) struct Judged<'a> {
+    pub(crate) timing: ProbeTiming,
+    /// The links that the change touched.
+    pub(crate) touched: &'a Touched,
+    /// The probes that passed before it.
+    pub(crate) passing: Vec<String>,
 }
 
-fn complaint((name, verdict): (String, Verdict)) -> Option<(String, String)> {
-    match verdict {
-        Verdict::Passed => None,
-        Verdict::Failed(why) => Some((name, why)),
-        Verdict::NotApplicable => Some((name, "there is nothing to probe any more".to_owned())),
+impl Judged<'_> {
+    /// Runs the probes that passed before until all pass again or the time for it is over. `seen` is the host as it was
+    /// read back, when it was.
+    pub(crate) fn still_passing(
+        self,
+        probes: &mut dyn Probes,
+        mut seen: Option<Observed>,
+        hands: &mut Hands<'_>,
+        late: Late<'_>,
+    ) -> Result<(), Cause> {
+        let Self { timing, touched, passing } = self;
+        let now = hands.clock.now().boot;
+        let mut course = Course::new(timing, passing, !touched.is_empty(), now);
+        let (mut next, mut told) = (course.begin(now), None);
+        loop {
+            next = match next {
+                Next::Look => {
+                    let observed = match seen.take() {
+                        Some(observed) => observed,
+                        None => hands.look().map_err(Cause::Host)?,
+                    };
+                    course.looked(hands.clock.now().boot, touched.missing(&observed))
+                }
+                Next::Carrier { missing, until } => {
+                    let links = missing.iter().map(ToString::to_string).collect();
+                    let what = tell(probes, &mut told, Waiting::Carrier(links));
+                    await_change(hands, until, late).map_err(|cause| cause.waiting_for(&what))?;
+                    let observed = hands.look().map_err(Cause::Host)?;
+                    course.looked(hands.clock.now().boot, touched.missing(&observed))
+                }
+                Next::Run { names, limit } => {
+                    let verdicts = probes.run(&names, limit);
+                    course.answered(hands.clock.now().boot, verdicts)
+                }
+                Next::Pause { until, name, said: Said::Refused } => {
+                    let what = tell(probes, &mut told, Waiting::Restart(name));
+                    pause(hands, until, late).map_err(|cause| cause.waiting_for(&what))?;
+                    course.waited(hands.clock.now().boot)
+                }
+                Next::Pause { until, name, said: Said::Unreached(why) } => {
+                    // That the time is up is the smaller news.
+                    pause(hands, until, late).map_err(|_| Cause::Probe { name, why })?;
+                    course.waited(hands.clock.now().boot)
+                }
+                Next::End(Ending::Passed) => return Ok(()),
+                Next::End(Ending::Failed { name, why }) => return Err(Cause::Probe { name, why }),
+                Next::End(Ending::Away { name, waited }) => return Err(Cause::Away { name, waited }),
+            };
+        }
     }
+}
+
+/// Tells of a wait once, when it begins or what is waited for changes.
+fn tell(probes: &mut dyn Probes, told: &mut Option<Waiting>, what: Waiting) -> Waiting {
+    if told.as_ref() != Some(&what) {
+        probes.waits(&what);
+        *told = Some(what.clone());
+    }
+    what
+}
+
+/// Waits until the host tells of a change, or until a moment.
+fn await_change(hands: &mut Hands<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
+    for slice in slices(hands, until) {
+        in_time(hands, late)?;
+        if hands.pause(slice, true).map_err(Cause::Host)? {
+            let gathered = hands.clock.now().plus(GATHER);
+            return hands.pause(gathered, false).map(drop).map_err(Cause::Host);
+        }
+    }
+    in_time(hands, late)
+}
+
+/// Waits until a moment, whatever the host tells.
+fn pause(hands: &mut Hands<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
+    for slice in slices(hands, until) {
+        in_time(hands, late)?;
+        hands.pause(slice, false).map_err(Cause::Host)?;
+    }
+    in_time(hands, late)
+}
+
+/// Why it is too late to go on, if it is.
+type Late<'a> = &'a dyn Fn(&Hands<'_>) -> Option<Cause>;
+
+fn in_time(hands: &Hands<'_>, late: Late<'_>) -> Result<(), Cause> {
+    late(hands).map_or(Ok(()), Err)
+}
+
+/// The ends of the pieces of a wait from now until a moment.
+fn slices(hands: &Hands<'_>, until: Duration) -> impl Iterator<Item = Moment> + use<> {
+    let now = hands.clock.now();
+    let left = until.saturating_sub(now.boot);
+    let whole = (1..).map(|number| SLICE * number).take_while(move |passed| *passed < left);
+    let last = (!left.is_zero()).then_some(left);
+    whole.chain(last).map(move |passed| now.plus(passed))
 }

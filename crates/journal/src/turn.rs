@@ -16,6 +16,7 @@ use std::{
 
 use netloom_model::{Engine, HostState, Observed, Ownership, Scope, Step, StepError};
 use netloom_plan::{Options, Planned, plan};
+use netloom_probing::{ProbeTiming, Touched};
 
 use crate::{
     Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport, Unreached,
@@ -23,7 +24,7 @@ use crate::{
     error::{Cause, Leftover},
     hands::{self, Hands},
     lock::Lock,
-    probe,
+    probe::{self, Judged},
     record::{Begin, Log, Phase, Reading, Record},
     regained,
     store::Journal,
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub confirm: bool,
     /// When the change is undone unless it is confirmed, from its first step on.
     pub timeout: Duration,
+    /// How long the change is watched before it is kept.
+    pub timing: ProbeTiming,
     /// Set by somebody else to have the change undone.
     pub stop: Option<&'a AtomicBool>,
     /// Probes of which one at least must pass before anything is changed; none means that none has to.
@@ -68,6 +71,7 @@ impl<'a> Request<'a> {
             verify: true,
             confirm: true,
             timeout: Duration::from_mins(1),
+            timing: ProbeTiming::default(),
             stop: None,
             first: Vec::new(),
         }
@@ -81,6 +85,8 @@ pub struct Prepared {
     pub planned: Planned,
     /// The ownership record as it is.
     pub owned: Ownership,
+    /// The links that must have carrier before the change is judged.
+    pub touched: Touched,
     /// What was done about an earlier transaction, to be told.
     pub recovered: Recovery,
 }
@@ -269,8 +275,9 @@ impl<'a> Turn<'a> {
         owned: Ownership,
     ) -> Result<Prepared, Error> {
         let planned = plan(request.wish, observed, &owned, &request.options)?;
+        let touched = Touched::of(&planned.plan, observed);
         self.prepared = true;
-        Ok(Prepared { planned, owned, recovered: Recovery::Nothing })
+        Ok(Prepared { planned, owned, touched, recovered: Recovery::Nothing })
     }
 
     /// Carries a plan out: in the end the wish is fulfilled, or the host is as it was.
@@ -292,7 +299,7 @@ impl<'a> Turn<'a> {
             return Ok(Outcome::Nothing);
         }
         self.hands.scope = request.scope;
-        let passing = probe::passing(probes);
+        let passing = probe::passing(probes, request.timing);
         if !request.first.is_empty() && !request.first.iter().any(|name| passing.contains(name)) {
             return Err(Error::OutOfReach(request.first.clone()));
         }
@@ -304,9 +311,9 @@ impl<'a> Turn<'a> {
             .guarded()
             .and_then(|()| self.steps(&mut journal, &mut log, request))
             .and_then(|()| self.verified(prepared, request, deadline))
-            .and_then(|()| {
-                let passing = log.begin.probes.to_vec();
-                probe::still_passing(probes, passing, &mut self.hands, &|hands| late(hands, deadline, request.stop))
+            .and_then(|seen| {
+                let judged = Judged { timing: request.timing, touched: &prepared.touched, passing: log.begin.probes.to_vec() };
+                judged.still_passing(probes, seen, &mut self.hands, &|hands| late(hands, deadline, request.stop))
             })
             .and_then(|()| self.in_time(deadline, request.stop))
             .and_then(|()| {
@@ -437,16 +444,22 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    fn verified(&mut self, prepared: &Prepared, request: &Request<'_>, deadline: Moment) -> Result<(), Cause> {
+    /// The host as it is, when it is read back and as wished.
+    fn verified(
+        &mut self,
+        prepared: &Prepared,
+        request: &Request<'_>,
+        deadline: Moment,
+    ) -> Result<Option<Observed>, Cause> {
         if !request.verify {
-            return Ok(());
+            return Ok(None);
         }
         let late = |hands: &Hands<'_>| late(hands, deadline, request.stop).is_some();
-        let (_, left) = self
+        let (observed, left) = self
             .hands
             .read_back(&hands::CHECKS, |observed| prepared.planned.expected.unmet(observed), late)
             .map_err(Cause::Host)?;
-        if left.is_empty() { Ok(()) } else { Err(Cause::Unmet(left)) }
+        if left.is_empty() { Ok(Some(observed)) } else { Err(Cause::Unmet(left)) }
     }
 
     fn in_time(&self, deadline: Moment, stop: Option<&AtomicBool>) -> Result<(), Cause> {

@@ -1,7 +1,8 @@
 //! Probes: whether the host still reaches what it reached before a change.
 //!
 //! A probe runs in the namespace of its worker's thread and ends within its time limit. It answers
-//! yes, no, or that there is nothing to ask (no default gateway); it never judges what that means.
+//! yes, no, that the machine is there and nobody listens on it, or that there is nothing to ask (no default gateway); it
+//! never judges what that means.
 
 use std::{
     fmt,
@@ -35,6 +36,8 @@ pub enum Answer {
     Reached,
     /// It was not, and why.
     Failed(String),
+    /// Its machine answered that nobody listens there.
+    Refused(String),
     /// There is nothing that could be asked.
     NotApplicable,
 }
@@ -119,6 +122,7 @@ impl Probe {
         };
         match asked {
             Ok(()) => Answer::Reached,
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Answer::Refused(describe(&e)),
             Err(e) => Answer::Failed(describe(&e)),
         }
     }
@@ -322,7 +326,7 @@ mod tests {
         let probe = Probe::Tcp(listener.local_addr().unwrap());
         assert_eq!(probe.run(None, Duration::from_secs(5)), Answer::Reached);
         drop(listener);
-        assert!(matches!(probe.run(None, Duration::from_secs(5)), Answer::Failed(_)));
+        assert!(matches!(probe.run(None, Duration::from_secs(5)), Answer::Refused(_)));
     }
 
     #[test]

@@ -78,6 +78,7 @@ fn verdict(answer: Answer) -> Verdict {
     match answer {
         Answer::Reached => Verdict::Passed,
         Answer::Failed(why) => Verdict::Failed(why),
+        Answer::Refused(why) => Verdict::Refused(why),
         Answer::NotApplicable => Verdict::NotApplicable,
     }
 }

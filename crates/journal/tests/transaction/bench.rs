@@ -12,11 +12,12 @@ use std::{
 
 use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Turn};
 use netloom_model::{
-    Engine, EngineError, HostState, HostnameWish, Observed, Ownership, Plan, PlannedStep, Rule, RuleAction, RuleKey,
-    Scope, Step, StepError, Target,
+    Attrs, Engine, EngineError, HostState, HostnameWish, Link, LinkFacts, LinkKind, Observed, Ownership, Plan,
+    PlannedStep, Rule, RuleAction, RuleKey, Scope, Step, StepError, Target,
 };
 use netloom_plan::{Expected, Planned};
-use netloom_types::{Family, Protocol};
+use netloom_probing::Touched;
+use netloom_types::{Family, IfName, Protocol};
 
 /// A folder that goes with the test.
 pub(crate) struct Scratch(pub(crate) PathBuf);
@@ -72,6 +73,8 @@ pub(crate) struct Tiny {
     /// Fails every call.
     pub(crate) deaf: bool,
     pub(crate) clock: TestClock,
+    /// When its card gets its carrier back; it tells of that.
+    pub(crate) carrier_at: Option<Duration>,
     pub(crate) observed: usize,
     count: usize,
 }
@@ -119,7 +122,8 @@ impl Engine for Tiny {
     fn observe(&mut self, _: Scope) -> Result<Observed, EngineError> {
         self.answer()?;
         self.observed += 1;
-        Ok(self.seen.clone())
+        let carrier = self.carrier_at.is_none_or(|at| self.clock.0.get() >= at);
+        Ok(if self.carrier_at.is_some() { with_card(&self.seen, carrier) } else { self.seen.clone() })
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
@@ -149,9 +153,27 @@ impl Engine for Tiny {
 
     fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {
         self.answer()?;
-        self.clock.advance(at_most);
-        Ok(false)
+        let now = self.clock.0.get();
+        let told = self.carrier_at.filter(|at| now < *at && *at <= now + at_most);
+        self.clock.advance(told.map_or(at_most, |at| at - now));
+        Ok(told.is_some())
     }
+}
+
+/// The same host with a card that is up.
+pub(crate) fn with_card(host: &Observed, carrier: bool) -> Observed {
+    let name: IfName = "eth0".parse().unwrap();
+    let mut host = host.clone();
+    host.host.links.insert(name, Link { up: true, ..Link::new(name, LinkKind::Ethernet) });
+    host.facts.insert(name, LinkFacts { carrier, ..LinkFacts::default() });
+    host
+}
+
+/// What a change touches that resets that card.
+pub(crate) fn resets_card(host: &Observed) -> Touched {
+    let name = "eth0".parse().unwrap();
+    let step = Step::SetAttrs { name, kind: LinkKind::Ethernet, attrs: Attrs::new() };
+    Touched::of(&Plan { steps: vec![PlannedStep { step, undo: Vec::new(), origin: None }] }, &with_card(host, true))
 }
 
 /// Rule number `n`.
@@ -180,7 +202,8 @@ pub(crate) fn change(host: &Observed) -> Prepared {
     };
     let expected = Expected::exactly(&Target { hostname_running: Some("new".into()), ..Target::default() });
     let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new(), expected };
-    Prepared { planned, owned: Ownership::default(), recovered: Recovery::Nothing }
+    let touched = Touched::default();
+    Prepared { planned, owned: Ownership::default(), touched, recovered: Recovery::Nothing }
 }
 
 /// An ownership record that is not empty.

@@ -7,3 +7,4 @@ mod bench;
 mod ends;
 mod killed;
 mod on_sim;
+mod waits;

@@ -35,6 +35,7 @@ impl Probes for Ping {
         let verdict = match answers.map(|mut answers| answers.pop()) {
             Ok(Some(Answer::Reached)) => Verdict::Passed,
             Ok(Some(Answer::Failed(why))) => Verdict::Failed(why),
+            Ok(Some(Answer::Refused(why))) => Verdict::Refused(why),
             Ok(Some(Answer::NotApplicable) | None) => Verdict::NotApplicable,
             Err(error) => Verdict::Failed(error.to_string()),
         };
