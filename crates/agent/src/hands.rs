@@ -13,19 +13,22 @@ use std::{
 };
 
 use jiff::SignedDuration;
-use netloom_journal::{Outcome, Request, Store, SystemClock, Turn};
+use netloom_journal::{Outcome, Probes, Request, Store, SystemClock, Turn, Verdict, Waiting};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
 use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
 use netloom_place::{KernelProbes, Place, possible_in};
 use netloom_plan::{Planned, needs_drivers};
+use netloom_probing::ProbeTiming;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
+use tracing::info;
 
 use crate::{clock::Clock, file::WishFile, leases, metrics::Metrics, notices, outcome};
 
 /// How long a change of somebody else is waited for.
 const WAIT: Duration = Duration::from_secs(10);
-/// Until when a change must have confirmed itself; the largest ones take a minute on slow machines.
+/// Until when a change must have confirmed itself, beside the time in which it is watched; the largest ones take a minute
+/// on slow machines.
 const UNATTENDED: Duration = Duration::from_mins(10);
 
 /// The hands of an agent.
@@ -103,6 +106,23 @@ pub(crate) enum StartError {
     Thread(#[from] io::Error),
 }
 
+/// Probes that say in the log what a change waits for.
+struct Logged<'a>(KernelProbes<'a>);
+
+impl Probes for Logged<'_> {
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+        self.0.run(names, limit)
+    }
+
+    fn waits(&mut self, what: &Waiting) {
+        info!("the change is made and waits for {what}");
+    }
+}
+
 struct Worker {
     tools: Tools,
     file: WishFile,
@@ -124,8 +144,8 @@ impl Worker {
                     let seen = self.tools.host.observe(self.scope);
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
-                Effect::Transact { wish, leases, protected, reach } => {
-                    Event::Transacted(self.transact(&wish, &leases, protected, reach))
+                Effect::Transact { wish, leases, protected, reach, timing } => {
+                    Event::Transacted(self.transact((&wish, &leases), protected, reach, timing))
                 }
                 Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
                 Effect::Abandon => Event::Abandoned(self.abandon()),
@@ -158,14 +178,14 @@ impl Worker {
     #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
     fn transact(
         &mut self,
-        wish: &Prepared,
-        leases: &Leases,
+        wish: (&Prepared, &Leases),
         protected: Vec<IpAddr>,
         reach: bool,
+        timing: ProbeTiming,
     ) -> Result<Done, Failure> {
         let began = Instant::now();
         let mut foreseen = std::mem::take(&mut self.foreseen);
-        let ended = self.change((wish, leases), protected, reach, &mut foreseen);
+        let ended = self.change(wish, protected, reach, timing, &mut foreseen);
         self.foreseen = foreseen;
         let (changed, drivers) = ended?;
         self.scope.ethtool = drivers;
@@ -179,6 +199,7 @@ impl Worker {
         (wish, leases): (&Prepared, &Leases),
         protected: Vec<IpAddr>,
         reach: bool,
+        timing: ProbeTiming,
         foreseen: &mut Vec<String>,
     ) -> Result<(bool, bool), Failure> {
         let (clock, events) = (self.tools.clock, self.events.clone());
@@ -210,7 +231,8 @@ impl Worker {
         let request = Request {
             options: netloom_plan::Options { protected, allow_cut: false },
             scope,
-            timeout: UNATTENDED,
+            timeout: UNATTENDED + timing.longest(),
+            timing,
             stop: Some(&stop),
             first,
             ..Request::new(&state, wish.source())
@@ -218,7 +240,7 @@ impl Worker {
         let drivers = needs_drivers(&state, &Ownership::default());
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
         foresee(&prepared.planned, foreseen, &events);
-        let mut probes = KernelProbes::new(namespace, &probes, &observed);
+        let mut probes = Logged(KernelProbes::new(namespace, &probes, &observed));
         way.part(cut_off(&prepared.planned.plan, &observed));
         let ended = turn.run(&prepared, &request, &mut probes).map_err(failed);
         if !matches!(ended, Ok(Outcome::Nothing | Outcome::Confirmed)) {

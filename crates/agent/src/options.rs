@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration}
 
 use netloom_netlink::probe::Probe;
 use netloom_node::{Drift, Mode};
+use netloom_probing::ProbeTiming;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Options {
     pub taints: BTreeSet<String>,
     /// What must be reached after a change when it was before; the API is always one of them.
     pub probes: Vec<Probe>,
+    /// How long a change is watched, where the node's `RolloutPolicy` says nothing else.
+    pub timing: ProbeTiming,
     /// Where health, readiness and metrics are served.
     pub listen: Option<SocketAddr>,
     /// How long a task that is done once may take.

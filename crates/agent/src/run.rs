@@ -185,6 +185,7 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     Settings {
+        timing: options.timing,
         namespace: options.namespace.clone(),
         mode: options.mode,
         enforce: options.task != Task::PolicyOnce,

@@ -311,7 +311,7 @@ impl Agent {
         }
         if let Some(wish) = self.last_good() {
             let (protected, leases) = (self.settings.protected.clone(), self.leasing.given());
-            let effect = Effect::Transact { wish, leases, protected, reach: false };
+            let effect = Effect::Transact { wish, leases, protected, reach: false, timing: self.timing() };
             return Some(self.start(Work::Return, effect));
         }
         if let Target::Wanted(prepared) = &self.target {
@@ -344,7 +344,8 @@ impl Agent {
         // Where drift is only reported, nobody's lease is an occasion to repair it.
         let alone = self.attempt.renews() && self.after_drift() == Drift::Report;
         let wish = if alone { Arc::new(Prepared::clone(&wish).of_leases(renewed)) } else { wish };
-        self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach: careful && is_new })
+        let (reach, timing) = (careful && is_new, self.timing());
+        self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach, timing })
     }
 
     fn keep(&mut self, kept: Kept) -> Effect {

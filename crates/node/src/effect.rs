@@ -9,6 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_control::{Answer, Chain, Change, RequestId};
 use netloom_model::Observed;
+use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 
 use crate::{Failure, Kept, LeaseOrder, Leased, Leases, Prepared, report::Heard};
@@ -83,6 +84,8 @@ pub enum Effect {
         /// Whether nothing may be changed while the API is out of reach: whether the wish costs the way to it
         /// could not be told then.
         reach: bool,
+        /// How long the change is watched before it is confirmed.
+        timing: ProbeTiming,
     },
     /// Put this on disk in the place of what is there.
     Keep(Box<Kept>),

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use jiff::SignedDuration;
+use netloom_probing::ProbeTiming;
 
 /// Who merges policies into the node's desired state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Settings {
     pub drift: Drift,
     /// Addresses that the node must always reach, such as that of the API.
     pub protected: Vec<IpAddr>,
+    /// How long a change is watched, where the controller says nothing else.
+    pub timing: ProbeTiming,
     /// Keys of taints that go from the node once its network is in place.
     pub taints: BTreeSet<String>,
     /// A number that spreads the polls and retries of many agents.
@@ -79,6 +82,7 @@ impl Settings {
             resident: true,
             drift: Drift::default(),
             protected: Vec::new(),
+            timing: ProbeTiming::default(),
             taints: BTreeSet::new(),
             seed: 0,
             // A link that flaps is told twelve times a minute at most.

@@ -4,6 +4,7 @@
 
 use netloom_api::rollout::annotation;
 use netloom_compile::ObjectKey;
+use netloom_probing::{ProbeTimes, ProbeTiming};
 use serde_json::Value;
 
 use crate::{agent::Agent, objects::CONFIG, settings::Drift};
@@ -21,6 +22,11 @@ impl Agent {
     /// Whether a wish that cuts the way to the API server is brought about.
     pub(crate) fn may_be_cut_off(&self) -> bool {
         self.term(annotation::MAY_BE_CUT_OFF) == Some("true")
+    }
+
+    /// How long a change is watched before it is confirmed.
+    pub(crate) fn timing(&self) -> ProbeTiming {
+        self.settings.timing.with(self.term(annotation::PROBE_TIMING).map(ProbeTimes::read).unwrap_or_default())
     }
 
     fn term(&self, key: &str) -> Option<&str> {

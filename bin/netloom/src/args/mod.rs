@@ -14,6 +14,7 @@ use std::{net::IpAddr, path::PathBuf};
 #[cfg(feature = "agent")]
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum, ValueHint};
+use netloom_probing::Wait;
 
 /// Where what must outlive a process is kept, unless somebody says otherwise.
 pub(crate) const STATE_DIR: &str = "/var/lib/netloom";
@@ -235,6 +236,37 @@ pub(crate) struct WishArgs {
     pub(crate) allow_cut: bool,
 }
 
+/// How long a change is watched before it is kept.
+#[derive(Debug, Clone, Copy, ArgGroup)]
+pub(crate) struct ProbeTimingArgs {
+    /// How long probes may take before the change; one that does not pass by then does not count after it
+    #[arg(long, value_name = "SECONDS", default_value_t = Wait::Before.usual(), help_heading = "Safety")]
+    #[arg(value_parser = clap::value_parser!(u32).range(Wait::Before.range()))]
+    pub(crate) probe_before: u32,
+    /// How long to wait after the change until the links that it touched have carrier again; 0 does not wait
+    ///
+    /// Only links that had carrier before are waited for, and what is new on top of them. LACP, spanning tree and a card
+    /// that resets its link take tens of seconds. Afterwards the probes decide, with carrier or without.
+    #[arg(long, value_name = "SECONDS", default_value_t = Wait::Carrier.usual(), help_heading = "Safety")]
+    #[arg(value_parser = clap::value_parser!(u32).range(Wait::Carrier.range()))]
+    pub(crate) probe_carrier: u32,
+    /// How long all probes together may take after that
+    #[arg(long, value_name = "SECONDS", default_value_t = Wait::Window.usual(), help_heading = "Safety")]
+    #[arg(value_parser = clap::value_parser!(u32).range(Wait::Window.range()))]
+    pub(crate) probe_window: u32,
+    /// How long a probe that fails is tried again; then the change is undone. Never longer than the window
+    ///
+    /// A switch whose ports start with spanning tree gives carrier at once and passes nothing on for 30 seconds: there,
+    /// say 40 here and for the window.
+    #[arg(long, value_name = "SECONDS", default_value_t = Wait::Retry.usual(), help_heading = "Safety")]
+    #[arg(value_parser = clap::value_parser!(u32).range(Wait::Retry.range()))]
+    pub(crate) probe_retry: u32,
+    /// How long to wait for a `tcp` probe that is refused while all others pass: what listens there restarts; 0 does not wait
+    #[arg(long, value_name = "SECONDS", default_value_t = Wait::Restart.usual(), help_heading = "Safety")]
+    #[arg(value_parser = clap::value_parser!(u32).range(Wait::Restart.range()))]
+    pub(crate) probe_restart: u32,
+}
+
 /// `netloom state set`
 #[derive(Debug, ArgGroup)]
 #[command(after_help = SET_EXAMPLES)]
@@ -247,6 +279,8 @@ pub(crate) struct SetArgs {
     #[arg(long, conflicts_with_all = ["timeout", "no_commit"])]
     pub(crate) dry_run: bool,
     /// Take the change back unless it is confirmed in time: by Enter, SIGUSR1 or `netloom state commit`
+    ///
+    /// The time begins with the first step, and what probes and links take is part of it.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400), help_heading = "Safety")]
     pub(crate) timeout: Option<u32>,
     /// Leave the change open and return; it is taken back after 60 seconds (or `--timeout`) unless committed
@@ -264,6 +298,9 @@ pub(crate) struct SetArgs {
     /// Run no probe at all
     #[arg(long, conflicts_with = "probe", help_heading = "Safety")]
     pub(crate) no_probe: bool,
+    /// How long.
+    #[command(flatten)]
+    pub(crate) timing: ProbeTimingArgs,
     /// Wait at most this long for another transaction in the same namespace to end; 0 refuses at once
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400), default_value_t = 10)]
     pub(crate) wait: u32,

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueEnum, ValueHint};
 
-use super::{STATE_DIR, STATE_DIR_VARIABLE, kubeconfig};
+use super::{ProbeTimingArgs, STATE_DIR, STATE_DIR_VARIABLE, kubeconfig};
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -97,6 +97,9 @@ pub(crate) struct AgentArgs {
     /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always must, unless the node is another namespace (`--netns`) than that of the agent
     #[arg(long, value_name = "PROBE")]
     pub(crate) probe: Vec<String>,
+    /// How long; what the node's RolloutPolicy says comes before this.
+    #[command(flatten)]
+    pub(crate) timing: ProbeTimingArgs,
     /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) status_listen: Option<SocketAddr>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use netloom_agent::{Ended, Options, Task};
 use netloom_node::{Drift, Mode, Reason};
+use netloom_probing::ProbeTiming;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
-    let AgentArgs { place, node, mode, drift, poll, leave_after, remove_taint, probe, status_listen } = args;
+    let AgentArgs { place, node, mode, drift, poll, leave_after, remove_taint, probe, timing, status_listen } = args;
     let probes = probes::parse(&probe)?;
     let mode = match mode {
         ModeWord::Centralized => Mode::Centralized,
@@ -35,6 +36,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         leaving: Duration::from_secs(leave_after.into()),
         taints: remove_taint.into_iter().collect(),
         probes,
+        timing: probes::timing(timing),
         listen: status_listen,
         ..once(&place, node, Task::Daemon, Duration::ZERO)
     };
@@ -75,6 +77,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         leaving: Duration::from_hours(1),
         taints: std::collections::BTreeSet::new(),
         probes: Vec::new(),
+        timing: ProbeTiming::default(),
         listen: None,
         timeout,
     }

@@ -9,7 +9,8 @@ use std::{
 };
 
 use netloom_journal::{
-    Error, Fate, Outcome, Prepared, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
+    Error, Fate, Outcome, Prepared, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness,
+    wait_for_deadline,
 };
 use netloom_netlink::{KernelHost, probe::Probe};
 use netloom_place::{KernelProbes, NamedProbes};
@@ -35,8 +36,8 @@ use crate::{
 /// Until when an open change may be confirmed, unless told otherwise.
 const OPEN: Duration = Duration::from_mins(1);
 
-/// Until when a change that confirms itself must have done so: nobody waits for it, and the largest
-/// ones take a minute on slow machines.
+/// Until when a change that confirms itself must have done so, beside the time in which it is watched: nobody waits for
+/// it, and the largest ones take a minute on slow machines.
 const UNATTENDED: Duration = Duration::from_mins(10);
 
 /// Who ends a change that worked.
@@ -51,7 +52,7 @@ enum Ending {
 }
 
 pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
-    let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, wait, stats, format } = args;
+    let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, timing, wait, stats, format } = args;
     let from_stdin = wish.file == Path::new("-");
     resident::stay();
     let wish = Wish::load(wish, session)?;
@@ -64,12 +65,15 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
         (None, false) => Ending::Itself,
     };
     let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
-    let timeout = timeout.unwrap_or(if ending == Ending::Itself { UNATTENDED } else { OPEN });
+    let timing = probes::timing(timing);
+    let unattended = UNATTENDED + timing.longest();
+    let timeout = timeout.unwrap_or(if ending == Ending::Itself { unattended } else { OPEN });
     let probes = if no_probe { Vec::new() } else { probes::parse(&probe)? };
     let signals = Signals::take_over()?;
     let source = wish.source.clone();
     let change = Change { session, source, store: session.store()?, host: session.host()?, signals, timeout };
-    let how = How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, stats };
+    let how =
+        How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, timing, stats };
     change.carry_out(wish, &how, format.asked())
 }
 
@@ -90,6 +94,7 @@ struct How {
     wait: Duration,
     from_stdin: bool,
     probes: Vec<Probe>,
+    timing: ProbeTiming,
     stats: bool,
 }
 
@@ -127,6 +132,7 @@ impl Change<'_> {
                 verify: how.verify,
                 confirm: how.ending == Ending::Itself,
                 timeout: self.timeout,
+                timing: how.timing,
                 stop: Some(&self.signals.stop),
                 ..Request::new(&state, &source)
             };

@@ -1,8 +1,11 @@
 //! What the agent does when somebody else changes the host.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use netloom_model::{Route, RouteType, Step};
 use netloom_node::{Drift, Settings};
+use netloom_probing::ProbeTiming;
 use netloom_types::Protocol;
 
 use serde_json::{Value, json};
@@ -105,6 +108,18 @@ fn the_controller_says_whether_drift_is_repaired() {
     terms(&mut rig, Value::Null);
     rig.run_for(SignedDuration::from_secs(70));
     assert_eq!((rig.mtu("d0"), rig.condition("Available").0.as_str()), (Some(1300), "True"));
+}
+
+#[test]
+fn the_controller_says_how_long_a_change_is_watched_and_the_agent_the_rest() {
+    let mut rig = with_dummy();
+    config(&mut rig, "r1", "x1");
+    let terms = json!({"annotations": {"netloom.dev/probe-timing": "carrier=90 later=5"}});
+    rig.edit("NodeNetworkConfig", &json!({"metadata": terms}));
+    pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
+    rig.run();
+    let own = rig.settings.timing;
+    assert_eq!(rig.timing, Some(ProbeTiming { carrier: Duration::from_secs(90), ..own }));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use netloom_node::{
     Prepared, Reason, Request, Settings,
 };
 use netloom_plan::{Options, plan};
+use netloom_probing::ProbeTiming;
 use netloom_sim::SimHost;
 use netloom_types::IfName;
 use serde_json::{Value, json};
@@ -237,6 +238,8 @@ pub(crate) struct Rig {
     pub(crate) mistake: Option<Mistake>,
     /// Revisions and generations whose wish was brought about on the host.
     verified: Vec<(String, i64)>,
+    /// How long the last change was to be watched.
+    pub(crate) timing: Option<ProbeTiming>,
     /// Everything that must never happen and did.
     pub(crate) violations: Vec<String>,
 }
@@ -273,6 +276,7 @@ impl Rig {
             given_back: Vec::new(),
             mistake: None,
             verified: Vec::new(),
+            timing: None,
             violations: Vec::new(),
         };
         rig.relist();
@@ -424,7 +428,8 @@ impl Rig {
         let (word, events) = match effect {
             Effect::Recover => ("recover", vec![Event::Recovered(Ok(None))]),
             Effect::Observe => ("observe", vec![Event::Observed(Ok(Box::new(self.host.sim.observed().clone())))]),
-            Effect::Transact { wish, leases, protected, reach } => {
+            Effect::Transact { wish, leases, protected, reach, timing } => {
+                self.timing = Some(timing);
                 let outcome = self.host.transact(&wish, &leases, protected, !reach || self.online);
                 if let (Ok(_), Some(config)) = (&outcome, &wish.wish.config) {
                     self.verified.push((config.revision.clone(), config.generation));

@@ -19,6 +19,7 @@ use netloom_apiserver::{
 };
 use netloom_controller::process::{Options as ControllerOptions, run as run_controller};
 use netloom_node::{Drift, Mode};
+use netloom_probing::ProbeTiming;
 use serde_json::{Value, json};
 use tokio::{
     sync::{oneshot, watch},
@@ -168,6 +169,7 @@ impl Cluster {
             leaving: LEAVING,
             taints: std::collections::BTreeSet::new(),
             probes: probes::parse(&[])?,
+            timing: ProbeTiming::default(),
             listen: None,
             timeout: Duration::ZERO,
         };
