@@ -6,6 +6,7 @@
 //! new, the second is not written at all. What a crash leaves between the two is completed by the next turn.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -94,8 +95,9 @@ pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, told: &BTree
     for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
         let wanted = annotations(terms.get(&key.name).copied().unwrap_or_default());
         let said = config.metadata.annotations.as_ref();
-        let differs =
-            |(key, value): &(&str, Option<&str>)| said.and_then(|all| all.get(*key)).map(String::as_str) != *value;
+        let differs = |(key, value): &(&str, Option<Cow<'_, str>>)| {
+            said.and_then(|all| all.get(*key)).map(String::as_str) != value.as_deref()
+        };
         let changes: Map<String, Value> =
             wanted.into_iter().filter(differs).map(|(key, value)| (key.to_owned(), json!(value))).collect();
         if !changes.is_empty() {
@@ -107,12 +109,14 @@ pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, told: &BTree
 }
 
 /// Terms as they are written on a node's object; what is as usual is not said.
-fn annotations(terms: Terms) -> [(&'static str, Option<&'static str>); 2] {
+fn annotations(terms: Terms) -> [(&'static str, Option<Cow<'static, str>>); 3] {
     let drift = match terms.drift {
         Drift::Repair => None,
-        Drift::Report => Some("Report"),
+        Drift::Report => Some("Report".into()),
     };
-    [(annotation::DRIFT, drift), (annotation::MAY_BE_CUT_OFF, terms.may_be_cut_off.then_some("true"))]
+    let timing = (!terms.timing.is_empty()).then(|| terms.timing.to_string().into());
+    let may_be_cut_off = terms.may_be_cut_off.then_some("true".into());
+    [(annotation::DRIFT, drift), (annotation::MAY_BE_CUT_OFF, may_be_cut_off), (annotation::PROBE_TIMING, timing)]
 }
 
 fn config(now: Timestamp, index: &Index, assignment: &Assignment, wish: NodeWish<'_>) -> Value {

@@ -8,8 +8,9 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::{
     fabric::network_config_revision::RevisionPhase,
-    rollout::{Drift, NodeCounts, Phase, RolloutPolicySpec},
+    rollout::{Drift, NodeCounts, Phase, Probing, RolloutPolicySpec},
 };
+use netloom_probing::ProbeTimes;
 
 use crate::input::{Cause, Failure};
 
@@ -44,13 +45,16 @@ pub struct Terms {
     pub drift: Drift,
     /// Whether it goes on with a wish that cuts its own way to the API server.
     pub may_be_cut_off: bool,
+    /// How long it watches a change, where its agent was not started with that.
+    pub timing: ProbeTimes,
 }
 
 impl Terms {
     /// What a policy says.
     pub(crate) fn of(spec: &RolloutPolicySpec) -> Self {
         let may_be_cut_off = spec.limits.as_ref().is_some_and(|limits| limits.allow_loss_of_management);
-        Self { drift: spec.drift, may_be_cut_off }
+        let timing = spec.probes.map(Probing::times).unwrap_or_default();
+        Self { drift: spec.drift, may_be_cut_off, timing }
     }
 }
 

@@ -5,6 +5,7 @@ mod policy;
 mod share;
 
 pub use policy::{
-    Canary, Drift, FailureAction, Limits, NodeCounts, Phase, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus,
+    Canary, Drift, FailureAction, Limits, NodeCounts, Phase, Probing, RolloutPolicy, RolloutPolicySpec,
+    RolloutPolicyStatus,
 };
 pub use share::Share;

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_derive::CustomResource;
+use netloom_probing::{ProbeTimes, ProbeTiming, Wait};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +84,9 @@ pub struct RolloutPolicySpec {
     /// What a node does about a change that somebody else made to its network.
     #[serde(default)]
     pub drift: Drift,
+    /// How long a node watches a change before it keeps it. What is not said is as the node's agent was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Probing>,
     /// Whether no further node gets a change until this is false again.
     #[serde(default)]
     pub paused: bool,
@@ -111,6 +115,7 @@ impl Default for RolloutPolicySpec {
             on_failure: FailureAction::default(),
             limits: None,
             drift: Drift::default(),
+            probes: None,
             paused: false,
             pinned_revision: None,
             revision_history_limit: ten(),
@@ -174,6 +179,48 @@ pub struct Limits {
     /// touches anything.
     #[serde(default)]
     pub allow_loss_of_management: bool,
+}
+
+/// How long a node watches a change before it keeps it, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Probing {
+    /// For probes before the change; one that does not pass by then does not count after it. 3 if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Wait::Before.least(), max = Wait::Before.most()))]
+    pub before_seconds: Option<u32>,
+    /// For carrier on the links that the change touched, where they had it before. 45 if nobody says; 0 does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Wait::Carrier.least(), max = Wait::Carrier.most()))]
+    pub carrier_seconds: Option<u32>,
+    /// For all probes after that. 10 if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Wait::Window.least(), max = Wait::Window.most()))]
+    pub window_seconds: Option<u32>,
+    /// For a probe that failed to pass after all; then the change is undone. 3 if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Wait::Retry.least(), max = Wait::Retry.most()))]
+    pub retry_seconds: Option<u32>,
+    /// For an API server that refuses connections while everything else is reached. 60 if nobody says; 0 does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Wait::Restart.least(), max = Wait::Restart.most()))]
+    pub restart_seconds: Option<u32>,
+}
+
+impl Probing {
+    /// The waits that are said.
+    pub fn times(self) -> ProbeTimes {
+        let Self { before_seconds, carrier_seconds, window_seconds, retry_seconds, restart_seconds } = self;
+        let said = [
+            (Wait::Before, before_seconds),
+            (Wait::Carrier, carrier_seconds),
+            (Wait::Window, window_seconds),
+            (Wait::Retry, retry_seconds),
+            (Wait::Restart, restart_seconds),
+        ];
+        let said = said.into_iter().filter_map(|(wait, seconds)| Some((wait, seconds?)));
+        said.fold(ProbeTimes::default(), |times, (wait, seconds)| times.and(wait, seconds))
+    }
 }
 
 /// How far the change has got.
@@ -301,6 +348,7 @@ impl Declared for RolloutPolicy {
                 findings.invalid(format!("spec.healthGates[{i}]"), gate.as_str(), why);
             }
         }
+        long_watched(spec, findings);
         pinned(write, spec, findings);
         same_priority(write, spec, findings);
     }
@@ -329,6 +377,19 @@ fn waves_grow(waves: &[Share], findings: &mut Findings) {
         if !grows {
             findings.invalid(path, wave.to_value(), "must be larger than the wave before it");
         }
+    }
+}
+
+/// A node that may still be waiting when it counts as silent would fail good changes.
+fn long_watched(spec: &RolloutPolicySpec, findings: &mut Findings) {
+    let Some(probes) = spec.probes else { return };
+    let timing = ProbeTiming::default().with(probes.times());
+    let watched = (timing.before + timing.carrier + timing.window + timing.restart).as_secs();
+    if watched > u64::from(spec.timeout_seconds) {
+        findings.warn(format!(
+            "a node may watch a change for {watched} seconds, and counts as failed after spec.timeoutSeconds, which are {}",
+            spec.timeout_seconds
+        ));
     }
 }
 
@@ -365,6 +426,10 @@ const SHARE: &[Effect] =
     &[Effect::Admission("at least 1, or 1% to 100%"), Effect::FrontEnd("rollout: which nodes get a change next")];
 const SELECTOR: &[Effect] =
     &[Effect::Admission("must be a valid selector"), Effect::FrontEnd("rollout: selects nodes")];
+const PROBES: &[Effect] = &[
+    Effect::Admission("a warning when nodes may watch a change for longer than timeoutSeconds"),
+    Effect::FrontEnd("rollout: told to the node, whose agent waits so long"),
+];
 const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
 
 const EFFECTS: &[FieldEffect] = &[
@@ -413,6 +478,12 @@ const EFFECTS: &[FieldEffect] = &[
         &[Effect::FrontEnd("rollout: told to the node, whose agent refuses else")],
     ),
     field("spec.drift", &[Effect::FrontEnd("rollout: told to the node, whose agent repairs or reports")]),
+    field("spec.probes", PROBES),
+    field("spec.probes.beforeSeconds", PROBES),
+    field("spec.probes.carrierSeconds", PROBES),
+    field("spec.probes.windowSeconds", PROBES),
+    field("spec.probes.retrySeconds", PROBES),
+    field("spec.probes.restartSeconds", PROBES),
     field("spec.paused", &[Effect::FrontEnd("rollout: holds everything")]),
     field(
         "spec.pinnedRevision",

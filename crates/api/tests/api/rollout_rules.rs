@@ -94,3 +94,15 @@ fn gates_are_types_of_conditions() {
     let found = gates(json!(["Ready", "not ready"]));
     assert!(found[0].starts_with(r#"spec.healthGates[1]: Invalid value: "not ready": "#), "{found:?}");
 }
+
+#[test]
+fn a_policy_whose_nodes_may_wait_for_longer_than_they_have_is_warned_of() {
+    let cluster = Cluster::default();
+    let warned = |spec: Value| cluster.create(&policy(&spec)).warnings;
+    assert_eq!(warned(json!({"probes": {}})), [""; 0], "the defaults go together");
+    assert_eq!(warned(json!({"timeoutSeconds": 300, "probes": {"carrierSeconds": 200}})), [""; 0]);
+    let found = warned(json!({"probes": {"carrierSeconds": 200}}));
+    assert!(found[0].contains("for 273 seconds") && found[0].contains("which are 120"), "{found:?}");
+    let found = refusals(&cluster.create(&policy(&json!({"probes": {"carrierSeconds": 601}}))));
+    assert!(found[0].starts_with("spec.probes.carrierSeconds: Invalid value: 601: "), "{found:?}");
+}

@@ -380,9 +380,14 @@ fn nodes_are_told_on_which_terms_they_keep_to_their_wish() {
         configs.iter().map(|config| config["metadata"]["annotations"][key].clone()).collect::<Vec<_>>()
     };
     let (drift, cut) = ("netloom.dev/drift", "netloom.dev/may-be-cut-off");
+    let timing = "netloom.dev/probe-timing";
     assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!(null); 2]));
-    rig.write(rollout_policy(&json!({"drift": "Report", "limits": {"allowLossOfManagement": true}})));
+    let probes = json!({"carrierSeconds": 90, "restartSeconds": 120});
+    rig.write(rollout_policy(
+        &json!({"drift": "Report", "limits": {"allowLossOfManagement": true}, "timeoutSeconds": 300, "probes": probes}),
+    ));
     rig.run();
+    assert_eq!(told(&rig, timing), vec![json!("carrier=90 restart=120"); 2]);
     assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!("Report"); 2], vec![json!("true"); 2]));
     // What a node is told anew is told on the same terms.
     rig.policy("jumbo", 1400);
@@ -391,6 +396,7 @@ fn nodes_are_told_on_which_terms_they_keep_to_their_wish() {
     rig.write(rollout_policy(&json!({"limits": {"allowLossOfManagement": true}})));
     rig.run();
     assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!("true"); 2]));
+    assert_eq!(told(&rig, timing), vec![json!(null); 2]);
 }
 
 #[test]
