@@ -74,6 +74,8 @@ pub struct Cluster {
     pub(crate) controllers: Vec<Deputy>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) numbers: BTreeMap<String, usize>,
+    /// The server refuses connections before then.
+    pub(crate) away_until: Micros,
     /// How much of the server's log was told.
     pub(crate) spread: usize,
     pub(crate) safety: Safety,
@@ -120,6 +122,7 @@ impl Cluster {
             controllers,
             nodes,
             numbers: (0..setup.nodes).map(|number| (people::name(number), number)).collect(),
+            away_until: 0,
             spread: 0,
             safety,
             requests: BTreeMap::new(),

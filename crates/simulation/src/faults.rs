@@ -39,6 +39,8 @@ pub enum Misfortune {
     Mode(usize, Mode),
     /// A process does not reach the server for so long.
     Cut(Process, Micros),
+    /// The server is away for so long, and its machine refuses connections meanwhile.
+    Away(Micros),
     /// A person changes the policy.
     Policy(Wanted),
     /// A person deletes the policy.

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, LinkKind, Ownership, Step, Value};
 use netloom_node::{Done, Failure, Leases, Prepared, Reason};
 use netloom_plan::{Options, plan};
+use netloom_probing::{Course, Ending, Touched};
 use netloom_sim::SimHost;
 use netloom_types::{IfName, MacAddr};
 
@@ -44,7 +45,20 @@ pub(crate) struct Begun {
     pub(crate) changed: bool,
     ownership: Ownership,
     /// Whether the API was reached before.
-    reached: bool,
+    pub(crate) reached: bool,
+    /// The links that must have carrier before it is judged.
+    pub(crate) touched: Touched,
+    /// Its way to the verdict, once it is on that.
+    pub(crate) way: Option<(Course, Resume)>,
+}
+
+/// How the way to the verdict goes on after a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// With a look at the links.
+    Look,
+    /// With the next round of probes.
+    Probe,
 }
 
 impl Host {
@@ -56,7 +70,9 @@ impl Host {
             let bytes = (number as u64).to_be_bytes();
             sim.add_ethernet(link(name), MacAddr::new([2, card, bytes[4], bytes[5], bytes[6], bytes[7]]));
         }
-        for card in &setup.cards {
+        // What had no carrier before has none to lose.
+        let lit = [PATH, WIRE].into_iter().filter(|_| setup.carrier_takes > 0);
+        for card in setup.cards.iter().map(String::as_str).chain(lit) {
             sim.apply(&Step::SetUp { name: link(card), up: true }).expect("a card can be set up");
         }
         let mut attrs = Attrs::new();
@@ -129,14 +145,26 @@ impl Host {
             }
         }
         self.changes += usize::from(!planned.plan.is_empty());
-        Ok(Begun { changed: !planned.plan.is_empty(), ownership: planned.ownership, reached })
+        let touched = Touched::of(&planned.plan, &observed);
+        Ok(Begun { changed: !planned.plan.is_empty(), ownership: planned.ownership, reached, touched, way: None })
     }
 
-    /// Confirms a change, or takes it back when it cost the way to the API.
-    pub(crate) fn finish(&mut self, begun: Begun, online: bool, took: SignedDuration) -> Result<Done, Failure> {
-        if begun.changed && begun.reached && !(online && self.has_path()) {
+    /// Which links have no carrier and had it before, on a host whose cards have none.
+    pub(crate) fn missing(&self, touched: &Touched) -> Vec<IfName> {
+        let mut dark = self.observed().clone();
+        dark.facts.values_mut().for_each(|facts| facts.carrier = false);
+        touched.missing(&dark)
+    }
+
+    /// Confirms a change, or takes it back when the verdict about it is bad.
+    pub(crate) fn finish(&mut self, begun: Begun, ending: &Ending, took: SignedDuration) -> Result<Done, Failure> {
+        let bad = match ending {
+            Ending::Passed => None,
+            Ending::Failed { name, why } => Some(Failure::new(Reason::ProbeFailed, format_args!("{name}: {why}"))),
+            Ending::Away { name, .. } => Some(Failure::new(Reason::OutOfReach, format_args!("{name} is away"))),
+        };
+        if let Some(failure) = bad {
             self.take_back();
-            let failure = Failure::new(Reason::ProbeFailed, "the API was reached before and is not reached any more");
             return Err(Failure { undone: true, ..failure });
         }
         self.confirmed += usize::from(begun.changed);

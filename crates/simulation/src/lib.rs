@@ -42,6 +42,7 @@ mod story;
 mod strike;
 mod trace;
 mod watch;
+mod watched;
 
 pub use bug::Bug;
 pub use cluster::Cluster;

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use netloom_node::{Agent, Effect, Event, Kept, LeaseOrder, Leased, Leases, Mode, Prepared, Settings};
+use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 use serde_json::Value;
 use std::{
@@ -11,7 +12,7 @@ use std::{
 
 use crate::{
     Bug, Cluster, FOREIGN, Host, MILLISECOND, Micros, Process, SECOND, Setup, cluster::Happening, host::Begun, people,
-    process::Shell,
+    process::Shell, watched::Watched,
 };
 
 /// A node.
@@ -27,6 +28,8 @@ pub(crate) struct Node {
     pub(crate) wires: BTreeMap<IfName, Vec<Value>>,
     /// Where the agent listens.
     pub(crate) listening: BTreeSet<IfName>,
+    /// Its cards have no carrier before then.
+    pub(crate) dark_until: Micros,
 }
 
 impl Node {
@@ -39,6 +42,7 @@ impl Node {
             mode: setup.mode,
             wires: BTreeMap::new(),
             listening: BTreeSet::new(),
+            dark_until: 0,
         }
     }
 
@@ -64,9 +68,9 @@ pub(crate) fn settings(number: usize, mode: Mode) -> Settings {
 pub(crate) enum Act {
     Recover,
     Observe,
-    Begin(Arc<Prepared>, Leases, bool),
+    Begin(Arc<Prepared>, Leases, bool, ProbeTiming),
     Lease(LeaseOrder),
-    Finish(Arc<Prepared>, Box<Begun>, Micros),
+    Finish(Arc<Prepared>, Box<Begun>, ProbeTiming, Micros),
     Keep(Box<Kept>),
     Abandon,
     Listen(BTreeSet<IfName>),
@@ -93,7 +97,9 @@ impl Cluster {
         let (after, act) = match effect {
             Effect::Recover => (2 * MILLISECOND, Act::Recover),
             Effect::Observe => (2 * MILLISECOND, Act::Observe),
-            Effect::Transact { wish, leases, protected: _, reach } => (MILLISECOND, Act::Begin(wish, leases, reach)),
+            Effect::Transact { wish, leases, protected: _, reach, timing } => {
+                (MILLISECOND, Act::Begin(wish, leases, reach, timing))
+            }
             Effect::Lease(order) => (MILLISECOND, Act::Lease(order)),
             Effect::Keep(kept) => (MILLISECOND, Act::Keep(kept)),
             Effect::Abandon => (MILLISECOND, Act::Abandon),
@@ -130,9 +136,9 @@ impl Cluster {
                 Some(Event::Recovered(Ok(found.then(|| "a change that did not end was taken back".to_owned()))))
             }
             Act::Observe => Some(Event::Observed(Ok(Box::new(node.host.observed().clone())))),
-            Act::Begin(wish, leases, reach) => self.begin(number, wish, &leases, reach),
+            Act::Begin(wish, leases, reach, timing) => self.begin(number, wish, (&leases, reach), timing),
             Act::Lease(order) => Some(nobody_gives(&order)),
-            Act::Finish(wish, begun, took) => self.finish(number, &wish, *begun, took),
+            Act::Finish(wish, begun, timing, began) => self.finish(number, wish, *begun, timing, began),
             Act::Keep(kept) => {
                 let trying = kept.trying.clone().filter(|_| self.bug != Some(Bug::ForgetsWhatItTries));
                 node.disk = Some(Kept { trying, ..*kept });
@@ -151,7 +157,13 @@ impl Cluster {
         }
     }
 
-    fn begin(&mut self, number: usize, wish: Arc<Prepared>, leases: &Leases, reach: bool) -> Option<Event> {
+    fn begin(
+        &mut self,
+        number: usize,
+        wish: Arc<Prepared>,
+        (leases, reach): (&Leases, bool),
+        timing: ProbeTiming,
+    ) -> Option<Event> {
         let online = !self.nodes[number].shell.is_cut(self.now);
         // A policy that a node merges itself comes from no revision.
         if let Some(config) = wish.wish.config.as_ref().filter(|_| self.nodes[number].mode == Mode::Centralized) {
@@ -166,23 +178,40 @@ impl Cluster {
                 let life = self.nodes[number].shell.life;
                 self.host_changed(number, begun.changed);
                 let done = netloom_node::Done { changed: begun.changed, took: SignedDuration::ZERO };
-                let act = Act::Finish(wish, Box::new(begun), took);
+                if begun.changed && !begun.touched.is_empty() {
+                    self.nodes[number].dark_until = self.now + took + self.setup.carrier_takes;
+                }
+                let act = Act::Finish(wish, Box::new(begun), timing, self.now);
                 self.schedule(took, Happening::Act { node: number, life, act });
                 early.then_some(Event::Transacted(Ok(done)))
             }
         }
     }
 
-    fn finish(&mut self, number: usize, wish: &Prepared, begun: Begun, took: Micros) -> Option<Event> {
+    fn finish(
+        &mut self,
+        number: usize,
+        wish: Arc<Prepared>,
+        mut begun: Begun,
+        timing: ProbeTiming,
+        began: Micros,
+    ) -> Option<Event> {
+        let ending = match self.watch_change(number, &mut begun, timing) {
+            Watched::Over(ending) => ending,
+            Watched::Until(at) => {
+                let life = self.nodes[number].shell.life;
+                let act = Act::Finish(wish, Box::new(begun), timing, began);
+                self.schedule(at.saturating_sub(self.now), Happening::Act { node: number, life, act });
+                return None;
+            }
+        };
         let changed = begun.changed;
-        let node = &mut self.nodes[number];
-        let online = !node.shell.is_cut(self.now);
-        let took = SignedDuration::from_micros(i64::try_from(took).unwrap_or(i64::MAX));
-        let outcome = node.host.finish(begun, online, took);
+        let took = SignedDuration::from_micros(i64::try_from(self.now - began).unwrap_or(i64::MAX));
+        let outcome = self.nodes[number].host.finish(begun, &ending, took);
         match &outcome {
             Ok(_) => {
                 let Node { host, mode, .. } = &self.nodes[number];
-                self.safety.verified(number, wish, host, *mode);
+                self.safety.verified(number, &wish, host, *mode);
             }
             Err(_) => self.host_changed(number, changed),
         }

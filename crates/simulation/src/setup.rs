@@ -30,6 +30,8 @@ pub struct Setup {
     pub in_order: bool,
     /// How long a change of a host takes.
     pub change_takes: Micros,
+    /// How long a card is without carrier after a change of it.
+    pub carrier_takes: Micros,
     /// A step at which something goes wrong.
     pub stop: Option<Stop>,
     /// A planted mistake.
@@ -50,6 +52,7 @@ impl Setup {
             rollout: None,
             in_order: false,
             change_takes: CHANGE_TAKES,
+            carrier_takes: 0,
             stop: None,
             bug: None,
         }

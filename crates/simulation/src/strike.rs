@@ -83,6 +83,12 @@ impl Cluster {
                 shell.streams.values_mut().for_each(|stream| stream.open = false);
                 self.schedule(time, Happening::Heal(process));
             }
+            Misfortune::Away(time) => {
+                self.away_until = self.away_until.max(self.now + time);
+                for process in self.processes() {
+                    self.struck(Misfortune::Cut(process, time));
+                }
+            }
             Misfortune::Policy(wanted) => self.server.write(now, wanted.policy()),
             Misfortune::NoPolicy => {
                 self.server.remove(now, &people::policy());
