@@ -1,6 +1,6 @@
 //! The API server at an address of the switch, so that nodes reach it over their own wires.
 
-use std::{fs, net::SocketAddr, path::Path};
+use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
 use netloom_model::EngineError;
 use netloom_netlink::{Namespace, netns::Worker};
@@ -9,7 +9,8 @@ use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
     runtime::Runtime,
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet, spawn_blocking},
+    time::sleep,
 };
 
 use super::wires::{SWITCH, space};
@@ -18,6 +19,8 @@ use super::wires::{SWITCH, space};
 pub(super) struct Relay {
     /// Where it listens.
     address: SocketAddr,
+    /// Where the server is.
+    server: SocketAddr,
     task: JoinHandle<()>,
 }
 
@@ -25,24 +28,23 @@ impl Relay {
     /// Listens at the switch's own address, and passes every connection on to the server of a kubeconfig.
     pub(super) fn start(runtime: &Runtime, kubeconfig: &Path) -> Result<Self, String> {
         let server = server(&read(kubeconfig)?)?;
-        let text = |error: EngineError| error.to_string();
-        let worker = Worker::start(Namespace::Named(space("sw")), || Ok(())).map_err(text)?;
-        let listener = worker.run(|()| std::net::TcpListener::bind((SWITCH, 0))).map_err(text)?;
-        let listener = listener.map_err(|error| format!("cannot listen on {SWITCH}: {error}"))?;
-        listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+        let listener = listen(SocketAddr::new(SWITCH.into(), 0))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let task = runtime.spawn(async move {
-            let Ok(listener) = TcpListener::from_std(listener) else { return };
-            while let Ok((mut near, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    if let Ok(mut far) = TcpStream::connect(server).await {
-                        // Either end may hang up at any time.
-                        copy_bidirectional(&mut near, &mut far).await.ok();
-                    }
-                });
+        Ok(Self { address, server, task: runtime.spawn(pass_on(listener, server)) })
+    }
+
+    /// Hangs up and refuses connections for so long, as a server does that is started anew.
+    pub(super) fn go_away(&mut self, runtime: &Runtime, time: Duration) {
+        self.task.abort();
+        let (address, server) = (self.address, self.server);
+        self.task = runtime.spawn(async move {
+            // How long it is away is what the story is about.
+            sleep(time).await;
+            let again = spawn_blocking(move || listen(address)).await;
+            if let Ok(Ok(listener)) = again {
+                pass_on(listener, server).await;
             }
         });
-        Ok(Self { address, task })
     }
 
     /// Writes a kubeconfig that says the same as another, with this way to the server.
@@ -59,6 +61,31 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Listens at an address of the switch.
+fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {
+    let text = |error: EngineError| error.to_string();
+    let worker = Worker::start(Namespace::Named(space("sw")), || Ok(())).map_err(text)?;
+    let listener = worker.run(move |()| std::net::TcpListener::bind(address)).map_err(text)?;
+    let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+    Ok(listener)
+}
+
+/// Passes connections on; all of them end when this does.
+async fn pass_on(listener: std::net::TcpListener, server: SocketAddr) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mut open = JoinSet::new();
+    while let Ok((mut near, _)) = listener.accept().await {
+        while open.try_join_next().is_some() {}
+        open.spawn(async move {
+            if let Ok(mut far) = TcpStream::connect(server).await {
+                // Either end may hang up at any time.
+                copy_bidirectional(&mut near, &mut far).await.ok();
+            }
+        });
     }
 }
 

@@ -175,6 +175,11 @@ impl<'a> Stage<'a> {
             Deed::Join(node) => self.join(&[node]),
             Deed::Setting { node, name, value } => Wires::setting(node, name, value),
             Deed::Wire { node, link, plugged } => Wires::wire(node, link, *plugged),
+            Deed::ApiAway { seconds } => {
+                let relay = self.relay.as_mut().ok_or("the agents of this story reach the API beside their wires")?;
+                relay.go_away(&self.site.runtime, Duration::from_secs(*seconds));
+                Ok(())
+            }
             Deed::Reboot { node } if self.agents.contains_key(node) => Err(format!("an agent of {node} still runs")),
             Deed::Reboot { node } => self.reboot(node),
             Deed::Inherit { node, from } => {

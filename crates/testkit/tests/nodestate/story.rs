@@ -151,6 +151,8 @@ pub(super) enum Deed {
     Setting { node: String, name: String, value: String },
     /// Pulls a wire out of the switch, or puts it in again.
     Wire { node: String, link: String, plugged: bool },
+    /// Has the API server refuse the connections of agents for so many seconds; only where they reach it over wires.
+    ApiAway { seconds: u64 },
     /// Writes a part of a status, whatever is true: with the identity of a node's agent, or as an administrator.
     Claim { node: Option<String>, kind: String, name: String, status: Value },
     /// Takes everything from a host that a kernel has, as a start of the machine does. No agent may run there.
