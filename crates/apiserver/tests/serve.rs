@@ -91,7 +91,10 @@ async fn send_with(
     body: Option<Value>,
     headers: &[(&str, &str)],
 ) -> (u16, Value) {
-    let mut request = http::Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let mut request = http::Request::builder().method(method).uri(path);
+    if !headers.iter().any(|(name, _)| *name == "content-type") {
+        request = request.header("content-type", "application/json");
+    }
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -214,6 +217,39 @@ async fn rules_decide_and_nobody_gives_more_than_they_have() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_shows_what_it_gathers() {
     let folder = Folder::new("gathers");
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_or_update_that_creates_needs_the_right_to_create() {
+    let folder = Folder::new("creates");
+    let server = started(&folder).await;
+    let (admin, ann) = (administrator(&server).await, somebody(&server, "ann", &[]).await);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let role = json!({"metadata": {"name": "changer"}, "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "patch"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["named"], "verbs": ["create"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["update"]},
+    ]});
+    let binding = json!({
+        "metadata": {"name": "changer"}, "roleRef": {"kind": "ClusterRole", "name": "changer"},
+        "subjects": [{"kind": "User", "name": "ann"}],
+    });
+    assert_eq!(send(&admin, "POST", roles, Some(role)).await.0, 201);
+    assert_eq!(send(&admin, "POST", bindings, Some(binding)).await.0, 201);
+    let path = |name: &str| format!("/api/v1/namespaces/default/configmaps/{name}?fieldManager=ann");
+    let map = |name: &str| Some(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}));
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let (code, status) = send_with(&ann, "PATCH", &path("other"), map("other"), &apply).await;
+    assert_eq!((code, &status["reason"]), (403, &json!("Forbidden")), "{status}");
+    assert_eq!(send_with(&ann, "PATCH", &path("named"), map("named"), &apply).await.0, 201, "by its name");
+    assert_eq!(send_with(&admin, "PATCH", &path("other"), map("other"), &apply).await.0, 201);
+    assert_eq!(send_with(&ann, "PATCH", &path("other"), map("other"), &apply).await.0, 200, "what is there is changed");
+    let (lease, wanted) =
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases/l", json!({"metadata": {"name": "l"}}));
+    assert_eq!(send(&ann, "PUT", lease, Some(wanted.clone())).await.0, 403);
+    assert_eq!(send(&admin, "PUT", lease, Some(wanted)).await.0, 201);
+    server.stop().await;
+}
+
     let server = started(&folder).await;
     let admin = administrator(&server).await;
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";

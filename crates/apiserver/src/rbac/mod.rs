@@ -31,8 +31,11 @@ pub const GROUP: &str = "rbac.authorization.k8s.io";
 /// turn yields up to 64 events, so this is far beyond what a rebuild would cost.
 const MOST_TURNS: usize = 64;
 
-/// Somebody who looks at writes of roles and bindings before they are stored.
+/// Judges writes by what is in them, before they are stored.
 pub trait WriteGuard: Send + Sync {
+    /// Whether a user may do something that only shows while a request is being carried out.
+    fn decide(&self, user: &User, asked: &Asked) -> Decision;
+
     /// Why a write is refused, or nothing. `resource` is the group and the plural name.
     fn refuse(
         &self,
@@ -98,6 +101,10 @@ impl Access {
 }
 
 impl WriteGuard for Access {
+    fn decide(&self, user: &User, asked: &Asked) -> Decision {
+        Self::decide(self, user, asked)
+    }
+
     fn refuse(
         &self,
         user: &User,

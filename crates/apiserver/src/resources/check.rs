@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 
 use super::{Api, metadata, prepare::Part, write::Job};
 use crate::{
+    authn,
     builtin::NameRule,
     catalogue::Resource,
     crds,
     metrics::Refused,
+    rbac::{self, Decision},
+    request::{RequestInfo, Verb},
     status_error::{Outcome, Qualified, Status, StatusCause},
 };
 
@@ -125,6 +128,23 @@ impl Api {
             .map_err(|error| Status::internal(&format!("a rule's own patch does not fit: {error}")))?;
         *object = filled;
         Ok(())
+    }
+
+    /// Whoever makes an object by an update or an apply needs the right to create it as well. The question carries
+    /// the object's name, as that of a POST does not: so a role can grant it for some names only.
+    pub(crate) fn may_create(&self, job: &Job<'_>) -> Outcome<()> {
+        let (user, info) = (&job.asked.caller.user, job.asked.info);
+        if info.verb == Verb::Create {
+            return Ok(());
+        }
+        let question = rbac::asked(&RequestInfo { verb: Verb::Create, ..info.clone() });
+        match self.guard.decide(user, &question) {
+            Decision::Allowed(_) => Ok(()),
+            Decision::NotAllowed(why) => {
+                tracing::info!(user = user.name, ?question, "refused");
+                Err(authn::forbidden(user, &question, &why))
+            }
+        }
     }
 
     /// Asks the rules whether the write is taken.

@@ -78,6 +78,7 @@ impl Api {
         prepare::create(resource, &mut object);
         check::create(self, resource, &object)?;
         check::warn(job, &object, None);
+        self.may_create(job)?;
         let turn = self.turn(job).await;
         self.admit(job, Some(&object), None)?;
         let name = metadata::text(&object, "name").to_owned();
