@@ -80,7 +80,9 @@ impl Health {
 }
 
 impl Handler for Health {
-    async fn answer(&self, _: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+        // Everybody is told.
+        peer.authenticated();
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/healthz") if self.pulse.is_stuck(Instant::now()) => {
                 answer::text(StatusCode::INTERNAL_SERVER_ERROR, "the control loop is stuck")

@@ -13,11 +13,12 @@ use tokio::{
     net::TcpStream,
     sync::watch,
 };
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_rustls::{TlsAcceptor, rustls::pki_types::CertificateDer, server::TlsStream};
 
 use crate::{
     Handler, Limits, Peer,
     paced::{PIECE, Paced, Streams},
+    presence::Presence,
 };
 
 /// How often a silent end is asked for a sign of life before it is cut off.
@@ -25,20 +26,27 @@ const PROBES: u32 = 3;
 /// The smallest buffer that the HTTP/1.1 reader takes.
 const LEAST_BUFFER: usize = 8 << 10;
 
+/// The other end, before anything is known of it but where it is.
+pub(crate) struct End {
+    pub(crate) address: SocketAddr,
+    pub(crate) presence: Arc<Presence>,
+}
+
 /// Serves a connection until it ends, or until `stopped` and its requests have been answered.
 pub(crate) async fn serve<H: Handler>(
     stream: TcpStream,
-    address: SocketAddr,
+    end: End,
     acceptor: Option<&TlsAcceptor>,
     limits: Limits,
     handler: Arc<H>,
     stopped: watch::Receiver<bool>,
 ) {
+    let End { address, presence } = end;
     if let Err(why) = prepare(&stream, limits.sign_of_life) {
         tracing::debug!(%address, %why, "a connection is slower, or believed in for longer, than it could be");
     }
     let Some(acceptor) = acceptor else {
-        let peer = Peer { address, certificates: Vec::new() };
+        let peer = Peer { address, certificates: Vec::new(), presence };
         return answer(stream, peer, limits, handler, stopped).await;
     };
     let stream = match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
@@ -46,7 +54,7 @@ pub(crate) async fn serve<H: Handler>(
         Ok(Err(why)) => return tracing::info!(%address, %why, "a handshake failed"),
         Err(_) => return tracing::info!(%address, "a handshake took too long"),
     };
-    let peer = peer(address, &stream);
+    let peer = Peer { address, certificates: certificates(&stream), presence };
     answer(stream, peer, limits, handler, stopped).await;
 }
 
@@ -58,12 +66,16 @@ async fn answer<H: Handler>(
     handler: Arc<H>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let (address, peer) = (peer.address, Arc::new(peer));
+    let (address, presence, peer) = (peer.address, Arc::clone(&peer.presence), Arc::new(peer));
     let service = service_fn(move |request| {
-        let (peer, handler) = (Arc::clone(&peer), Arc::clone(&handler));
+        let (peer, handler, running) = (Arc::clone(&peer), Arc::clone(&handler), peer.presence.begin());
         // On its own in memory, so that it goes when it has answered: the place of a request that is
         // still being sent, such as a watch, then holds no more than what is being sent.
-        Box::pin(async move { Ok::<_, Infallible>(handler.answer(&peer, request).await.map(Paced::new)) })
+        Box::pin(async move {
+            let answer = handler.answer(&peer, request).await.map(Paced::new);
+            drop(running);
+            Ok::<_, Infallible>(answer)
+        })
     });
     let builder = builder(limits);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -71,6 +83,9 @@ async fn answer<H: Handler>(
     let stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
     let ended = tokio::select! {
         ended = &mut connection => ended,
+        () = presence.silent(limits.silence) => {
+            return tracing::info!(%address, "a connection that has not authenticated asked nothing for too long");
+        }
         () = stop => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -92,10 +107,10 @@ fn prepare(stream: &TcpStream, silence: Duration) -> io::Result<()> {
     socket.set_tcp_user_timeout(Some(silence * 2))
 }
 
-fn peer(address: SocketAddr, stream: &TlsStream<TcpStream>) -> Peer {
+fn certificates(stream: &TlsStream<TcpStream>) -> Vec<CertificateDer<'static>> {
     let (_, session) = stream.get_ref();
     let certificates = session.peer_certificates().unwrap_or_default();
-    Peer { address, certificates: certificates.iter().map(|certificate| certificate.clone().into_owned()).collect() }
+    certificates.iter().map(|certificate| certificate.clone().into_owned()).collect()
 }
 
 fn builder(limits: Limits) -> Builder<Streams> {

@@ -5,13 +5,15 @@
 //! for, and what it may do. The same without TLS is for what anybody may know, such as whether a
 //! process is well.
 //!
-//! Bounded in everything that a client can hold: connections, the time of a handshake and of a
-//! request's head, streams of one connection and what each of them buffers, how long a piece of an
+//! Bounded in everything that a client can hold: connections, in all and for one peer, the time of a
+//! handshake and of a request's head, how long somebody who has not authenticated asks nothing, streams of one connection and what each of them buffers, how long a piece of an
 //! answer waits to be taken, and how long a peer that went away is believed in.
 
 mod connection;
 mod limits;
 mod paced;
+mod places;
+mod presence;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -21,7 +23,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     task::JoinSet,
 };
 use tokio_rustls::{
@@ -30,6 +32,8 @@ use tokio_rustls::{
 };
 
 pub use limits::Limits;
+use places::Places;
+use presence::Presence;
 
 /// What answers are made of: whole texts and streams alike.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
@@ -42,6 +46,15 @@ pub struct Peer {
     /// Its certificates, its own first; empty when it showed none, and without TLS. The TLS
     /// configuration has verified them.
     pub certificates: Vec<CertificateDer<'static>>,
+    presence: Arc<Presence>,
+}
+
+impl Peer {
+    /// Lets the connection stay open between requests, and gives it the whole share of its peer. A handler
+    /// says so when a request proved who sends it, or at once where everybody is served.
+    pub fn authenticated(&self) {
+        self.presence.know();
+    }
 }
 
 /// Answers requests.
@@ -78,7 +91,7 @@ async fn listen<H: Handler>(
     handler: Arc<H>,
     stop: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits);
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
@@ -89,14 +102,17 @@ async fn listen<H: Handler>(
             // Ended connections are let go of as they end.
             Some(_) = connections.join_next() => continue,
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!(%address, limit = limits.connections, "too many connections: one more is turned away");
-            continue;
+        let presence = match places.take(address.ip()) {
+            Ok(place) => Presence::new(place),
+            Err(why) => {
+                tracing::warn!(%address, %why, "too many connections: one more is turned away");
+                continue;
+            }
         };
         let (acceptor, handler, stopped) = (acceptor.clone(), Arc::clone(&handler), stopped.clone());
+        let end = connection::End { address, presence };
         connections.spawn(async move {
-            connection::serve(stream, address, acceptor.as_ref(), limits, handler, stopped).await;
-            drop(place);
+            connection::serve(stream, end, acceptor.as_ref(), limits, handler, stopped).await;
         });
     }
     // Nobody listens any more when every connection has ended already.

@@ -7,10 +7,16 @@ use std::time::Duration;
 pub struct Limits {
     /// Connections at the same time. Each costs some 40 KiB of TLS buffers, so this bounds memory.
     pub connections: usize,
+    /// Of these, how many one peer may hold: an IPv4 address, or 64 bits of an IPv6 one.
+    pub of_peer: usize,
+    /// Of those, how many may be connections that have not authenticated.
+    pub unknown_of_peer: usize,
     /// Requests at the same time on one connection (HTTP/2). Every watch is one.
     pub streams: u32,
     /// For the handshake: a client that does not finish it is half open.
     pub handshake: Duration,
+    /// Without a request on a connection that has not authenticated; then it is closed.
+    pub silence: Duration,
     /// Bytes of the head of a request.
     pub head_bytes: usize,
     /// For the head of a request, and for an idle HTTP/1.1 connection between two requests.
@@ -29,8 +35,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            of_peer: 3072,
+            unknown_of_peer: 1024,
             streams: 10_000,
             handshake: Duration::from_secs(10),
+            silence: Duration::from_secs(10),
             head_bytes: 64 << 10,
             head: Duration::from_mins(2),
             sign_of_life: Duration::from_secs(30),

@@ -4,7 +4,7 @@
 
 use std::{
     convert::Infallible,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -23,7 +23,7 @@ use netloom_https::{Body, Handler, Limits, Peer, serve};
 use rcgen::{CertificateParams, KeyPair};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::{mpsc, oneshot},
     task::JoinHandle,
     time::timeout,
@@ -70,7 +70,10 @@ impl Drop for Endless {
 }
 
 impl Handler for Echo {
-    async fn answer(&self, _: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+        if request.uri().path() == "/known" {
+            peer.authenticated();
+        }
         if request.uri().path() == "/for-ever" {
             std::future::pending::<()>().await;
         }
@@ -114,7 +117,7 @@ impl Scene {
         Self { address, root, stop: Some(stop), serving, dropped }
     }
 
-    async fn connect(&self, protocol: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    fn config(&self, protocol: &str) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.root.clone()).unwrap();
         let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -123,7 +126,23 @@ impl Scene {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        config
+    }
+
+    async fn connect(&self, protocol: &str) -> std::io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
+        self.shake_hands(stream, self.config(protocol)).await
+    }
+
+    /// The same from another address of this machine.
+    async fn connect_from(&self, own: Ipv4Addr) -> std::io::Result<TlsStream<TcpStream>> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((own, 0).into())?;
+        let stream = socket.connect(self.address).await?;
+        self.shake_hands(stream, self.config("http/1.1")).await
+    }
+
+    async fn shake_hands(&self, stream: TcpStream, config: ClientConfig) -> std::io::Result<TlsStream<TcpStream>> {
         TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
     }
 
@@ -190,6 +209,43 @@ async fn silent_clients_are_cut_off() {
     let mut slow = scene.connect("http/1.1").await.unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nHost: ").await.unwrap();
     drop(timeout(PATIENCE, slow.read_to_end(&mut said)).await.expect("a head has its time"));
+    scene.close().await;
+}
+
+/// As many connections as a default listener has in all, and as many again for the server's ends.
+const SILENT: usize = 4096;
+
+#[tokio::test]
+async fn silent_connections_of_one_peer_keep_no_other_out() {
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, 10_000, 10_000).unwrap();
+    let limits = Limits { handshake: Duration::from_hours(1), silence: Duration::from_hours(1), ..Limits::default() };
+    assert_eq!(limits.connections, SILENT);
+    let scene = Scene::open(limits).await;
+    let mut held = Vec::new();
+    for _ in 0..SILENT {
+        held.push(TcpStream::connect(scene.address).await.unwrap());
+    }
+    assert!(scene.connect("http/1.1").await.is_err(), "this peer has used up its share");
+    let mut other = scene.connect_from(Ipv4Addr::new(127, 0, 0, 2)).await.unwrap();
+    assert!(ask(&mut other, "/").await.starts_with("HTTP/1.1 200"));
+    drop(held);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_has_not_authenticated_must_ask_something() {
+    let scene = Scene::open(Limits { silence: Duration::from_millis(200), ..Limits::default() }).await;
+    let mut known = scene.connect("http/1.1").await.unwrap();
+    assert!(ask(&mut known, "/known").await.starts_with("HTTP/1.1 200"));
+    let mut said = Vec::new();
+    for protocol in ["http/1.1", "h2"] {
+        let mut silent = scene.connect(protocol).await.unwrap();
+        drop(timeout(PATIENCE, silent.read_to_end(&mut said)).await.expect("silence ends a connection"));
+    }
+    let mut unknown = scene.connect("http/1.1").await.unwrap();
+    assert!(ask(&mut unknown, "/").await.starts_with("HTTP/1.1 200"));
+    drop(timeout(PATIENCE, unknown.read_to_end(&mut said)).await.expect("an answer is no proof of who asked"));
+    assert!(ask(&mut known, "/").await.starts_with("HTTP/1.1 200"), "one that has authenticated stays");
     scene.close().await;
 }
 

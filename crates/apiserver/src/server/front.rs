@@ -211,7 +211,10 @@ impl Front {
     /// Who asks. Those of whom nothing is known only get what is public.
     fn known(&self, peer: &Peer, headers: &HeaderMap, public: bool) -> Result<User, Status> {
         match self.authenticator.authenticate(&peer.certificates, headers, self.source.now()) {
-            Ok(Some(user)) => Ok(user),
+            Ok(Some(user)) => {
+                peer.authenticated();
+                Ok(user)
+            }
             Ok(None) if public => Ok(anonymous()),
             Ok(None) => {
                 self.metrics.stranger();

@@ -80,6 +80,8 @@ impl Default for Limits {
             connections: 16_384,
             ending: Duration::from_secs(2),
             ..netloom_https::Limits::default()
+            of_peer: 12_288,
+            unknown_of_peer: 4_096,
         };
         Self {
             listener,

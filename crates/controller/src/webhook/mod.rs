@@ -73,6 +73,7 @@ impl Webhook {
             tracing::warn!(from = %peer.address, %why, "a question is refused");
             return text(StatusCode::FORBIDDEN, &why);
         }
+        peer.authenticated();
         let answered = timeout(self.patience, async {
             // The semaphore is never closed, so nobody goes without a place.
             let _place = self.places.acquire().await;
