@@ -199,7 +199,7 @@ fn in_hostname(c: char) -> bool {
 }
 
 /// An address; numbers of IPv4 may have leading zeros, which count for nothing.
-fn ip(text: &str) -> Option<IpAddr> {
+pub fn ip(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
     }
@@ -217,16 +217,17 @@ fn ip(text: &str) -> Option<IpAddr> {
 }
 
 fn cidr(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else { return false };
-    let longest = match ip(address) {
-        Some(IpAddr::V4(_)) => 32,
-        Some(IpAddr::V6(_)) => 128,
-        None => return false,
-    };
-    !length.is_empty()
-        && length.len() <= 5
-        && length.bytes().all(|b| b.is_ascii_digit())
-        && length.parse::<u32>().is_ok_and(|length| length <= longest)
+    range(text).is_some()
+}
+
+/// The address and the length of a range such as `10.0.0.0/8`; the address may have more bits than the length says.
+pub fn range(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = text.split_once('/')?;
+    let address = ip(address)?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    let sound = !length.is_empty() && length.len() <= 5 && length.bytes().all(|b| b.is_ascii_digit());
+    let length = length.parse::<u8>().ok().filter(|length| sound && *length <= longest)?;
+    Some((address, length))
 }
 
 /// Six, eight or twenty bytes, with colons or dashes between bytes, dots between pairs of them, or

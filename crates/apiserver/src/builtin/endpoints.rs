@@ -7,6 +7,7 @@ use netloom_schema::FieldError;
 use serde_json::{Value, json};
 
 use super::{
+    addresses,
     columns::{made, name},
     json::{at, items, items_mut, number, set_default, text},
 };
@@ -87,23 +88,28 @@ fn endpoint(endpoint: &Value, kind: &str, index: usize) -> Vec<FieldError> {
     if addresses.len() > MOST_ADDRESSES {
         return vec![FieldError::too_many(path, addresses.len(), MOST_ADDRESSES)];
     }
-    let mut errors = Vec::new();
-    for (index, address) in addresses.iter().enumerate() {
-        let address = address.as_str().unwrap_or_default();
-        let family = match address.parse::<IpAddr>() {
-            _ if kind == "FQDN" => continue,
-            Ok(IpAddr::V4(_)) => "IPv4",
-            Ok(IpAddr::V6(_)) => "IPv6",
-            Err(_) => {
-                errors.extend(bad_address(&format!("{path}[{index}]"), address));
-                continue;
-            }
-        };
-        if family != kind {
-            errors.push(FieldError::invalid(&path, &json!(address), format!("must be an {kind} address")));
-        }
+    let all = addresses.iter().map(|address| address.as_str().unwrap_or_default()).enumerate();
+    all.flat_map(|(index, address)| slice_address(&path, index, address, kind)).collect()
+}
+
+/// What is wrong with one address of a slice. That it is of the other family is said of the list.
+fn slice_address(list: &str, index: usize, text: &str, kind: &str) -> Vec<FieldError> {
+    let path = format!("{list}[{index}]");
+    let bad = match kind {
+        "IPv4" => addresses::bad_address(&path, text),
+        "IPv6" => addresses::bad_canonical_address(&path, text),
+        "FQDN" => addresses::bad_host(&path, text),
+        // What kinds there are is judged elsewhere.
+        _ => None,
+    };
+    let Ok(address) = text.parse::<IpAddr>() else { return bad.into_iter().collect() };
+    if bad.is_some() || kind == "FQDN" {
+        return bad.into_iter().collect();
     }
-    errors
+    let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let other = (family != kind && matches!(kind, "IPv4" | "IPv6"))
+        .then(|| FieldError::invalid(list, &json!(text), format!("must be an {kind} address")));
+    other.into_iter().chain(addresses::unreachable(&path, text, address)).collect()
 }
 
 pub(super) fn endpoints_cells(endpoints: &Value, now: Timestamp) -> Vec<Value> {
@@ -189,7 +195,7 @@ mod tests {
         assert!(validate_slice(&slice("FQDN", "a.b"), None).is_empty());
         assert_eq!(validate_slice(&slice("IPv6", "10.0.0.1"), None)[0].path, "endpoints[0].addresses");
         assert_eq!(validate_slice(&slice("IPv4", "x"), None)[0].path, "endpoints[0].addresses[0]");
-        let changed = validate_slice(&slice("IPv4", "10.0.0.1"), Some(&slice("FQDN", "a")));
+        let changed = validate_slice(&slice("IPv4", "10.0.0.1"), Some(&slice("FQDN", "a.b")));
         assert_eq!(changed[0].path, "addressType");
     }
 

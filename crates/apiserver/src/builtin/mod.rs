@@ -8,6 +8,7 @@
 //! Rules here are the basic ones. A field whose rule is not known is stored as it was sent.
 
 mod access;
+mod addresses;
 mod columns;
 mod config;
 mod definition;

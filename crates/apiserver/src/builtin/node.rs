@@ -1,12 +1,14 @@
-//! `Node`: its status may be given at creation, and is written apart from then on.
+//! `Node`: its status may be given at creation, and is written apart from then on. The first of its ranges for
+//! pods stands in two fields, which always agree.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use netloom_schema::FieldError;
+use netloom_schema::{FieldError, formats};
 use serde_json::{Value, json};
 
 use super::{
+    addresses::bad_range,
     columns::{made, name},
     json::{at, entries, items, object, set_default, text, text_or, truth},
 };
@@ -29,7 +31,18 @@ const SYSTEM: [&str; 10] = [
 ];
 
 pub(super) fn default(node: &mut Value) {
-    object(node, "spec");
+    let first = text(node, &["spec", "podCIDR"]).to_owned();
+    let listed = items(node, &["spec", "podCIDRs"]).first().cloned();
+    if let Some(spec) = object(node, "spec") {
+        match listed {
+            Some(listed) if first.is_empty() => set_default(spec, "podCIDR", listed),
+            Some(listed) if listed == *first => {}
+            // Where they differ, the older field counts: whoever writes only that one knows no other.
+            Some(_) => drop(spec.insert("podCIDRs".to_owned(), json!([first]))),
+            None if !first.is_empty() => set_default(spec, "podCIDRs", json!([first])),
+            None => {}
+        }
+    }
     let capacity = at(node, &["status", "capacity"]).cloned();
     let Some(status) = object(node, "status") else { return };
     if let Some(capacity) = capacity {
@@ -51,9 +64,48 @@ pub(super) fn prepare(node: &mut Value, old: Option<&Value>) {
 }
 
 pub(super) fn validate(node: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let errors = bad_taints(node);
+    let taints = bad_taints(node);
+    let mut errors = [taints.clone(), bad_ranges(node)].concat();
     // A changed node is judged as a node and as a change; both look at its taints.
-    if old.is_some() { [errors.clone(), errors].concat() } else { errors }
+    if let Some(old) = old {
+        errors.extend(changed_ranges(node, old));
+        errors.extend(taints);
+    }
+    errors
+}
+
+fn bad_ranges(node: &Value) -> Vec<FieldError> {
+    let path = "spec.podCIDRs";
+    let all = items(node, &["spec", "podCIDRs"]);
+    let ranges: Vec<&str> = all.iter().map(|range| range.as_str().unwrap_or_default()).collect();
+    let bad = |(index, range): (usize, &&str)| bad_range(&format!("{path}[{index}]"), range);
+    let mut errors: Vec<FieldError> = ranges.iter().enumerate().filter_map(bad).collect();
+    if ranges.len() < 2 {
+        return errors;
+    }
+    let read: Option<Vec<_>> = ranges.iter().map(|range| formats::range(range)).collect();
+    if let Some(bad) = ranges.iter().find(|range| formats::range(range).is_none()) {
+        let why = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR address: ";
+        errors.push(FieldError::internal(path, format!("{why}{bad}")));
+    }
+    let has = |v4: bool| read.iter().flatten().any(|(address, _)| address.is_ipv4() == v4);
+    if ranges.len() > 2 || !has(true) || !has(false) {
+        let why = "may specify no more than one CIDR for each IP family";
+        errors.push(FieldError::invalid(path, &json!(ranges), why));
+    }
+    errors
+}
+
+/// Ranges are given once.
+fn changed_ranges(node: &Value, old: &Value) -> Vec<FieldError> {
+    let (now, before) = (items(node, &["spec", "podCIDRs"]), items(old, &["spec", "podCIDRs"]));
+    let changes = match (before.len(), now.len()) {
+        (0, _) => 0,
+        (many, same) if many == same => now.iter().zip(before).filter(|(now, before)| now != before).count(),
+        _ => 1,
+    };
+    let why = "node updates may not change podCIDR except from \"\" to valid";
+    vec![FieldError::forbidden("spec.podCIDRs", why); changes]
 }
 
 fn bad_taints(node: &Value) -> Vec<FieldError> {
@@ -158,6 +210,34 @@ mod tests {
         let mut new = json!({"status": {}});
         prepare(&mut new, Some(&node));
         assert_eq!(new["status"], node["status"]);
+    }
+
+    #[test]
+    fn ranges_are_ranges_and_are_given_once() {
+        let node = |ranges: &[&str]| json!({"spec": {"podCIDRs": ranges}});
+        for good in [&[][..], &["10.0.0.0/24"], &["10.0.0.0/24", "2001:db8::/64"]] {
+            assert!(validate(&node(good), None).is_empty());
+        }
+        let paths = |ranges: &[&str]| -> Vec<String> {
+            validate(&node(ranges), None).into_iter().map(|error| error.path).collect()
+        };
+        assert_eq!(paths(&["10.0.0.0"]), ["spec.podCIDRs[0]"]);
+        assert_eq!(paths(&["10.0.0.0/24", "10.0.1.0/24"]), ["spec.podCIDRs"]);
+        let changed = validate(&node(&["10.0.1.0/24"]), Some(&node(&["10.0.0.0/24"])));
+        assert_eq!(changed.len(), 1, "{changed:?}");
+        assert!(validate(&node(&["10.0.1.0/24"]), Some(&node(&[]))).is_empty());
+    }
+
+    #[test]
+    fn the_first_range_stands_in_both_fields() {
+        for spec in [json!({"podCIDR": "10.0.0.0/24"}), json!({"podCIDRs": ["10.0.0.0/24"]})] {
+            let mut node = json!({"spec": spec});
+            default(&mut node);
+            assert_eq!(node["spec"], json!({"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}));
+        }
+        let mut node = json!({"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.0.0/24", "2001:db8::/64"]}});
+        default(&mut node);
+        assert_eq!(node["spec"]["podCIDRs"], json!(["10.0.1.0/24"]));
     }
 
     #[test]
