@@ -15,6 +15,7 @@ use netloom_schema::{
     crd::{Definition, ScalePaths, Scope, Version},
     table::Column,
 };
+use netloom_store::Revision;
 use serde_json::Value;
 
 use crate::{
@@ -71,6 +72,8 @@ pub struct Resource {
     pub deprecated: Option<String>,
     /// Whether the definition is being removed: nothing new is taken.
     pub terminating: bool,
+    /// What was stored before this revision may have been written under another schema.
+    pub since: Revision,
 }
 
 /// The shapes of a kind from a definition.
@@ -108,6 +111,7 @@ impl Resource {
             builtin: Some(row),
             deprecated: (row.group.is_empty() && row.plural == "endpoints").then(|| ENDPOINTS.to_owned()),
             terminating: false,
+            since: Revision(0),
         }
     }
 
@@ -141,6 +145,7 @@ impl Resource {
             builtin: None,
             deprecated: deprecation(definition, version),
             terminating,
+            since: Revision(0),
         }
     }
 
@@ -208,12 +213,17 @@ impl Resource {
         self.merge_keys.get_or_init(|| MergeKeys::from_schema(&self.json_schema()))
     }
 
-    /// Whether what is stored is what is sent, but for the revision and the kind.
-    pub fn is_plain(&self) -> bool {
+    /// Whether what was stored at a revision is what is sent, but for the revision and the kind.
+    pub fn is_plain(&self, written: Revision) -> bool {
         match &self.custom {
-            Some(shapes) => shapes.plain,
+            Some(shapes) => shapes.plain && self.is_current(written),
             None => !self.is_event() || self.group.is_empty(),
         }
+    }
+
+    /// Whether what was stored at a revision was written under the schema that holds now.
+    pub fn is_current(&self, written: Revision) -> bool {
+        written >= self.since
     }
 
     /// Whether the resource takes the verb.

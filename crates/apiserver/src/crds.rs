@@ -10,7 +10,7 @@ use std::{
 };
 
 use netloom_schema::crd::Definition;
-use netloom_store::{Key, Range};
+use netloom_store::{Key, Range, Revision};
 use serde_json::{Value, json};
 
 use crate::{
@@ -35,9 +35,12 @@ pub(crate) struct Definitions {
     read: Mutex<BTreeMap<String, ReadDefinition>>,
 }
 
+#[derive(Clone)]
 struct ReadDefinition {
     identity: (String, i64),
     definition: Arc<Definition>,
+    /// From which revision on objects are written under it.
+    since: Revision,
 }
 
 impl Definitions {
@@ -45,17 +48,21 @@ impl Definitions {
         Self { built_in, read: Mutex::default() }
     }
 
-    /// The definition that an object describes; reading a schema takes long, so it is kept.
-    fn definition(&self, object: &Value) -> Arc<Definition> {
+    /// The definition that an object describes; reading a schema takes long, so it is kept. One that another
+    /// definition is in the place of counts from `now` on, one that is read for the first time from its last write.
+    fn definition(&self, object: &Value, now: Revision) -> ReadDefinition {
         let name = metadata::text(object, "name").to_owned();
         let identity = (metadata::text(object, "uid").to_owned(), metadata::generation(object));
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = read.get(&name).filter(|known| known.identity == identity) {
-            return known.definition.clone();
+        let known = read.get(&name);
+        if let Some(known) = known.filter(|known| known.identity == identity) {
+            return known.clone();
         }
-        let definition = Arc::new(Definition::read(object));
-        read.insert(name, ReadDefinition { identity, definition: definition.clone() });
-        definition
+        let written = metadata::text(object, "resourceVersion").parse().map_or(now, Revision);
+        let since = if known.is_some() { now } else { written };
+        let fresh = ReadDefinition { identity, definition: Arc::new(Definition::read(object)), since };
+        read.insert(name, fresh.clone());
+        fresh
     }
 
     fn forget(&self, names: &BTreeSet<&str>) {
@@ -124,12 +131,16 @@ impl Api {
             if !is_true(object, "NamesAccepted") && !is_true(object, "Established") {
                 continue;
             }
-            let definition = self.definitions.definition(object);
+            let ReadDefinition { definition, since, .. } = self.definitions.definition(object, self.store.revision());
             let terminating = metadata::is_terminating(object);
             let mut definition = Definition::clone(&definition);
             take_accepted(&mut definition, object);
             let served = definition.versions.iter().filter(|version| version.served);
-            resources.extend(served.map(|version| Arc::new(Resource::from_version(&definition, version, terminating))));
+            resources.extend(served.map(|version| {
+                let mut resource = Resource::from_version(&definition, version, terminating);
+                resource.since = since;
+                Arc::new(resource)
+            }));
         }
         self.definitions.forget(&objects.iter().map(|object| metadata::text(object, "name")).collect());
         self.serve(resources);
@@ -170,7 +181,7 @@ impl Api {
         let under_way =
             condition("Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
         let Some(object) = self.write_status(resource, name, None, &[under_way]).await? else { return Ok(true) };
-        let definition = self.definitions.definition(&object);
+        let definition = self.definitions.definition(&object, self.store.revision()).definition;
         if let Some(version) = definition.versions.iter().find(|version| version.storage) {
             let instances = Resource::from_version(&definition, version, true);
             if !self.remove_all(&instances).await? {

@@ -55,8 +55,9 @@ pub(crate) fn decode_at(resource: &Resource, bytes: &[u8], revision: Revision) -
     })?;
     if resource.is_event() {
         events::from_stored(resource, &mut object);
-    } else if !resource.is_plain() {
-        // A definition may have gained defaults since the object was written.
+    } else if resource.builtin.is_none() {
+        // The definition may have lost fields and gained defaults since the object was written.
+        netloom_schema::prune(&resource.storage_schema(), &mut object);
         netloom_schema::apply_defaults(&resource.storage_schema(), &mut object);
         if resource.version != resource.storage_version {
             netloom_schema::prune(&resource.schema(), &mut object);
@@ -70,10 +71,11 @@ pub(crate) fn decode_at(resource: &Resource, bytes: &[u8], revision: Revision) -
     Ok(object)
 }
 
-/// Writes the object as it is sent, from the stored bytes alone; says whether that can be done.
+/// Writes the object as it is sent, from the bytes that were stored at this revision alone; says whether that can be done.
 /// With `named` it carries its kind, which items of some lists do not.
 pub(crate) fn splice(resource: &Resource, bytes: &[u8], revision: Revision, named: bool, text: &mut Vec<u8>) -> bool {
-    let Some(rest) = bytes.strip_prefix(OPEN).filter(|rest| resource.is_plain() && !rest.starts_with(b"}")) else {
+    let Some(rest) = bytes.strip_prefix(OPEN).filter(|rest| resource.is_plain(revision) && !rest.starts_with(b"}"))
+    else {
         return false;
     };
     text.push(b'{');

@@ -152,7 +152,9 @@ impl Api {
         let turn = self.turn(job).await;
         self.admit(job, Some(&new), Some(&old))?;
         let gone = prepare::is_finished(resource, &new, &old);
-        if job.options.dry_run || (!gone && new == old) {
+        // What was written under another schema is written anew, also when nothing else has changed.
+        let current = || resource.is_current(found.revision) || stored::encode(resource, &new) == found.bytes;
+        if job.options.dry_run || (!gone && new == old && current()) {
             return Ok(Some(Changed { object: new, created: false }));
         }
         let bytes = stored::encode(resource, &new);

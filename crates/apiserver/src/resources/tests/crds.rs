@@ -89,3 +89,31 @@ async fn two_versions_show_the_same_objects() {
     assert_eq!(patched["apiVersion"], "example.com/v2");
     assert_eq!(bench.get(&format!("{WIDGETS}/a")).await.json()["spec"]["size"], 2);
 }
+
+#[tokio::test]
+async fn what_a_schema_lost_is_not_read_any_more_and_goes_with_the_next_write() {
+    let bench = Bench::new().await;
+    let fields = |properties: Value| json!({"type": "object", "properties": properties});
+    let mut crd = widgets();
+    crd["spec"]["versions"][0].as_object_mut().unwrap().remove("subresources");
+    crd["spec"]["versions"][0].as_object_mut().unwrap().remove("selectableFields");
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    *crd.pointer_mut(spec).unwrap() = fields(json!({"size": {"type": "integer"}, "color": {"type": "string"}}));
+    bench.post(CRDS, &crd).await.expect(201);
+    let first = bench.post(WIDGETS, &widget("a", &json!({"size": 1, "color": "red"}))).await.expect(201);
+    let change = |properties: Value| json!([{"op": "replace", "path": spec, "value": fields(properties)}]);
+    let definition = format!("{CRDS}/widgets.example.com");
+    bench.patch(&definition, "json", &change(json!({"size": {"type": "integer"}}))).await.expect(200);
+    let path = format!("{WIDGETS}/a");
+    assert_eq!(bench.get(&path).await.json()["spec"], json!({"size": 1}));
+    assert_eq!(bench.get(WIDGETS).await.json()["items"][0]["spec"], json!({"size": 1}));
+    let both = change(json!({"size": {"type": "integer"}, "color": {"type": "string"}}));
+    bench.patch(&definition, "json", &both).await.expect(200);
+    assert_eq!(bench.get(&path).await.json()["spec"]["color"], "red", "nothing was written meanwhile");
+    bench.patch(&definition, "json", &change(json!({"size": {"type": "integer"}}))).await.expect(200);
+    let same = bench.patch(&path, "merge", &json!({"spec": {"size": 1}})).await.expect(200);
+    assert_ne!(same["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"], "it is written anew");
+    let bench = bench.restarted().await;
+    bench.patch(&definition, "json", &both).await.expect(200);
+    assert_eq!(bench.get(&path).await.json()["spec"], json!({"size": 1}));
+}
