@@ -42,7 +42,10 @@ impl Scene {
         let folder = std::env::temp_dir().join(format!("netloom-bad-{name}-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
         let listen = "127.0.0.1:0".parse().unwrap();
-        let server = Server::start(Options { folder: folder.clone(), listen, remote: false, limits }).await.unwrap();
+        let server =
+            Server::start(Options { folder: folder.clone(), listen, remote: false, limits, agent_taints: Vec::new() })
+                .await
+                .unwrap();
         Self { server, folder }
     }
 

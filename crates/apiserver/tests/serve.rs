@@ -14,6 +14,7 @@ use kube::{
     client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use netloom_api::admission::taints::TaintKey;
 use netloom_apiserver::{
     identity,
     server::{BACKUP_PATH, IDENTITY_PATH, Limits, Options, Server},
@@ -43,7 +44,9 @@ impl Drop for Folder {
 }
 
 fn options(folder: &Path) -> Options {
-    Options { folder: folder.into(), listen: "127.0.0.1:0".parse().unwrap(), remote: false, limits: Limits::default() }
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let agent_taints = vec![TaintKey::starting()];
+    Options { folder: folder.into(), listen, remote: false, limits: Limits::default(), agent_taints }
 }
 
 async fn started(folder: &Folder) -> Server {
@@ -215,9 +218,6 @@ async fn rules_decide_and_nobody_gives_more_than_they_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_shows_what_it_gathers() {
-    let folder = Folder::new("gathers");
-#[tokio::test(flavor = "multi_thread")]
 async fn an_apply_or_update_that_creates_needs_the_right_to_create() {
     let folder = Folder::new("creates");
     let server = started(&folder).await;
@@ -250,6 +250,9 @@ async fn an_apply_or_update_that_creates_needs_the_right_to_create() {
     server.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_shows_what_it_gathers() {
+    let folder = Folder::new("gathers");
     let server = started(&folder).await;
     let admin = administrator(&server).await;
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
@@ -349,6 +352,16 @@ async fn an_agent_gets_an_identity_and_stays_on_its_node() {
     assert_eq!(code, 201, "{own}");
     let (code, foreign) = send(&agent, "POST", states, Some(state("n2", "n2"))).await;
     assert_eq!(code, 403, "{foreign}");
+    let node = json!({"metadata": {"name": "n1"}, "spec": {"taints": [
+        {"key": "netloom.dev/starting", "effect": "NoSchedule"}, {"key": "kept", "effect": "NoSchedule"}]}});
+    assert_eq!(send(&admin, "POST", "/api/v1/nodes", Some(node)).await.0, 201);
+    let merge = [("content-type", "application/merge-patch+json")];
+    let kept = json!({"spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}});
+    assert_eq!(send_with(&agent, "PATCH", "/api/v1/nodes/n1", Some(kept), &merge).await.0, 200);
+    let none = json!({"spec": {"taints": null}});
+    let (code, status) = send_with(&agent, "PATCH", "/api/v1/nodes/n1", Some(none), &merge).await;
+    assert_eq!(code, 403, "{status}");
+    assert!(status["message"].as_str().unwrap().contains("may not take the taint \"kept\" off"), "{status}");
     assert_eq!(send(&agent, "POST", &format!("{IDENTITY_PATH}?node=n2"), None).await.0, 403);
     assert_eq!(send(&admin, "POST", &format!("{IDENTITY_PATH}?node=N%2F"), None).await.0, 400);
     server.stop().await;

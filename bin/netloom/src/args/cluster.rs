@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
+use netloom_api::admission::taints::{STARTING, TaintKey};
 
 use super::{DataFormatArg, FormatArg, kubeconfig};
 
@@ -333,6 +334,9 @@ pub(crate) struct ServerArgs {
     /// Write an administrator's kubeconfig to this file, readable by its owner only
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig_out: Option<PathBuf>,
+    /// Let agents take taints of this key off their nodes; may be given several times
+    #[arg(long, value_name = "KEY", default_value = STARTING)]
+    pub(crate) agent_taint: Vec<TaintKey>,
 }
 
 /// `netloom up`
@@ -423,6 +427,9 @@ pub(crate) enum GenVerb {
     },
     /// Print the roles of controller and agents, and the policy that keeps agents to their own node
     Rbac {
+        /// Let agents take taints of this key off their nodes; may be given several times
+        #[arg(long, value_name = "KEY", default_value = STARTING)]
+        agent_taint: Vec<TaintKey>,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,

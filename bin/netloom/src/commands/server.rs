@@ -31,10 +31,16 @@ use crate::{
 };
 
 pub(crate) fn run(args: ServerArgs) -> Result<Exit, Failure> {
-    let ServerArgs { verb, data_dir, listen, allow_remote, kubeconfig_out } = args;
+    let ServerArgs { verb, data_dir, listen, allow_remote, kubeconfig_out, agent_taint } = args;
     match verb {
         None => {
-            let options = Options { folder: data_dir, listen, remote: allow_remote, limits: Limits::default() };
+            let options = Options {
+                folder: data_dir,
+                listen,
+                remote: allow_remote,
+                limits: Limits::default(),
+                agent_taints: agent_taint,
+            };
             serve(options, kubeconfig_out.as_deref())
         }
         Some(ServerVerb::Backup { file }) => backup(&data_dir, &file),

@@ -6,7 +6,7 @@
 //! stored and the new content count, so that no object is taken over or given away.
 //!
 //! Of its Node an agent may take taints off, those that keep work away until the network is in place, and
-//! nothing else: labels would bring it other nodes' pods and what they may read. A node's own user is the
+//! nothing else (which ones, [`super::taints`] says): labels would bring it other nodes' pods and what they may read. A node's own user is the
 //! kubelet's, which has other rights and other rules.
 //!
 //! An Event is of the node that reports it, and that is its agent: nobody else's words can be put into

@@ -9,6 +9,7 @@ mod completion;
 mod findings;
 mod keys;
 mod packed;
+pub mod taints;
 mod user;
 pub mod view;
 

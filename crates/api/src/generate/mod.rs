@@ -15,7 +15,7 @@ pub use self::{
     webhook::{COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, Reached, SERVICE, VALIDATE_PATH, webhook},
     workloads::{agent_workload, controller_workload},
 };
-use crate::{definition::Kind, registry::kinds, yaml};
+use crate::{admission::taints::TaintKey, definition::Kind, registry::kinds, yaml};
 
 /// The image of pods unless somebody names another; it comes from nowhere, so that nobody runs a stranger's by accident.
 pub const IMAGE: &str = concat!("netloom:", env!("CARGO_PKG_VERSION"));
@@ -39,7 +39,7 @@ pub fn manifests() -> Vec<File> {
     let crds = kinds().iter().map(|kind| File { path: format!("deploy/crds/{}", crd_file(kind)), content: crd(kind) });
     let rest = [
         ("deploy/rbac.yaml", rbac()),
-        ("deploy/node-restriction.yaml", node_restriction()),
+        ("deploy/node-restriction.yaml", node_restriction(&[TaintKey::starting()])),
         ("deploy/webhook.yaml", webhook(Reached { address: None, authority: None })),
         ("deploy/controller.yaml", controller_workload(IMAGE)),
         ("deploy/agent.yaml", agent_workload(IMAGE)),

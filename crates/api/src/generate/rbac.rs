@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::HEADER;
+use super::{HEADER, webhook::CONFIGURATION};
 use crate::{
     admission::{CONTROLLER_GROUP, agent},
     definition::{Kind, Owner},
@@ -110,7 +110,8 @@ fn agent_rules() -> Vec<Value> {
     rules
 }
 
-/// The controller writes every kind of ours and reads what its rules look at.
+/// The controller writes every kind of ours and reads what its rules look at. What could let it into everything else,
+/// definitions and webhooks, it writes only under the names that are its own.
 fn controller_rules() -> Vec<Value> {
     let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(|_| true, &all);
@@ -120,14 +121,24 @@ fn controller_rules() -> Vec<Value> {
     rules.push(rule("k8s.cni.cncf.io", ["network-attachment-definitions"], &["get", "list", "patch", "watch"]));
     rules.push(rule("kubevirt.io", ["virtualmachineinstances", "virtualmachines"], &READ));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
-    rules.push(rule(
-        "apiextensions.k8s.io",
-        ["customresourcedefinitions"],
-        &["create", "get", "list", "patch", "update", "watch"],
-    ));
+    // It follows every definition and applies those of its own kinds: of an apply the name is known, so it can be bound.
+    let definitions = ["customresourcedefinitions"];
+    rules.push(rule("apiextensions.k8s.io", definitions, &READ));
+    let own = kinds().iter().map(|kind| format!("{}.{}", kind.plural, kind.group));
+    rules.push(named(rule("apiextensions.k8s.io", definitions, &["create", "patch"]), own));
+    // It reads and changes its own configurations. Whoever installs it creates them.
     let hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-    rules.push(rule("admissionregistration.k8s.io", hooks, &["get", "list", "patch", "update", "watch"]));
+    let hooks = rule("admissionregistration.k8s.io", hooks, &["get", "list", "update", "watch"]);
+    rules.push(named(hooks, [CONFIGURATION.to_owned()]));
     rules
+}
+
+/// The same for objects of these names alone.
+fn named(mut rule: Value, names: impl IntoIterator<Item = String>) -> Value {
+    let mut names: Vec<String> = names.into_iter().collect();
+    names.sort();
+    rule["resourceNames"] = json!(names);
+    rule
 }
 
 /// What the controller keeps in its own namespace: its lock, its configuration, its certificate.

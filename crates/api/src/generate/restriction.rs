@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use super::HEADER;
 use crate::{
-    admission::agent,
+    admission::{
+        agent,
+        taints::{TaintKey, may_take_off},
+    },
     definition::{Kind, Owner},
     registry::kinds,
     yaml,
@@ -17,8 +20,8 @@ const NAME: &str = "netloom-node-restriction";
 const EVENTS: &str = "netloom-agent-events";
 const NODES: &str = "netloom-agent-nodes";
 
-/// The policy and its binding as a manifest.
-pub fn node_restriction() -> String {
+/// The policies and their bindings as a manifest; agents may take taints of these keys off their Nodes.
+pub fn node_restriction(taints: &[TaintKey]) -> String {
     let groups: BTreeSet<&str> = kinds().iter().map(|kind| kind.group).collect();
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -38,12 +41,13 @@ pub fn node_restriction() -> String {
         },
     });
     let objects =
-        [&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS), &nodes_policy(), &binding_of(NODES)];
+        [&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS), &nodes_policy(taints), &binding_of(NODES)];
     format!("{HEADER}{}", yaml::stream(objects))
 }
 
-/// Of its Node an agent takes taints off, and nothing else; kubelets have rules of their own.
-fn nodes_policy() -> Value {
+/// Of its Node an agent takes taints of some keys off, and nothing else; kubelets have rules of their own. The keys
+/// are part of the policy: were they a parameter, nobody could write Nodes while that is missing.
+fn nodes_policy(removable: &[TaintKey]) -> Value {
     let of = |object: &str, path: &str, empty: &str| format!("(has({object}.{path}) ? {object}.{path} : {empty})");
     let same =
         |(path, empty): &(&str, &str)| format!("{} == {}", of("object", path, empty), of("oldObject", path, empty));
@@ -58,6 +62,13 @@ fn nodes_policy() -> Value {
     ];
     let taints_go =
         format!("{}.all(taint, taint in {})", of("object", "spec.taints", "[]"), of("oldObject", "spec.taints", "[]"));
+    let keys: Vec<String> = removable.iter().map(|key| format!("'{key}'")).collect();
+    let others_stay = format!(
+        "{}.all(taint, taint in {} || taint.key in [{}])",
+        of("oldObject", "spec.taints", "[]"),
+        of("object", "spec.taints", "[]"),
+        keys.join(", "),
+    );
     let rest: Vec<String> = rest.iter().map(same).collect();
     let validations = json!([
         of_some_node(),
@@ -69,6 +80,14 @@ fn nodes_policy() -> Value {
         {
             "expression": format!("request.operation != 'UPDATE' || ({taints_go} && {})", rest.join(" && ")),
             "messageExpression": "'the agent of node ' + variables.node + ' may only take taints off its Node, and change nothing else'",
+            "reason": "Forbidden",
+        },
+        {
+            "expression": format!("request.operation != 'UPDATE' || {others_stay}"),
+            "messageExpression": format!(
+                "'the agent of node ' + variables.node + ' may not take every taint off its Node, {}'",
+                may_take_off(removable)
+            ),
             "reason": "Forbidden",
         },
     ]);

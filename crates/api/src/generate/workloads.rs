@@ -6,15 +6,13 @@
 use serde_json::{Value, json};
 
 use super::{HEADER, rbac::NAMESPACE};
-use crate::yaml;
+use crate::{admission::taints::TaintKey, yaml};
 
 /// Where a controller answers API servers, and where it tells how it is.
 pub(super) const WEBHOOK_PORT: u16 = 9443;
 const STATUS_PORT: u16 = 9444;
 /// Where an agent tells how it is: only to its own node.
 const AGENT_STATUS: (&str, u16) = ("127.0.0.1", 9445);
-/// The taint of nodes that join before their network is in place.
-const STARTING: &str = "netloom.dev/starting";
 /// The authority of the certificate that the API server shows to webhooks; the cluster's to give.
 const CLIENT_AUTHORITY: &str = "netloom-webhook-client-ca";
 const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
@@ -107,7 +105,7 @@ pub fn agent_workload(image: &str) -> String {
         "args": [
             "agent",
             "--node=$(NODE_NAME)",
-            format!("--remove-taint={STARTING}"),
+            format!("--remove-taint={}", TaintKey::starting()),
             format!("--status-listen={}:{}", AGENT_STATUS.0, AGENT_STATUS.1),
         ],
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],

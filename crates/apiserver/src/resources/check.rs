@@ -115,7 +115,7 @@ fn kind_errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
 impl Api {
     /// Lets the kind's rules fill in what the client left out.
     pub(crate) fn complete(&self, job: &Job<'_>, object: &mut Value, old: Option<&Value>) -> Outcome<()> {
-        if !self.admission {
+        if self.admission.is_none() {
             return Ok(());
         }
         let patch = {
@@ -158,12 +158,13 @@ impl Api {
                 return Err(Status::forbidden(resource.qualified(), name, &why));
             }
         }
-        if !self.admission {
-            return Ok(());
-        }
+        let Some(taints) = &self.admission else { return Ok(()) };
         let verdict = {
             let view = self.follow.view();
-            admission::validate(&Self::review(job, new, old, &*view))
+            let review = Self::review(job, new, old, &*view);
+            let mut verdict = admission::validate(&review);
+            verdict.forbidden = verdict.forbidden.or_else(|| admission::taints::refusal(&review, taints));
+            verdict
         };
         for warning in verdict.warnings {
             job.asked.warn(warning);

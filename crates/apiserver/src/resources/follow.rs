@@ -117,7 +117,7 @@ impl Api {
     async fn load_view(&self) -> Outcome<()> {
         let mut objects = Objects::default();
         let mut viewed = BTreeMap::new();
-        if self.admission {
+        if self.admission.is_some() {
             let own = registry::kinds().iter().map(|kind| (kind.group, kind.kind, Some(kind.plural)));
             let others = foreign::VIEWED.iter().map(|kind| (kind.group, kind.kind, None));
             for (group, kind, plural) in own.chain(others) {
@@ -188,7 +188,7 @@ impl Api {
     async fn viewed_changed(&self) -> Outcome<()> {
         let known = self.follow.viewed.read().unwrap_or_else(PoisonError::into_inner).len();
         let wanted = registry::kinds().len() + foreign::VIEWED.len();
-        if self.admission && known < wanted { self.load_view().await } else { Ok(()) }
+        if self.admission.is_some() && known < wanted { self.load_view().await } else { Ok(()) }
     }
 }
 

@@ -44,6 +44,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header::ACCEPT};
+use netloom_api::admission::taints::TaintKey;
 use netloom_cel::Cel;
 use netloom_schema::Rules;
 use netloom_store::{Change, Key, Range, Store};
@@ -81,7 +82,8 @@ pub struct Api {
     pub(crate) store: Store,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) rules: Box<dyn Rules>,
-    pub(crate) admission: bool,
+    /// The rules of our own kinds hold where this says which taints agents may take off.
+    pub(crate) admission: Option<Vec<TaintKey>>,
     pub(crate) guard: Arc<dyn WriteGuard>,
     pub(crate) follow: Arc<Follow>,
     turns: Turns,
@@ -94,14 +96,14 @@ pub struct Api {
 }
 
 impl Api {
-    /// Opens the objects of a store. With `admission` the rules of our own kinds hold; `guard` looks
-    /// at writes of roles and bindings.
+    /// Opens the objects of a store. With `admission` the rules of our own kinds hold, and agents may take taints
+    /// of these keys off their Nodes; `guard` looks at writes of roles and bindings.
     ///
     /// The parts that follow the store run as tasks until the last reference is dropped.
     pub async fn open(
         store: Store,
         source: Arc<dyn Source>,
-        admission: bool,
+        admission: Option<Vec<TaintKey>>,
         guard: Arc<dyn WriteGuard>,
     ) -> Outcome<Arc<Self>> {
         let built_in: Vec<Arc<Resource>> =

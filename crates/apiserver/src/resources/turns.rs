@@ -37,7 +37,7 @@ impl Api {
     /// nothing is stored.
     pub(crate) async fn turn(&self, job: &Job<'_>) -> Turn {
         let stored = !job.options.dry_run && job.part == Part::Main;
-        let judged = self.admission && stored && self.follow.shows(&job.asked.resource.store_name());
+        let judged = self.admission.is_some() && stored && self.follow.shows(&job.asked.resource.store_name());
         if !judged {
             return Turn::FREE;
         }

@@ -23,6 +23,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use netloom_api::admission::taints::TaintKey;
 use netloom_store::Store;
 use tokio::{
     net::TcpListener,
@@ -75,13 +76,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        // A watch over HTTP/1.1 holds a connection of its own, so there are as many as watches.
+        // A watch over HTTP/1.1 holds a connection of its own, so there are as many as watches, and a peer has as
+        // many as one user has watches: all nodes may be behind one address.
         let listener = netloom_https::Limits {
             connections: 16_384,
-            ending: Duration::from_secs(2),
-            ..netloom_https::Limits::default()
             of_peer: 12_288,
             unknown_of_peer: 4_096,
+            ending: Duration::from_secs(2),
+            ..netloom_https::Limits::default()
         };
         Self {
             listener,
@@ -105,6 +107,8 @@ pub struct Options {
     pub remote: bool,
     /// How much clients may take.
     pub limits: Limits,
+    /// The keys of taints that agents may take off their Nodes.
+    pub agent_taints: Vec<TaintKey>,
 }
 
 /// Why a server did not start.
@@ -186,7 +190,7 @@ impl Server {
     /// # Panics
     /// Never: the task that makes the keys neither panics nor is stopped.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let Options { folder, listen, remote, limits } = options;
+        let Options { folder, listen, remote, limits, agent_taints } = options;
         if !remote && !listen.ip().is_loopback() {
             return Err(StartError::Remote(listen));
         }
@@ -206,7 +210,7 @@ impl Server {
         bootstrap::install(&store, &*source).await?;
         let access = Arc::new(Access::open(store.clone())?);
         let guard = Arc::clone(&access);
-        let api = Api::open(store.clone(), Arc::clone(&source), true, guard).await;
+        let api = Api::open(store.clone(), Arc::clone(&source), Some(agent_taints), guard).await;
         let api = api.map_err(|status| StartError::Objects(status.message().to_owned()))?;
         let mut background = JoinSet::new();
         background.spawn(gather::follow(store.clone(), Arc::clone(&access), Arc::clone(&api)));

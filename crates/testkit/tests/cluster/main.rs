@@ -20,6 +20,7 @@ mod own_kinds;
 mod perform;
 mod random;
 mod real;
+mod rights;
 mod script;
 mod servers;
 mod stolen;
@@ -126,6 +127,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));
     tests.push(Test::new("stolen/own-is-allowed", || stolen::own_is_allowed(stage)));
     tests.push(Test::new("stolen/nodes-lose-only-taints", || stolen::only_taints_go(stage)));
+    tests.push(Test::new("rights/controller", || rights::controller(stage)));
     tests
 }
 

@@ -19,8 +19,9 @@ pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
         GenVerb::Crds { dir } => {
             manifests(dir.as_deref(), &below("deploy/crds/", &generate::manifests()))?;
         }
-        GenVerb::Rbac { dir } => {
-            let files = [("rbac.yaml", generate::rbac()), ("node-restriction.yaml", generate::node_restriction())];
+        GenVerb::Rbac { agent_taint, dir } => {
+            let restriction = generate::node_restriction(agent_taint);
+            let files = [("rbac.yaml", generate::rbac()), ("node-restriction.yaml", restriction)];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
         }
         GenVerb::Webhook(WebhookArgs { ca, url, dir }) => {

@@ -62,7 +62,14 @@ impl Cluster {
         kubeconfig: &Path,
         stopped: watch::Receiver<()>,
     ) -> Result<Self, Failure> {
-        let options = ServerOptions { folder: folder.join("server"), listen, remote: false, limits: Limits::default() };
+        let options = ServerOptions {
+            folder: folder.join("server"),
+            listen,
+            remote: false,
+            limits: Limits::default(),
+            // Its nodes join without any.
+            agent_taints: Vec::new(),
+        };
         let server = Server::start(options).await.map_err(|error| cannot_start(&error))?;
         let text = server.administrator(System.now()).map_err(Failure::usage)?;
         write_private(kubeconfig, text.as_bytes())

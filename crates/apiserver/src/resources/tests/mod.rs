@@ -109,7 +109,7 @@ impl Bench {
         std::fs::create_dir_all(&folder.0).unwrap();
         let (store, switch) = netloom_store::switch::open(&folder.0.join("store"), options).unwrap();
         let clock = Arc::new(Still::default());
-        let api = Api::open(store, clock.clone(), true, Arc::new(Everybody)).await.unwrap();
+        let api = Api::open(store, clock.clone(), Some(Vec::new()), Arc::new(Everybody)).await.unwrap();
         Self { api, clock, switch, folder }
     }
 
@@ -126,7 +126,7 @@ impl Bench {
                 Err(error) => panic!("{error}"),
             }
         };
-        let api = Api::open(store, clock.clone(), true, Arc::new(Everybody)).await.unwrap();
+        let api = Api::open(store, clock.clone(), Some(Vec::new()), Arc::new(Everybody)).await.unwrap();
         Self { api, clock, switch, folder }
     }
 

@@ -1,4 +1,4 @@
-//! What an agent may do to Nodes: take taints off its own, and nothing else.
+//! What an agent may do to Nodes: take the configured taints off its own, and nothing else.
 //!
 //! On the real server that is held by the policy `netloom-agent-nodes` of the manifests, on ours by its rules.
 
@@ -20,7 +20,7 @@ const BEFORE: &str = "\
 PATCH apply /api/v1/nodes/{{node}}?fieldManager=owner&force=true
 
 {apiVersion: v1, kind: Node, metadata: {name: {{node}}, labels: {site: a}, annotations: {site: a}},
- spec: {taints: [{key: starting, value: x, effect: NoSchedule}, {key: kept, value: x, effect: NoSchedule}]}}
+ spec: {taints: [{key: netloom.dev/starting, value: x, effect: NoSchedule}, {key: kept, value: x, effect: NoSchedule}]}}
 ";
 
 /// What no agent may do, to no Node.
@@ -59,6 +59,16 @@ PATCH json {{path}}
 PATCH merge {{path}}
 
 {spec: {taints: [], unschedulable: true}}
+
+### without a taint that is not configured
+PATCH merge {{path}}
+
+{spec: {taints: [{key: netloom.dev/starting, value: x, effect: NoSchedule}]}}
+
+### without any taint
+PATCH merge {{path}}
+
+{spec: {taints: null}}
 
 ### another machine
 PATCH merge {{path}}
