@@ -84,9 +84,9 @@ fn bad_ranges(node: &Value) -> Vec<FieldError> {
         return errors;
     }
     let read: Option<Vec<_>> = ranges.iter().map(|range| formats::range(range)).collect();
-    if let Some(bad) = ranges.iter().find(|range| formats::range(range).is_none()) {
-        let why = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR address: ";
-        errors.push(FieldError::internal(path, format!("{why}{bad}")));
+    if let Some((index, bad)) = ranges.iter().enumerate().find(|(_, range)| formats::range(range).is_none()) {
+        let why = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR";
+        errors.push(FieldError::internal(path, format!("{why}[{index}]: <nil> (invalid CIDR address: {bad})")));
     }
     let has = |v4: bool| read.iter().flatten().any(|(address, _)| address.is_ipv4() == v4);
     if ranges.len() > 2 || !has(true) || !has(false) {
