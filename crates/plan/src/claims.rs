@@ -11,11 +11,19 @@ use netloom_model::{
 };
 use netloom_types::{Family, Protocol};
 
-use crate::{goal::Goal, release::Named, vlans};
+use crate::{goal::Goal, release::Named, tables, vlans};
 
 /// The record once `goal`, which was laid from `wish`, is reached. What the goal has beyond the wish,
 /// because the kernel takes it away with something else, is claimed by nobody.
-pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &Ownership) -> Ownership {
+///
+/// Claims on routes in `moved` go with them.
+pub(crate) fn after(
+    wish: &HostState,
+    goal: &Goal,
+    observed: &Observed,
+    owned: &Ownership,
+    moved: &[tables::Move],
+) -> Ownership {
     let mut record = owned.clone();
     if let Some(source) = &wish.whole_of {
         let named = Named::of(wish);
@@ -25,6 +33,7 @@ pub(crate) fn after(wish: &HostState, goal: &Goal, observed: &Observed, owned: &
             }
         }
     }
+    tables::move_claims(moved, &mut record);
     for link in wish.links.values() {
         claim_link(wish, link, observed, &mut record);
     }

@@ -15,7 +15,7 @@ use crate::{
     PlanError, claims,
     goal::{self, Goal, GoalLink, GoalRoute, GoalRule, Lists},
     order::Dependents,
-    release, sink,
+    release, sink, tables,
 };
 
 /// What a wish is laid on.
@@ -32,6 +32,8 @@ pub(crate) struct Ground<'a> {
 pub(crate) struct Laid {
     pub(crate) goal: Goal,
     pub(crate) notes: Vec<String>,
+    /// Routes that go to another table with their VRF.
+    pub(crate) moved: Vec<tables::Move>,
 }
 
 /// Lays `wish` over the ground.
@@ -51,6 +53,8 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     sink::lay(wish, observed, goal);
     lay_routes(wish, observed, goal)?;
     lay_rules(wish, observed, goal);
+    tables::lay(observed, &mut laid)?;
+    let goal = &mut laid.goal;
     if let Some((resolver, _)) = &wish.resolver {
         goal.resolver = Some(resolver.clone());
     }

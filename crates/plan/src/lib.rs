@@ -27,6 +27,7 @@ mod restore;
 mod routes;
 mod safety;
 mod sink;
+mod tables;
 pub mod text;
 mod vlans;
 
@@ -109,13 +110,14 @@ pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &
     let laid = lay::lay(wish, Ground { observed, owned })?;
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
+    let moved = laid.moved;
     builder.run()?;
     let Finished { plan, before, expected, mut notes, sim } = builder.finish();
     notes.extend(fragile::notes(sim.lost_routes()));
     safety::check(options, observed, sim.observed())?;
     // The simulated host and the record are the two largest things here: never both at once.
     drop(sim);
-    let ownership = claims::after(wish, &expected, observed, owned);
+    let ownership = claims::after(wish, &expected, observed, owned, &moved);
     Ok(Planned { plan, before, ownership, notes, expected: Expected(expected) })
 }
 
