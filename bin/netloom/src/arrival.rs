@@ -87,10 +87,14 @@ pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'
     match status.phase {
         Some(RevisionPhase::Active) => Arrival::Everywhere(words),
         Some(RevisionPhase::Failed) => Arrival::Failed(format!(
-            "revision {name} failed on node {}: {}; it comes to no further node. Change what is asked for and apply that, \
-             or delete the revision to have the same tried again",
+            "revision {name} failed on node {}: {}; it comes to no further node{}. Change what is asked for and apply that, \
+             or mend the node: `netloom rollout retry {name}` tries it again at once",
             status.failed_node.as_deref().unwrap_or("(unknown)"),
             status.failed_message.as_deref().unwrap_or("(nothing was said)"),
+            status
+                .next_attempt_at
+                .map(|next| format!(" before it is tried again at {:.0}", next.0))
+                .unwrap_or_default(),
         )),
         Some(RevisionPhase::Superseded | RevisionPhase::Kept) => Arrival::SetAside(words),
         Some(RevisionPhase::Pending | RevisionPhase::Rolling) | None => Arrival::UnderWay(words),

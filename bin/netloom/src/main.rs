@@ -90,6 +90,7 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
         Verb::Get(args) => commands::get::run(&args),
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),
+        Verb::Rollout(args) => commands::rollout::run(&args),
         Verb::Controller(args) => commands::controller::run(args),
         Verb::Server(args) => commands::server::run(args),
         Verb::Up(args) => commands::up::run(args),

@@ -17,6 +17,7 @@ mod clock;
 mod ears;
 mod file;
 mod hands;
+mod heartbeat;
 mod kinds;
 mod leases;
 mod metrics;

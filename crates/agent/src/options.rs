@@ -38,6 +38,8 @@ pub struct Options {
     pub poll: Duration,
     /// How long what the controller gave stays after the `Node` is gone.
     pub leaving: Duration,
+    /// How often the agent says that it is there.
+    pub heartbeat: Duration,
     /// Keys of taints that go once the network is in place.
     pub taints: BTreeSet<String>,
     /// What must be reached after a change when it was before; the API is always one of them.

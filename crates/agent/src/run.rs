@@ -23,6 +23,7 @@ use crate::{
     ears::Ears,
     file::WishFile,
     hands::{Hands, StartError, Tools},
+    heartbeat::Heartbeat,
     leases::{self, Leasing},
     metrics::Metrics,
     options::{Options, Task},
@@ -153,6 +154,10 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     }
     watches::Follower { client: &client, node: &options.node, mode: options.mode, events: &events, api: whereabouts }
         .follow(&mut tasks);
+    if options.task == Task::Daemon {
+        let (client, node, pulse) = (client.clone(), options.node.clone(), Arc::clone(&pulse));
+        tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, pulse }.run());
+    }
     let api = Api { client, events, metrics: Arc::clone(&metrics) };
     let agent = Agent::new(settings(&options, protected), kept);
     let mut shell =

@@ -124,6 +124,7 @@ mod tests {
         ("NodeNetworkConfig", "spec.revision"),
         ("NodeNetworkConfig", "spec.digest"),
         ("NodeNetworkConfig", "spec.stateDigest"),
+        ("NodeNetworkConfig", "spec.attempt"),
         ("NodeNetworkConfig", "spec.host"),
         ("NodeNetworkConfig", "status"),
     ];

@@ -94,6 +94,8 @@ pub struct Controller {
     dirty_since: Option<Timestamp>,
     /// When time alone makes a difference.
     wake_at: Option<Timestamp>,
+    /// When that was.
+    decided_at: Option<Timestamp>,
     /// Events that were asked for. A restart asks again, and the server knows them by their names.
     announced: BTreeSet<ObjectRef>,
     patience: Patience,
@@ -119,6 +121,7 @@ impl Controller {
         self.handled = Some(index.changes().0);
         self.dirty_since = None;
         self.wake_at = None;
+        self.decided_at = Some(now);
         let compiled = self.compiler.compile(index.snapshot());
         let mut work = Work::default();
         status::of_policies(now, index, &compiled, &mut work);
@@ -136,7 +139,11 @@ impl Controller {
             let decision = self.roll(now, index, &wishes, &mut work);
             networks::tell(now, index, &compiled, networks::Told { earlier: &earlier, decision: &decision }, &mut work);
         }
-        self.send(now, work)
+        let mut turn = self.send(now, work);
+        if turn.chains.is_empty() {
+            turn.wake_at = [turn.wake_at, index.signs().next_end(now)].into_iter().flatten().min();
+        }
+        turn
     }
 
     /// Takes note of the answer to a request.
@@ -164,7 +171,8 @@ impl Controller {
             }
             (Some(_), _) => None,
         };
-        [dirty, self.wake_at].into_iter().flatten().min()
+        let silence = self.decided_at.and_then(|then| index.signs().next_end(then));
+        [dirty, self.wake_at, silence].into_iter().flatten().min()
     }
 
     /// Brings revisions to nodes. Says what was decided, but for nodes whose objects could not be written last time.
@@ -175,15 +183,15 @@ impl Controller {
         wishes: &BTreeMap<String, Arc<Wishes>>,
         work: &mut Work,
     ) -> Decision {
-        let revisions = picture::revisions(index, wishes);
+        let revisions = picture::revisions(now, index, wishes);
         self.sightings.note(now, index);
-        let nodes = picture::nodes(index, &self.sightings);
+        let nodes = picture::nodes(now, index, &self.sightings);
         let policies = picture::policies(index);
         let refused = self.refused(index);
         let view = View { now, revisions: &revisions, nodes: &nodes, policies: &policies, refused: &refused };
         let mut decision = rollout(&view);
         status::events(now, index, &decision, work);
-        status::of_revisions(now, index, &decision, work);
+        status::of_revisions(now, index, (&decision, wishes), work);
         status::of_rollouts(now, index, &decision, work);
         for assignment in &decision.assignments {
             if let Some(wishes) = wishes.get(&assignment.revision) {

@@ -19,7 +19,7 @@ use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::request::ObjectRef;
+use crate::{request::ObjectRef, signs::Signs};
 
 pub(crate) const NODE: GroupKind<'static> = foreign::NODE;
 pub(crate) const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
@@ -34,6 +34,7 @@ pub(crate) const HOST_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROU
 pub(crate) const VLAN_STATUS: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanStatus");
 pub(crate) const MONITOR: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "LinkMonitor");
 pub(crate) const ATTACHMENT: GroupKind<'static> = foreign::ATTACHMENT;
+pub(crate) const LEASE: GroupKind<'static> = foreign::LEASE;
 
 /// Something that happened to objects.
 #[derive(Debug, Clone)]
@@ -56,6 +57,7 @@ pub enum Change {
 pub struct Index {
     snapshot: Snapshot,
     marks: BTreeMap<ObjectRef, Mark>,
+    signs: Signs,
     listed: BTreeSet<GroupKind<'static>>,
     changes: u64,
     changed_at: Option<Timestamp>,
@@ -113,6 +115,7 @@ impl Index {
         VLAN_STATUS,
         MONITOR,
         ATTACHMENT,
+        LEASE,
     ];
 
     /// Those among them that a cluster may do without: where one is not served there is no object of it.
@@ -122,8 +125,9 @@ impl Index {
     /// Takes note of a change.
     pub fn take(&mut self, now: Timestamp, change: Change) {
         let changed = match change {
-            Change::Put(object) => self.put(&object),
-            Change::Gone(object) => self.gone(&object),
+            Change::Put(object) => self.put(&object) | self.signs.renewed(now, &object),
+            Change::Gone(object) => self.gone(&object) | self.signs.gone(&object),
+            Change::Listed { kind: LEASE, objects } => self.replace(LEASE, &[]) | self.signs.listed(now, &objects),
             Change::Listed { kind, objects } => self.replace(kind, &objects),
         };
         if changed {
@@ -142,6 +146,11 @@ impl Index {
         &self.snapshot
     }
 
+    /// The signs of life of agents.
+    pub(crate) fn signs(&self) -> &Signs {
+        &self.signs
+    }
+
     /// How many changes there were, and when the last one was.
     pub(crate) fn changes(&self) -> (u64, Option<Timestamp>) {
         (self.changes, self.changed_at)
@@ -153,7 +162,7 @@ impl Index {
     }
 
     fn put(&mut self, object: &Value) -> bool {
-        let Some(reference) = reference(object) else { return false };
+        let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
         let mark = Mark::read(reference.kind, object);
         let known = self.marks.get(&reference);
         if known.is_some_and(|known| !mark.is_newer_than(known)) {
@@ -174,7 +183,7 @@ impl Index {
     }
 
     fn gone(&mut self, object: &Value) -> bool {
-        let Some(reference) = reference(object) else { return false };
+        let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
         let mark = Mark { gone: true, ..Mark::read(reference.kind, object) };
         // The version of an object that goes is that of its going, or the last that it had.
         let stale = self.marks.get(&reference).is_some_and(|known| known.is_newer_than(&mark));

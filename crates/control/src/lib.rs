@@ -18,6 +18,7 @@
 //!
 //! Who leads is decided beside it, in [`lease`].
 
+mod bearing;
 mod controller;
 mod index;
 pub mod lease;
@@ -27,6 +28,7 @@ mod picture;
 mod removals;
 mod request;
 mod sightings;
+mod signs;
 mod status;
 mod tell;
 

@@ -5,20 +5,22 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use netloom_api::{
     fabric::{
         NetworkConfigRevision, NodeNetworkConfig,
+        network_config_revision::NetworkConfigRevisionStatus,
         node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
     },
-    rollout::{RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
+    rollout::{Retry, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
 };
 use netloom_compile::{NodeWish, ObjectKey, Unreadable, Wishes};
 use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, Wish};
 use serde_json::Value;
 
 use crate::{
-    controller::name,
+    bearing,
+    controller::{later, name},
     index::{Index, Mark, NODE, ROLLOUT, STATE},
     removals,
     sightings::Sightings,
@@ -68,32 +70,71 @@ pub(crate) fn in_place_before(config: &NodeNetworkConfig) -> Option<&str> {
 }
 
 /// Every revision, with what it says for nodes where that was worked out.
-pub(crate) fn revisions(index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>) -> Vec<Revision> {
+pub(crate) fn revisions(now: Timestamp, index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>) -> Vec<Revision> {
     let all = index.snapshot().revisions.iter().map(|(_, revision)| revision);
-    all.map(|revision| revision_of(index, revision, wishes.get(name(revision)))).collect()
+    all.map(|revision| revision_of(now, index, revision, wishes.get(name(revision)))).collect()
 }
 
-fn revision_of(index: &Index, revision: &NetworkConfigRevision, wishes: Option<&Arc<Wishes>>) -> Revision {
+fn revision_of(
+    now: Timestamp,
+    index: &Index,
+    revision: &NetworkConfigRevision,
+    wishes: Option<&Arc<Wishes>>,
+) -> Revision {
     let status = revision.status.clone().unwrap_or_default();
-    let annotations = revision.metadata.annotations.as_ref();
-    let failure = status.is_invalid.then(|| Failure {
-        node: status.failed_node.unwrap_or_default(),
-        message: status.failed_message.unwrap_or_default(),
-        at: status.failed_at.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+    let annotation = |key: &str| revision.metadata.annotations.as_ref()?.get(key);
+    let failed = failure(&status);
+    let asks = annotation(annotation::RETRY).and_then(|number| number.parse().ok());
+    let asked = failed.as_ref().is_some_and(|failed| asks == Some(failed.attempts));
+    let changed = status.failed_under.as_ref().is_some_and(|then| {
+        let wish = wishes.zip(failed.as_ref()).and_then(|(wishes, failed)| wishes.get(&failed.node));
+        let message = status.failed_message.as_deref().unwrap_or_default();
+        wish.is_some_and(|wish| bearing::of(now, index, wish, message) != *then)
     });
+    let changed = changed || failed.as_ref().is_some_and(|failed| has_by_now(index, name(revision), &failed.node));
+    let (failure, before) = if status.is_invalid { (failed, None) } else { (None, failed) };
     Revision {
         name: name(revision).to_owned(),
         order: revision.sequence(),
         failure,
+        before,
+        changed,
+        asked,
         proven_at: status.proven_at.map(|time| time.0),
         canaries: status.canaries.into_iter().map(|watch| (watch.policy, watch.healthy_since.0)).collect(),
         phase: status.phase,
-        paused: annotations.and_then(|all| all.get(annotation::PAUSED)).is_some_and(|value| value == "true"),
+        paused: annotation(annotation::PAUSED).is_some_and(|value| value == "true"),
         wishes: wishes.map(|wishes| {
             let managed = wishes.iter().filter(|wish| is_managed(index, wish.object));
             managed.map(|wish| (wish.node.to_owned(), wish_of(index, wish))).collect()
         }),
     }
+}
+
+/// How a revision failed, or did before it is tried again now.
+fn failure(status: &NetworkConfigRevisionStatus) -> Option<Failure> {
+    if !status.is_invalid && status.attempts == 0 {
+        return None;
+    }
+    let at = status.failed_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    // One that an earlier version gave up is tried once more.
+    let first = || later(at, SignedDuration::from_secs(Retry::default().first_seconds.into()));
+    let retry_at = status.next_attempt_at.as_ref().map(|time| time.0);
+    Some(Failure {
+        node: status.failed_node.clone().unwrap_or_default(),
+        message: status.failed_message.clone().unwrap_or_default(),
+        at,
+        attempts: status.attempts.max(1),
+        retry_at: retry_at.or_else(|| (status.attempts == 0).then(first)),
+    })
+}
+
+/// Whether a node that failed on a revision, and was left with it, has brought it about by itself since.
+fn has_by_now(index: &Index, revision: &str, node: &str) -> bool {
+    let config = index.snapshot().configs.get(&ObjectKey::global(node));
+    config.filter(|config| config.spec.revision == revision && has_answered(config)).is_some_and(|config| {
+        config.status.as_ref().is_some_and(|status| status.config_status == ConfigStatus::Provisioned)
+    })
 }
 
 /// A node whose state is not managed neither acts nor reports, so it cannot take part.
@@ -170,7 +211,7 @@ fn digest_of_state<'a>(index: &'a Index, wish: NodeWish<'_>) -> &'a str {
 }
 
 /// Every node that stays, with what it was told and what it answered.
-pub(crate) fn nodes(index: &Index, sightings: &Sightings) -> Vec<Node> {
+pub(crate) fn nodes(now: Timestamp, index: &Index, sightings: &Sightings) -> Vec<Node> {
     let snapshot = index.snapshot();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     nodes
@@ -182,6 +223,7 @@ pub(crate) fn nodes(index: &Index, sightings: &Sightings) -> Vec<Node> {
                 conditions: index.mark(NODE, key).map(|mark| mark.conditions.clone()).unwrap_or_default(),
                 assigned: config.map(|config| assigned(config, sightings.since(node.name()))),
                 report: config.and_then(|config| config.status.as_ref()).and_then(report),
+                agent: index.signs().liveness(now, node.name()),
             }
         })
         .collect()
@@ -198,7 +240,15 @@ fn assigned(config: &NodeNetworkConfig, known_since: Option<Timestamp>) -> Assig
         since,
         known_since: known_since.unwrap_or(since),
         cause: cause(config),
+        attempt: config.spec.attempt,
+        gates: gates_before(config),
     }
+}
+
+/// The conditions that the node showed when it was told; none where that was not written down.
+pub(crate) fn gates_before(config: &NodeNetworkConfig) -> Option<BTreeSet<String>> {
+    let gates = config.metadata.annotations.as_ref()?.get(annotation::GATES_BEFORE)?;
+    Some(gates.split(',').filter(|gate| !gate.is_empty()).map(str::to_owned).collect())
 }
 
 /// Why a node was told what it was told.

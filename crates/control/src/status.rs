@@ -1,5 +1,7 @@
 //! What is told about revisions and policies, and to people.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use netloom_api::{
@@ -7,21 +9,27 @@ use netloom_api::{
     condition::{Condition, Conditions, Truth},
     fabric::{
         GROUP, NetworkConfigRevision,
-        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, NodePolicyRevision, RevisionPhase},
+        network_config_revision::{
+            CanaryWatch, NetworkConfigRevisionStatus, NodePolicyRevision, PassedOver, RevisionPhase,
+        },
     },
     nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict, reason};
+use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict, Wishes, reason};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    bearing,
     controller::Work,
     index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
     request::{Action, ObjectRef},
 };
+
+/// How many nodes that are passed over a revision names: an object has bounds, and nobody reads more.
+const MOST_PASSED_OVER: usize = 100;
 
 pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Event");
 
@@ -114,16 +122,31 @@ fn is_ours(kind: &str, reason: &str) -> bool {
 }
 
 /// Asks for the status of every revision that differs.
-pub(crate) fn of_revisions(now: Timestamp, index: &Index, decision: &Decision, work: &mut Work) {
+pub(crate) fn of_revisions(
+    now: Timestamp,
+    index: &Index,
+    (decision, wishes): (&Decision, &BTreeMap<String, Arc<Wishes>>),
+    work: &mut Work,
+) {
     for outcome in &decision.revisions {
         let key = ObjectKey::global(outcome.name.as_str());
         let Some(revision) = index.snapshot().revisions.get(&key) else { continue };
         let before = revision.status.clone().unwrap_or_default();
-        let after = revision_status(now, outcome, &before);
+        let mut after = revision_status(now, outcome, &before);
+        after.failed_under = before.failed_under.clone().filter(|_| is_same_attempt(&before, &after));
+        if let Some(failure) = outcome.failure.as_ref().filter(|_| after.failed_under.is_none()) {
+            let wish = wishes.get(&outcome.name).and_then(|wishes| wishes.get(&failure.node));
+            after.failed_under = wish.map(|wish| bearing::of(now, index, wish, &failure.message));
+        }
         if after != before {
             work.status(index, (REVISION, &format!("{GROUP}/v1alpha1")), &key, &after);
         }
     }
+}
+
+/// Whether two versions of a status speak of the same failure.
+fn is_same_attempt(before: &NetworkConfigRevisionStatus, after: &NetworkConfigRevisionStatus) -> bool {
+    after.attempts > 0 && before.attempts == after.attempts
 }
 
 fn revision_status(
@@ -136,13 +159,17 @@ fn revision_status(
     let truth = if everywhere { Truth::True } else { Truth::False };
     let reason = revision_word(outcome.phase);
     let ready = Said { kind: "Ready", truth, reason, message: &outcome.message };
-    let failure = outcome.failure.as_ref();
+    // While it is tried again, it still says how the last attempt failed.
+    let failure = outcome.failure.as_ref().or(outcome.before.as_ref());
+    let attempts = failure.map_or(0, |failure| failure.attempts);
+    let known = before.failed_at.clone().filter(|_| before.attempts.max(1) == attempts);
+    let passed_over = outcome.passed_over.iter().take(MOST_PASSED_OVER);
     let canaries = outcome
         .canaries
         .iter()
         .map(|(policy, since)| CanaryWatch { policy: policy.clone(), healthy_since: MicroTime(*since) });
     NetworkConfigRevisionStatus {
-        is_invalid: failure.is_some(),
+        is_invalid: outcome.failure.is_some(),
         ready: number(outcome.ready),
         ongoing: number(outcome.ongoing),
         queued: number(outcome.queued),
@@ -150,7 +177,13 @@ fn revision_status(
         failed_node: failure.map(|failure| failure.node.clone()),
         failed_message: failure.map(|failure| failure.message.clone()),
         // Kept as it stands: the server cuts it to whole seconds.
-        failed_at: failure.map(|failure| before.failed_at.clone().unwrap_or(Time(failure.at))),
+        failed_at: failure.map(|failure| known.unwrap_or(Time(failure.at))),
+        attempts,
+        next_attempt_at: outcome.failure.as_ref().and_then(|failure| failure.retry_at).map(MicroTime),
+        failed_under: None,
+        passed_over: passed_over
+            .map(|(node, reason)| PassedOver { node: node.clone(), reason: reason.clone() })
+            .collect(),
         conditions: Conditions(vec![ready.condition(now, None, &before.conditions)]),
         phase: Some(outcome.phase),
         message: Some(outcome.message.clone()),
@@ -280,10 +313,14 @@ fn object(now: Timestamp, event: &Event, key: &ObjectKey, regarding: &Value) -> 
     })
 }
 
-/// FNV-1a over everything that tells two events apart.
+/// Everything that tells two events apart.
 fn fingerprint(event: &Event, uid: &str, generation: i64) -> u64 {
     let generation = generation.to_string();
-    let parts = [uid, generation.as_str(), event.reason, event.message.as_str()];
+    hash(&[uid, generation.as_str(), event.reason, event.message.as_str()])
+}
+
+/// FNV-1a.
+pub(crate) fn hash(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

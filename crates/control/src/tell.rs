@@ -42,6 +42,9 @@ pub(crate) fn assign(
     if let Some(host) = wish.host_config() {
         object["spec"]["host"] = json!(host);
     }
+    if assignment.attempt > 0 {
+        object["spec"]["attempt"] = json!(assignment.attempt);
+    }
     for (key, value) in annotations(terms) {
         if let Some(value) = value {
             object["metadata"]["annotations"][key] = json!(value);
@@ -84,7 +87,9 @@ pub(crate) fn finish(
         } else if !picture::has_answered(config) || at_work.iter().all(|other| *other == key.name) {
             at_work.insert(&key.name);
             let terms = decision.terms.get(&node).copied().unwrap_or_default();
-            let assignment = Assignment { node, revision, cause: picture::cause(config) };
+            let (cause, attempt) = (picture::cause(config), config.spec.attempt);
+            let gates = picture::gates_before(config).unwrap_or_default();
+            let assignment = Assignment { node, revision, cause, attempt, gates };
             assign(now, index, wishes, &assignment, terms, work);
         }
     }
@@ -126,6 +131,7 @@ fn config(now: Timestamp, index: &Index, assignment: &Assignment, wish: NodeWish
         "annotations": {
             annotation::ASSIGNED_AT: now.to_string(),
             annotation::ASSIGNED_FOR: assignment.cause.word(),
+            annotation::GATES_BEFORE: assignment.gates.iter().map(String::as_str).collect::<Vec<_>>().join(","),
         },
     });
     if let Some(node) = index.mark(NODE, &key) {

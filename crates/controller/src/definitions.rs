@@ -120,6 +120,7 @@ fn fixed(kind: GroupKind<'static>) -> Option<ApiResource> {
     match (kind.group, kind.kind) {
         ("", name) => Some(ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", name))),
         ("events.k8s.io", "Event") => Some(resource(kind, "v1", "events")),
+        ("coordination.k8s.io", "Lease") => Some(lease()),
         _ => None,
     }
 }

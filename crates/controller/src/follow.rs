@@ -18,7 +18,7 @@ use kube::{
         watcher::{self, Event},
     },
 };
-use netloom_api::{admission::GroupKind, foreign, registry};
+use netloom_api::{admission::GroupKind, foreign, generate::NAMESPACE, registry};
 use netloom_control::{Change, Index};
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -42,7 +42,8 @@ pub fn follow(
     metrics: &Arc<Metrics>,
     tasks: &mut JoinSet<()>,
 ) {
-    let all = viewed();
+    let mut all = viewed();
+    all.push(foreign::LEASE);
     let kinds = if outlets.view.is_some() { all.as_slice() } else { Index::KINDS };
     for kind in kinds {
         let follower = Follower {
@@ -55,7 +56,7 @@ pub fn follow(
     }
 }
 
-/// Every kind that rules look at. The control loop looks at some of them and at no other.
+/// Every kind that rules look at. The control loop looks at some of them, and at signs of life besides.
 pub(crate) fn viewed() -> Vec<GroupKind<'static>> {
     let own = registry::kinds().iter().map(|kind| GroupKind::new(kind.group, kind.kind));
     own.chain(foreign::VIEWED.iter().copied()).collect()
@@ -90,7 +91,11 @@ impl Follower {
 
     /// Watches until the cluster serves the kind no more, or otherwise.
     async fn watch(&mut self, client: Client, resource: ApiResource) {
-        let api: Api<DynamicObject> = Api::all_with(client, &resource);
+        let api: Api<DynamicObject> = match self.kind {
+            // Those of kubelets are renewed all the time, and say nothing about agents.
+            foreign::LEASE => Api::namespaced_with(client, NAMESPACE, &resource),
+            _ => Api::all_with(client, &resource),
+        };
         let mut events = watcher::watcher(api, watcher::Config::default()).default_backoff().boxed();
         let mut fresh = Vec::new();
         loop {
@@ -143,7 +148,7 @@ impl Follower {
     }
 
     async fn tell(&self, change: Change) {
-        if let Some(view) = &self.outlets.view {
+        if let Some(view) = self.outlets.view.as_ref().filter(|_| foreign::is_viewed(self.kind)) {
             view.take(self.kind, &change);
         }
         if Index::KINDS.contains(&self.kind) && self.outlets.index.send(change).await.is_err() {
@@ -173,7 +178,7 @@ mod tests {
     fn the_rules_see_all_that_the_loop_sees() {
         let viewed = viewed();
         for kind in Index::KINDS {
-            assert!(viewed.contains(kind), "{kind:?}");
+            assert!(viewed.contains(kind) || *kind == foreign::LEASE, "{kind:?}");
         }
     }
 }

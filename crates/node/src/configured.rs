@@ -111,6 +111,7 @@ fn unsupported(spec: &NodeNetworkConfigSpec) -> Option<String> {
         revision: _,
         digest: _,
         state_digest: _,
+        attempt: _,
         host: _,
         layer2s,
         cluster_vrf,

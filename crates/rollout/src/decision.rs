@@ -67,6 +67,10 @@ pub struct Assignment {
     pub revision: String,
     /// Why.
     pub cause: Cause,
+    /// How often the revision was tried before and failed.
+    pub attempt: u32,
+    /// The gates of its policy that the node must show afterwards, because it did before.
+    pub gates: BTreeSet<String>,
 }
 
 /// What is to be said of a revision.
@@ -88,8 +92,12 @@ pub struct RevisionOutcome {
     pub apart: usize,
     /// How many nodes there are, whether or not they can take it now.
     pub total: usize,
-    /// That it failed; to be kept from now on.
+    /// That it failed; to be kept until it is tried again.
     pub failure: Option<Failure>,
+    /// How the last attempt failed, while it is tried again.
+    pub before: Option<Failure>,
+    /// The nodes that shall have it and cannot take it now, with why, by name.
+    pub passed_over: BTreeMap<String, String>,
     /// When every node that could take it last had it; to be kept from now on.
     pub proven_at: Option<Timestamp>,
     /// Since when the first nodes are well, for each policy that watches them.

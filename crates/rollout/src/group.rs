@@ -4,7 +4,7 @@ use netloom_api::selector;
 
 use crate::{
     input::{Node, Policy, View},
-    standing::{self, Standing},
+    standing::{self, Inability, Standing},
 };
 
 /// A policy and its nodes.
@@ -19,8 +19,10 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Member<'a> {
     pub(crate) node: &'a Node,
     pub(crate) standing: Standing,
+    /// What keeps it from taking anything now.
+    pub(crate) inability: Option<Inability>,
     /// Whether it shows every condition that the policy asks for.
-    pub(crate) well: bool,
+    well: bool,
     pub(crate) zone: &'a str,
 }
 
@@ -56,20 +58,26 @@ impl<'a> Member<'a> {
         Self {
             node,
             standing: standing::of(node, &policy.spec, view.now),
+            inability: standing::inability(node, &policy.spec),
             well: standing::missing_gate(node, &policy.spec).is_none(),
             zone,
         }
     }
+
+    /// Whether it can take something.
+    pub(crate) fn is_able(&self) -> bool {
+        self.inability.is_none()
+    }
 }
 
-/// The nodes that a person chose as the first come first, then zone by zone, by name: the same nodes
-/// in the same order whoever asks.
-fn turn(member: &Member<'_>, policy: &Policy) -> (bool, String, String) {
+/// The nodes that a person chose as the first come first, then those that are well, which say most about a change, then
+/// zone by zone, by name: the same nodes in the same order whoever asks.
+fn turn(member: &Member<'_>, policy: &Policy) -> (bool, bool, String, String) {
     let chosen = policy
         .spec
         .canary
         .node_selector
         .as_ref()
         .is_none_or(|wanted| selector::matches(wanted, Some(&member.node.labels)));
-    (!chosen, member.zone.to_owned(), member.node.name.clone())
+    (!chosen, !member.well, member.zone.to_owned(), member.node.name.clone())
 }

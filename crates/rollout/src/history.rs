@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     decision::Assignment,
+    group::Member,
     input::{Cause, Revision},
     outcome::Scene,
     standing::Standing,
@@ -41,13 +42,10 @@ pub(crate) fn renames(scene: &Scene<'_, '_, '_>) -> Vec<Assignment> {
         let room = group.policy.spec.max_unavailable.of(group.members.len()).saturating_sub(busy);
         let stale = round.at.iter().filter(|member| {
             let named = member.node.assigned.as_ref().map(|assigned| assigned.revision.as_str());
-            member.well && member.standing == Standing::Done && named.is_some_and(|name| leaving.contains(name))
+            member.is_able() && member.standing == Standing::Done && named.is_some_and(|name| leaving.contains(name))
         });
-        renames.extend(stale.take(room).map(|member| Assignment {
-            node: member.node.name.clone(),
-            revision: round.target.name.clone(),
-            cause: Cause::Rename,
-        }));
+        let rename = |member: &&Member<'_>| round.assignment(member, &group.policy.spec, Cause::Rename);
+        renames.extend(stale.take(room).map(rename));
     }
     renames
 }

@@ -37,6 +37,12 @@ pub struct Revision {
     pub order: u64,
     /// That it failed, as its status says.
     pub failure: Option<Failure>,
+    /// How the last attempt failed, while it is tried again.
+    pub before: Option<Failure>,
+    /// Whether what bears on the failure is not what it was then.
+    pub changed: bool,
+    /// Whether somebody asks for another attempt at once.
+    pub asked: bool,
     /// When every node that could take it last had it, as its status says.
     pub proven_at: Option<Timestamp>,
     /// Since when the first nodes are well, for each policy, as its status says.
@@ -59,6 +65,10 @@ pub struct Failure {
     pub message: String,
     /// When that was seen, by the clock of the one who decided.
     pub at: Timestamp,
+    /// How often it was tried and failed, this time included.
+    pub attempts: u32,
+    /// When it is tried again; none where that waits for a person.
+    pub retry_at: Option<Timestamp>,
 }
 
 /// What one revision says for one node.
@@ -86,6 +96,26 @@ pub struct Node {
     pub assigned: Option<Assigned>,
     /// What it says about itself.
     pub report: Option<Report>,
+    /// Whether its agent is there.
+    pub agent: Liveness,
+}
+
+/// Whether the agent of a node is there, by the signs of life that it gives itself.
+///
+/// That decides whether a node can take a change. Its `Node` may well say that it is not ready: without its network no
+/// node is, and then it needs its configuration most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Liveness {
+    /// It never gave a sign of life, as agents of earlier versions do not. Only conditions of the node tell then.
+    #[default]
+    Unknown,
+    /// It was heard of within the time that it set itself.
+    Alive,
+    /// It was not.
+    Gone {
+        /// That time, in seconds.
+        seconds: u32,
+    },
 }
 
 /// What a node was told last.
@@ -102,6 +132,10 @@ pub struct Assigned {
     pub known_since: Timestamp,
     /// Why it was written.
     pub cause: Cause,
+    /// How often the revision had failed before.
+    pub attempt: u32,
+    /// The gates of its policy that it showed then; none where that was not written down, and all of them count.
+    pub gates: Option<BTreeSet<String>>,
 }
 
 /// Why a node was told a revision.
@@ -189,6 +223,17 @@ impl Revision {
     /// Whether a node may be given it: it has not failed, and it is known what it says.
     pub(crate) fn is_valid(&self) -> bool {
         self.failure.is_none()
+    }
+
+    /// How often it was tried and failed before the present attempt.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.before.as_ref().map_or(0, |failure| failure.attempts)
+    }
+
+    /// Whether what the node says of this revision is about an attempt before the present one.
+    pub(crate) fn is_stale(&self, node: &Node) -> bool {
+        let assigned = node.assigned.as_ref().filter(|assigned| assigned.revision == self.name);
+        assigned.is_some_and(|assigned| assigned.attempt < self.attempts())
     }
 
     pub(crate) fn wish(&self, node: &str) -> Option<Wish> {

@@ -17,12 +17,17 @@
 //! - its objects say what the revision says for it;
 //! - its own report names the revision *and* the generation that its object has now, so that the answer
 //!   to an earlier wish never counts for a later one, nor does a report of what it was never told;
-//! - it shows the conditions that the policy asks for.
+//! - it shows the conditions that the policy asks for and that it showed when it was told.
 //!
 //! A revision that changes nothing for a node is not written to it. The node then goes on naming the
 //! older revision, and its report of that one is a report about exactly the content that the newer one
 //! has for it: so it counts, and only then. A node that failed on the older name, or has not answered,
 //! is not done with the newer one either.
+//!
+//! # Who can take a change
+//!
+//! A node whose agent is there, by the signs of life that the agent itself gives; conditions of its `Node` say nothing
+//! about that. A node that cannot is passed over, and named with its reason.
 //!
 //! # What holds in every decision
 //!
@@ -31,7 +36,8 @@
 //! - No decision makes more nodes of a policy busy than `maxUnavailable` allows.
 //! - Only nodes told in their turn ([`Cause::Wave`]) decide about a revision, and only until it has proved
 //!   itself. What fails later holds up others and is reported, but does not take back what works elsewhere.
-//! - A revision that failed is not told to any node again. Deleting it makes it a new one.
+//! - A revision that failed is told to no node until it is tried again: when somebody asks, when what bears on the
+//!   failure changes, or after a delay that doubles with each failure. Then one node is told it, the one that failed.
 //! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was told.
 
 mod decision;
@@ -46,7 +52,7 @@ mod target;
 mod verdict;
 
 pub use decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms};
-pub use input::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, View, Wish};
+pub use input::{Assigned, Cause, Failure, Liveness, Node, Policy, Progress, Report, Revision, View, Wish};
 
 use crate::{
     plan::{Plan, Setting},
@@ -75,7 +81,9 @@ pub fn rollout(view: &View<'_>) -> Decision {
     }
     let failures = verdict::failures(&revisions, &groups, &rounds, view.now);
     let proofs = verdict::proofs(&revisions, &groups, &aims, &rounds, &plans, view.now);
-    let moves = if failures.is_empty() && proofs.is_empty() { plan::moves(&plans) } else { Vec::new() };
+    let retries = verdict::retries(&groups, &aims, &rounds, view.now);
+    let is_judged = !failures.is_empty() || !proofs.is_empty() || !retries.now.is_empty();
+    let moves = if is_judged { Vec::new() } else { plan::moves(&plans) };
     let scene = outcome::Scene {
         view,
         revisions: &revisions,
@@ -85,6 +93,7 @@ pub fn rollout(view: &View<'_>) -> Decision {
         plans: &plans,
         failures: &failures,
         proofs: &proofs,
+        retries: &retries,
         moves: moves
             .iter()
             .filter(|told| !view.refused.contains(&told.node))
@@ -92,7 +101,7 @@ pub fn rollout(view: &View<'_>) -> Decision {
             .collect(),
     };
     let mut decision = scene.decision();
-    let is_settled = failures.is_empty() && proofs.is_empty() && moves.is_empty();
+    let is_settled = !is_judged && moves.is_empty();
     decision.assignments = if is_settled { history::renames(&scene) } else { moves };
     decision
 }

@@ -8,10 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::{
-    fabric::network_config_revision::RevisionPhase,
-    rollout::{Phase, RolloutPolicySpec},
-};
+use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase};
 
 use crate::{
     decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},
@@ -20,8 +17,9 @@ use crate::{
     input::{Cause, Failure, Revision, View},
     plan::{self, Plan},
     round::{Fate, Round},
-    standing::{self, Standing},
+    standing::{self, Inability, Standing},
     target::{Aim, Why},
+    verdict::Retries,
 };
 
 /// Everything that is known before it is put into words.
@@ -34,6 +32,7 @@ pub(crate) struct Scene<'a, 'g, 'p> {
     pub(crate) plans: &'p [Plan],
     pub(crate) failures: &'p BTreeMap<&'a str, Failure>,
     pub(crate) proofs: &'p BTreeSet<&'a str>,
+    pub(crate) retries: &'p Retries<'a>,
     /// Which nodes are told which revision now.
     pub(crate) moves: BTreeMap<&'p str, &'p Assignment>,
 }
@@ -58,7 +57,7 @@ impl Scene<'_, '_, '_> {
             revisions,
             policies,
             obsolete: history::obsolete(self),
-            wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).min(),
+            wake_at: self.plans.iter().filter_map(|plan| plan.wake_at).chain(self.retries.next).min(),
             terms: self.terms(),
             held_up: self.held_up(),
             at_work: self.at_work(),
@@ -92,7 +91,7 @@ impl Scene<'_, '_, '_> {
                 continue;
             }
             if let Some(round) = &self.rounds[i] {
-                let away = round.away.iter().map(|member| (member, lacks(member, &group.policy.spec)));
+                let away = round.away.iter().map(|member| (member, lacks(member)));
                 let failed = "failed on what it was told before, and comes last".to_owned();
                 let repairs = round.repairs.iter().map(|member| (member, failed.clone()));
                 let why = |(member, why): (&&Member<'_>, String)| {
@@ -118,7 +117,9 @@ impl Scene<'_, '_, '_> {
     }
 
     fn revision(&self, revision: &Revision) -> RevisionOutcome {
-        let failure = revision.failure.clone().or_else(|| self.failures.get(revision.name.as_str()).cloned());
+        let retried = self.retries.now.contains(revision.name.as_str());
+        let known = revision.failure.as_ref().filter(|_| !retried);
+        let failure = known.cloned().or_else(|| self.failures.get(revision.name.as_str()).cloned());
         let aimed: Vec<usize> = (0..self.groups.len())
             .filter(|i| self.aims[*i].revision.is_some_and(|target| target.name == revision.name))
             .collect();
@@ -134,10 +135,23 @@ impl Scene<'_, '_, '_> {
             .iter()
             .filter(|_| failure.is_none() && !proven)
             .filter_map(|i| Some((self.groups[*i].policy.name.clone(), self.plans[*i].canary_since?)));
+        let last = revision.before.as_ref().or(revision.failure.as_ref().filter(|_| retried));
+        let before = last.filter(|_| failure.is_none() && !proven);
+        let passed_over = if failure.is_some() { BTreeMap::new() } else { self.passed_over(&aimed) };
+        let mut message = self.revision_message(phase, failure.as_ref(), &aimed, counts);
+        if let Some(before) = before.filter(|_| matches!(phase, RevisionPhase::Pending | RevisionPhase::Rolling)) {
+            let (number, node, why) = (before.attempts.saturating_add(1), &before.node, &before.message);
+            message = format!("{message}; this is attempt {number}, the one before failed on node {node}: {why}");
+        }
+        if !passed_over.is_empty() {
+            message = format!("{message}; passed over: {}", named(&passed_over));
+        }
         RevisionOutcome {
             name: revision.name.clone(),
             phase,
-            message: self.revision_message(phase, failure.as_ref(), &aimed, counts),
+            message,
+            before: before.cloned(),
+            passed_over,
             ready: counts.ready,
             ongoing: counts.ongoing,
             queued: counts.queued,
@@ -147,6 +161,12 @@ impl Scene<'_, '_, '_> {
             canaries: canaries.collect(),
             failure,
         }
+    }
+
+    /// The nodes of these groups that shall have their target and cannot take it now, with why.
+    fn passed_over(&self, aimed: &[usize]) -> BTreeMap<String, String> {
+        let away = aimed.iter().filter_map(|i| self.rounds[*i].as_ref()).flat_map(|round| &round.away);
+        away.map(|member| (member.node.name.clone(), lacks(member))).collect()
     }
 
     fn is_newest(&self, revision: &Revision) -> bool {
@@ -213,7 +233,7 @@ impl Scene<'_, '_, '_> {
             progress = format!("{progress}; with a desired state of their own: {apart}");
         }
         match (phase, failure) {
-            (RevisionPhase::Failed, Some(failure)) => format!("node {}: {}", failure.node, failure.message),
+            (RevisionPhase::Failed, Some(failure)) => failed(failure),
             (RevisionPhase::Superseded, _) => "another revision took its place".to_owned(),
             (RevisionPhase::Kept, _) => "nodes can return to it".to_owned(),
             _ if obstacles.is_empty() => progress,
@@ -297,16 +317,15 @@ impl Scene<'_, '_, '_> {
                 parts.push(format!("{what}: {who}"));
             }
         }
-        parts.extend(self.gates(i, round));
+        parts.extend(Self::gates(round));
         parts.join("; ")
     }
 
     /// What nodes must show before they can take the target, or count as well with it.
-    fn gates(&self, i: usize, round: &Round<'_, '_>) -> Vec<String> {
-        let spec = &self.groups[i].policy.spec;
+    fn gates(round: &Round<'_, '_>) -> Vec<String> {
         let mut waiting: BTreeMap<String, Vec<&Member<'_>>> = BTreeMap::new();
         for member in &round.away {
-            waiting.entry(lacks(member, spec)).or_default().push(member);
+            waiting.entry(lacks(member)).or_default().push(member);
         }
         for member in &round.at {
             if let Standing::Unwell { gate, .. } = &member.standing {
@@ -331,9 +350,12 @@ impl Scene<'_, '_, '_> {
 }
 
 /// What a node must show before it can take anything.
-fn lacks(member: &Member<'_>, spec: &RolloutPolicySpec) -> String {
-    match standing::missing_gate(member.node, spec) {
-        Some(gate) => format!("cannot take it until condition {gate} is True"),
+fn lacks(member: &Member<'_>) -> String {
+    match &member.inability {
+        Some(Inability::AgentGone(seconds)) => {
+            format!("cannot take it until its agent is back, which was not heard of for {seconds} s")
+        }
+        Some(Inability::Unready(gate)) => format!("cannot take it until condition {gate} is True"),
         None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
     }
 }
@@ -358,6 +380,26 @@ fn names<'m, 'a: 'm>(members: impl Iterator<Item = &'m Member<'a>>) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
+/// The first few nodes with their reasons, and how many more there are.
+fn named(nodes: &BTreeMap<String, String>) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = nodes.iter().take(SHOWN).map(|(node, why)| format!("{node} ({why})")).collect();
+    match nodes.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// What failed, and how often.
+fn failed(failure: &Failure) -> String {
+    // When it is tried next is a field of its own.
+    let Failure { node, message, at: _, attempts, retry_at: _ } = failure;
+    match attempts {
+        0 | 1 => format!("node {node}: {message}"),
+        _ => format!("node {node}: {message}; this was attempt {attempts}"),
+    }
+}
+
 fn on(failed: &Revision) -> String {
     failed
         .failure
@@ -367,6 +409,11 @@ fn on(failed: &Revision) -> String {
 
 /// An event for a revision whose phase is not the one that its status says.
 fn of_revision(revision: &Revision, outcome: &RevisionOutcome) -> Option<Event> {
+    if revision.failure.is_some() && outcome.failure.is_none() {
+        let message = format!("revision {}: {}", outcome.name, outcome.message);
+        let subject = Subject::Revision(outcome.name.clone());
+        return Some(Event { subject, warning: false, reason: "RolloutRetried", message });
+    }
     if revision.phase == Some(outcome.phase) {
         return None;
     }

@@ -60,7 +60,10 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
     let mut wake_at = deadlines.filter(|until| *until > setting.now).min();
     let Some(round) = round else { return without_target(group, aim, wake_at) };
     let soak = Soak::of(group, round, setting.now);
-    if let Soak::Until { end, .. } = soak {
+    // Of one that failed nobody waits for the end.
+    if let Soak::Until { end, .. } = soak
+        && !matches!(aim.why, Why::Held)
+    {
         wake_at = Some(wake_at.map_or(end, |other| other.min(end)));
     }
     let obstacle = obstacle(group, aim, round);
@@ -245,8 +248,7 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
                 let Some(left) = room.checked_sub(1) else { continue };
                 *room = left;
             }
-            let (node, revision) = (member.node.name.clone(), self.round.target.name.clone());
-            chosen.push(Assignment { node, revision, cause });
+            chosen.push(self.round.assignment(member, &self.group.policy.spec, cause));
         }
     }
 
@@ -265,12 +267,22 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
         let free = allowed.saturating_sub(round.told.len());
         // Nodes that failed on something else are tried first only when nobody else can be: when there
         // is no other node, or when they use up what the policy allows.
-        let nobody_else = round.forwards.is_empty() || (room == 0 && round.working() == 0);
+        // One that is busy anyway needs no room.
+        let busy = |member: &&&Member<'_>| member.standing.is_busy();
+        let nobody_else = round.forwards.is_empty()
+            || (room == 0 && round.working() == 0 && round.forwards.iter().find(busy).is_none());
         if !proven && nobody_else && round.done() == 0 && round.elsewhere.is_empty() {
             return round.repairs.iter().copied().take(free).collect();
         }
         let zone = self.zone();
-        round.forwards.iter().copied().filter(|member| zone == Some(member.zone)).take(free.min(room)).collect()
+        let mut left = room;
+        let fits = |member: &&Member<'_>| {
+            let is_busy = member.standing.is_busy();
+            let fits = is_busy || left > 0;
+            left = left.saturating_sub(usize::from(!is_busy));
+            fits
+        };
+        round.forwards.iter().copied().filter(|member| zone == Some(member.zone)).filter(fits).take(free).collect()
     }
 
     /// The zone that is at work, else that of the next node.

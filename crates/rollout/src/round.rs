@@ -6,11 +6,13 @@
 //! may change, and what follows from that is tried on a few nodes first as well.
 
 use jiff::Timestamp;
+use netloom_api::rollout::RolloutPolicySpec;
 
 use crate::{
+    decision::Assignment,
     group::{Group, Member},
     input::{Cause, Revision},
-    standing::Standing,
+    standing::{self, Standing},
 };
 
 /// How a node that was told the revision in this round has fared.
@@ -75,9 +77,28 @@ impl<'a, 'g> Round<'a, 'g> {
         for member in &group.members {
             round.sort_in(member, leaves);
         }
+        round.put_last_failed_first();
         round.lay_steps(group);
         round.settle(now);
         round
+    }
+
+    /// What a member is told.
+    pub(crate) fn assignment(&self, member: &Member<'_>, spec: &RolloutPolicySpec, cause: Cause) -> Assignment {
+        Assignment {
+            node: member.node.name.clone(),
+            revision: self.target.name.clone(),
+            cause,
+            attempt: self.target.attempts(),
+            gates: standing::gates(member.node, spec, cause),
+        }
+    }
+
+    /// A revision that failed is tried again where it failed: no other node is put at risk by that.
+    fn put_last_failed_first(&mut self) {
+        if let Some(before) = &self.target.before {
+            self.forwards.sort_by_key(|member| member.node.name != before.node);
+        }
     }
 
     fn sort_in(&mut self, member: &'g Member<'a>, leaves: &dyn Fn(&str) -> Leave) {
@@ -89,7 +110,8 @@ impl<'a, 'g> Round<'a, 'g> {
         }
         // Also without a wish, which is missing when somebody has deleted what the node says of itself: a trial that
         // is forgotten would be had again on another node.
-        if self.was_told(member) && (written || self.is_still_tried(member)) {
+        let stale = matches!(member.standing, Standing::Failed(_)) && self.target.is_stale(member.node);
+        if !stale && self.was_told(member) && (written || self.is_still_tried(member)) {
             return self.told.push((member, Fate::Working));
         }
         if wish.is_none() {
@@ -97,23 +119,23 @@ impl<'a, 'g> Round<'a, 'g> {
         }
         let proven = self.target.proven_at.is_some();
         if let Some(assigned) = assigned {
-            if written {
+            if written && !stale {
                 return;
             }
             match leaves(&assigned.revision) {
                 // A node that a bad revision made unwell is the first that must leave it.
                 Leave::AtOnce if proven => return self.returns.push(member),
-                Leave::WhenWell if proven && member.well => return self.returns.push(member),
+                Leave::WhenWell if proven && member.is_able() => return self.returns.push(member),
                 Leave::AtOnce | Leave::WhenWell | Leave::InTurn => {}
             }
         }
         match &member.standing {
-            _ if !member.well => self.away.push(member),
+            _ if !member.is_able() => self.away.push(member),
             Standing::Untold if proven => self.joins.push(member),
-            Standing::Untold | Standing::Done => self.forwards.push(member),
+            Standing::Untold | Standing::Done | Standing::Unwell { .. } => self.forwards.push(member),
             Standing::Working(_) => self.elsewhere.push(member),
+            Standing::Failed(_) if stale => self.forwards.push(member),
             Standing::Failed(_) => self.repairs.push(member),
-            Standing::Unwell { .. } => self.away.push(member),
         }
     }
 
@@ -121,7 +143,9 @@ impl<'a, 'g> Round<'a, 'g> {
         let others = [&self.forwards, &self.repairs, &self.elsewhere, &self.away];
         let all = self.told.len() + others.map(Vec::len).iter().sum::<usize>();
         let spec = &group.policy.spec;
-        let shares = std::iter::once(&spec.canary.nodes).chain(&spec.waves).map(|share| share.of(all).min(all));
+        // What failed before is tried again on one node, however many are first otherwise.
+        let first = if self.target.before.is_some() { 1 } else { spec.canary.nodes.of(all) };
+        let shares = std::iter::once(first).chain(spec.waves.iter().map(|share| share.of(all))).map(|it| it.min(all));
         // A wave that is smaller than the one before, which percentages of few nodes give, adds nothing.
         self.steps.clear();
         for step in shares.chain([all]) {

@@ -1,9 +1,11 @@
 //! How one node stands with what it was told last, whatever the target is.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::rollout::RolloutPolicySpec;
 
-use crate::input::{Assigned, Node, Progress, Report};
+use crate::input::{Assigned, Cause, Liveness, Node, Progress, Report};
 
 /// How a node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub(crate) enum Standing {
     Working(Timestamp),
     /// It answered that everything is in place, and it is well.
     Done,
-    /// It answered that everything is in place, but a condition is missing.
+    /// It answered that everything is in place, but a condition that it showed before is missing.
     Unwell {
         /// The condition.
         gate: String,
@@ -41,12 +43,48 @@ pub(crate) fn of(node: &Node, spec: &RolloutPolicySpec, now: Timestamp) -> Stand
     let until = later(assigned.known_since, spec.timeout_seconds);
     match heard(node).map(|report| &report.progress) {
         Some(Progress::Failed(message)) => Standing::Failed(message.clone()),
-        Some(Progress::Done) => match missing_gate(node, spec) {
+        Some(Progress::Done) => match lost_gate(assigned, node, spec) {
             None => Standing::Done,
             Some(gate) => Standing::Unwell { gate: gate.to_owned(), until },
         },
         Some(Progress::Working) | None if now < until => Standing::Working(until),
         Some(Progress::Working) | None => Standing::Failed(silence(node, spec)),
+    }
+}
+
+/// The first condition of the policy that the node showed when it was told, and does not show now.
+fn lost_gate<'a>(assigned: &Assigned, node: &Node, spec: &'a RolloutPolicySpec) -> Option<&'a str> {
+    let was = |gate: &str| assigned.gates.as_ref().is_none_or(|before| before.contains(gate));
+    let lost = |gate: &&String| was(gate) && !node.conditions.contains(*gate);
+    spec.health_gates.iter().find(lost).map(String::as_str)
+}
+
+/// The gates of the policy that the node must show after what it is told now.
+///
+/// A node that leaves a revision which failed may have lost some by that very revision, so those count that it showed
+/// before that one.
+pub(crate) fn gates(node: &Node, spec: &RolloutPolicySpec, cause: Cause) -> BTreeSet<String> {
+    let before = node.assigned.as_ref().filter(|_| cause == Cause::Return);
+    let was = |gate: &str| before.is_some_and(|told| told.gates.as_ref().is_none_or(|gates| gates.contains(gate)));
+    let counts = |gate: &&String| node.conditions.contains(*gate) || was(gate);
+    spec.health_gates.iter().filter(counts).cloned().collect()
+}
+
+/// Why a node can take nothing, whatever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Inability {
+    /// Its agent was not heard of for so many seconds.
+    AgentGone(u32),
+    /// Nothing is known of its agent, and the node does not show a condition.
+    Unready(String),
+}
+
+/// What keeps a node from taking anything now.
+pub(crate) fn inability(node: &Node, spec: &RolloutPolicySpec) -> Option<Inability> {
+    match node.agent {
+        Liveness::Alive => None,
+        Liveness::Gone { seconds } => Some(Inability::AgentGone(seconds)),
+        Liveness::Unknown => missing_gate(node, spec).map(|gate| Inability::Unready(gate.to_owned())),
     }
 }
 
@@ -83,6 +121,9 @@ pub(crate) fn false_claim(node: &Node) -> Option<&str> {
 fn silence(node: &Node, spec: &RolloutPolicySpec) -> String {
     let seconds = spec.timeout_seconds;
     match false_claim(node) {
+        None if matches!(node.agent, Liveness::Gone { .. }) => {
+            format!("did not report within {seconds} s, and its agent is gone")
+        }
         Some(claimed) => format!("reported revision {claimed}, which it was not told, and nothing else in {seconds} s"),
         None => format!("did not report within {seconds} s"),
     }

@@ -163,7 +163,7 @@ pub(crate) fn reported(host: &Host) -> Value {
 
 /// Fields that two runs with the same end do not have in common. A digest names what a node was told when its objects
 /// were first written; that the two belong together is told by the node's answer.
-const FLEETING: [&str; 11] = [
+const FLEETING: [&str; 14] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -175,6 +175,9 @@ const FLEETING: [&str; 11] = [
     "netloom.dev/sequence",
     "digest",
     "netloom.dev/digest",
+    "attempt",
+    "attempts",
+    "failedUnder",
 ];
 
 /// An object without what is another one with each run: times, versions and counts. Of what it says about its

@@ -87,6 +87,10 @@ Exit status: 0 done, and with --wait gone; 1 with --wait: not gone in time; 2 wr
 be read; 3 refused: by the server (a rule, a missing right, no such kind or object), or because there is no object in the
 files.";
 
+const RETRY_EXITS: &str = "\
+Exit status: 0 it is tried again, 2 wrong usage, or the cluster cannot be read, 3 there is no such revision, it has not
+failed, nodes shall have another one, or the server refuses.";
+
 const APPLY_EXITS: &str = "\
 Exit status: 0 done, and with --wait in place; 1 with --wait: not in place in time, deleted meanwhile, or a node could not
 have it (what was applied stays); 2 wrong usage, or the cluster or a file cannot be read; 3 refused: by the server (a rule,
@@ -108,6 +112,8 @@ pub(crate) enum Verb {
     Apply(ApplyArgs),
     /// Delete objects of a cluster
     Delete(DeleteArgs),
+    /// Decide about changes that are on their way to the nodes of a cluster
+    Rollout(RolloutArgs),
     /// Bring what objects ask for to the nodes of a cluster, and serve the admission rules to it
     Controller(ControllerArgs),
     /// Serve the Kubernetes API from one file, without a cluster
@@ -262,6 +268,34 @@ pub(crate) struct DeleteArgs {
     /// Seconds that each object is waited for
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "wait")]
     pub(crate) timeout: u32,
+}
+
+/// `netloom rollout`
+#[derive(Debug, ArgGroup)]
+#[command(arg_required_else_help = true, subcommand_required = true)]
+pub(crate) struct RolloutArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: RolloutVerb,
+}
+
+/// What is done about a change.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutVerb {
+    /// Try a revision that failed again at once, on one node first
+    Retry(RetryArgs),
+}
+
+/// `netloom rollout retry`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = RETRY_EXITS)]
+pub(crate) struct RetryArgs {
+    /// Name of the revision, as `netloom get networkconfigrevisions` shows it
+    #[arg(value_name = "REVISION")]
+    pub(crate) revision: String,
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// `netloom controller`

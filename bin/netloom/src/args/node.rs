@@ -91,6 +91,9 @@ pub(crate) struct AgentArgs {
     /// Seconds after its Node is gone in which a node keeps what the controller gave it: a Node may be deleted by mistake
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub(crate) leave_after: u32,
+    /// Seconds between two signs of life; a node whose agent gives none for three times as long is passed over by rollouts
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) heartbeat: u32,
     /// Take taints of this key off the node once its network is in place
     #[arg(long, value_name = "KEY")]
     pub(crate) remove_taint: Vec<String>,

@@ -19,7 +19,19 @@ use crate::{
 };
 
 pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
-    let AgentArgs { place, node, mode, drift, poll, leave_after, remove_taint, probe, timing, status_listen } = args;
+    let AgentArgs {
+        place,
+        node,
+        mode,
+        drift,
+        poll,
+        leave_after,
+        heartbeat,
+        remove_taint,
+        probe,
+        timing,
+        status_listen,
+    } = args;
     let probes = probes::parse(&probe)?;
     let mode = match mode {
         ModeWord::Centralized => Mode::Centralized,
@@ -34,6 +46,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         drift,
         poll: Duration::from_secs(poll.into()),
         leaving: Duration::from_secs(leave_after.into()),
+        heartbeat: Duration::from_secs(heartbeat.into()),
         taints: remove_taint.into_iter().collect(),
         probes,
         timing: probes::timing(timing),
@@ -75,6 +88,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         // Longer than anything that is done once.
         poll: Duration::from_hours(1),
         leaving: Duration::from_hours(1),
+        heartbeat: Duration::from_hours(1),
         taints: std::collections::BTreeSet::new(),
         probes: Vec::new(),
         timing: ProbeTiming::default(),

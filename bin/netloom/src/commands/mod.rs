@@ -25,6 +25,8 @@ pub(crate) mod plan;
 pub(crate) mod revert;
 pub(crate) mod rollback;
 #[cfg(feature = "cluster")]
+pub(crate) mod rollout;
+#[cfg(feature = "cluster")]
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod show;

@@ -252,6 +252,21 @@ pub struct NetworkConfigRevisionStatus {
     /// When that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Time>,
+    /// How often it was tried and failed. The delay before the next attempt doubles with each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u32,
+    /// When it is tried again, on one node first; absent where only a person or a change on the node brings that about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<MicroTime>,
+    /// A digest of the links and of the reachability of the node that failed, as far as they bear on the failure. When
+    /// they are others, the revision is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub failed_under: Option<String>,
+    /// The nodes that shall have it and cannot take it now, the first hundred by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["node"]))]
+    pub passed_over: Vec<PassedOver>,
     /// `Ready`: whether every node has it.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
@@ -271,6 +286,22 @@ pub struct NetworkConfigRevisionStatus {
     pub canaries: Vec<CanaryWatch>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A node that a rollout passes over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PassedOver {
+    /// The node.
+    #[schemars(length(max = 253))]
+    pub node: String,
+    /// Why.
+    #[schemars(length(max = 1024))]
+    pub reason: String,
+}
+
 impl NetworkConfigRevision {
     /// Its place in the order of wishes: the highest is what is wished for now.
     pub fn sequence(&self) -> u64 {
@@ -288,7 +319,7 @@ pub enum RevisionPhase {
     Rolling,
     /// Every node that can take it has it.
     Active,
-    /// It failed: no node is told it any more.
+    /// It failed: no node is told it until it is tried again.
     Failed,
     /// Another took its place before every node had it.
     Superseded,

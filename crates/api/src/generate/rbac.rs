@@ -32,8 +32,10 @@ pub fn rbac() -> String {
         binding("netloom-controller", CONTROLLER_GROUP),
         role("netloom-viewer", Some(&["view", "edit", "admin"]), &rules(|_| true, &READ)),
         role("netloom-editor", Some(&["edit", "admin"]), &rules(|kind| kind.editable, &WRITE)),
-        local_role(),
-        local_binding(),
+        local_role("netloom-agent", &[rule("coordination.k8s.io", ["leases"], &["create", "get", "patch", "update"])]),
+        local_binding("netloom-agent", agent::GROUP),
+        local_role("netloom-controller", &controller_rules_at_home()),
+        local_binding("netloom-controller", CONTROLLER_GROUP),
     ];
     format!("{HEADER}{}", yaml::stream(&objects))
 }
@@ -141,29 +143,31 @@ fn named(mut rule: Value, names: impl IntoIterator<Item = String>) -> Value {
     rule
 }
 
-/// What the controller keeps in its own namespace: its lock, its configuration, its certificate.
-fn local_role() -> Value {
+/// What the controller keeps in its own namespace: its lock, its configuration, its certificate. Agents keep their signs
+/// of life there.
+fn controller_rules_at_home() -> [Value; 2] {
     let write = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    [rule("coordination.k8s.io", ["leases"], &write), rule("", ["configmaps", "secrets"], &write)]
+}
+
+fn local_role(name: &str, rules: &[Value]) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
-        "metadata": {"name": "netloom-controller", "namespace": NAMESPACE},
-        "rules": [
-            rule("coordination.k8s.io", ["leases"], &write),
-            rule("", ["configmaps", "secrets"], &write),
-        ],
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "rules": rules,
     })
 }
 
-fn local_binding() -> Value {
+fn local_binding(name: &str, group: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": "netloom-controller", "namespace": NAMESPACE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "netloom-controller"},
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [
-            {"kind": "ServiceAccount", "name": "netloom-controller", "namespace": NAMESPACE},
-            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": CONTROLLER_GROUP},
+            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE},
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group},
         ],
     })
 }

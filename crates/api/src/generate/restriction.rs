@@ -19,6 +19,7 @@ use crate::{
 const NAME: &str = "netloom-node-restriction";
 const EVENTS: &str = "netloom-agent-events";
 const NODES: &str = "netloom-agent-nodes";
+const LEASES: &str = "netloom-agent-leases";
 
 /// The policies and their bindings as a manifest; agents may take taints of these keys off their Nodes.
 pub fn node_restriction(taints: &[TaintKey]) -> String {
@@ -40,9 +41,24 @@ pub fn node_restriction(taints: &[TaintKey]) -> String {
             "validations": validations(),
         },
     });
-    let objects =
-        [&policy, &binding_of(NAME), &events_policy(), &binding_of(EVENTS), &nodes_policy(taints), &binding_of(NODES)];
-    format!("{HEADER}{}", yaml::stream(objects))
+    let own = [(EVENTS, events_policy()), (NODES, nodes_policy(taints)), (LEASES, leases_policy())];
+    let own = own.into_iter().flat_map(|(name, policy)| [policy, binding_of(name)]);
+    let objects: Vec<Value> = [policy, binding_of(NAME)].into_iter().chain(own).collect();
+    format!("{HEADER}{}", yaml::stream(&objects))
+}
+
+/// An agent gives signs of life of itself only.
+fn leases_policy() -> Value {
+    let own = |lease: &str| format!("({lease} == null || {lease}.metadata.name == variables.node)");
+    let validations = json!([
+        of_some_node(),
+        {
+            "expression": format!("{} && {}", own("object"), own("oldObject")),
+            "messageExpression": "'the agent of node ' + variables.node + ' may write only the Lease of that name'",
+            "reason": "Forbidden",
+        },
+    ]);
+    policy_for_own_agents(LEASES, &json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}), &validations)
 }
 
 /// Of its Node an agent takes taints of some keys off, and nothing else; kubelets have rules of their own. The keys

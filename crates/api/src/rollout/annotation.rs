@@ -7,10 +7,16 @@
 pub const SEQUENCE: &str = "netloom.dev/sequence";
 /// On a `NetworkConfigRevision`: `true` while no further node shall get it. For people.
 pub const PAUSED: &str = "netloom.dev/paused";
+/// On a `NetworkConfigRevision`: the number of failed attempts after which somebody asks for another one at once.
+/// `netloom rollout retry` writes it; once that attempt has failed too the number is another one, so it asks only once.
+pub const RETRY: &str = "netloom.dev/retry";
 /// On a `NodeNetworkConfig`: when the controller wrote what it says now, by the controller's clock.
 pub const ASSIGNED_AT: &str = "netloom.dev/assigned-at";
 /// On a `NodeNetworkConfig`: why the controller wrote it: `wave`, `return`, `join`, `repair` or `rename`.
 pub const ASSIGNED_FOR: &str = "netloom.dev/assigned-for";
+/// On a `NodeNetworkConfig`: the conditions of the `Node` that were `True` when the controller wrote it, of those that its
+/// rollout policy names; separated by commas. They are what must be `True` afterwards.
+pub const GATES_BEFORE: &str = "netloom.dev/gates-before";
 /// On a `NodeNetworkConfig`: what the node does about changes by others, where that is not `Repair`.
 pub const DRIFT: &str = "netloom.dev/drift";
 /// On a `NodeNetworkConfig`: `true` where the node goes on with a wish that cuts its own way to the API server.

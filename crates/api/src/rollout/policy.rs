@@ -61,8 +61,9 @@ pub struct RolloutPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub zone_key: Option<String>,
-    /// Conditions of the `Node` that must be `True` before a change, and after it for the node to
-    /// count as done.
+    /// Conditions of the `Node` that a change must not take away: one that was `True` when the node was told of the
+    /// change must be `True` afterwards for the node to count as done. A node that did not show it before need not show
+    /// it after; whether it can take a change is told by its agent, not by its conditions.
     #[serde(default = "ready")]
     // Whole: of a set with a default an empty one could not be applied, because it has nothing that anybody owns.
     #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "atomic"))]
@@ -78,6 +79,9 @@ pub struct RolloutPolicySpec {
     /// What happens to a change that fails.
     #[serde(default)]
     pub on_failure: FailureAction,
+    /// When a change that failed is tried again.
+    #[serde(default)]
+    pub retry: Retry,
     /// Changes that touch more than this are not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
@@ -113,6 +117,7 @@ impl Default for RolloutPolicySpec {
             timeout_seconds: two_minutes(),
             tolerated_failures: 0,
             on_failure: FailureAction::default(),
+            retry: Retry::default(),
             limits: None,
             drift: Drift::default(),
             probes: None,
@@ -153,6 +158,35 @@ pub enum FailureAction {
     Revert,
     /// No further node gets it; those that have it keep it.
     Pause,
+}
+
+/// When a change that failed is tried again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// The delay after the first failure, in seconds; it doubles with each further one. When the links of the node that
+    /// failed change in a way that bears on the failure, that is not waited for.
+    #[serde(default = "one_minute")]
+    #[schemars(range(min = 1, max = 604_800))]
+    pub first_seconds: u32,
+    /// The most that the delay grows to, in seconds.
+    #[serde(default = "one_hour")]
+    #[schemars(range(min = 1, max = 604_800))]
+    pub most_seconds: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { first_seconds: one_minute(), most_seconds: one_hour() }
+    }
+}
+
+impl Retry {
+    /// The delay after so many failed attempts, in seconds.
+    pub fn delay(&self, attempts: u32) -> u32 {
+        let doubled = 2_u32.checked_pow(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.first_seconds.saturating_mul(doubled).min(self.most_seconds.max(self.first_seconds))
+    }
 }
 
 /// What a node does about changes by others.
@@ -308,6 +342,14 @@ fn two_minutes() -> u32 {
     120
 }
 
+fn one_minute() -> u32 {
+    60
+}
+
+fn one_hour() -> u32 {
+    3600
+}
+
 fn half_a_minute() -> u32 {
     30
 }
@@ -338,6 +380,10 @@ impl Declared for RolloutPolicy {
             share("spec.limits.maxAffectedNodes", most, findings);
         }
         waves_grow(&spec.waves, findings);
+        if spec.retry.most_seconds < spec.retry.first_seconds {
+            let most = i64::from(spec.retry.most_seconds);
+            findings.invalid("spec.retry.mostSeconds", most, "must not be less than firstSeconds");
+        }
         if let Some(key) = &spec.zone_key {
             for why in netloom_schema::names::qualified(key) {
                 findings.invalid("spec.zoneKey", key.as_str(), why);
@@ -430,6 +476,7 @@ const PROBES: &[Effect] = &[
     Effect::Admission("a warning when nodes may watch a change for longer than timeoutSeconds"),
     Effect::FrontEnd("rollout: told to the node, whose agent waits so long"),
 ];
+const RETRY: &[Effect] = &[Effect::FrontEnd("rollout: when a failed change is tried again")];
 const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
 
 const EFFECTS: &[FieldEffect] = &[
@@ -462,14 +509,20 @@ const EFFECTS: &[FieldEffect] = &[
     ),
     field(
         "spec.healthGates",
-        &[
-            Effect::Admission("must be types of conditions"),
-            Effect::FrontEnd("rollout: which nodes can take a change and when one is done"),
-        ],
+        &[Effect::Admission("must be types of conditions"), Effect::FrontEnd("rollout: when a node counts as done")],
     ),
     field("spec.timeoutSeconds", &[Effect::FrontEnd("rollout: when a silent node counts as failed")]),
     field("spec.toleratedFailures", &[Effect::FrontEnd("rollout: when a change stops")]),
     field("spec.onFailure", &[Effect::FrontEnd("rollout: whether nodes return")]),
+    field("spec.retry", RETRY),
+    field("spec.retry.firstSeconds", RETRY),
+    field(
+        "spec.retry.mostSeconds",
+        &[
+            Effect::Admission("not less than firstSeconds"),
+            Effect::FrontEnd("rollout: when a failed change is tried again"),
+        ],
+    ),
     field("spec.limits", &[Effect::FrontEnd("rollout: whether a change starts")]),
     field("spec.limits.maxAffectedNodes", SHARE),
     field("spec.limits.maxDeletions", &[Effect::FrontEnd("rollout: whether a change starts")]),

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use netloom_api::{
     fabric::{
         NodeNetworkConfig,
@@ -17,6 +18,7 @@ use netloom_api::{
     hostnet::names,
 };
 use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
+use netloom_rollout::Liveness;
 
 use super::Told;
 use crate::{index::Index, picture};
@@ -56,7 +58,12 @@ pub(super) struct NodeAnswer<'a> {
 }
 
 /// Every node of the cluster that stays, by name.
-pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) -> BTreeMap<&'a str, NodeAnswer<'a>> {
+pub(super) fn all<'a>(
+    now: Timestamp,
+    index: &'a Index,
+    compiled: &'a Compiled,
+    told: Told<'a>,
+) -> BTreeMap<&'a str, NodeAnswer<'a>> {
     let snapshot = index.snapshot();
     let newest = told.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
     let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
@@ -79,7 +86,8 @@ pub(super) fn all<'a>(index: &'a Index, compiled: &'a Compiled, told: Told<'a>) 
                 drift: status.map_or(&[], |status| &status.drift),
                 is_told_now: told_now.contains(node.name()),
                 waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
-                is_lost: node.lost,
+                // A node whose kubelet is silent and whose agent is not answers for itself.
+                is_lost: node.lost && index.signs().liveness(now, node.name()) != Liveness::Alive,
                 is_alone: alone.contains(node.name()),
             };
             (node.name(), answer)

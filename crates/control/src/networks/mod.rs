@@ -63,7 +63,7 @@ fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) 
         return;
     }
     let (earlier, decision) = (BTreeMap::new(), Decision::default());
-    let answers = answers::all(index, compiled, Told { earlier: &earlier, decision: &decision });
+    let answers = answers::all(now, index, compiled, Told { earlier: &earlier, decision: &decision });
     uplinks::release(index, &answers, work);
     hosts::release(now, index, compiled, &answers, work);
 }
@@ -73,7 +73,7 @@ pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Tol
     if is_unused(index) {
         return;
     }
-    let answers = answers::all(index, compiled, told);
+    let answers = answers::all(now, index, compiled, told);
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);
     nodes::tell(index, compiled, &answers, &connections, work);

@@ -1,6 +1,7 @@
 //! The controller's decisions, carried out on a small model of an API server with agents behind it.
 #![expect(clippy::unwrap_used, reason = "a test whose story is wrong has to stop")]
 
+mod again;
 mod crashes;
 mod leaving;
 mod model;

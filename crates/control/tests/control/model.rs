@@ -330,14 +330,25 @@ impl Rig {
         acted
     }
 
-    /// Until nobody has anything to do.
+    /// Whether nothing is waited for then but another attempt at what failed.
+    fn is_retry(&self, moment: Timestamp) -> bool {
+        let sequence = |revision: &&Value| {
+            let number = revision["metadata"]["annotations"]["netloom.dev/sequence"].as_str();
+            number.and_then(|number| number.parse::<u64>().ok())
+        };
+        let newest = self.api.list("NetworkConfigRevision").into_iter().max_by_key(sequence);
+        let next = newest.and_then(|revision| revision["status"]["nextAttemptAt"].as_str()?.parse::<Timestamp>().ok());
+        next == Some(moment)
+    }
+
+    /// Until nobody has anything to do but to try again what failed.
     pub(crate) fn run(&mut self) {
         for _ in 0..2000 {
             let turn = self.turn();
             if !turn.chains.is_empty() {
                 self.carry_out(&turn);
             } else if !self.agents() {
-                let Some(wake_at) = turn.wake_at else { return };
+                let Some(wake_at) = turn.wake_at.filter(|at| !self.is_retry(*at)) else { return };
                 assert!(wake_at > self.now, "a wake-up in the past");
                 self.now = wake_at;
             }

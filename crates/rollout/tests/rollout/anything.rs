@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use netloom_api::rollout::{Canary, RolloutPolicySpec, Share};
-use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, View, Wish, rollout};
+use netloom_rollout::{
+    Assigned, Cause, Failure, Liveness, Node, Policy, Progress, Report, Revision, View, Wish, rollout,
+};
 use proptest::prelude::*;
 
 fn name() -> impl Strategy<Value = String> {
@@ -34,14 +36,22 @@ fn revision() -> impl Strategy<Value = Revision> {
         apart,
     });
     let wishes = prop::option::of(prop::collection::btree_map(name(), wish, 0..4));
-    let failure =
-        prop::option::of((name(), time()).prop_map(|(node, at)| Failure { node, message: String::new(), at }));
+    let failed =
+        || {
+            (name(), time(), any::<u32>(), prop::option::of(time())).prop_map(|(node, at, attempts, retry_at)| {
+                Failure { node, message: String::new(), at, attempts, retry_at }
+            })
+        };
+    let failure = (prop::option::of(failed()), prop::option::of(failed()), any::<bool>(), any::<bool>());
     let canaries = prop::collection::btree_map(name(), time(), 0..3);
     (name(), 0_u64..3, failure, prop::option::of(time()), canaries, any::<bool>(), wishes).prop_map(
-        |(name, order, failure, proven_at, canaries, paused, wishes)| Revision {
+        |(name, order, (failure, before, changed, asked), proven_at, canaries, paused, wishes)| Revision {
             name,
             order,
             failure,
+            before,
+            changed,
+            asked,
             proven_at,
             canaries,
             phase: None,
@@ -53,20 +63,26 @@ fn revision() -> impl Strategy<Value = Revision> {
 
 fn node() -> impl Strategy<Value = Node> {
     let cause = prop::sample::select(Cause::ALL.to_vec());
-    let assigned = (name(), any::<i64>(), time(), cause).prop_map(|(revision, generation, since, cause)| Assigned {
-        revision,
-        generation,
-        since,
-        known_since: since,
-        cause,
-    });
+    let gates = prop::option::of(prop::collection::btree_set(Just("Ready".to_owned()), 0..2));
+    let assigned = (name(), any::<i64>(), time(), cause, any::<u32>(), gates).prop_map(
+        |(revision, generation, since, cause, attempt, gates)| Assigned {
+            revision,
+            generation,
+            since,
+            known_since: since,
+            cause,
+            attempt,
+            gates,
+        },
+    );
+    let agent = prop::sample::select(vec![Liveness::Unknown, Liveness::Alive, Liveness::Gone { seconds: 9 }]);
     let progress = prop_oneof![Just(Progress::Working), Just(Progress::Done), name().prop_map(Progress::Failed)];
     let report = (name(), prop::option::of(any::<i64>()), progress)
         .prop_map(|(revision, generation, progress)| Report { revision, generation, progress });
-    (name(), any::<bool>(), prop::option::of(assigned), prop::option::of(report)).prop_map(
-        |(name, ready, assigned, report)| {
+    (name(), any::<bool>(), prop::option::of(assigned), prop::option::of(report), agent).prop_map(
+        |(name, ready, assigned, report, agent)| {
             let conditions = if ready { BTreeSet::from(["Ready".to_owned()]) } else { BTreeSet::new() };
-            Node { name, conditions, assigned, report, ..Node::default() }
+            Node { name, conditions, assigned, report, agent, ..Node::default() }
         },
     )
 }

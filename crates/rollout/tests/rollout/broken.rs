@@ -31,7 +31,13 @@ fn tells_one_more(view: &View<'_>) -> Decision {
         let mut rest: Vec<&Node> = view.nodes.iter().filter(|node| !told(node)).collect();
         rest.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(node) = rest.first() {
-            decision.assignments.push(Assignment { node: node.name.clone(), revision, cause: Cause::Wave });
+            decision.assignments.push(Assignment {
+                node: node.name.clone(),
+                revision,
+                cause: Cause::Wave,
+                attempt: 0,
+                gates: std::collections::BTreeSet::new(),
+            });
         }
     }
     decision

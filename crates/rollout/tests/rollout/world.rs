@@ -125,6 +125,9 @@ impl World {
             name: name.to_owned(),
             order,
             failure: None,
+            before: None,
+            changed: false,
+            asked: false,
             proven_at: None,
             canaries: BTreeMap::new(),
             phase: None,
@@ -229,11 +232,13 @@ impl World {
         for outcome in &decision.revisions {
             let revision = self.revisions.iter_mut().find(|revision| revision.name == outcome.name).unwrap();
             let differs = revision.failure != outcome.failure
+                || revision.before != outcome.before
                 || revision.proven_at != outcome.proven_at
                 || revision.canaries != outcome.canaries
                 || revision.phase != Some(outcome.phase);
             if differs && may() {
                 revision.failure.clone_from(&outcome.failure);
+                revision.before.clone_from(&outcome.before);
                 revision.proven_at = outcome.proven_at;
                 revision.canaries.clone_from(&outcome.canaries);
                 revision.phase = Some(outcome.phase);
@@ -264,7 +269,15 @@ impl World {
         agent.written = Some(self.contents[&assignment.revision].of(node));
         let generation = node.assigned.as_ref().map_or(1, |assigned| assigned.generation + 1);
         let (revision, cause) = (assignment.revision.clone(), assignment.cause);
-        node.assigned = Some(Assigned { revision, generation, since: self.now, known_since: self.now, cause });
+        node.assigned = Some(Assigned {
+            revision,
+            generation,
+            since: self.now,
+            known_since: self.now,
+            cause,
+            attempt: assignment.attempt,
+            gates: Some(assignment.gates.clone()),
+        });
         self.told.push(assignment.clone());
     }
 
@@ -288,7 +301,17 @@ impl World {
         self.nodes.get_mut(node).unwrap().report = Some(report);
     }
 
-    /// All agents answer, time passes, until nobody has anything to do. Gives back how often they answered.
+    /// Whether nothing is waited for then but another attempt at what failed.
+    fn is_retry(&self, moment: Timestamp) -> bool {
+        let newest = self.revisions.iter().max_by_key(|revision| revision.order);
+        let pinned = |revision: &&Revision| {
+            self.policies.iter().any(|policy| policy.spec.pinned_revision.as_ref() == Some(&revision.name))
+        };
+        let mut wished = self.revisions.iter().filter(pinned).chain(newest);
+        wished.any(|revision| revision.failure.as_ref().is_some_and(|failure| failure.retry_at == Some(moment)))
+    }
+
+    /// All agents answer, time passes, until nobody has anything to do but to try again what failed. Gives back how often they answered.
     pub(crate) fn run(&mut self) -> usize {
         let mut rounds = 0;
         for _ in 0..10_000 {
@@ -296,8 +319,8 @@ impl World {
             let names: Vec<String> = self.nodes.keys().filter(|name| self.has_work(name)).cloned().collect();
             if names.is_empty() {
                 match self.decision().wake_at {
-                    Some(wake_at) => self.now = wake_at,
-                    None => return rounds,
+                    Some(wake_at) if !self.is_retry(wake_at) => self.now = wake_at,
+                    Some(_) | None => return rounds,
                 }
             } else {
                 rounds += 1;
@@ -347,7 +370,8 @@ impl World {
                 && report.revision == assigned.revision
                 && report.progress == Progress::Done
         });
-        !answered || gates.iter().any(|gate| !node.conditions.contains(gate))
+        let before = |gate: &&String| assigned.gates.as_ref().is_none_or(|before| before.contains(*gate));
+        !answered || gates.iter().filter(before).any(|gate| !node.conditions.contains(gate))
     }
 
     /// What must hold of every decision, whatever happened before.
@@ -356,17 +380,22 @@ impl World {
         let failed: BTreeSet<&str> =
             self.revisions.iter().filter(|r| r.failure.is_some()).map(|r| r.name.as_str()).collect();
         let mut told = BTreeSet::new();
-        for Assignment { node, revision, cause } in &decision.assignments {
+        for Assignment { node, revision, cause, attempt, .. } in &decision.assignments {
             assert!(told.insert(node), "{node} is told two things at once");
             assert!(!failed.contains(revision.as_str()), "{node} is told {revision}, which failed");
-            let named = self.nodes[node].assigned.as_ref().map(|assigned| assigned.revision.as_str());
+            let assigned = self.nodes[node].assigned.as_ref();
+            if assigned.is_some_and(|assigned| assigned.revision == *revision && assigned.attempt < *attempt) {
+                continue;
+            }
+            let named = assigned.map(|assigned| assigned.revision.as_str());
             let same = self.agents[node].written.as_ref() == Some(&self.contents[revision].of(&self.nodes[node]));
             assert!(named != Some(revision) || !same, "{node} is told {revision} again");
             assert!(!same || *cause == Cause::Rename, "{node} is told what it has");
         }
         for outcome in &decision.revisions {
             if let Some(stored) = self.revisions.iter().find(|revision| revision.name == outcome.name) {
-                assert!(stored.failure.is_none() || outcome.failure == stored.failure, "a verdict is kept");
+                let retried = outcome.failure.is_none() && outcome.before == stored.failure;
+                assert!(stored.failure.is_none() || outcome.failure == stored.failure || retried, "a verdict is kept");
                 assert!(stored.proven_at <= outcome.proven_at, "a proof is kept");
             }
             let ready = self.nodes.values().filter(|node| self.has(&node.name, &outcome.name) && !self.is_busy(node));

@@ -48,6 +48,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let before = compiler.compile(&now);
     mention_failure(&now, &before, output);
     mention_holds(&base, output);
+    mention_passed_over(&now, output);
     let wishes = if let Some(name) = revision {
         let found = now.revisions.iter().find(|(key, _)| key.name == *name);
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
@@ -120,7 +121,8 @@ fn of_cluster(kubeconfig: Option<&Path>) -> Result<(Vec<Value>, String), Failure
         let cluster = Cluster::connect(kubeconfig).await?;
         cluster.namespace().clone_into(&mut home);
         let viewed = foreign::VIEWED.iter().filter(|kind| !Index::KINDS.contains(kind));
-        for kind in Index::KINDS.iter().chain(viewed) {
+        // Who may plan need not be allowed to look into the namespace of agents; what a revision says of them is enough.
+        for kind in Index::KINDS.iter().chain(viewed).filter(|kind| **kind != foreign::LEASE) {
             let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
             let foreign = if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) };
             objects.extend(cluster.all(&version.unwrap_or(foreign), kind.kind).await?);
@@ -151,6 +153,15 @@ fn mention_failure(now: &Snapshot, before: &Compiled, output: Output) {
             "revision {name}, which is what the objects want already, failed on {node} and is taken back from nodes ({why}): \
              what is planned comes on top of it, and nodes get both"
         ));
+    }
+}
+
+/// Says which nodes would get nothing now, as the controller found when it looked last.
+fn mention_passed_over(now: &Snapshot, output: Output) {
+    let newest = now.revisions.iter().map(|(_, revision)| revision).max_by_key(|revision| revision.sequence());
+    let Some(status) = newest.and_then(|revision| revision.status.as_ref()) else { return };
+    for passed in &status.passed_over {
+        output.warn(&format!("node {:?} is passed over: it {}", passed.node, passed.reason));
     }
 }
 

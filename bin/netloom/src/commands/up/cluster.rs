@@ -43,6 +43,8 @@ const LEASE_SECONDS: u16 = 15;
 const POLL: Duration = Duration::from_mins(1);
 /// How long a node keeps what it was given after its `Node` is deleted, as agents by themselves do.
 const LEAVING: Duration = Duration::from_mins(5);
+/// How often an agent says that it is there.
+const HEARTBEAT: Duration = Duration::from_mins(1);
 
 /// A cluster that runs.
 pub(super) struct Cluster {
@@ -174,6 +176,7 @@ impl Cluster {
             drift: Drift::default(),
             poll: POLL,
             leaving: LEAVING,
+            heartbeat: HEARTBEAT,
             taints: std::collections::BTreeSet::new(),
             probes: probes::parse(&[])?,
             timing: ProbeTiming::default(),

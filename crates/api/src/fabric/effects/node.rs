@@ -90,6 +90,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.revision", REVISION),
     field("spec.digest", REVISION),
     field("spec.stateDigest", PAIR),
+    field("spec.attempt", &[FrontEnd("agent: tried anew at once when it grows")]),
     field("spec.layer2s", PARTS),
     field("spec.layer2s{}.vni", VNI),
     field("spec.layer2s{}.vlan", KEY),

@@ -55,6 +55,10 @@ pub struct NodeNetworkConfigSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub state_digest: String,
+    /// How often the revision was tried before and failed. A node that is told the same revision after another failure
+    /// tries it anew at once.
+    #[serde(default, skip_serializing_if = "super::network_config_revision::is_zero")]
+    pub attempt: u32,
     /// Segments by VLAN, written as a decimal number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layer2s: BTreeMap<String, Layer2>,

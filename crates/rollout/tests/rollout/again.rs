@@ -1,0 +1,166 @@
+//! Revisions that failed are tried again: after a while, when something changes, when somebody asks.
+
+use jiff::SignedDuration;
+use netloom_api::rollout::{Canary, FailureAction, Retry, RolloutPolicySpec, Share};
+use netloom_rollout::Failure;
+
+use crate::{
+    scenarios::settled,
+    world::{Content, World},
+};
+
+/// Three nodes on revision `a`, and `b`, which failed on the first of them.
+fn failed() -> World {
+    let mut world = settled(3);
+    world.wish("b", Content::new(2).bad());
+    world.run();
+    assert_eq!(failure(&mut world).attempts, 1);
+    world
+}
+
+fn failure(world: &mut World) -> Failure {
+    world.revision("b").failure.clone().unwrap()
+}
+
+fn mend(world: &mut World) {
+    world.contents.insert("b".to_owned(), Content::new(2));
+    // What is not in place yet works from now on.
+    for agent in world.agents.values_mut() {
+        if let Some(written) = &mut agent.written {
+            written.2 = false;
+        }
+    }
+}
+
+#[test]
+fn the_delay_doubles_from_a_minute_to_an_hour() {
+    let mut world = failed();
+    let mut delays = Vec::new();
+    for attempts in 1..=8 {
+        let failure = failure(&mut world);
+        assert_eq!(failure.attempts, attempts);
+        let next = failure.retry_at.unwrap();
+        delays.push(next.duration_since(failure.at).as_secs());
+        world.now = next - SignedDuration::from_secs(1);
+        world.settle();
+        assert!(world.revision("b").failure.is_some(), "not before its time");
+        world.now = next;
+        world.settle();
+        assert!(world.has_work("n0000"), "the node that failed is told it again");
+        world.run();
+    }
+    assert_eq!(delays, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
+    assert_eq!(world.ever_told("b").len(), 1, "no other node was tried on");
+    assert!(world.all_have("a"));
+}
+
+#[test]
+fn a_policy_says_how_long_to_wait() {
+    let mut world = settled(2);
+    let retry = Retry { first_seconds: 5, most_seconds: 8 };
+    world.policy("p", RolloutPolicySpec { retry, ..RolloutPolicySpec::default() });
+    world.wish("b", Content::new(2).bad());
+    world.run();
+    for seconds in [5, 8, 8] {
+        let failure = failure(&mut world);
+        let next = failure.retry_at.unwrap();
+        assert_eq!(next.duration_since(failure.at).as_secs(), seconds);
+        world.now = next;
+        world.run();
+    }
+}
+
+#[test]
+fn what_works_the_second_time_reaches_everybody() {
+    let mut world = failed();
+    mend(&mut world);
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.run();
+    assert!(world.all_have("b"));
+    let revision = world.revision("b");
+    assert!(revision.failure.is_none() && revision.before.is_none() && revision.proven_at.is_some());
+    let reasons: Vec<&str> = world.events.iter().map(|event| event.0).collect();
+    assert!(reasons.contains(&"RolloutRetried"), "{reasons:?}");
+}
+
+#[test]
+fn a_change_that_bears_on_the_failure_is_not_waited_for() {
+    let mut world = failed();
+    let at = failure(&mut world).at;
+    mend(&mut world);
+    world.revision("b").changed = true;
+    let wake_at = world.decision().wake_at.unwrap();
+    assert_eq!(wake_at.duration_since(at).as_secs(), 5, "a link that flaps is no reason to hurry");
+    world.now = wake_at;
+    world.settle();
+    world.revision("b").changed = false;
+    world.run();
+    assert!(world.all_have("b"));
+}
+
+#[test]
+fn somebody_who_asks_is_not_made_to_wait() {
+    let mut world = failed();
+    mend(&mut world);
+    world.revision("b").asked = true;
+    world.settle();
+    world.revision("b").asked = false;
+    world.run();
+    assert!(world.all_have("b"));
+}
+
+#[test]
+fn however_many_come_first_it_is_tried_again_on_one() {
+    let mut world = settled(4);
+    world.most_canaries = 2;
+    let canary = Canary { nodes: Share::Nodes(2), soak_seconds: 0, node_selector: None };
+    world.policy("p", RolloutPolicySpec { canary, ..RolloutPolicySpec::default() });
+    world.wish("b", Content::new(2).bad().with("n0000", 0));
+    world.run();
+    assert_eq!(failure(&mut world).node, "n0001");
+    let told = world.told.len();
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.settle();
+    let again: Vec<&str> = world.told[told..].iter().map(|told| told.node.as_str()).collect();
+    assert_eq!(again, ["n0001"], "where it failed, though another comes first by name");
+}
+
+#[test]
+fn with_nothing_to_return_to_the_node_is_told_the_same_again() {
+    let mut world = World::new(2);
+    world.wish("b", Content::new(2).bad());
+    world.run();
+    assert_eq!(failure(&mut world).attempts, 1);
+    mend(&mut world);
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.settle();
+    assert!(world.has_work("n0000"), "told anew, so it tries anew and answers anew");
+    world.run();
+    assert!(world.all_have("b"));
+}
+
+#[test]
+fn a_failure_that_stops_everything_waits_for_a_person() {
+    let mut world = settled(2);
+    world.policy("p", RolloutPolicySpec { on_failure: FailureAction::Pause, ..RolloutPolicySpec::default() });
+    world.wish("b", Content::new(2).bad());
+    world.run();
+    world.revision("b").changed = true;
+    assert_eq!((failure(&mut world).retry_at, world.decision().wake_at), (None, None));
+    mend(&mut world);
+    world.revision("b").asked = true;
+    world.settle();
+    (world.revision("b").asked, world.revision("b").changed) = (false, false);
+    world.run();
+    assert!(world.all_have("b"));
+}
+
+#[test]
+fn what_is_not_wished_for_any_more_is_not_tried_again() {
+    let mut world = failed();
+    world.wish("c", Content::new(3));
+    world.run();
+    world.pass(100_000);
+    world.run();
+    assert!(world.all_have("c") && world.revision("b").failure.is_some());
+}

@@ -1,0 +1,121 @@
+//! Whether a node can take a change is told by its agent, and gates compare before with after.
+
+use netloom_api::rollout::Phase;
+use netloom_rollout::Liveness;
+
+use crate::{
+    scenarios::settled,
+    world::{Content, World},
+};
+
+fn agent(world: &mut World, node: &str, agent: Liveness) {
+    world.nodes.get_mut(node).unwrap().agent = agent;
+}
+
+/// What is said of the newest revision.
+fn said(world: &World) -> (String, Vec<(String, String)>) {
+    let outcome = world.decision().revisions[0].clone();
+    (outcome.message, outcome.passed_over.into_iter().collect())
+}
+
+#[test]
+fn a_node_that_is_not_ready_gets_its_configuration_where_its_agent_is_there() {
+    let mut world = World::new(1);
+    world.ready("n0000", false);
+    agent(&mut world, "n0000", Liveness::Alive);
+    world.wish("a", Content::new(1));
+    world.run();
+    assert!(world.all_have("a") && world.revision("a").proven_at.is_some());
+    assert_eq!(said(&world), ("1 of 1 nodes have it".to_owned(), vec![]));
+}
+
+#[test]
+fn nodes_that_are_well_come_first() {
+    let mut world = settled(3);
+    for node in ["n0000", "n0001", "n0002"] {
+        agent(&mut world, node, Liveness::Alive);
+    }
+    world.ready("n0000", false);
+    world.wish("b", Content::new(2));
+    let told = world.told.len();
+    world.run();
+    assert!(world.all_have("b"));
+    let order: Vec<&str> = world.told[told..].iter().map(|told| told.node.as_str()).collect();
+    assert_eq!(order, ["n0001", "n0002", "n0000"]);
+}
+
+#[test]
+fn a_node_whose_agent_is_gone_is_passed_over_and_named_and_gets_it_later() {
+    let mut world = settled(2);
+    agent(&mut world, "n0000", Liveness::Alive);
+    agent(&mut world, "n0001", Liveness::Gone { seconds: 90 });
+    world.wish("b", Content::new(2));
+    world.run();
+    assert!(world.has("n0000", "b") && !world.ever_told("b").contains("n0001"));
+    let why = "cannot take it until its agent is back, which was not heard of for 90 s";
+    let (message, passed_over) = said(&world);
+    assert_eq!(message, format!("1 of 2 nodes have it; passed over: n0001 ({why})"));
+    assert_eq!(passed_over, [("n0001".to_owned(), why.to_owned())]);
+    let decision = world.decision();
+    assert_eq!(&*decision.held_up["n0001"], format!("the node {why}"));
+    assert_eq!(decision.policies[0].phase, Phase::Waiting);
+    agent(&mut world, "n0001", Liveness::Alive);
+    world.run();
+    assert!(world.all_have("b"));
+    assert_eq!(said(&world).1, []);
+}
+
+#[test]
+fn a_gate_that_was_open_before_must_be_open_after() {
+    for agent_is in [Liveness::Unknown, Liveness::Alive] {
+        let mut world = settled(2);
+        agent(&mut world, "n0000", agent_is);
+        world.wish("b", Content::new(2));
+        world.settle();
+        world.answer("n0000");
+        world.ready("n0000", false);
+        world.run();
+        let failure = world.revision("b").failure.clone().unwrap();
+        assert_eq!(failure.message, "reported it and then lost condition Ready");
+        // What took the condition away must give it back.
+        let assigned = world.nodes["n0000"].assigned.clone().unwrap();
+        assert_eq!((assigned.revision.as_str(), assigned.gates.unwrap().len()), ("a", 1));
+    }
+}
+
+#[test]
+fn a_gate_that_was_closed_before_may_be_closed_after() {
+    let mut world = settled(2);
+    for node in ["n0000", "n0001"] {
+        agent(&mut world, node, Liveness::Alive);
+        world.ready(node, false);
+    }
+    world.wish("b", Content::new(2));
+    world.run();
+    assert!(world.all_have("b") && world.revision("b").failure.is_none());
+    world.ready("n0000", true);
+    world.ready("n0000", false);
+    world.run();
+    assert!(world.revision("b").failure.is_none());
+}
+
+#[test]
+fn an_agent_that_goes_while_it_is_at_a_change_fails_it() {
+    let mut world = settled(2);
+    world.wish("b", Content::new(2));
+    world.settle();
+    agent(&mut world, "n0000", Liveness::Gone { seconds: 90 });
+    world.agents.get_mut("n0000").unwrap().dead = true;
+    world.run();
+    let failure = world.revision("b").failure.clone().unwrap();
+    assert_eq!(failure.message, "did not report within 120 s, and its agent is gone");
+    world.pass(10_000);
+    world.run();
+    assert_eq!(world.ever_told("b").len(), 1, "what may have killed one node is not tried on the next");
+    agent(&mut world, "n0000", Liveness::Alive);
+    world.agents.get_mut("n0000").unwrap().dead = false;
+    world.run();
+    world.settle();
+    world.run();
+    assert!(world.all_have("b"), "{:?}", world.decision());
+}
