@@ -29,7 +29,7 @@ use super::{
     site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, SettingCheck, Story, VlansCheck, WritesCheck,
+        ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -198,6 +198,7 @@ impl<'a> Stage<'a> {
             },
             Deed::Agent(AgentDeed::Kill(node)) => self.end_agent(node, Signal::SIGKILL).map(drop),
             Deed::Client(client) => self.client(client),
+            Deed::Run(run) => self.run(run),
             Deed::Serve(serve) => self.server.start(&self.folder, serve),
             Deed::ServeNobody {} => self.server.end(),
             Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
@@ -205,12 +206,32 @@ impl<'a> Stage<'a> {
     }
 
     fn apply(&self, objects: &[Value], status: i32) -> Result<String, String> {
+        ended(self.site.command(&["apply", "--force-conflicts", "-f"]).arg(self.file(objects)?), status)
+    }
+
+    fn run(&self, deed: &RunDeed) -> Result<(), String> {
+        let RunDeed { words, objects, exit, says } = deed;
+        let words = words.iter().map(|word| self.named(word)).collect::<Result<Vec<String>, String>>()?;
+        let mut command = self.site.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        if !objects.is_empty() {
+            command.arg("-f").arg(self.file(objects)?);
+        }
+        says_all(says, &ended(&mut command, *exit)?)
+    }
+
+    /// A word, or what was remembered under it.
+    fn named(&self, word: &str) -> Result<String, String> {
+        let filled = filled(&Value::from(word), &self.remembered)?;
+        Ok(filled.as_str().map_or_else(|| filled.to_string(), str::to_owned))
+    }
+
+    fn file(&self, objects: &[Value]) -> Result<std::path::PathBuf, String> {
         let file = self.folder.join("apply.yaml");
         // JSON is YAML too.
         let text = objects.iter().map(|object| Ok(filled(object, &self.remembered)?.to_string()));
         let text = text.collect::<Result<Vec<String>, String>>()?.join("\n---\n");
         fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-        ended(self.site.command(&["apply", "--force-conflicts", "-f"]).arg(file), status)
+        Ok(file)
     }
 
     fn start_agent(&mut self, node: &str, mode: Mode) -> Result<(), String> {
@@ -348,8 +369,8 @@ impl<'a> Stage<'a> {
 
     fn wrong_object(&self, check: &ObjectCheck) -> Result<Option<String>, String> {
         let ObjectCheck { kind, name, gone, observed, has, lacks, says } = check;
-        let called = format!("{kind} {name}");
-        let Some(object) = self.site.get(kind, name)? else {
+        let (called, name) = (format!("{kind} {name}"), self.named(name)?);
+        let Some(object) = self.site.get(kind, &name)? else {
             return Ok((!gone).then(|| format!("{called}: it is not there")));
         };
         if *gone {

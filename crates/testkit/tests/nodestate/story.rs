@@ -166,6 +166,8 @@ pub(super) enum Deed {
     Controller(ControllerDeed),
     /// Runs `netloom client` once.
     Client(ClientDeed),
+    /// Runs the program as an administrator, and looks at what it says.
+    Run(RunDeed),
     /// Starts a DHCP server on the switch, in the place of one that runs.
     Serve(Serve),
     /// Ends that server.
@@ -182,6 +184,21 @@ pub(super) enum AgentDeed {
     StartDistributed(String),
     Stop(String),
     Kill(String),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunDeed {
+    /// Words after `netloom`; `$name` is what was remembered.
+    pub(super) words: Vec<String>,
+    /// Objects in a file that is given to it with `-f`.
+    #[serde(default)]
+    pub(super) objects: Vec<Value>,
+    #[serde(default)]
+    pub(super) exit: i32,
+    /// Words that it must say.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
