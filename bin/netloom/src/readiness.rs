@@ -79,14 +79,20 @@ pub(crate) fn said(object: &Value) -> Said {
         nodes.iter().filter(|(_, node)| is_current(node)).map(|(name, node)| (*name, sum_of(node))).collect();
     let is_told = |node: &String| told.iter().any(|(name, _)| name == node);
     // What sums up does not always say of what, but is written together with what is said of nodes.
-    let fresh = nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)) && told.is_empty() == nodes.is_empty();
+    // Of thousands of nodes not all are listed; then that of the others counts which was counted of them.
+    let counted = status.get("unlisted");
+    let all_told =
+        counted.map(is_current).unwrap_or_else(|| nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)));
+    let fresh = all_told && told.is_empty() == nodes.is_empty();
     let sum = sum_of(status).filter(|sum| fresh && is_current(status) && is_current(sum));
     let mut lines = vec![(String::new(), words(sum))];
     lines.extend(told.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
     let leaves = object["metadata"].get("deletionTimestamp").is_some();
     let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &told) };
     let rid_of_the_rest = nodes.iter().all(|(_, node)| is_current(node) || sum_of(node).is_some_and(is_lost));
-    let in_place = |sum: &Value| is_true(sum) || (part(sum, "reason") == PENDING && is_everywhere_else(&told));
+    let in_place = |sum: &Value| {
+        is_true(sum) || (part(sum, "reason") == PENDING && counted.is_none() && is_everywhere_else(&told))
+    };
     Said { done: !leaves && rid_of_the_rest && sum.is_some_and(in_place), lines, outlook }
 }
 

@@ -31,6 +31,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         Kind::of::<crate::fabric::MirrorTarget>(),
         Kind::of::<crate::fabric::MirrorSelector>(),
         Kind::of::<crate::fabric::NetworkConfigRevision>(),
+        Kind::of::<crate::fabric::NetworkConfigRevisionPart>(),
         Kind::of::<crate::fabric::NodeNetworkConfig>(),
     ]
 });

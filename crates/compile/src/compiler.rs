@@ -22,7 +22,8 @@ use serde_json::json;
 use crate::{
     digest,
     finding::{Asker, Conflict, Finding, reason},
-    hostnet::{self, Choice, HostPart, Networks, Readings, Reports},
+    frozen::Frozen,
+    hostnet::{self, Choice, HostPart, Known, Networks, Readings, Reports},
     key::ObjectKey,
     nodestate::{
         Claimed, Contribution, Desired, Ground, PolicySet, Prepared, contribute, merge_all, prepare, prepare_frozen,
@@ -82,12 +83,17 @@ pub struct Compiler {
     usher: Usher,
     live: HashMap<ObjectKey, (Arc<Policy>, Reading)>,
     frozen: Memory<u64, Reading>,
+    thawed: Memory<(Option<String>, String), Arc<Networks>>,
+    /// Those of the last run.
+    networks: Option<Arc<Networks>>,
     selections: Memory<(u64, u32), bool>,
     contributions: Memory<(u64, Links, u32), Arc<Contribution>>,
     answers: Memory<(u64, Links, u32, u64), Answer>,
     claimed: Memory<(u64, u32), Arc<Claimed>>,
     readings: Readings,
     parts: Memory<(u64, u32, u64), Arc<HostPart>>,
+    /// The same for one node, known without looking at its addresses.
+    of_nodes: Memory<(String, u64, u32), Arc<HostPart>>,
     revision: Option<(Vec<u64>, Arc<Revision>)>,
 }
 
@@ -142,6 +148,8 @@ impl Compiler {
         let read = self.readings.read;
         let networks = Networks::live(snapshot, &mut self.readings);
         self.counts.networks += self.readings.read - read;
+        let networks = Arc::new(networks);
+        self.networks = Some(networks.clone());
         let Answers { wishes, places, choices } = self.answers(snapshot, &set, &networks);
         let revision = self.revision(&set, &networks);
         let policies = self.policy_reports(snapshot, &set, &wishes.placement, &places);
@@ -153,15 +161,33 @@ impl Compiler {
     }
 
     /// What a revision means on the nodes of a snapshot.
-    pub fn wishes(&mut self, snapshot: &Snapshot, revision: &NetworkConfigRevision) -> Arc<Wishes> {
+    ///
+    /// None while parts of it are missing: what is not known whole is nothing to tell a node.
+    pub fn wishes(&mut self, snapshot: &Snapshot, revision: &NetworkConfigRevision) -> Option<Arc<Wishes>> {
+        let content = snapshot.frozen(revision);
+        if !content.is_whole() {
+            return None;
+        }
+        let networks = self.thawed(revision, &content);
         let Self { run, counts, frozen, .. } = self;
-        let set = PolicySet::frozen_with(revision, |policy| {
+        let set = PolicySet::frozen_with(&content, |policy| {
             frozen.get(*run, digest::number(&json!(policy)), || {
                 counts.policies += 1;
                 prepare_frozen(policy).map(Arc::new)
             })
         });
-        Arc::new(self.answers(snapshot, &set, &Networks::frozen(revision)).wishes)
+        Some(Arc::new(self.answers(snapshot, &set, &networks).wishes))
+    }
+
+    /// The networks of a revision. Its content never changes, so it is read once.
+    fn thawed(&mut self, revision: &NetworkConfigRevision, content: &Frozen<'_>) -> Arc<Networks> {
+        let key = (revision.metadata.uid.clone(), revision.spec.revision.clone());
+        if !self.thawed.0.contains_key(&key) {
+            let before = self.thawed.0.values().map(|(networks, _)| networks.as_ref());
+            let known = Known::of(before.chain(self.networks.as_deref()));
+            self.thawed.0.insert(key.clone(), (Arc::new(Networks::frozen(content, &known)), self.run));
+        }
+        self.thawed.get(self.run, key, Arc::default)
     }
 
     /// The work of the last run, with what was asked of it since.
@@ -248,10 +274,16 @@ impl Compiler {
         placement: &Placement,
         choices: &[Choice],
     ) -> BTreeMap<String, Arc<HostPart>> {
-        let Self { run, counts, parts, .. } = self;
+        let Self { run, counts, parts, of_nodes, .. } = self;
         if networks.is_empty() {
             return BTreeMap::new();
         }
+        let whole = |choice: &Choice| {
+            let hosts: Vec<u64> = choice.hosts.iter().map(|host| host.id).collect();
+            digest::number(&json!([choice.id, hosts]))
+        };
+        // Equal for choices that are equal with all addresses.
+        let ids: Vec<u64> = choices.iter().map(whole).collect();
         let mut hosts = BTreeMap::new();
         for (node, seat) in &placement.nodes {
             let place = &placement.places[seat.place];
@@ -263,11 +295,13 @@ impl Compiler {
                 let told = snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
                 Arc::new(HostPart::unreported(choice, told))
             } else {
-                let own: Vec<Option<&str>> = choice.hosts.iter().map(|host| host.address_of(node)).collect();
-                let key = (choice.id, place.facts.inventory_id, digest::number(&json!(own)));
-                parts.get(*run, key, || {
-                    counts.parts += 1;
-                    Arc::new(HostPart::of(choice, networks, &place.facts.inventory, &own))
+                of_nodes.get(*run, (node.clone(), ids[place.group], place.facts.inventory_id), || {
+                    let own: Vec<Option<&str>> = choice.hosts.iter().map(|host| host.address_of(node)).collect();
+                    let key = (choice.id, place.facts.inventory_id, digest::number(&json!(own)));
+                    parts.get(*run, key, || {
+                        counts.parts += 1;
+                        Arc::new(HostPart::of(choice, networks, &place.facts.inventory, &own))
+                    })
                 })
             };
             hosts.insert(node.clone(), part);
@@ -372,11 +406,14 @@ impl Compiler {
 
     fn forget(&mut self) {
         self.frozen.forget(self.run);
+        self.thawed.forget(self.run);
         self.selections.forget(self.run);
         self.contributions.forget(self.run);
         self.answers.forget(self.run);
         self.claimed.forget(self.run);
-        self.parts.forget(self.run);
+        self.of_nodes.forget(self.run);
+        // A part that nodes know without asking for it stays as well.
+        self.parts.0.retain(|_, (part, used)| *used + 1 >= self.run || Arc::strong_count(part) > 1);
     }
 }
 

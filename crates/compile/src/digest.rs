@@ -24,6 +24,11 @@ pub(crate) fn number(value: &Value) -> u64 {
     digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
+/// The first sixteen digits of a SHA-256 as a number.
+pub(crate) fn number_of(digits: &str) -> u64 {
+    digits.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -50,6 +50,8 @@ pub mod reason {
     pub const NODE_NOT_FOUND: &str = "NodeNotFound";
     /// The desired state is no document that a node can read.
     pub const INVALID_DESIRED_STATE: &str = "InvalidDesiredState";
+    /// The object is larger than what can be frozen.
+    pub const TOO_LARGE: &str = "TooLarge";
     /// The record of what came from policies cannot be read, so all of the wish counts as written by hand.
     pub const UNREADABLE_PROVENANCE: &str = "UnreadableProvenance";
 }
@@ -70,6 +72,18 @@ impl Finding {
     pub fn new(reason: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { reason, path: path.into(), message: message.into() }
     }
+}
+
+/// Refuses a specification that no object of a server could hold once it is frozen.
+pub(crate) fn too_large(spec: &Value) -> Result<(), Vec<Finding>> {
+    /// What names and times beside it take at most.
+    const BESIDE: usize = 1 << 10;
+    let (size, most) = (spec.to_string().len(), crate::layout::MOST - BESIDE);
+    if size <= most {
+        return Ok(());
+    }
+    let why = format!("it has {size} bytes and at most {most} can be rolled out; split it into several objects");
+    Err(vec![Finding::new(reason::TOO_LARGE, "spec", why)])
 }
 
 impl fmt::Display for Finding {

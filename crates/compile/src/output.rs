@@ -15,11 +15,11 @@ use crate::{
 };
 
 impl Compiled {
-    /// The revision, then for each node its configuration and its network state, then what is told
+    /// The revision after its new parts, then for each node its configuration and its network state, then what is told
     /// to the other inputs. With `only`, of the nodes just that one.
     pub fn objects(&self, snapshot: &Snapshot, only: Option<&str>) -> Vec<Value> {
         let revision = &self.revision.name;
-        let mut objects = vec![self.revision.object()];
+        let mut objects = self.revision.lay_out(snapshot).objects(revision);
         for wish in self.wishes.iter().filter(|wish| only.is_none_or(|node| node == wish.node)) {
             let mut config = json!({
                 "apiVersion": "network.t-caas.telekom.com/v1alpha1",

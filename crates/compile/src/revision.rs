@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use netloom_api::{
-    fabric::{
-        NetworkConfigRevision,
-        network_config_revision::{NetworkConfigRevisionSpec, NodePolicyRevision},
-    },
+    fabric::{NetworkConfigRevision, network_config_revision::NodePolicyRevision},
     rollout::annotation,
 };
-use serde_json::{Value, json};
 
-use crate::{digest, hostnet::Networks, snapshot::Snapshot};
+use crate::{
+    hostnet::Networks,
+    layout::{self, Layout, Piece, Weighed},
+    snapshot::Snapshot,
+};
 
 /// How many digits of the hash are the name.
 const NAME_DIGITS: usize = 10;
@@ -21,74 +21,37 @@ const NAME_DIGITS: usize = 10;
 pub struct Revision {
     /// The name of the object.
     pub name: String,
-    /// What is frozen.
-    pub spec: NetworkConfigRevisionSpec,
+    hash: String,
+    pieces: Vec<Weighed>,
 }
 
 impl Revision {
     /// The revision that freezes these policies and networks. Equal ones give an equal name, whenever and
     /// wherever it is made.
     pub(crate) fn of(node_policies: Vec<NodePolicyRevision>, networks: &Networks) -> Self {
-        let (vlan_configs, host_network_configs, attachments) = networks.freeze();
-        let mut spec = NetworkConfigRevisionSpec {
-            layer2: Vec::new(),
-            vrf: Vec::new(),
-            bgp: Vec::new(),
-            mirror_targets: Vec::new(),
-            mirror_selectors: Vec::new(),
-            node_policies,
-            vlan_configs,
-            host_network_configs,
-            attachments,
-            revision: String::new(),
-        };
-        spec.revision = content_hash(&spec);
-        Self { name: spec.revision[..NAME_DIGITS].to_owned(), spec }
+        let policies = node_policies.into_iter().map(|policy| Piece::Policy(Arc::new(policy)).weighed());
+        let mut pieces: Vec<Weighed> = policies.chain(networks.freeze()).collect();
+        layout::sort(&mut pieces);
+        let hash = layout::content_hash(&pieces);
+        Self { name: hash[..NAME_DIGITS].to_owned(), hash, pieces }
     }
 
     /// Whether it asks for nothing.
     pub fn is_empty(&self) -> bool {
-        let NetworkConfigRevisionSpec {
-            layer2,
-            vrf,
-            bgp,
-            mirror_targets,
-            mirror_selectors,
-            node_policies,
-            vlan_configs,
-            host_network_configs,
-            attachments,
-            revision: _,
-        } = &self.spec;
-        let fabric = layer2.is_empty() && vrf.is_empty() && bgp.is_empty();
-        let mirrors = mirror_targets.is_empty() && mirror_selectors.is_empty();
-        let networks = vlan_configs.is_empty() && host_network_configs.is_empty() && attachments.is_empty();
-        fabric && mirrors && networks && node_policies.is_empty()
+        self.pieces.is_empty()
     }
 
-    /// The object to create.
-    pub fn object(&self) -> Value {
-        json!({
-            "apiVersion": "network.t-caas.telekom.com/v1alpha1",
-            "kind": "NetworkConfigRevision",
-            "metadata": {"name": self.name},
-            "spec": self.spec,
-        })
+    /// The objects that hold it, over the parts that a snapshot has.
+    pub fn lay_out(&self, snapshot: &Snapshot) -> Layout {
+        layout::lay_out(&self.pieces, &self.hash, snapshot)
     }
 }
 
-/// The hash of everything in a revision but the hash itself.
-fn content_hash(spec: &NetworkConfigRevisionSpec) -> String {
-    let mut content = json!(spec);
-    if let Some(fields) = content.as_object_mut() {
-        fields.remove("revision");
-    }
-    digest::of_text(&content.to_string())
-}
-
-/// The newest revision that no node has refused: by its place in the order of wishes, then by age.
+/// The newest revision that no node has refused and that can be read whole: by its place in the order of wishes, then by
+/// age.
 pub fn newest_sound(snapshot: &Snapshot) -> Option<&NetworkConfigRevision> {
-    newest_of(snapshot, |revision| !revision.status.as_ref().is_some_and(|status| status.is_invalid))
+    let refused = |revision: &NetworkConfigRevision| revision.status.as_ref().is_some_and(|status| status.is_invalid);
+    newest_of(snapshot, |revision| !refused(revision) && snapshot.frozen(revision).is_whole())
 }
 
 /// The revision that was wished for last.
@@ -114,6 +77,8 @@ fn newest_of(snapshot: &Snapshot, wanted: impl Fn(&NetworkConfigRevision) -> boo
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn revision(name: &str, day: u8, sequence: Option<u8>, invalid: bool) -> Value {
@@ -145,7 +110,7 @@ mod tests {
         let nothing = Networks::default();
         assert_eq!(Revision::of(Vec::new(), &nothing), Revision::of(Vec::new(), &nothing));
         assert!(Revision::of(Vec::new(), &nothing).is_empty());
-        let object = Revision::of(Vec::new(), &nothing).object();
-        assert!(object["spec"]["revision"].as_str().unwrap().starts_with(object["metadata"]["name"].as_str().unwrap()));
+        let revision = Revision::of(Vec::new(), &nothing);
+        assert!(revision.lay_out(&Snapshot::default()).spec.revision.starts_with(&revision.name));
     }
 }

@@ -10,7 +10,10 @@ use std::{
 
 use netloom_api::{
     admission::GroupKind,
-    fabric::{GROUP, NetworkConfigRevision, NodeNetworkConfig, NodeNetworkStatus},
+    fabric::{
+        GROUP, NetworkConfigRevision, NetworkConfigRevisionPart, NodeNetworkConfig, NodeNetworkStatus,
+        network_config_revision_part::NetworkConfigRevisionPartSpec,
+    },
     hostnet,
     rollout::RolloutPolicy,
 };
@@ -18,6 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    frozen::Frozen,
     hostnet::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig, VlanStatus},
     key::{Meta, ObjectKey},
     objects::{Node, NodeState, Policy, metadata},
@@ -36,6 +40,8 @@ pub struct Snapshot {
     pub configs: Shelf<NodeNetworkConfig>,
     /// Frozen configurations.
     pub revisions: Shelf<NetworkConfigRevision>,
+    /// What they share.
+    pub parts: Shelf<NetworkConfigRevisionPart>,
     /// How changes reach nodes.
     pub rollouts: Shelf<RolloutPolicy>,
     /// What nodes are able to do.
@@ -100,6 +106,16 @@ impl Snapshot {
         }
     }
 
+    /// What a revision freezes, as far as its parts are there.
+    pub fn frozen<'a>(&'a self, revision: &'a NetworkConfigRevision) -> Frozen<'a> {
+        Frozen::of(revision, |name| self.part(name))
+    }
+
+    /// The content of a part.
+    pub(crate) fn part(&self, name: &str) -> Option<&NetworkConfigRevisionPartSpec> {
+        self.parts.get(&ObjectKey::global(name)).map(|part| &part.spec)
+    }
+
     fn shelf(&mut self, kind: GroupKind<'_>) -> Option<&mut dyn AnyShelf> {
         let found: &mut dyn AnyShelf = match (kind.group, kind.kind) {
             ("", "Node") => &mut self.nodes,
@@ -107,6 +123,7 @@ impl Snapshot {
             ("nmstate.io", "NodeNetworkState") => &mut self.states,
             (GROUP, "NodeNetworkConfig") => &mut self.configs,
             (GROUP, "NetworkConfigRevision") => &mut self.revisions,
+            (GROUP, "NetworkConfigRevisionPart") => &mut self.parts,
             (GROUP, "NodeNetworkStatus") => &mut self.statuses,
             ("netloom.dev", "RolloutPolicy") => &mut self.rollouts,
             (hostnet::GROUP, "ClusterNetwork") => &mut self.cluster_networks,
@@ -278,7 +295,7 @@ macro_rules! kept {
     }};
 }
 kept!(content: NodeNetworkConfig, NetworkConfigRevision);
-kept!(version: RolloutPolicy, NodeNetworkStatus);
+kept!(version: RolloutPolicy, NodeNetworkStatus, NetworkConfigRevisionPart);
 
 /// Reads an object in its type.
 pub(crate) fn plain<T: DeserializeOwned>(object: &Value) -> Result<T, String> {

@@ -128,7 +128,7 @@ fn written(objects: &[Value], snapshot: &Snapshot, compiled: &Compiled) -> Vec<V
             object["spec"] = new["spec"].clone();
         }
     }
-    all.push(compiled.revision.object());
+    all.extend(compiled.revision.lay_out(&Snapshot::default()).objects(&compiled.revision.name));
     all
 }
 
@@ -205,13 +205,15 @@ proptest! {
         let mut compiler = Compiler::default();
         let result = compiler.compile(&snapshot);
         let mut later = snapshot.clone();
-        later.put(&result.revision.object());
+        for object in result.revision.lay_out(&snapshot).objects(&result.revision.name) {
+            later.put(&object);
+        }
         for key in snapshot.policies.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             later.remove(POLICY, &key);
         }
         let revision = later.revisions.get(&ObjectKey::global(&result.revision.name)).unwrap().clone();
         let merges = compiler.counts().merges;
-        let wishes = compiler.wishes(&later, &revision);
+        let wishes = compiler.wishes(&later, &revision).unwrap();
         for wish in wishes.iter() {
             prop_assert_eq!(wish.desired, result.wishes.get(wish.node).unwrap().desired);
         }

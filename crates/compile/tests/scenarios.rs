@@ -40,7 +40,9 @@ fn put(snapshot: &mut Snapshot, objects: &[Value], file: &Path) {
 
 /// Writes what was result into the snapshot, as the controller would into the cluster.
 fn write(snapshot: &mut Snapshot, result: &Compiled, inputs: &[Value], reports: &[Value]) {
-    snapshot.put(&result.revision.object());
+    for object in result.revision.lay_out(snapshot).objects(&result.revision.name) {
+        snapshot.put(&object);
+    }
     for wish in result.wishes.iter().filter(|wish| wish.desired.held.is_empty()) {
         let mut object = wish.object(snapshot, &result.revision.name);
         let is_same = |input: &&Value| {

@@ -7,13 +7,13 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
-use netloom_compile::{Compiled, Compiler, ObjectKey, Wishes};
+use netloom_compile::{Compiled, Compiler, Layout, ObjectKey, Wishes};
 use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
 use crate::{
     index::{CONFIG, Index, REVISION, STATE},
-    networks,
+    networks, parts,
     patience::Patience,
     picture,
     request::{Action, Chain, ObjectRef, Request, RequestId},
@@ -132,7 +132,8 @@ impl Controller {
         let mut earlier = self.wishes(index, &compiled, left);
         earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
         networks::prepare(now, index, &compiled, &mut work);
-        let frozen = freeze(index, &compiled, &mut work);
+        let (frozen, layout) = freeze(index, &compiled, &mut work).unzip();
+        parts::collect(now, index, layout.flatten().as_ref(), &mut work);
         // What is said of networks waits for the revision: then it is known who is told it. A revision that cannot be
         // made must not keep those that can from being taken back or finished.
         if frozen.is_none_or(|target| self.patience.knows(&target)) {
@@ -232,8 +233,11 @@ impl Controller {
         let snapshot = index.snapshot();
         let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.wishes.clone())]);
         for name in revisions {
-            if let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) {
-                wishes.entry(name).or_insert_with(|| self.compiler.wishes(snapshot, revision));
+            let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) else { continue };
+            if !wishes.contains_key(&name)
+                && let Some(found) = self.compiler.wishes(snapshot, revision)
+            {
+                wishes.insert(name, found);
             }
         }
         wishes
@@ -271,7 +275,7 @@ impl Controller {
 }
 
 /// Makes the candidate a revision, or the newest one again. Says which one, when there was something to do.
-fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<ObjectRef> {
+fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(ObjectRef, Option<Layout>)> {
     let candidate = &compiled.revision;
     let revisions = &index.snapshot().revisions;
     let newest = picture::newest(index);
@@ -283,16 +287,15 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<ObjectR
     let annotations = json!({annotation::SEQUENCE: sequence.to_string()});
     let key = ObjectKey::global(candidate.name.as_str());
     let target = ObjectRef { kind: REVISION, key: key.clone() };
-    let action = if let Some(known) = revisions.get(&key) {
+    if let Some(known) = revisions.get(&key) {
         let version = known.metadata.resource_version.clone().unwrap_or_default();
-        Action::Patch { patch: json!({"metadata": {"annotations": annotations, "resourceVersion": version}}) }
-    } else {
-        let mut object = candidate.object();
-        object["metadata"]["annotations"] = annotations;
-        Action::Create { object }
-    };
-    work.single(target.clone(), action);
-    Some(target)
+        let patch = json!({"metadata": {"annotations": annotations, "resourceVersion": version}});
+        work.single(target.clone(), Action::Patch { patch });
+        return Some((target, None));
+    }
+    let layout = candidate.lay_out(index.snapshot());
+    work.0.push(parts::creation(index, &layout, &candidate.name, annotations));
+    Some((target, Some(layout)))
 }
 
 /// Chains of requests without their numbers.

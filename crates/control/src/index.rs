@@ -26,6 +26,7 @@ pub(crate) const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "Node
 pub(crate) const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
 pub(crate) const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkConfig");
 pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevision");
+pub(crate) const PART: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevisionPart");
 pub(crate) const STATUS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
 pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
 pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "ClusterNetwork");
@@ -107,6 +108,7 @@ impl Index {
         STATE,
         CONFIG,
         REVISION,
+        PART,
         STATUS,
         ROLLOUT,
         CLUSTER_NETWORK,

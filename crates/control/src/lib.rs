@@ -23,6 +23,7 @@ mod controller;
 mod index;
 pub mod lease;
 mod networks;
+mod parts;
 mod patience;
 mod picture;
 mod removals;

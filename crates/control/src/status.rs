@@ -9,14 +9,12 @@ use netloom_api::{
     condition::{Condition, Conditions, Truth},
     fabric::{
         GROUP, NetworkConfigRevision,
-        network_config_revision::{
-            CanaryWatch, NetworkConfigRevisionStatus, NodePolicyRevision, PassedOver, RevisionPhase,
-        },
+        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
     },
     nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{Compiled, ObjectKey, StateReport, Verdict, Wishes, reason};
+use netloom_compile::{Compiled, Frozen, ObjectKey, StateReport, Verdict, Wishes, reason};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,6 +23,7 @@ use crate::{
     bearing,
     controller::Work,
     index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
+    parts,
     request::{Action, ObjectRef},
 };
 
@@ -60,9 +59,9 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
 
 /// What became of the revision that has all policies as they are now.
 struct Trial<'a> {
-    failed: Option<&'a NetworkConfigRevision>,
+    failed: Option<(&'a NetworkConfigRevision, Frozen<'a>)>,
     /// What nodes had before: a policy that was so already is not to blame.
-    good: Option<&'a NetworkConfigRevision>,
+    good: Option<(&'a NetworkConfigRevision, Frozen<'a>)>,
 }
 
 impl<'a> Trial<'a> {
@@ -74,24 +73,24 @@ impl<'a> Trial<'a> {
             let status = status(revision);
             !status.is_invalid && status.proven_at.is_some()
         });
+        let with_content = |revision: &'a NetworkConfigRevision| (revision, index.snapshot().frozen(revision));
         Self {
-            failed: wished.filter(|revision| status(revision).is_invalid),
-            good: proven.max_by_key(|revision| revision.sequence()),
+            failed: wished.filter(|revision| status(revision).is_invalid).map(with_content),
+            good: proven.max_by_key(|revision| revision.sequence()).map(with_content),
         }
     }
 
     /// Whether a policy came with the revision that failed, or was changed by it.
     fn has_failed(&self, policy: &ObjectKey) -> bool {
-        let frozen = |revision: &'a NetworkConfigRevision| {
-            let is_it = |one: &&NodePolicyRevision| one.namespace == policy.namespace && one.name.0 == policy.name;
-            revision.spec.node_policies.iter().find(is_it).map(|one| &one.spec)
-        };
-        self.failed.is_some_and(|failed| frozen(failed) != self.good.and_then(frozen))
+        let frozen = |revision: &Frozen<'a>| Some(&revision.policy(&policy.namespace, &policy.name)?.spec);
+        let good = self.good.as_ref().and_then(|(_, good)| frozen(good));
+        self.failed.as_ref().is_some_and(|(_, failed)| frozen(failed) != good)
     }
 
     fn words(&self) -> String {
-        let status = self.failed.and_then(|failed| failed.status.clone()).unwrap_or_default();
-        let name = self.failed.map(crate::controller::name).unwrap_or_default();
+        let failed = self.failed.as_ref().map(|(revision, _)| *revision);
+        let status = failed.and_then(|failed| failed.status.clone()).unwrap_or_default();
+        let name = failed.map(crate::controller::name).unwrap_or_default();
         let (node, why) = (status.failed_node.unwrap_or_default(), status.failed_message.unwrap_or_default());
         format!("revision {name}, which brought this version of the policy, failed on node {node}: {why}")
     }
@@ -137,6 +136,9 @@ pub(crate) fn of_revisions(
         if let Some(failure) = outcome.failure.as_ref().filter(|_| after.failed_under.is_none()) {
             let wish = wishes.get(&outcome.name).and_then(|wishes| wishes.get(&failure.node));
             after.failed_under = wish.map(|wish| bearing::of(now, index, wish, &failure.message));
+        }
+        if let Some(missing) = parts::missing(index, revision) {
+            after.message = Some(missing);
         }
         if after != before {
             work.status(index, (REVISION, &format!("{GROUP}/v1alpha1")), &key, &after);

@@ -1,7 +1,8 @@
 //! An API server as far as anybody's requests go: versions, generations, uids, preconditions, fields by
 //! writer, deletion with what belongs to the deleted, and a log of everything for those who watch.
 //!
-//! It is not a model of admission or storage. A write that changes nothing makes no version and no event.
+//! It is not a model of admission. Of storage it has what a writer meets: an object that is larger than what a server
+//! stores is refused. A write that changes nothing makes no version and no event.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +26,12 @@ pub enum Refusal {
     Conflict,
     /// It is no patch.
     Malformed,
+    /// It is more than a server stores in one object.
+    TooLarge,
 }
+
+/// The most bytes of one object: what etcd takes in one request unless it is told otherwise.
+pub const MOST: usize = 3 << 19;
 
 /// Something that happened to an object.
 #[derive(Debug, Clone)]
@@ -96,21 +102,25 @@ impl Server {
         match &request.action {
             Action::Create { object } => match known {
                 Some(known) => Ok(Change::Put(known)),
-                None => Ok(self.store(now, target, object.clone())),
+                None => {
+                    self.fits(target, object)?;
+                    Ok(self.store(now, target, object.clone()))
+                }
             },
             Action::Apply { object } => {
                 self.expect(target, object)?;
-                Ok(self.apply(now, target, manager, false, object))
+                self.apply(now, target, manager, false, object)
             }
             Action::ApplyStatus { object } => {
                 known.ok_or(Refusal::NotFound)?;
                 self.expect(target, object)?;
-                Ok(self.apply(now, target, manager, true, object))
+                self.apply(now, target, manager, true, object)
             }
             Action::Patch { patch } => {
                 let known = known.ok_or(Refusal::NotFound)?;
                 self.expect(target, patch)?;
                 let object = netloom_patch::merge_patch(&known, patch).map_err(|_| Refusal::Malformed)?;
+                self.fits(target, &object)?;
                 Ok(self.store(now, target, object))
             }
             Action::Delete { uid, resource_version } => {
@@ -191,7 +201,25 @@ impl Server {
         Ok(())
     }
 
-    fn apply(&mut self, now: Timestamp, target: &ObjectRef, manager: &str, status: bool, applied: &Value) -> Change {
+    /// Whether a server stores an object of that size: what it says, and who manages which of its fields.
+    fn fits(&self, target: &ObjectRef, object: &Value) -> Result<(), Refusal> {
+        let first = (target.clone(), String::new(), false);
+        let managed = self.owned.range(first..).take_while(|(other, _)| other.0 == *target).flat_map(|(_, all)| all);
+        // Written as `"f:name":{},`.
+        let managed: usize = managed.filter_map(|path| path.last()).map(|name| name.len() + 8).sum();
+        let mut said = Counted(0);
+        serde_json::to_writer(&mut said, object).map_err(|_| Refusal::Malformed)?;
+        if said.0 + managed > MOST { Err(Refusal::TooLarge) } else { Ok(()) }
+    }
+
+    fn apply(
+        &mut self,
+        now: Timestamp,
+        target: &ObjectRef,
+        manager: &str,
+        status: bool,
+        applied: &Value,
+    ) -> Result<Change, Refusal> {
         let mut applied = applied.clone();
         if let Some(metadata) = applied["metadata"].as_object_mut() {
             metadata
@@ -209,7 +237,11 @@ impl Server {
             fields::remove(&mut object, path);
         }
         fields::lay_over(&mut object, &applied, false);
-        self.store(now, target, object)
+        if let Err(refusal) = self.fits(target, &object) {
+            self.owned.insert(owner, before);
+            return Err(refusal);
+        }
+        Ok(self.store(now, target, object))
     }
 
     /// Keeps an object as a server does.
@@ -247,6 +279,20 @@ impl Server {
         let change = Change::Put(object);
         self.log.push(Entry { version: next, object: target.clone(), change: change.clone() });
         change
+    }
+}
+
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

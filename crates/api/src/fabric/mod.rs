@@ -23,6 +23,7 @@ pub mod mirror_selector;
 pub mod mirror_target;
 pub mod network;
 pub mod network_config_revision;
+pub mod network_config_revision_part;
 pub mod node_network_config;
 pub mod node_network_status;
 pub mod outbound;
@@ -39,9 +40,9 @@ pub use self::{
     bgp_neighbor::BGPNeighbor, bgp_peering::BGPPeering, collector::Collector, destination::Destination,
     inbound::Inbound, layer2_attachment::Layer2Attachment, layer2_network_configuration::Layer2NetworkConfiguration,
     mirror_selector::MirrorSelector, mirror_target::MirrorTarget, network::Network,
-    network_config_revision::NetworkConfigRevision, node_network_config::NodeNetworkConfig,
-    node_network_status::NodeNetworkStatus, outbound::Outbound, pod_network::PodNetwork, traffic_mirror::TrafficMirror,
-    vrf::VRF, vrf_route_configuration::VRFRouteConfiguration,
+    network_config_revision::NetworkConfigRevision, network_config_revision_part::NetworkConfigRevisionPart,
+    node_network_config::NodeNetworkConfig, node_network_status::NodeNetworkStatus, outbound::Outbound,
+    pod_network::PodNetwork, traffic_mirror::TrafficMirror, vrf::VRF, vrf_route_configuration::VRFRouteConfiguration,
 };
 
 /// The API group of all kinds here.
@@ -67,6 +68,6 @@ mod tests {
                 assert!(seen.insert(name.as_str().unwrap().to_owned()), "{}: {name}", kind.kind);
             }
         }
-        assert_eq!(kinds().iter().filter(|kind| kind.group == GROUP).count(), 18);
+        assert_eq!(kinds().iter().filter(|kind| kind.group == GROUP).count(), 19);
     }
 }

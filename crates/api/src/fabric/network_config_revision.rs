@@ -77,7 +77,12 @@ pub struct NetworkConfigRevisionSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub attachments: Vec<AttachmentRevision>,
-    /// The SHA-256 of all of the above, in hexadecimal.
+    /// `NetworkConfigRevisionPart` objects with the rest of what is frozen, where all of it is more than one object holds.
+    /// What stands above goes before what a part has under the same name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"), inner(regex(pattern = r"^[0-9a-f]{64}$")))]
+    pub parts: Vec<String>,
+    /// The SHA-256 of everything that is frozen, in hexadecimal, in however many parts it is kept.
     #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub revision: String,
 }

@@ -112,9 +112,26 @@ pub struct HostNetworkConfigStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<HostCondition>,
-    /// One entry for each node.
+    /// One entry for each node, as far as there is room; nodes that are not ready first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_status: BTreeMap<String, NodeStatus>,
+    /// The nodes that have no entry because there is no room for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<Unlisted>,
+}
+
+/// Nodes that are counted and not listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unlisted {
+    /// How many of them are ready.
+    pub ready: u32,
+    /// How many of them are not.
+    pub waiting: u32,
+    /// The generation of the object that this speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
 }
 
 /// The interface on one node.
@@ -291,4 +308,6 @@ const EFFECTS: &[FieldEffect] = &[
     field("status.conditions.**", REPORT),
     field("status.nodeStatus", REPORT),
     field("status.nodeStatus.**", REPORT),
+    field("status.unlisted", REPORT),
+    field("status.unlisted.**", REPORT),
 ];

@@ -60,9 +60,14 @@ pub struct TargetLinkRule {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LinkMonitorStatus {
-    /// The links of each node.
+    /// The links of each node, as far as there is room.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub link_status: BTreeMap<String, Vec<LinkStatus>>,
+    /// How many nodes are not listed because there is no room: those whose names come last. A selector for fewer nodes, or
+    /// a rule for fewer links, makes room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub unlisted_nodes: Option<u32>,
 }
 
 /// One link of a node.
@@ -147,4 +152,5 @@ const EFFECTS: &[FieldEffect] = &[
     field("status", REPORT),
     field("status.linkStatus", REPORT),
     field("status.linkStatus.**", REPORT),
+    field("status.unlistedNodes", REPORT),
 ];

@@ -28,7 +28,7 @@ use crate::admission::{Findings, GroupKind, Review};
 pub use cluster_network::{ClusterNetwork, ClusterNetworkSpec, ClusterNetworkStatus};
 pub use condition::HostCondition;
 pub use host_network_config::{
-    Cidr, HostNetworkConfig, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus,
+    Cidr, HostNetworkConfig, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus, Unlisted,
 };
 pub use link_monitor::{LinkMonitor, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, TargetLinkRule};
 pub use vlan_config::{BondMode, BondOptions, DEFAULT_MTU, LinkAttributes, Uplink, VlanConfig, VlanConfigSpec};

@@ -24,7 +24,8 @@ pub const MAY_BE_CUT_OFF: &str = "netloom.dev/may-be-cut-off";
 /// On a `NodeNetworkConfig`: how long the node watches a change before it keeps it, where that is not as usual, such as
 /// `carrier=90 restart=120` in seconds.
 pub const PROBE_TIMING: &str = "netloom.dev/probe-timing";
-/// On a `NodeNetworkState`: the revision that wrote its wish. Later ones that wish for the same leave it.
+/// On a `NodeNetworkState`: the revision that wrote its wish. Later ones that wish for the same leave it. On a
+/// `NetworkConfigRevisionPart`: the revision that it was last written for.
 pub const REVISION: &str = "netloom.dev/revision";
 /// On a `NodeNetworkState`: `node` while the node's own agent merges policies into it. Whoever merges for many nodes
 /// then leaves the wish alone, or each would undo what the other writes.

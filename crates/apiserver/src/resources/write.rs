@@ -24,6 +24,9 @@ use crate::{
 /// so this is how many may change one object at the same moment.
 const ROUNDS: usize = 256;
 
+/// The most bytes of one object: what etcd takes in one request unless it is told otherwise.
+const LARGEST: usize = 3 << 19;
+
 /// How many names are generated before giving up.
 const NAMES: usize = 8;
 
@@ -90,6 +93,7 @@ impl Api {
             };
         }
         let bytes = stored::encode(resource, &object);
+        fits(&bytes)?;
         match self.commit(Change::create(key.clone(), bytes.clone()), turn).await {
             Ok(revision) => written(resource, object, &bytes, revision),
             Err(WriteError::Conflict { .. }) => {
@@ -158,6 +162,9 @@ impl Api {
             return Ok(Some(Changed { object: new, created: false }));
         }
         let bytes = stored::encode(resource, &new);
+        if !gone {
+            fits(&bytes)?;
+        }
         let change = if gone {
             Change::delete(key.clone(), Expect::Revision(found.revision))
         } else {
@@ -219,6 +226,14 @@ pub(crate) fn at(mut object: Value, revision: Revision) -> Value {
     object
 }
 
+/// Refuses an object that is larger than what a cluster stores, in the words of one: what is kept here must fit there.
+fn fits(bytes: &[u8]) -> Outcome<()> {
+    if bytes.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(Status::plain(500, "", "etcdserver: request is too large".to_owned()))
+}
+
 /// Why the store took nothing, for the client.
 pub(crate) fn refused(error: &WriteError) -> Status {
     match error {
@@ -235,6 +250,13 @@ pub(crate) fn refused(error: &WriteError) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_that_no_cluster_stores_is_refused() {
+        assert!(fits(&vec![0; LARGEST]).is_ok());
+        let refused = fits(&vec![0; LARGEST + 1]).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (500, "etcdserver: request is too large"));
+    }
 
     #[test]
     fn a_full_disk_has_a_reason_of_its_own() {

@@ -25,5 +25,5 @@ pub use part::{HostPart, Refusal};
 pub use report::{NetworkReport, Reports};
 
 pub(crate) use choice::Choice;
-pub(crate) use networks::{Networks, Readings};
+pub(crate) use networks::{Known, Networks, Readings};
 pub(crate) use report::reports;

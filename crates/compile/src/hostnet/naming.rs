@@ -11,11 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::{
-    fabric::{NetworkConfigRevision, network_config_revision::HostNetworkConfigRevision},
-    hostnet::names,
-};
+use netloom_api::{fabric::network_config_revision::HostNetworkConfigRevision, hostnet::names};
 use netloom_types::IfName;
+
+use crate::frozen::Frozen;
 
 /// Names by the object and the place that they were chosen for.
 #[derive(Debug, Default)]
@@ -23,8 +22,8 @@ pub(super) struct Chosen(BTreeMap<(String, String, u16), String>);
 
 impl Chosen {
     /// The names that a revision keeps.
-    pub(super) fn in_revision(revision: Option<&NetworkConfigRevision>) -> Self {
-        let all = revision.into_iter().flat_map(|revision| &revision.spec.host_network_configs);
+    pub(super) fn in_revision(revision: Option<Frozen<'_>>) -> Self {
+        let all = revision.into_iter().flat_map(|revision| revision.host_network_configs);
         Self(all.filter_map(|frozen| Some((key(frozen)?, frozen.interface.0.clone()))).collect())
     }
 

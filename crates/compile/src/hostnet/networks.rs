@@ -7,8 +7,7 @@ use std::{
 
 use netloom_api::{
     fabric::{
-        NetworkConfigRevision,
-        network_config_revision::{AttachmentRevision, HostNetworkConfigRevision, VlanConfigRevision},
+        network_config_revision::{AttachmentRevision, HostNetworkConfigRevision},
         text::ObjectName,
     },
     hostnet::MGMT,
@@ -23,7 +22,9 @@ use super::{
 use crate::{
     digest,
     finding::{Finding, reason},
+    frozen::Frozen,
     key::{Meta, ObjectKey},
+    layout::{Piece, Weighed},
     revision::{newest, newest_sound},
     snapshot::Snapshot,
 };
@@ -75,14 +76,36 @@ pub(crate) struct Carried {
 }
 
 /// What came of objects, by name, with the version that it came of.
-type Known<T, R> = HashMap<String, (Arc<T>, R)>;
+type Read<T, R> = HashMap<String, (Arc<T>, R)>;
+
+/// Host networks that were read before, by name: revisions mostly have the same, and each may have thousands of addresses.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known(HashMap<String, Vec<Arc<HostNetwork>>>);
+
+impl Known {
+    /// All of these.
+    pub(crate) fn of<'a>(networks: impl Iterator<Item = &'a Networks>) -> Self {
+        let mut known = Self::default();
+        for host in networks.flat_map(|networks| &networks.hosts) {
+            let same_name = known.0.entry(host.source.key.name.clone()).or_default();
+            if !same_name.iter().any(|other| Arc::ptr_eq(other, host)) {
+                same_name.push(host.clone());
+            }
+        }
+        known
+    }
+
+    fn find(&self, frozen: &HostNetworkConfigRevision) -> Option<&Arc<HostNetwork>> {
+        self.0.get(&frozen.name.0)?.iter().find(|known| *known.frozen == *frozen)
+    }
+}
 
 /// What was read of live objects before.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Readings {
-    uplinks: Known<VlanConfig, Result<Arc<Uplink>, Vec<Finding>>>,
-    checks: Known<HostNetworkConfig, Result<(), Vec<Finding>>>,
-    hosts: Known<HostNetworkConfig, Arc<HostNetwork>>,
+    uplinks: Read<VlanConfig, Result<Arc<Uplink>, Vec<Finding>>>,
+    checks: Read<HostNetworkConfig, Result<(), Vec<Finding>>>,
+    hosts: Read<HostNetworkConfig, Arc<HostNetwork>>,
     /// How many objects were read in all.
     pub(crate) read: usize,
 }
@@ -94,8 +117,9 @@ impl Networks {
         let mut networks = Self::default();
         networks.read_uplinks(snapshot, readings);
         let good = networks.read_hosts(snapshot, readings);
-        networks.fall_back(newest_sound(snapshot));
-        networks.name(&good, &Chosen::in_revision(newest(snapshot)), readings);
+        networks.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
+        let chosen = Chosen::in_revision(newest(snapshot).map(|revision| snapshot.frozen(revision)));
+        networks.name(&good, &chosen, readings);
         // What no uplink carries is nobody's here: others use that kind too.
         let ours: BTreeSet<String> =
             networks.uplinks.iter().map(|uplink| uplink.spec.cluster_network.clone()).collect();
@@ -117,10 +141,10 @@ impl Networks {
     }
 
     /// The objects that a revision froze.
-    pub(crate) fn frozen(revision: &NetworkConfigRevision) -> Self {
+    pub(crate) fn frozen(revision: &Frozen<'_>, known: &Known) -> Self {
         let mut networks = Self::default();
-        networks.thaw(&revision.spec.vlan_configs, &revision.spec.host_network_configs, |_, _| true);
-        networks.carry(revision.spec.attachments.iter().cloned());
+        networks.thaw(revision, known, |_, _| true);
+        networks.carry(revision.attachments.iter().copied().cloned());
         networks.sort();
         networks
     }
@@ -136,15 +160,13 @@ impl Networks {
         uplinks.chain(self.hosts.iter().flat_map(|host| host.labels()))
     }
 
-    /// The objects as a revision holds them, in the order of their names.
-    pub(crate) fn freeze(&self) -> (Vec<VlanConfigRevision>, Vec<HostNetworkConfigRevision>, Vec<AttachmentRevision>) {
-        let mut uplinks: Vec<_> = self.uplinks.iter().map(|uplink| uplink.frozen.clone()).collect();
-        uplinks.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut hosts: Vec<_> = self.hosts.iter().map(|host| host.frozen.clone()).collect();
-        hosts.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut attachments: Vec<_> = self.attachments.values().flat_map(|carried| carried.all.clone()).collect();
-        attachments.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        (uplinks, hosts, attachments)
+    /// The objects as a revision holds them.
+    pub(crate) fn freeze(&self) -> impl Iterator<Item = Weighed> {
+        let uplinks = self.uplinks.iter().map(|uplink| Piece::Uplink(Arc::new(uplink.frozen.clone())).weighed());
+        let hosts = self.hosts.iter().map(|host| host.weighed());
+        let attachments = self.attachments.values().flat_map(|carried| &carried.all);
+        let attachments = attachments.map(|one| Piece::Attachment(Arc::new(one.clone())).weighed());
+        uplinks.chain(hosts).chain(attachments)
     }
 
     /// Numbers that are equal for equal sets.
@@ -231,12 +253,10 @@ impl Networks {
         self.broken.insert((asking, name.to_owned()), Broken { findings, stays: false });
     }
 
-    fn fall_back(&mut self, revision: Option<&NetworkConfigRevision>) {
+    fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
         let Some(revision) = revision else { return };
         let broken: BTreeSet<(Asking, String)> = self.broken.keys().cloned().collect();
-        self.thaw(&revision.spec.vlan_configs, &revision.spec.host_network_configs, |asking, name| {
-            broken.contains(&(asking, name.to_owned()))
-        });
+        self.thaw(&revision, &Known::default(), |asking, name| broken.contains(&(asking, name.to_owned())));
         let back = self.uplinks.iter().map(|uplink| (Asking::VlanConfig, uplink.source.key.name.clone()));
         let hosts = self.hosts.iter().map(|host| (Asking::HostNetworkConfig, host.source.key.name.clone()));
         for object in back.chain(hosts).collect::<Vec<_>>() {
@@ -246,19 +266,19 @@ impl Networks {
         }
     }
 
-    fn thaw(
-        &mut self,
-        uplinks: &[VlanConfigRevision],
-        hosts: &[HostNetworkConfigRevision],
-        wanted: impl Fn(Asking, &str) -> bool,
-    ) {
-        for frozen in uplinks.iter().filter(|frozen| wanted(Asking::VlanConfig, &frozen.name.0)) {
+    fn thaw(&mut self, revision: &Frozen<'_>, known: &Known, wanted: impl Fn(Asking, &str) -> bool) {
+        for frozen in revision.vlan_configs.iter().filter(|frozen| wanted(Asking::VlanConfig, &frozen.name.0)) {
             match Uplink::frozen(frozen) {
                 Ok(uplink) => self.uplinks.push(Arc::new(uplink)),
                 Err(findings) => self.break_off(Asking::VlanConfig, &frozen.name.0, findings),
             }
         }
-        for frozen in hosts.iter().filter(|frozen| wanted(Asking::HostNetworkConfig, &frozen.name.0)) {
+        let hosts = revision.host_network_configs.iter();
+        for frozen in hosts.filter(|frozen| wanted(Asking::HostNetworkConfig, &frozen.name.0)) {
+            if let Some(host) = known.find(frozen) {
+                self.hosts.push(host.clone());
+                continue;
+            }
             match HostNetwork::frozen(frozen) {
                 Ok(host) => self.hosts.push(Arc::new(host)),
                 Err(findings) => self.break_off(Asking::HostNetworkConfig, &frozen.name.0, findings),

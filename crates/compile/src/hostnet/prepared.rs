@@ -1,6 +1,8 @@
 //! Uplinks and host networks, read once and held against the rules of admission again: they may have been written
 //! while nobody enforced them.
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use netloom_api::{
     admission::{self, Findings, GroupKind, Objects, Operation, Review, User, Verdict},
@@ -17,8 +19,9 @@ use serde_json::{Map, Value, json};
 use super::objects::{HostNetworkConfig, VlanConfig};
 use crate::{
     digest,
-    finding::{Finding, reason},
+    finding::{Finding, reason, too_large},
     key::{Meta, ObjectKey},
+    layout::{Piece, Weighed},
     objects::Node,
     snapshot::plain,
 };
@@ -42,7 +45,9 @@ pub(crate) struct HostNetwork {
     pub(crate) spec: HostNetworkConfigSpec,
     /// What the interface is called.
     pub(crate) interface: String,
-    pub(crate) frozen: HostNetworkConfigRevision,
+    pub(crate) frozen: Arc<HostNetworkConfigRevision>,
+    /// How many bytes that takes, and its hash.
+    weight: (usize, String),
     /// Equal for equal objects.
     pub(crate) id: u64,
     /// Equal for objects that differ in nothing but addresses: these are for one node each.
@@ -53,6 +58,7 @@ impl Uplink {
     /// Reads a live object.
     pub(super) fn live(object: &VlanConfig) -> Result<Self, Vec<Finding>> {
         let spec = value_of(&object.spec)?;
+        too_large(&spec)?;
         let name = &object.meta.key.name;
         let world = [well_network(&object.spec.cluster_network)];
         let broken = broken_rules("VlanConfig", name, &spec, world);
@@ -89,6 +95,7 @@ impl Uplink {
 impl HostNetwork {
     /// Checks a live object.
     pub(super) fn check(object: &HostNetworkConfig) -> Result<(), Vec<Finding>> {
+        too_large(&value_of(&object.spec)?)?;
         let mut findings = Findings::default();
         if let Some(selector) = &object.spec.node_selector {
             selector::check("spec.nodeSelector", selector, &mut findings);
@@ -118,19 +125,22 @@ impl HostNetwork {
     }
 
     fn new(source: &Meta, spec: HostNetworkConfigSpec, interface: &str, value: Value) -> Self {
-        let frozen = HostNetworkConfigRevision {
+        let shape = shape(source, interface, &value);
+        let frozen = Arc::new(HostNetworkConfigRevision {
             name: ObjectName(source.key.name.clone()),
             created: source.created.clone(),
             interface: Interface(interface.to_owned()),
             spec: FrozenSpec(value),
-        };
-        let id = digest::number(&json!({"host": frozen}));
-        let mut shape = json!(frozen);
-        if let Some(spec) = shape.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.remove("ips");
-        }
-        let shape = digest::number(&json!({"shape": shape}));
-        Self { source: source.clone(), spec, interface: interface.to_owned(), frozen, id, shape }
+        });
+        let Weighed { size, hash, .. } = Piece::Host(frozen.clone()).weighed();
+        let id = digest::number_of(&hash);
+        Self { source: source.clone(), spec, interface: interface.to_owned(), frozen, weight: (size, hash), id, shape }
+    }
+
+    /// The object as a revision holds it.
+    pub(crate) fn weighed(&self) -> Weighed {
+        let (size, hash) = self.weight.clone();
+        Weighed { piece: Piece::Host(self.frozen.clone()), size, hash }
     }
 
     /// Whether it selects a node, be it reached or not.
@@ -164,6 +174,13 @@ impl HostNetwork {
 /// A node that takes no workload, and so no uplink.
 fn is_witness(node: &Node) -> bool {
     node.labels.contains_key(names::WITNESS)
+}
+
+/// A number for everything in an object but its addresses.
+fn shape(source: &Meta, interface: &str, spec: &Value) -> u64 {
+    let fields = spec.as_object().into_iter().flatten().filter(|(name, _)| *name != "ips");
+    let spec: Map<String, Value> = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+    digest::number(&json!({"shape": [source.key.name, source.created, interface, spec]}))
 }
 
 fn meta(name: &ObjectName, created: Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>) -> Meta {

@@ -8,7 +8,6 @@ use std::{collections::BTreeMap, sync::Arc};
 use netloom_api::{
     admission::{self, GroupKind, Objects, Operation, Review, User},
     fabric::{
-        NetworkConfigRevision,
         network_config_revision::{FrozenSpec, NodePolicyRevision},
         text::ObjectName,
     },
@@ -19,7 +18,8 @@ use serde_json::{Map, Value, json};
 use super::{document, selection::Terms};
 use crate::{
     digest,
-    finding::{Finding, reason},
+    finding::{Finding, reason, too_large},
+    frozen::Frozen,
     key::{Meta, ObjectKey},
     objects::Policy,
     revision::newest_sound,
@@ -68,6 +68,7 @@ pub(super) struct Wanted {
 /// Reads a live policy.
 pub(crate) fn prepare(policy: &Policy) -> Result<Prepared, Vec<Finding>> {
     let spec = serde_json::to_value(&policy.spec).map_err(|error| unreadable(&error.to_string()))?;
+    too_large(&spec)?;
     read(&policy.meta, &policy.spec, spec)
 }
 
@@ -171,23 +172,23 @@ impl PolicySet {
         for policy in snapshot.policies.unreadable().filter(|policy| !policy.meta.deleted) {
             set.break_off(&policy.meta.key, policy.meta.generation, unreadable(&policy.why));
         }
-        set.fall_back(newest_sound(snapshot));
+        set.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
         set.sort();
         set
     }
 
     /// The policies that a revision froze.
-    pub fn frozen(revision: &NetworkConfigRevision) -> Self {
+    pub fn frozen(revision: &Frozen<'_>) -> Self {
         Self::frozen_with(revision, |policy| prepare_frozen(policy).map(Arc::new))
     }
 
     /// The same, where somebody may have read some policies before.
     pub(crate) fn frozen_with(
-        revision: &NetworkConfigRevision,
+        revision: &Frozen<'_>,
         mut read: impl FnMut(&NodePolicyRevision) -> Result<Arc<Prepared>, Vec<Finding>>,
     ) -> Self {
         let mut set = Self::default();
-        for policy in &revision.spec.node_policies {
+        for policy in revision.node_policies.iter().copied() {
             match read(policy) {
                 Ok(prepared) => set.prepared.push(prepared),
                 Err(findings) => {
@@ -203,8 +204,8 @@ impl PolicySet {
         self.broken.insert(key.clone(), Broken { generation, findings, stays: false });
     }
 
-    fn fall_back(&mut self, revision: Option<&NetworkConfigRevision>) {
-        for policy in revision.iter().flat_map(|revision| &revision.spec.node_policies) {
+    fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
+        for policy in revision.into_iter().flat_map(|revision| revision.node_policies) {
             let key = ObjectKey::new(&policy.namespace, &policy.name.0);
             let Some(broken) = self.broken.get_mut(&key) else { continue };
             if let Ok(prepared) = prepare_frozen(policy) {

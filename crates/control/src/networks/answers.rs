@@ -1,7 +1,7 @@
 //! What each node was told, and how far it says to have got with it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -44,6 +44,10 @@ pub(super) struct NodeAnswer<'a> {
     /// What it had in place when it was told the next thing, and has until that is done.
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
+    /// Kinds and names of objects that want something else of the node than it was told.
+    changed: HashSet<(&'a str, &'a str)>,
+    /// The addresses that it shall have, by link.
+    addresses: HashMap<&'a str, &'a str>,
     leases: &'a [HostLease],
     /// What is not as it was set there, and left so.
     drift: &'a [HostDrift],
@@ -77,11 +81,17 @@ pub(super) fn all<'a>(
             let config = snapshot.configs.get(key);
             let status: Option<&NodeNetworkConfigStatus> = config.and_then(|config| config.status.as_ref());
             let before = config.and_then(|config| picture::in_place_before(config));
+            let host = config.and_then(|config| config.spec.host.as_ref());
+            let wish = compiled.wishes.get(node.name());
+            let wanted = wish.as_ref().and_then(NodeWish::host_config);
+            let addresses = wanted.into_iter().flat_map(|wanted| wanted.addresses.iter().rev());
             let answer = NodeAnswer {
-                told: config.and_then(|config| config.spec.host.as_ref()),
+                told: host,
+                changed: if host == wanted { HashSet::new() } else { changed(host, wanted) },
+                addresses: addresses.map(|entry| (entry.link.0.as_str(), entry.address.0.as_str())).collect(),
                 answered: config.map_or(Progress::Untold, |config| answered(config)),
                 had: before.and_then(|revision| told.earlier.get(revision)?.get(node.name())),
-                wish: compiled.wishes.get(node.name()),
+                wish,
                 leases: status.map_or(&[], |status| &status.leases),
                 drift: status.map_or(&[], |status| &status.drift),
                 is_told_now: told_now.contains(node.name()),
@@ -127,9 +137,10 @@ impl NodeAnswer<'_> {
     /// is at something else, and when it could not have that.
     pub(super) fn progress(&self, asking: Asking, name: &str, stands: bool) -> Progress {
         // A node that takes no part is told nothing.
-        let Some(wish) = &self.wish else { return Progress::Untold };
-        let wanted = wish.host_config();
-        if self.told != wanted && !same(self.told, wanted, asking, name) {
+        if self.wish.is_none() {
+            return Progress::Untold;
+        }
+        if self.changed.contains(&(asking.kind(), name)) {
             return if self.is_told_now { Progress::Told } else { Progress::Untold };
         }
         match &self.answered {
@@ -221,8 +232,7 @@ impl NodeAnswer<'_> {
 
     /// The address that the node shall have on a link.
     pub(super) fn address(&self, link: &str) -> Option<&str> {
-        let wanted = self.wish.as_ref().and_then(NodeWish::host_config)?;
-        wanted.addresses.iter().find(|address| address.link.0 == link).map(|address| address.address.0.as_str())
+        self.addresses.get(link).copied()
     }
 }
 
@@ -242,6 +252,26 @@ fn links<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterat
     let made = host.links.iter().map(|entry| (&entry.origin, &entry.name));
     let carrying = host.bridge_vlans.iter().map(|entry| (&entry.origin, &entry.port));
     made.chain(carrying).filter(move |(origin, _)| is(origin, asking, name)).map(|(_, link)| link)
+}
+
+/// Kinds and names of the objects of which two configurations do not have the same.
+fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<(&'a str, &'a str)> {
+    let mut found = HashSet::new();
+    macro_rules! compare {
+        ($($list:ident),*) => {$(
+            let mut both: HashMap<(&str, &str), (Vec<_>, Vec<_>)> = HashMap::new();
+            let key = |origin: &'a EntryOrigin| (origin.kind.as_str(), origin.name.as_str());
+            for entry in one.into_iter().flat_map(|one| &one.$list) {
+                both.entry(key(&entry.origin)).or_default().0.push(entry);
+            }
+            for entry in other.into_iter().flat_map(|other| &other.$list) {
+                both.entry(key(&entry.origin)).or_default().1.push(entry);
+            }
+            found.extend(both.into_iter().filter(|(_, (one, other))| one != other).map(|(key, _)| key));
+        )*};
+    }
+    compare!(links, addresses, dhcp, bridge_vlans);
+    found
 }
 
 /// Whether two configurations have the same of what one object asked for.

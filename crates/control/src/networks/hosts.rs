@@ -27,7 +27,7 @@ use serde_json::{Map, json};
 use super::{
     answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
-    held, uplinks,
+    held, room, uplinks,
 };
 use crate::{
     controller::Work,
@@ -133,12 +133,16 @@ impl Scene<'_> {
         report: &NetworkReport,
         before: &HostNetworkConfigStatus,
     ) -> HostNetworkConfigStatus {
-        let mut node_status = self.left_over(meta, &before.node_status, &report.matched);
+        let mut node_status = self.left_over(meta, before, &report.matched);
         let mut ready = 0;
         if let Some(spec) = spec {
             for node in &report.matched {
                 let known = before.node_status.get(node);
-                let entry = self.entry(meta, spec, report, node, known);
+                let stood = known.map_or_else(
+                    || room::stood_unlisted(before, meta.generation),
+                    |known| stood_at(known, meta.generation),
+                );
+                let entry = self.entry(meta, spec, (report, stood), node, known);
                 ready += usize::from(condition::is_ready(&entry.conditions));
                 node_status.insert(node.clone(), entry);
             }
@@ -152,22 +156,41 @@ impl Scene<'_> {
             }
         }
         let verdict = overall(report, ready);
-        HostNetworkConfigStatus { conditions: vec![verdict.condition(self.now, &before.conditions)], node_status }
+        self.summed(meta, verdict, node_status, before)
+    }
+
+    /// The status, with as many nodes as there is room for.
+    fn summed(
+        &self,
+        meta: &Meta,
+        verdict: Verdict,
+        all: BTreeMap<String, NodeStatus>,
+        before: &HostNetworkConfigStatus,
+    ) -> HostNetworkConfigStatus {
+        let (node_status, unlisted) = room::bounded(all, meta.generation);
+        let verdict = room::told(verdict, node_status.len(), unlisted.as_ref());
+        let conditions = vec![verdict.condition(self.now, &before.conditions)];
+        HostNetworkConfigStatus { conditions, node_status, unlisted }
     }
 
     /// Entries of nodes that the object is not for any more and that have not reported to be rid of it.
     fn left_over(
         &self,
         meta: &Meta,
-        before: &BTreeMap<String, NodeStatus>,
+        before: &HostNetworkConfigStatus,
         matched: &BTreeSet<String>,
     ) -> BTreeMap<String, NodeStatus> {
-        let others = before.iter().filter(|(node, _)| !matched.contains(*node));
-        let held = others.filter(|(node, _)| {
-            let answer = self.answers.get(node.as_str());
+        let has_it = |node: &str| {
+            let answer = self.answers.get(node);
             answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
-        });
-        held.map(|(node, entry)| (node.clone(), self.taken_back(node, entry.clone()))).collect()
+        };
+        let listed = before.node_status.iter().map(|(node, entry)| (node.as_str(), Some(entry)));
+        // Which nodes were not listed is not known, so it may have been any.
+        let unlisted =
+            self.answers.keys().filter(|node| before.unlisted.is_some() && !before.node_status.contains_key(**node));
+        let others = listed.chain(unlisted.map(|node| (*node, None))).filter(|(node, _)| !matched.contains(*node));
+        let held = others.filter(|(node, _)| has_it(node));
+        held.map(|(node, entry)| (node.to_owned(), self.taken_back(node, entry.cloned().unwrap_or_default()))).collect()
     }
 
     /// The entry of a node that shall not have the object any more.
@@ -199,7 +222,7 @@ impl Scene<'_> {
         &self,
         meta: &Meta,
         spec: &HostNetworkConfigSpec,
-        report: &NetworkReport,
+        (report, stood): (&NetworkReport, bool),
         node: &str,
         before: Option<&NodeStatus>,
     ) -> NodeStatus {
@@ -214,8 +237,7 @@ impl Scene<'_> {
         let lent = lease.and_then(|lease| lease.address.as_ref()).map(|address| &address.0);
         // What the node is at, or could not do, may be to put the address of a new lease in place.
         let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
-        let stands = before
-            .is_some_and(|before| before.observed_generation == meta.generation && stood(before) && !is_other(before));
+        let stands = stood && !before.is_some_and(is_other);
         let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
         let drift = answer.and_then(|answer| answer.drift(ASKING, &meta.key.name));
         let verdict = match (refused, &progress) {
@@ -267,7 +289,7 @@ impl Scene<'_> {
     /// A deleted object waits for nodes, and for nothing else.
     fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
         let before: HostNetworkConfigStatus = mark.status_as();
-        let mut node_status = self.left_over(meta, &before.node_status, &BTreeSet::new());
+        let mut node_status = self.left_over(meta, &before, &BTreeSet::new());
         for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
             // One that was told while its entry could not be written.
             node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
@@ -283,8 +305,8 @@ impl Scene<'_> {
         if let Some(failed) = &self.failed {
             message = format!("{message}; {failed}");
         }
-        let conditions = vec![Verdict::pending(&message).condition(self.now, &before.conditions)];
-        self.write(meta, mark, &before, &HostNetworkConfigStatus { conditions, node_status }, work);
+        let after = self.summed(meta, Verdict::pending(&message), node_status, &before);
+        self.write(meta, mark, &before, &after, work);
     }
 
     fn write(
@@ -350,6 +372,11 @@ fn drifted(drift: &HostDrift) -> Verdict {
 
 /// What the node says of a lease whose address is of no use, or that it cannot look after at all.
 const USELESS: [&str; 3] = [LINK_DOWN, NO_SOCKET, NO_THREAD];
+
+/// Whether an entry says that of this generation of the object.
+fn stood_at(entry: &NodeStatus, generation: Option<i64>) -> bool {
+    entry.observed_generation == generation && stood(entry)
+}
 
 /// Whether an entry says that the node has the object, whatever else is wrong there.
 fn stood(entry: &NodeStatus) -> bool {

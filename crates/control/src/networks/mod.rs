@@ -21,6 +21,7 @@ mod matched;
 mod monitors;
 mod nodes;
 mod overlays;
+mod room;
 mod uplinks;
 
 use std::{collections::BTreeMap, sync::Arc};

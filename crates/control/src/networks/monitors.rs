@@ -22,6 +22,9 @@ use crate::{
 /// What a physical interface is called as a type.
 const CARD: &str = "device";
 
+/// The most bytes of a list; with who manages its fields it stays below 1 MiB.
+const MOST: usize = 700 << 10;
+
 /// Asks for monitors that are missing, and for lists that are not true.
 pub(super) fn tell(index: &Index, work: &mut Work) {
     let snapshot = index.snapshot();
@@ -80,14 +83,23 @@ fn listed(index: &Index, spec: &LinkMonitorSpec) -> Option<LinkMonitorStatus> {
         snapshot.states.iter().filter(|(_, state)| !state.managed).map(|(_, state)| state.node_name.as_str()).collect();
     let listed = |node: &Node| !node.meta.deleted && selected(node) && !alone.contains(node.name());
     let nodes = snapshot.nodes.iter().filter(|(_, node)| listed(node));
-    let link_status: BTreeMap<String, Vec<LinkStatus>> = nodes
-        .filter_map(|(key, _)| {
-            let links = links(snapshot.statuses.get(key)?);
-            let fits = |link: &LinkStatus| kind.is_match(&link.kind) && name.is_match(&link.name);
-            Some((key.name.clone(), links.into_iter().filter(fits).collect()))
-        })
-        .collect();
-    Some(LinkMonitorStatus { link_status })
+    let fits = |link: &LinkStatus| kind.is_match(&link.kind) && name.is_match(&link.name);
+    let (mut link_status, mut room, mut unlisted) = (BTreeMap::new(), MOST, 0);
+    for (key, _) in nodes {
+        let Some(report) = snapshot.statuses.get(key) else { continue };
+        if room == 0 {
+            unlisted += 1;
+            continue;
+        }
+        let links: Vec<LinkStatus> = links(report).into_iter().filter(fits).collect();
+        room = room.saturating_sub(serde_json::to_string(&links).map_or(0, |text| text.len()) + key.name.len());
+        if room == 0 {
+            unlisted += 1;
+        } else {
+            link_status.insert(key.name.clone(), links);
+        }
+    }
+    Some(LinkMonitorStatus { link_status, unlisted_nodes: Some(unlisted).filter(|unlisted| *unlisted > 0) })
 }
 
 fn links(report: &NodeNetworkStatus) -> Vec<LinkStatus> {

@@ -6,5 +6,6 @@ mod crashes;
 mod leaving;
 mod model;
 mod networks;
+mod parts;
 mod standing;
 mod stories;

@@ -10,6 +10,9 @@ use netloom_api::admission::{self, GroupKind, Objects, Operation, Review, User};
 use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, Request, Settings, Turn};
 use serde_json::{Value, json};
 
+/// What a server takes in one request.
+const MOST: usize = 3 << 19;
+
 /// Kind, namespace and name.
 type Key = (String, String, String);
 
@@ -100,6 +103,9 @@ impl Api {
         };
         let (verb, stored) = match &request.action {
             Action::Create { .. } if known.is_some() => ("same", known?),
+            Action::Create { object } | Action::ApplyStatus { object } if object.to_string().len() > MOST => {
+                return None;
+            }
             Action::Create { object } => ("create", self.store(object.clone())),
             Action::Apply { object } if !wrong(object) => {
                 let mut merged = known.unwrap_or_else(|| json!({}));

@@ -1,6 +1,7 @@
 //! Controllers and agents together, with everything that goes wrong between them.
 
 mod bites;
+mod fleet;
 mod hardware;
 mod large;
 mod modes;

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
-use netloom_api::fabric::NetworkConfigRevision;
+use netloom_api::fabric::{
+    NetworkConfigRevision, NetworkConfigRevisionPart, network_config_revision::NodePolicyRevision,
+};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -18,6 +20,7 @@ use crate::{
 
 const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
 const REVISION: &str = "NetworkConfigRevision";
+const PART: &str = "NetworkConfigRevisionPart";
 /// What becomes of a wait that was given up.
 pub(super) const STAYS: &str = "What was applied stays, and is worked on";
 const STATES: (&str, &str) = ("nmstate.io/v1", "NodeNetworkState");
@@ -93,6 +96,10 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
         // All of them first: which one is the newest cannot be said before.
         let Some(all) = cluster.all_readable(FABRIC, &kind.kind).await? else { return Ok(End::Forbidden) };
         let mut revisions: BTreeMap<String, NetworkConfigRevision> = all.iter().filter_map(read).collect();
+        let mut parts = Parts::default();
+        if !parts.complete(cluster, &mut revisions).await? {
+            return Ok(End::Forbidden);
+        }
         if told.hear(arrival::of(wanted, revisions.values()))? {
             return Ok(End::Everywhere);
         }
@@ -106,6 +113,9 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
                 WatchEvent::Bookmark(_) => {}
                 WatchEvent::Error(status) => return Err(answer(&status)),
             }
+            if !parts.complete(cluster, &mut revisions).await? {
+                return Ok(End::Forbidden);
+            }
             if told.hear(arrival::of(wanted, revisions.values()))? {
                 return Ok(End::Everywhere);
             }
@@ -117,6 +127,38 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
 fn read(object: &Value) -> Option<(String, NetworkConfigRevision)> {
     let revision: NetworkConfigRevision = serde_json::from_value(object.clone()).ok()?;
     Some((revision.metadata.name.clone()?, revision))
+}
+
+/// The policies that parts of revisions have, by part. Other objects in them are not looked for here.
+#[derive(Default)]
+struct Parts(BTreeMap<String, Vec<NodePolicyRevision>>);
+
+impl Parts {
+    /// Puts the policies of its parts into each revision; false where parts may not be read.
+    async fn complete(
+        &mut self,
+        cluster: &Cluster,
+        revisions: &mut BTreeMap<String, NetworkConfigRevision>,
+    ) -> Result<bool, Failure> {
+        let open = |revision: &NetworkConfigRevision| revision.spec.parts.iter().any(|part| !self.0.contains_key(part));
+        if revisions.values().any(open) {
+            let Some(all) = cluster.all_readable(FABRIC, PART).await? else { return Ok(false) };
+            let read =
+                all.into_iter().filter_map(|part| serde_json::from_value::<NetworkConfigRevisionPart>(part).ok());
+            self.0 = read.filter_map(|part| Some((part.metadata.name?, part.spec.node_policies))).collect();
+        }
+        for spec in revisions.values_mut().map(|revision| &mut revision.spec) {
+            let taken = std::mem::take(&mut spec.parts);
+            // What stands in the revision goes before a part, and a later part before an earlier one.
+            for policy in taken.iter().rev().filter_map(|part| self.0.get(part)).flatten() {
+                let is_it = |one: &NodePolicyRevision| one.namespace == policy.namespace && one.name == policy.name;
+                if !spec.node_policies.iter().any(is_it) {
+                    spec.node_policies.push(policy.clone());
+                }
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// What was told last.

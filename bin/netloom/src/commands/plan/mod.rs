@@ -12,7 +12,7 @@ use std::{
 
 use netloom_api::{condition::Truth, fabric::network_config_revision::RevisionPhase, foreign};
 use netloom_compile::{
-    Compiled, Compiler, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
+    Compiled, Compiler, Frozen, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
     difference::{Change, Entry, NodeDifference, differences},
     hostnet::NetworkReport,
     reason,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let wishes = if let Some(name) = revision {
         let found = now.revisions.iter().find(|(key, _)| key.name == *name);
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
-        compiler.wishes(&now, frozen)
+        compiler.wishes(&now, frozen).ok_or_else(|| incomplete(name, &now.frozen(frozen)))?
     } else {
         let (left, gone) = deletion::without(&base, &home, deleted)?;
         allowed(&gone, output)?;
@@ -102,6 +102,13 @@ fn unknown(name: &str, snapshot: &Snapshot) -> Failure {
     let known: Vec<&str> = snapshot.revisions.iter().map(|(key, _)| key.name.as_str()).collect();
     let known = if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
     Failure::refused(format_args!("there is no NetworkConfigRevision {name:?}; {known}"))
+}
+
+fn incomplete(name: &str, frozen: &Frozen<'_>) -> Failure {
+    Failure::refused(format_args!(
+        "NetworkConfigRevision {name:?} cannot be read whole: these NetworkConfigRevisionPart objects are missing: {}",
+        frozen.missing.join(", ")
+    ))
 }
 
 /// The objects of files, where a server would put them, and the namespace of those that name none.

@@ -295,6 +295,10 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec.attachments", FROZEN_NETWORK),
     field("spec.attachments.**", FROZEN_NETWORK),
     field(
+        "spec.parts",
+        &[Admission("immutable; a part that is named stays"), FrontEnd("rollout: the rest of what is frozen")],
+    ),
+    field(
         "spec.revision",
         &[Admission("starts with the name of the object"), FrontEnd("rollout: what nodes report to have applied")],
     ),
@@ -321,4 +325,16 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("status.queued", TOLD),
     field("status.ready", TOLD),
     field("status.total", TOLD),
+];
+
+pub(crate) const REVISION_PART: &[FieldEffect] = &[
+    field("spec", &[Admission("immutable")]),
+    field("spec.nodePolicies", FROZEN_POLICY),
+    field("spec.nodePolicies.**", FROZEN_POLICY),
+    field("spec.vlanConfigs", FROZEN_NETWORK),
+    field("spec.vlanConfigs.**", FROZEN_NETWORK),
+    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
+    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
+    field("spec.attachments", FROZEN_NETWORK),
+    field("spec.attachments.**", FROZEN_NETWORK),
 ];

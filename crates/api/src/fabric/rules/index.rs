@@ -50,6 +50,9 @@ pub(crate) const SOURCE: &str = "source";
 /// By the intent that they were generated from, as `kind/name`.
 pub(crate) const OWNER: &str = "owner";
 
+/// By the parts that they name.
+pub(crate) const PART: &str = "part";
+
 pub(crate) const OF_VRF: &[Index] = &[
     Index { name: VRF_NAME, keys: vrf_name },
     Index { name: VNI, keys: vni },

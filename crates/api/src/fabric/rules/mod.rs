@@ -26,6 +26,7 @@ mod mirror_target;
 mod names;
 mod network;
 mod network_config_revision;
+mod network_config_revision_part;
 mod node_network_config;
 mod node_network_status;
 mod outbound;

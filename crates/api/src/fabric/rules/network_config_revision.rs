@@ -1,8 +1,9 @@
 //! What a `NetworkConfigRevision` must keep: it is named after its content and never changes.
 
+use super::{index::PART, network_config_revision_part::parts};
 use crate::{
     admission::{Findings, Operation, Write},
-    definition::Declared,
+    definition::{Declared, Index},
     effects::FieldEffect,
     fabric::{NetworkConfigRevision, effects},
 };
@@ -12,6 +13,7 @@ const NAME_DIGITS: usize = 10;
 
 impl Declared for NetworkConfigRevision {
     const EFFECTS: &'static [FieldEffect] = effects::REVISION;
+    const INDEXES: &'static [Index] = &[Index { name: PART, keys: parts }];
 
     fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
         let Some(new) = &write.new else { return };

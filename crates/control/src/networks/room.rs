@@ -1,0 +1,92 @@
+//! How much of its nodes a host network lists: an object has no room for thousands of entries.
+//!
+//! What is not listed is counted, and the condition says so. Nodes that are not ready are listed first. What is not listed
+//! was not forgotten: nodes are asked instead, by what they were told and have answered.
+
+use std::collections::BTreeMap;
+
+use netloom_api::hostnet::{HostNetworkConfigStatus, NodeStatus, Unlisted};
+
+use super::condition::{self, Verdict};
+
+/// The most bytes of entries. Who manages their fields takes nearly as much again, and addresses and names of the same
+/// nodes stand in the object too: together they stay below 1 MiB with five thousand nodes.
+const MOST: usize = 224 << 10;
+
+/// As many entries as there is room for, and how many nodes have none.
+pub(super) fn bounded(
+    all: BTreeMap<String, NodeStatus>,
+    generation: Option<i64>,
+) -> (BTreeMap<String, NodeStatus>, Option<Unlisted>) {
+    // A thousand bytes are more than an entry takes, so few nodes need not be measured.
+    if all.len() <= MOST / 1000 {
+        return (all, None);
+    }
+    let is_ready = |entry: &NodeStatus| condition::is_ready(&entry.conditions);
+    let (ready, waiting): (BTreeMap<_, _>, BTreeMap<_, _>) = all.into_iter().partition(|(_, entry)| is_ready(entry));
+    let (mut room, mut listed) = (MOST, BTreeMap::new());
+    let mut unlisted = Unlisted { observed_generation: generation, ..Unlisted::default() };
+    for (node, entry) in waiting.into_iter().chain(ready) {
+        if room > 0 {
+            room = room.saturating_sub(node.len() + serde_json::to_string(&entry).map_or(MOST, |text| text.len()));
+        }
+        if room > 0 {
+            listed.insert(node, entry);
+        } else if is_ready(&entry) {
+            unlisted.ready += 1;
+        } else {
+            unlisted.waiting += 1;
+        }
+    }
+    let counted = unlisted.ready + unlisted.waiting > 0;
+    (listed, counted.then_some(unlisted))
+}
+
+/// The verdict, with what is not listed.
+pub(super) fn told(verdict: Verdict, listed: usize, unlisted: Option<&Unlisted>) -> Verdict {
+    let Some(unlisted) = unlisted else { return verdict };
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let all = listed + count(unlisted.ready) + count(unlisted.waiting);
+    let before = if verdict.message.is_empty() { String::new() } else { format!("{}; ", verdict.message) };
+    let message = format!("{before}nodeStatus has room for {listed} of {all} nodes, those that are not ready first");
+    Verdict { message, ..verdict }
+}
+
+/// Whether a node without an entry had the object in this generation: all that are not listed had.
+pub(super) fn stood_unlisted(before: &HostNetworkConfigStatus, generation: Option<i64>) -> bool {
+    before.unlisted.as_ref().is_some_and(|it| it.waiting == 0 && it.observed_generation == generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn entries(nodes: usize, waiting: usize) -> BTreeMap<String, NodeStatus> {
+        let entry = |number: usize| {
+            let verdict = if number < waiting { Verdict::pending("the node is at it") } else { Verdict::applied() };
+            NodeStatus { conditions: vec![verdict.condition(Timestamp::UNIX_EPOCH, &[])], ..NodeStatus::default() }
+        };
+        (0..nodes).map(|number| (format!("n{:05}", nodes - number), entry(number))).collect()
+    }
+
+    #[test]
+    fn few_nodes_are_all_listed() {
+        assert_eq!(bounded(entries(200, 3), Some(1)), (entries(200, 3), None));
+    }
+
+    #[test]
+    fn of_many_those_that_are_not_ready_are_listed_and_the_rest_is_counted() {
+        let (listed, unlisted) = bounded(entries(5000, 3), Some(7));
+        let counted = unlisted.clone().unwrap();
+        assert_eq!((counted.ready as usize, counted.waiting), (5000 - listed.len(), 0));
+        assert_eq!(listed.values().filter(|entry| !condition::is_ready(&entry.conditions)).count(), 3);
+        assert!(serde_json::to_string(&listed).unwrap().len() < 256 << 10);
+        let verdict = told(Verdict::applied(), listed.len(), unlisted.as_ref());
+        let words = format!("nodeStatus has room for {} of 5000 nodes, those that are not ready first", listed.len());
+        assert_eq!(verdict.message, words);
+        let status = HostNetworkConfigStatus { unlisted, ..HostNetworkConfigStatus::default() };
+        assert!(stood_unlisted(&status, Some(7)) && !stood_unlisted(&status, Some(8)));
+    }
+}

@@ -1,0 +1,242 @@
+//! Thousands of nodes that do at once what they are told: a controller and a server, without hosts.
+//!
+//! The controller's decisions are the real ones. Nodes have no host and no agent of their own here, which would take more
+//! memory than machines have: a node answers each configuration with success, as an agent does for which everything
+//! works. The server keeps objects as text and refuses what is larger than a server stores. For figures of large clusters;
+//! what may go wrong on the way is not looked at.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use netloom_api::admission::GroupKind;
+use netloom_compile::ObjectKey;
+use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, ObjectRef, Request, Settings};
+use netloom_node::{CONFIG, STATE};
+use serde_json::{Map, Value, json};
+
+use crate::{people, process::server_clock, server::MOST};
+
+/// Nodes, what the server has of them, and the one controller.
+#[derive(Debug, Default)]
+pub struct Fleet {
+    objects: BTreeMap<ObjectRef, Box<str>>,
+    version: u64,
+    index: Index,
+    controller: Controller,
+    now: Timestamp,
+    /// Requests that were carried out, by verb and kind.
+    pub requests: BTreeMap<(&'static str, &'static str), usize>,
+    /// Requests that were refused because an object would be too large.
+    pub too_large: usize,
+    /// How often each node was told something else about its host.
+    pub changes: BTreeMap<String, usize>,
+    /// The largest object that was stored since this was looked at last, and how many bytes it has.
+    pub largest: (usize, String),
+    /// How often the controller has decided.
+    pub turns: usize,
+    answers: BTreeSet<ObjectRef>,
+}
+
+impl Fleet {
+    /// So many nodes that have reported their links, connected to one cluster network.
+    pub fn new(nodes: usize) -> Self {
+        let mut fleet =
+            Self { now: server_clock(0), controller: Controller::new(Settings::default()), ..Self::default() };
+        for number in 0..nodes {
+            let name = people::name(number);
+            fleet.put(people::node(number));
+            fleet.put(json!({
+                "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
+                "metadata": {"namespace": people::NAMESPACE, "name": name},
+                "spec": {"managed": true, "nodeName": name},
+                "status": {"currentState": {"interfaces": [
+                    {"name": people::UPLINK, "type": "ethernet", "state": "up", "mtu": 1500},
+                ]}},
+            }));
+        }
+        for object in people::host_networks(0, nodes) {
+            fleet.put(object);
+        }
+        for kind in Index::KINDS {
+            let objects = fleet.list(*kind).map(|object| Arc::new(read(object))).collect();
+            fleet.index.take(fleet.now, Change::Listed { kind: *kind, objects });
+        }
+        fleet
+    }
+
+    /// So many host networks for all nodes come at once.
+    pub fn add_host_networks(&mut self, networks: u16, nodes: usize) {
+        for number in 0..networks {
+            let address = |node: usize| format!("10.{}.{}.{}/16", number % 256, node / 250, 1 + node % 250);
+            let ips: Map<String, Value> = (0..nodes).map(|node| (people::name(node), json!(address(node)))).collect();
+            let spec = json!({"clusterNetwork": "cluster-1", "vlanID": 100 + number, "mode": "static", "ips": ips});
+            self.write(json!({
+                "apiVersion": "network.harvesterhci.io/v1beta1", "kind": "HostNetworkConfig",
+                "metadata": {"name": format!("h{number}")}, "spec": spec,
+            }));
+        }
+    }
+
+    /// One node gets another address in one host network.
+    pub fn move_address(&mut self, network: u16, node: usize, address: &str) {
+        let key = ObjectKey::global(format!("h{network}"));
+        let target = ObjectRef { kind: GroupKind::new("network.harvesterhci.io", "HostNetworkConfig"), key };
+        let Some(mut object) = self.objects.get(&target).map(|text| read(text)) else { return };
+        object["spec"]["ips"][people::name(node)] = json!(address);
+        self.write(object);
+    }
+
+    /// Every object of a kind.
+    pub fn all(&self, kind: &str) -> Vec<Value> {
+        self.objects.iter().filter(|(target, _)| target.kind.kind == kind).map(|(_, text)| read(text)).collect()
+    }
+
+    /// Lets the controller and the nodes go on until nobody has anything to do, or for so many decisions.
+    pub fn run(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            let until = self.now.checked_add(SignedDuration::from_secs(15)).unwrap_or(Timestamp::MAX);
+            let turn = self.controller.decide(self.now, &self.index, Leadership::Leading { until });
+            self.turns += 1;
+            for chain in &turn.chains {
+                let mut broken = false;
+                for request in &chain.0 {
+                    let answer = if broken { Answer::Skipped } else { self.carry_out(request) };
+                    broken |= answer != Answer::Done;
+                    self.controller.answered(self.now, request.id, &answer);
+                }
+            }
+            let acted = self.nodes_answer();
+            if turn.chains.is_empty() && !acted {
+                let Some(wake_at) = turn.wake_at else { return true };
+                self.now = wake_at;
+            }
+        }
+        false
+    }
+
+    /// Every node that was told something has it, and says so.
+    fn nodes_answer(&mut self) -> bool {
+        let told = std::mem::take(&mut self.answers);
+        for target in &told {
+            let Some(mut config) = self.objects.get(target).map(|text| read(text)) else { continue };
+            let state = ObjectRef { kind: STATE, key: ObjectKey::new(people::NAMESPACE, target.key.name.as_str()) };
+            let state = self.objects.get(&state).map(|text| read(text)).unwrap_or_default();
+            if state["metadata"]["annotations"]["netloom.dev/digest"] != config["spec"]["stateDigest"] {
+                self.answers.insert(target.clone());
+                continue;
+            }
+            config["status"] = json!({
+                "configStatus": "provisioned", "lastAppliedRevision": config["spec"]["revision"],
+                "inPlaceRevision": config["spec"]["revision"], "observedGeneration": config["metadata"]["generation"],
+            });
+            self.write(config);
+        }
+        told.len() > self.answers.len()
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Answer {
+        let target = &request.target;
+        let known = self.objects.get(target).map(|text| read(text));
+        let is_stale = |given: &Value| {
+            let wanted = given.pointer("/metadata/resourceVersion");
+            wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
+        };
+        let (verb, object) = match &request.action {
+            Action::Create { object } => ("create", known.clone().unwrap_or_else(|| object.clone())),
+            Action::Apply { object } if !is_stale(object) => ("apply", applied(known.as_ref(), object)),
+            Action::ApplyStatus { object } if !is_stale(object) => {
+                let Some(mut all) = known.clone() else { return Answer::Refused };
+                // Of a network state an agent tells the rest.
+                if target.kind == STATE {
+                    all["status"]["conditions"] = object["status"]["conditions"].clone();
+                } else {
+                    all["status"] = object["status"].clone();
+                }
+                ("status", all)
+            }
+            Action::Patch { patch } if !is_stale(patch) => {
+                let Some(all) = known.as_ref().and_then(|known| netloom_patch::merge_patch(known, patch).ok()) else {
+                    return Answer::Refused;
+                };
+                ("patch", all)
+            }
+            Action::Delete { .. } => {
+                let Some(gone) = known else { return Answer::Refused };
+                *self.requests.entry(("delete", target.kind.kind)).or_default() += 1;
+                self.objects.remove(target);
+                self.index.take(self.now, Change::Gone(Arc::new(gone)));
+                return Answer::Done;
+            }
+            Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return Answer::Refused,
+        };
+        if object.to_string().len() > MOST {
+            self.too_large += 1;
+            return Answer::Refused;
+        }
+        *self.requests.entry((verb, target.kind.kind)).or_default() += 1;
+        let host = |object: &Value| object["spec"]["host"].clone();
+        if target.kind == CONFIG && verb == "apply" {
+            self.answers.insert(target.clone());
+            if known.as_ref().map(host) != Some(host(&object)) {
+                *self.changes.entry(target.key.name.clone()).or_default() += 1;
+            }
+        }
+        self.write(object);
+        Answer::Done
+    }
+
+    /// Somebody writes an object, and the controller hears of it.
+    fn write(&mut self, object: Value) {
+        let stored = self.put(object);
+        self.index.take(self.now, Change::Put(Arc::new(stored)));
+    }
+
+    fn put(&mut self, mut object: Value) -> Value {
+        let Some(target) = crate::server::reference(&object).or_else(|| event(&object)) else { return object };
+        let known = self.objects.get(&target).map(|text| read(text));
+        self.version += 1;
+        let old = |name: &str| known.as_ref().map(|known| known["metadata"][name].clone());
+        let same = known.as_ref().is_some_and(|known| known["spec"] == object["spec"]);
+        let generation = old("generation").and_then(|number| number.as_i64()).unwrap_or_default();
+        object["metadata"]["generation"] = json!(generation + i64::from(!same));
+        object["metadata"]["uid"] = old("uid").unwrap_or_else(|| json!(format!("u{}", self.version)));
+        object["metadata"]["creationTimestamp"] = old("creationTimestamp").unwrap_or_else(|| json!(self.now));
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let text = object.to_string();
+        if text.len() > self.largest.0 {
+            self.largest = (text.len(), format!("{} {}", target.kind.kind, target.key.name));
+        }
+        self.objects.insert(target, text.into());
+        object
+    }
+
+    fn list(&self, kind: GroupKind<'static>) -> impl Iterator<Item = &str> {
+        self.objects.iter().filter(move |(target, _)| target.kind == kind).map(|(_, text)| text.as_ref())
+    }
+}
+
+/// What an object is when the controller has applied its part: what it says of the specification is all there is.
+fn applied(known: Option<&Value>, given: &Value) -> Value {
+    let mut all = known.cloned().unwrap_or_else(|| json!({}));
+    for field in ["apiVersion", "kind", "spec", "status"] {
+        if let Some(value) = given.get(field) {
+            all[field] = value.clone();
+        }
+    }
+    let before = all.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    all["metadata"] = netloom_patch::merge_patch(&before, &given["metadata"]).unwrap_or(before);
+    all
+}
+
+/// Events are of no kind that anybody follows.
+fn event(object: &Value) -> Option<ObjectRef> {
+    let key = ObjectKey::new("default", object.pointer("/metadata/name")?.as_str()?);
+    Some(ObjectRef { kind: GroupKind::new("events.k8s.io", "Event"), key })
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
