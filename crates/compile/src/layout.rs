@@ -251,3 +251,120 @@ pub fn unnamed<'a>(snapshot: &'a Snapshot, layout: Option<&'a Layout>) -> impl I
     let named: BTreeSet<&str> = revisions.chain(next).map(String::as_str).collect();
     snapshot.parts.iter().map(|(key, _)| key).filter(move |key| !named.contains(key.name.as_str()))
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_api::fabric::{
+        network_config_revision::FrozenSpec,
+        text::{Interface, ObjectName},
+    };
+
+    use super::*;
+
+    /// A host network of about so many KiB; `mark` tells versions apart.
+    fn host(name: &str, kib: usize, mark: u8) -> Weighed {
+        let frozen = HostNetworkConfigRevision {
+            name: ObjectName(name.to_owned()),
+            created: None,
+            interface: Interface("x".to_owned()),
+            spec: FrozenSpec(json!({"mark": mark, "fill": "x".repeat(kib << 10)})),
+        };
+        Piece::Host(Arc::new(frozen)).weighed()
+    }
+
+    fn eight(marks: [u8; 8]) -> Vec<Weighed> {
+        let mut all: Vec<Weighed> =
+            marks.iter().enumerate().map(|(i, mark)| host(&format!("h{i}"), 250, *mark)).collect();
+        sort(&mut all);
+        all
+    }
+
+    /// Puts a layout into a snapshot, as the newest revision.
+    fn write(snapshot: &mut Snapshot, sequence: u8, layout: &Layout) {
+        for mut object in layout.objects(&format!("r{sequence}")) {
+            object["metadata"]["annotations"] =
+                json!({netloom_api::rollout::annotation::SEQUENCE: sequence.to_string()});
+            snapshot.put(&object);
+        }
+    }
+
+    fn laid_out(snapshot: &Snapshot, pieces: &[Weighed]) -> Layout {
+        lay_out(pieces, &content_hash(pieces), snapshot)
+    }
+
+    /// What the newest revision has, by name.
+    fn read(snapshot: &Snapshot) -> Vec<(String, Value)> {
+        let frozen = snapshot.frozen(newest(snapshot).unwrap());
+        assert!(frozen.is_whole());
+        let hosts = frozen.host_network_configs.iter();
+        hosts.map(|one| (one.name.0.clone(), one.spec.0["mark"].clone())).collect()
+    }
+
+    fn sizes(layout: &Layout) -> impl Iterator<Item = usize> {
+        layout.objects("r").into_iter().map(|object| object.to_string().len())
+    }
+
+    #[test]
+    fn what_fits_stands_in_the_revision() {
+        let pieces = [host("a", 400, 1), host("b", 400, 1)];
+        let layout = laid_out(&Snapshot::default(), &pieces);
+        assert_eq!((layout.parts.len(), layout.spec.host_network_configs.len()), (0, 2));
+    }
+
+    #[test]
+    fn an_edit_stands_in_the_revision_over_the_parts_of_the_one_before() {
+        let mut snapshot = Snapshot::default();
+        let first = laid_out(&snapshot, &eight([1; 8]));
+        assert_eq!((first.parts.len(), first.spec.host_network_configs.len()), (3, 0));
+        assert!(sizes(&first).all(|size| size < 1 << 20));
+        write(&mut snapshot, 1, &first);
+        let edited = laid_out(&snapshot, &eight([1, 1, 2, 1, 1, 1, 1, 1]));
+        assert_eq!((edited.parts.len(), edited.spec.host_network_configs.len()), (0, 1));
+        assert_eq!(edited.spec.parts, first.spec.parts);
+        write(&mut snapshot, 2, &edited);
+        let marks: Vec<Value> = read(&snapshot).into_iter().map(|(_, mark)| mark).collect();
+        assert_eq!(json!(marks), json!([1, 1, 2, 1, 1, 1, 1, 1]));
+    }
+
+    #[test]
+    fn edit_after_edit_is_packed_and_every_revision_reads_as_it_was_written() {
+        let (mut snapshot, mut marks) = (Snapshot::default(), [1; 8]);
+        let mut made = 0;
+        for round in 0..40_u8 {
+            marks[usize::from(round * 3 % 8)] = round + 2;
+            let layout = laid_out(&snapshot, &eight(marks));
+            assert!(sizes(&layout).all(|size| size < 1 << 20));
+            made += layout.parts.len();
+            write(&mut snapshot, round, &layout);
+            let found: Vec<Value> = read(&snapshot).into_iter().map(|(_, mark)| mark).collect();
+            assert_eq!(json!(found), json!(marks), "round {round}");
+            let named = newest(&snapshot).unwrap().spec.parts.len();
+            assert!(named <= 8, "{named} parts in round {round}");
+        }
+        assert!(made < 40, "{made} parts in 40 rounds");
+        assert!(unnamed(&snapshot, None).next().is_none(), "all revisions are there, and so are their parts");
+    }
+
+    #[test]
+    fn what_is_gone_is_not_in_a_part_that_is_named() {
+        let mut snapshot = Snapshot::default();
+        write(&mut snapshot, 1, &laid_out(&snapshot, &eight([1; 8])));
+        let mut left = eight([1; 8]);
+        left.remove(4);
+        let layout = laid_out(&snapshot, &left);
+        write(&mut snapshot, 2, &layout);
+        let names: Vec<String> = read(&snapshot).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["h0", "h1", "h2", "h3", "h5", "h6", "h7"]);
+        assert_eq!(layout.parts.len(), 0, "the rest of the part fits into the revision");
+    }
+
+    #[test]
+    fn the_name_follows_the_content_and_not_the_parts() {
+        let mut snapshot = Snapshot::default();
+        write(&mut snapshot, 1, &laid_out(&snapshot, &eight([1; 8])));
+        let edited = eight([1, 2, 1, 1, 1, 1, 1, 1]);
+        let (fresh, shared) = (laid_out(&Snapshot::default(), &edited), laid_out(&snapshot, &edited));
+        assert_ne!(fresh.spec.parts, shared.spec.parts);
+        assert_eq!(fresh.spec.revision, shared.spec.revision);
+    }
+}

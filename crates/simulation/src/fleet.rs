@@ -41,7 +41,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// So many nodes that have reported their links, connected to one cluster network.
+    /// So many nodes that have reported their links, connected to one cluster network. After the first node all others
+    /// are told at once: what is said meanwhile is the most of the work.
     pub fn new(nodes: usize) -> Self {
         let mut fleet =
             Self { now: server_clock(0), controller: Controller::new(Settings::default()), ..Self::default() };
@@ -57,7 +58,8 @@ impl Fleet {
                 ]}},
             }));
         }
-        for object in people::host_networks(0, nodes) {
+        let at_once = json!({"canary": {"nodes": 1, "soakSeconds": 0}, "waves": ["100%"], "maxUnavailable": "100%"});
+        for object in people::host_networks(0, nodes).chain([people::rollout(&at_once)]) {
             fleet.put(object);
         }
         for kind in Index::KINDS {
@@ -172,11 +174,6 @@ impl Fleet {
             }
             Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return Answer::Refused,
         };
-        if object.to_string().len() > MOST {
-            self.too_large += 1;
-            return Answer::Refused;
-        }
-        *self.requests.entry((verb, target.kind.kind)).or_default() += 1;
         let host = |object: &Value| object["spec"]["host"].clone();
         if target.kind == CONFIG && verb == "apply" {
             self.answers.insert(target.clone());
@@ -184,18 +181,25 @@ impl Fleet {
                 *self.changes.entry(target.key.name.clone()).or_default() += 1;
             }
         }
-        self.write(object);
-        Answer::Done
+        if self.write(object) {
+            *self.requests.entry((verb, target.kind.kind)).or_default() += 1;
+            Answer::Done
+        } else {
+            self.too_large += 1;
+            Answer::Refused
+        }
     }
 
-    /// Somebody writes an object, and the controller hears of it.
-    fn write(&mut self, object: Value) {
-        let stored = self.put(object);
+    /// Somebody writes an object, and the controller hears of it; says whether it is not too large.
+    fn write(&mut self, object: Value) -> bool {
+        let Some(stored) = self.put(object) else { return false };
         self.index.take(self.now, Change::Put(Arc::new(stored)));
+        true
     }
 
-    fn put(&mut self, mut object: Value) -> Value {
-        let Some(target) = crate::server::reference(&object).or_else(|| event(&object)) else { return object };
+    /// Stores an object as a server does; none where a server would not.
+    fn put(&mut self, mut object: Value) -> Option<Value> {
+        let target = crate::server::reference(&object).or_else(|| event(&object))?;
         let known = self.objects.get(&target).map(|text| read(text));
         self.version += 1;
         let old = |name: &str| known.as_ref().map(|known| known["metadata"][name].clone());
@@ -206,11 +210,14 @@ impl Fleet {
         object["metadata"]["creationTimestamp"] = old("creationTimestamp").unwrap_or_else(|| json!(self.now));
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let text = object.to_string();
+        if text.len() > MOST {
+            return None;
+        }
         if text.len() > self.largest.0 {
             self.largest = (text.len(), format!("{} {}", target.kind.kind, target.key.name));
         }
         self.objects.insert(target, text.into());
-        object
+        Some(object)
     }
 
     fn list(&self, kind: GroupKind<'static>) -> impl Iterator<Item = &str> {

@@ -31,7 +31,7 @@ pub enum Refusal {
 }
 
 /// The most bytes of one object: what etcd takes in one request unless it is told otherwise.
-pub const MOST: usize = 3 << 19;
+pub(crate) const MOST: usize = 3 << 19;
 
 /// Something that happened to an object.
 #[derive(Debug, Clone)]
