@@ -51,6 +51,11 @@ impl Places {
     pub(crate) fn line(&self, path: &str) -> u32 {
         self.tree.as_ref().map_or(0, |tree| tree.line_of(path))
     }
+
+    /// What the link is called whose entry `path` leads into.
+    pub(crate) fn link(&self, path: &str) -> Option<&str> {
+        self.tree.as_ref()?.link_at(path)
+    }
 }
 
 impl Default for Places {

@@ -133,6 +133,16 @@ impl fmt::Display for Warning {
     }
 }
 
+/// A message about the entry of a link, which is named also for people who do not count entries.
+pub(crate) fn about(link: Option<&str>, message: String) -> String {
+    /// What a link may be called besides letters and digits, as far as names are told apart in a sentence.
+    const INSIDE: [char; 5] = ['-', '_', '.', '@', ':'];
+    let Some(link) = link else { return message };
+    let mut words = message.split(|c: char| !c.is_alphanumeric() && !INSIDE.contains(&c));
+    let named = words.any(|word| word == link || word.trim_end_matches(['.', ':']) == link);
+    if named { message } else { format!("link {link}: {message}") }
+}
+
 fn write_place(f: &mut fmt::Formatter<'_>, document: &str, line: u32, path: &str) -> fmt::Result {
     f.write_str(document)?;
     if line > 0 {
@@ -143,4 +153,24 @@ fn write_place(f: &mut fmt::Formatter<'_>, document: &str, line: u32, path: &str
         write!(f, "{path}: ")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about;
+
+    #[test]
+    fn a_message_names_the_link_of_its_entry_once() {
+        for (link, message, told) in [
+            (None, "no such key", "no such key"),
+            (Some("eth1"), "no such key", "link eth1: no such key"),
+            (Some("eth1"), "eth10 has none", "link eth1: eth10 has none"),
+            (Some("eth1"), "eth1: has none", "eth1: has none"),
+            (Some("eth1.7"), "there is no base for eth1.7.", "there is no base for eth1.7."),
+            (Some("eth1"), "there is no base for eth1.7", "link eth1: there is no base for eth1.7"),
+            (Some("eth1"), "\"eth1\" is new", "\"eth1\" is new"),
+        ] {
+            assert_eq!(about(link, message.to_owned()), told);
+        }
+    }
 }

@@ -72,6 +72,23 @@ impl Node {
         }
         node.line
     }
+
+    /// The name that the entry of a link has which `path` leads into, such as that of `interfaces[3].vlan.id`.
+    ///
+    /// `*` stands for many links, so it is nobody's name.
+    pub(crate) fn link_at(&self, path: &str) -> Option<&str> {
+        let (index, _) = path.strip_prefix("interfaces[")?.split_once(']')?;
+        let Data::List(links) = &self.child("interfaces")?.data else { return None };
+        let Data::Scalar { text, .. } = &links.get(index.parse::<usize>().ok()?)?.child("name")?.data else {
+            return None;
+        };
+        Some(text).map(|text| &**text).filter(|name| !name.is_empty() && *name != "*")
+    }
+
+    fn child(&self, key: &str) -> Option<&Self> {
+        let Data::Map(entries) = &self.data else { return None };
+        entries.iter().find(|(k, _)| &**k == key).map(|(_, child)| child)
+    }
 }
 
 /// Reads the one document in `bytes`; `None` when there is nothing in it.

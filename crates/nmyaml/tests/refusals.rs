@@ -131,8 +131,8 @@ fn a_refusal_reads_like_a_sentence_with_a_place() {
     assert_eq!(
         lines,
         [
-            "site.yaml:5: interfaces[0].vlan.base-ifce: unknown key; did you mean base-iface?",
-            "site.yaml:6: interfaces[0].vlan.id: 5000: must be between 1 and 4094",
+            "site.yaml:5: interfaces[0].vlan.base-ifce: link a: unknown key; did you mean base-iface?",
+            "site.yaml:6: interfaces[0].vlan.id: link a: 5000: must be between 1 and 4094",
         ]
     );
     assert_eq!(error.reason(), reason::UNKNOWN_KEY);
@@ -154,7 +154,11 @@ fn an_unknown_type_is_judged_before_what_stands_beside_it() {
         ("interfaces:\n- name: d0\n  type: TYPE\n", "bnod", "bond"),
     ] {
         let said = sentence(&text.replace("TYPE", word));
-        assert_eq!(said, format!("a.yaml:3: interfaces[0].type: unknown type {word}; did you mean {meant}?"));
+        let link = if text == bridge { "br0" } else { "d0" };
+        assert_eq!(
+            said,
+            format!("a.yaml:3: interfaces[0].type: link {link}: unknown type {word}; did you mean {meant}?")
+        );
     }
     // Kinds of the kernel that are shown and kept are no slips of the pen.
     for word in ["vcan", "vxcan", "tun", "wireguard"] {
@@ -166,9 +170,9 @@ fn an_unknown_type_is_judged_before_what_stands_beside_it() {
 #[test]
 fn a_key_that_nothing_is_near_to_leads_to_the_documentation() {
     let said = sentence("interfaces:\n- name: a\n  zzzzz: 1\n");
-    assert_eq!(said, "a.yaml:3: interfaces[0].zzzzz: unknown key; docs/node-state.md has all keys");
+    assert_eq!(said, "a.yaml:3: interfaces[0].zzzzz: link a: unknown key; docs/node-state.md has all keys");
     let said = sentence("interfaces: [{name: a, ipv4: {address: [{ip: 192.0.2.1, prefix-lenght: 24}]}}]");
-    assert!(said.contains("prefix-lenght: unknown key; did you mean prefix-length?"), "{said}");
+    assert!(said.contains("prefix-lenght: link a: unknown key; did you mean prefix-length?"), "{said}");
 }
 
 #[test]

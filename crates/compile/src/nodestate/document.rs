@@ -38,8 +38,9 @@ fn interface(wanted: &mut Wanted, index: usize, entry: &Value, findings: &mut Ve
     let name = entry.remove("name").and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default();
     let place = format!("{PLACE}.interfaces[{index}]");
     if entry.contains_key("identifier") {
-        let message =
-            "a policy speaks of links by their names: other identifiers are for the desired state of one node";
+        let message = format!(
+            "{name}: a policy names links by their names; other identifiers are for the desired state of one node"
+        );
         findings.push(Finding::new(reason::NOT_SUPPORTED, format!("{place}.identifier"), message));
         return;
     }

@@ -12,11 +12,11 @@ mod rules;
 pub(crate) mod spot;
 mod value;
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use crate::{
     document::{Dns, Document, Hostname, Places},
-    errors::{DocumentError, OBJECT, reason},
+    errors::{DocumentError, OBJECT, about, reason},
     read::spot::{Fields, Keys, Notes, Spot},
     tree,
 };
@@ -33,8 +33,11 @@ pub fn parse(source: &str, bytes: &[u8]) -> Result<Document, DocumentError> {
     };
     let notes = Notes::default();
     let document = top(&Spot::root(&notes, &node)).unwrap_or_default();
-    let refusals = notes.into_refusals();
+    let mut refusals = notes.into_refusals();
     if !refusals.is_empty() {
+        for refusal in &mut refusals {
+            refusal.message = about(node.link_at(&refusal.path), mem::take(&mut refusal.message));
+        }
         return Err(refused(refusals));
     }
     Ok(Document { places: Places { source, tree: Some(Arc::new(node)) }, ..document })

@@ -41,7 +41,7 @@ use netloom_types::{IfName, Protocol};
 
 use crate::{
     document::{Document, Interface},
-    errors::{DocumentError, Refusal, Warning},
+    errors::{DocumentError, Refusal, Warning, about},
 };
 
 pub(crate) use bridge::default_vlans;
@@ -153,14 +153,16 @@ impl<'a> Merge<'a> {
     fn refuse(&mut self, path: impl Into<String>, reason: &'static str, message: impl Into<String>) {
         let path = path.into();
         let line = self.doc.places.line(&path);
-        self.refusals.push(Refusal { path, line, reason, message: message.into() });
+        let message = about(self.doc.places.link(&path), message.into());
+        self.refusals.push(Refusal { path, line, reason, message });
     }
 
     fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
         let path = path.into();
         let line = self.doc.places.line(&path);
         let document = self.doc.places.source.clone();
-        self.warnings.push(Warning { document, path, line, message: message.into() });
+        let message = about(self.doc.places.link(&path), message.into());
+        self.warnings.push(Warning { document, path, line, message });
     }
 
     fn origin(&self, path: impl Into<String>) -> Origin {
