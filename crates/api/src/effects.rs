@@ -67,6 +67,13 @@ pub fn gaps(kind: &Kind) -> Vec<Gap> {
     gaps_between(kind.effects, &paths)
 }
 
+/// Whether objects of a kind change nothing yet, because the front end that they are for is not built.
+pub fn is_planned(table: &[FieldEffect]) -> bool {
+    let mut effects = table.iter().flat_map(|entry| entry.effects);
+    let planned = table.iter().flat_map(|entry| entry.effects).any(|effect| matches!(effect, Effect::Planned(_)));
+    planned && !effects.any(|effect| matches!(effect, Effect::FrontEnd(_)))
+}
+
 fn gaps_between(table: &[FieldEffect], paths: &[String]) -> Vec<Gap> {
     let missing = paths.iter().filter(|path| entry(table, path).is_none()).cloned().map(Gap::Missing);
     let stale = table.iter().filter(|entry| !has_field(entry.path, paths)).map(|e| Gap::Stale(e.path.to_owned()));

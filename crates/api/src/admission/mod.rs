@@ -21,7 +21,10 @@ pub use self::{
     user::{CONTROLLER_GROUP, CONTROLLER_SERVICE_ACCOUNT, User},
     view::{GroupKind, Objects, View},
 };
-use crate::{definition::Declared, dig, foreign, registry};
+use crate::{
+    definition::{Declared, Kind},
+    dig, effects, foreign, registry,
+};
 
 /// What the client wants done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,11 +126,28 @@ pub fn validate(review: &Review<'_>) -> Verdict {
     let going = review.operation == Operation::Update && review.old.is_some_and(dig::is_terminating);
     if review.subresource.is_none() && !going {
         match registry::find(review.kind.group, review.kind.kind) {
-            Some(kind) => (kind.admit)(review, &mut findings),
+            Some(kind) => {
+                (kind.admit)(review, &mut findings);
+                warn_of_planned(kind, review.operation, &mut findings);
+            }
             None => foreign::admit(review, &mut findings),
         }
     }
     findings.into()
+}
+
+/// Tells whoever writes an object that no front end serves, so that nobody waits for an effect.
+fn warn_of_planned(kind: &Kind, operation: Operation, findings: &mut Findings) {
+    let written = match operation {
+        Operation::Create | Operation::Update => true,
+        Operation::Delete | Operation::Connect => false,
+    };
+    if written && effects::is_planned(kind.effects) {
+        findings.warn(format!(
+            "{}: no front end of this version serves the kind; the object is checked and stored, no node is configured by it",
+            kind.kind
+        ));
+    }
 }
 
 /// Completes and judges a write in one step.
