@@ -476,7 +476,7 @@ impl Agent {
         let named = self.target.wish().map(Wish::links).unwrap_or_default();
         let heard = self.heard();
         if let Ok(observed) = result {
-            self.listing.saw(&links::list(observed, &heard, named.clone()), self.standing_list());
+            self.listing.saw(now, &links::list(observed, &heard, named.clone()), self.standing_list());
         }
         self.looking.ended(now, result, (named, &heard), &self.settings);
     }
@@ -593,6 +593,7 @@ impl Agent {
             .chain(slow)
             .chain(self.held_until())
             .chain(self.list_at(now))
+            .chain(self.report_at(now))
             .min()
     }
 }

@@ -2,20 +2,22 @@
 //!
 //! A link that flaps, or one that is made for every pod, would be a write each time, and each write is told to everybody
 //! who follows links of nodes. So there is a least time between two of them, and whatever came and went within it is
-//! not told. What stands at the server is known by a digest; the list itself is kept only until it stands there.
+//! not told. That a link went down or came up is told only once it has stayed so: `status.currentState` of the node's
+//! network state has it at once, and nobody needs it twice. What stands at the server is known by a digest; the list itself is kept only until it stands there.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use netloom_api::{condition::Conditions, fabric::node_network_status::NodeNetworkStatusStatus};
 use netloom_compile::ObjectKey;
 use netloom_control::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
-    Agent, LINKS, NODE,
+    Agent, LINKS, NODE, Settings,
     backoff::later,
     condition::{Said, seconds},
+    pace::Pace,
     people::fingerprint,
-    target::Target,
+    target::{Target, chosen},
     wish::uid,
 };
 
@@ -24,6 +26,11 @@ use crate::{
 pub(crate) struct Listing {
     /// What was seen last; none before the host was read.
     seen: Option<u64>,
+    /// The links of that.
+    links: Links,
+    /// And those that were last said.
+    said: Option<Links>,
+    pace: Pace,
     /// The same in full, until it stands at the server.
     text: Option<Box<str>>,
     said_at: Option<Timestamp>,
@@ -31,16 +38,51 @@ pub(crate) struct Listing {
 
 impl Listing {
     /// Takes note of what the host has.
-    pub(crate) fn saw(&mut self, list: &NodeNetworkStatusStatus, standing: Option<u64>) {
+    pub(crate) fn saw(&mut self, now: Timestamp, list: &NodeNetworkStatusStatus, standing: Option<u64>) {
         let digest = digest(list);
+        if self.seen != Some(digest) {
+            self.pace.changed(now);
+        }
         self.seen = Some(digest);
+        self.links = Links::of(list);
         let news = Some(digest) != standing;
+        if !news {
+            self.pace.matches();
+        }
         self.text = news.then(|| serde_json::to_string(list).ok()).flatten().map(String::into_boxed_str);
     }
 
     /// When it may be said again.
-    fn free_at(&self, pace: SignedDuration) -> Timestamp {
-        self.said_at.map_or(Timestamp::MIN, |at| later(at, pace))
+    fn free_at(&self, settings: &Settings) -> Timestamp {
+        let paced = self.said_at.map_or(Timestamp::MIN, |at| later(at, settings.list_pace));
+        let flaps = self.said.as_ref().is_some_and(|said| self.links.differs_by_state(said));
+        if flaps { paced.max(self.pace.stable_for(settings.list_stable)) } else { paced }
+    }
+}
+
+/// What tells apart which links there are, and which of them carry packets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Links {
+    there: u64,
+    states: u64,
+}
+
+impl Links {
+    fn of(list: &NodeNetworkStatusStatus) -> Self {
+        let states: Vec<&str> = list.interfaces.iter().map(|interface| interface.state.as_str()).collect();
+        let states = fingerprint(&states);
+        let mut there = list.interfaces.clone();
+        for interface in &mut there {
+            interface.state.clear();
+            // They come and go with its state.
+            interface.addresses.clear();
+        }
+        Self { there: fingerprint(&[&serde_json::to_string(&there).unwrap_or_default()]), states }
+    }
+
+    /// Whether the links are the same, but some went down or came up.
+    fn differs_by_state(&self, said: &Self) -> bool {
+        self.there == said.there && self.states != said.states
     }
 }
 
@@ -50,9 +92,17 @@ impl Agent {
         self.lists_links() && self.listing.seen.is_some() && self.listing.seen != self.standing_list()
     }
 
+    /// When time alone makes a report of the host due.
+    pub(crate) fn report_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let (state, _) = chosen(&self.objects)?;
+        let news =
+            self.looking.current.is_some() && self.looking.current.as_ref() != self.objects.report(&state.meta.key);
+        Some(self.looking.pace.due(now)).filter(|at| *at > now && news)
+    }
+
     /// When time alone makes news of the node's links due.
     pub(crate) fn list_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let at = self.listing.free_at(self.settings.list_pace);
+        let at = self.listing.free_at(&self.settings);
         (at > now && self.has_links_to_list()).then_some(at)
     }
 
@@ -62,7 +112,7 @@ impl Agent {
         if self.listing.seen == standing {
             self.listing.text = None;
         }
-        let due = self.listing.free_at(self.settings.list_pace) <= now;
+        let due = self.listing.free_at(&self.settings) <= now;
         if !self.has_links_to_list() || !due {
             return Vec::new();
         }
@@ -72,6 +122,8 @@ impl Agent {
             return Vec::new();
         };
         self.listing.said_at = Some(now);
+        self.listing.said = Some(self.listing.links.clone());
+        self.listing.pace.reported(now);
         self.list_requests(now, list)
     }
 

@@ -9,6 +9,7 @@ use netloom_types::IfName;
 use crate::{
     Heard, Settings,
     backoff::{later, spread},
+    pace::Pace,
     report::{self, ReportText},
 };
 
@@ -17,6 +18,8 @@ use crate::{
 pub(crate) struct Looking {
     /// The last report.
     pub(crate) current: Option<ReportText>,
+    /// How often that is told when nothing but the host is the reason.
+    pub(crate) pace: Pace,
     /// Why there is none newer.
     pub(crate) blind: Option<String>,
     /// Whether the host must be read before anything is said of it.
@@ -75,7 +78,11 @@ impl Looking {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {
                 self.blind = None;
-                self.current = Some(ReportText::of(&report::current_state(observed, heard, named)));
+                let current = Some(ReportText::of(&report::current_state(observed, heard, named)));
+                if current != self.current {
+                    self.pace.changed(now);
+                }
+                self.current = current;
             }
         }
     }

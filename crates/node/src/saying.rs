@@ -110,7 +110,7 @@ impl Agent {
     }
 
     /// What there is to say of a node that is managed.
-    fn say(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+    fn say(&mut self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
         if self.holds_back(now) {
             return Vec::new();
@@ -119,12 +119,13 @@ impl Agent {
         let mut conflicts: Vec<String> = lost.iter().map(|lost| lost.0.clone()).collect();
         conflicts.extend(self.merged.1.conflicts.iter().cloned());
         let mut said = Vec::new();
-        let object = status::managed(&Picture {
+        let status = status::managed(&Picture {
             now,
             object: raw,
             generation: state.meta.generation,
             reported: self.objects.report(&state.meta.key),
             current: self.looking.current.as_ref(),
+            report_due: self.looking.pace.due(now) <= now,
             blind: self.looking.blind.as_deref(),
             attempt: &self.attempt,
             wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),
@@ -132,10 +133,18 @@ impl Agent {
             drift: self.after_drift(),
             lease: self.leasing.trouble(self.host_config()),
         });
-        let target = ObjectRef { kind: STATE, key: state.meta.key.clone() };
-        said.extend(object.map(|object| (target, Action::ApplyStatus { object })));
+        let key = state.meta.key.clone();
+        let target = ObjectRef { kind: STATE, key: key.clone() };
+        let report_only = status.as_ref().is_some_and(|status| status.report_only);
+        said.extend(status.map(|status| (target, Action::ApplyStatus { object: status.object })));
         said.extend(self.answer(now, raw));
         said.extend(self.untaint());
+        let matches = self.looking.current.as_ref() == self.objects.report(&key);
+        if report_only {
+            self.looking.pace.reported(now);
+        } else if matches {
+            self.looking.pace.matches();
+        }
         said
     }
 

@@ -50,6 +50,8 @@ pub struct Settings {
     pub seed: u64,
     /// The least time between two lists of the node's links.
     pub list_pace: SignedDuration,
+    /// How long links must have stayed up or down before that alone is listed.
+    pub list_stable: SignedDuration,
     /// How long the host must be quiet before changes of it are looked at.
     pub quiet: SignedDuration,
     /// But not longer than so long after the first change.
@@ -87,6 +89,8 @@ impl Settings {
             seed: 0,
             // A link that flaps is told twelve times a minute at most.
             list_pace: SignedDuration::from_secs(5),
+            // What flaps is back by then; `status.currentState` has it at once.
+            list_stable: SignedDuration::from_secs(10),
             // Drift shall be named within a tenth of a second; a tool that makes a link sends its events
             // within a few milliseconds.
             quiet: SignedDuration::from_millis(20),

@@ -32,6 +32,8 @@ pub(crate) struct Picture<'a> {
     pub(crate) reported: Option<&'a ReportText>,
     /// What there is to report; none before the host was read.
     pub(crate) current: Option<&'a ReportText>,
+    /// Whether a difference between the two is worth a write of its own by now.
+    pub(crate) report_due: bool,
     /// Why the host cannot be read, when it cannot.
     pub(crate) blind: Option<&'a str>,
     pub(crate) attempt: &'a Attempt,
@@ -49,8 +51,15 @@ pub(crate) fn standing(object: &Value) -> NodeNetworkStateStatus {
     object.get("status").and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default()
 }
 
+/// A status to write.
+pub(crate) struct Status {
+    pub(crate) object: Value,
+    /// Whether the host alone is the reason.
+    pub(crate) report_only: bool,
+}
+
 /// What to write for a node that is managed; none when that stands there.
-pub(crate) fn managed(picture: &Picture<'_>) -> Option<Value> {
+pub(crate) fn managed(picture: &Picture<'_>) -> Option<Status> {
     let before = standing(picture.object);
     let mut after =
         NodeNetworkStateStatus { observed_generation: picture.generation, ..NodeNetworkStateStatus::default() };
@@ -65,7 +74,9 @@ pub(crate) fn managed(picture: &Picture<'_>) -> Option<Value> {
     }
     after.last_applied = last_applied(picture, before.last_applied.as_ref());
     let report = picture.current.or(picture.reported);
-    (report != picture.reported || ours(&before) != after).then(|| apply(picture.object, after, report))
+    let report_only = ours(&before) == after;
+    let due = if report_only { report != picture.reported && picture.report_due } else { true };
+    due.then(|| Status { object: apply(picture.object, after, report), report_only })
 }
 
 /// What to write once for a node that is not managed any more: everything stays as it was last said.
