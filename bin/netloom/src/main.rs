@@ -33,6 +33,7 @@ mod reference;
 mod resident;
 mod session;
 mod signals;
+mod stopwatch;
 mod text;
 #[cfg(feature = "cluster")]
 mod wanted;

@@ -5,7 +5,10 @@ use std::{cell::Cell, collections::BTreeMap, time::Duration};
 use netloom_journal::{Probes, Verdict, Waiting};
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
 
-use crate::output::Output;
+use crate::{
+    output::Output,
+    stopwatch::{Lap, Stopwatch},
+};
 
 /// Changes with fewer steps are over before a line about them is read.
 const LONG: usize = 500;
@@ -17,13 +20,19 @@ pub(crate) struct Told<'a> {
     /// How many steps there are; 0 while nothing is being changed. Set by who plans, once that is
     /// known.
     total: &'a Cell<usize>,
+    watch: &'a Stopwatch,
     done: usize,
 }
 
 impl<'a> Told<'a> {
     /// Wraps a host.
-    pub(crate) fn new(engine: &'a mut dyn Engine, output: Output, total: &'a Cell<usize>) -> Self {
-        Self { engine, output, total, done: 0 }
+    pub(crate) fn new(
+        engine: &'a mut dyn Engine,
+        output: Output,
+        total: &'a Cell<usize>,
+        watch: &'a Stopwatch,
+    ) -> Self {
+        Self { engine, output, total, watch, done: 0 }
     }
 
     /// The number of steps, when it is worth a line.
@@ -39,7 +48,7 @@ impl Engine for Told<'_> {
         {
             self.output.note("verifying");
         }
-        self.engine.observe(scope)
+        self.watch.time(Lap::Host, || self.engine.observe(scope))
     }
 
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
@@ -50,7 +59,7 @@ impl Engine for Told<'_> {
                 if self.done <= total { format!("applying {}/{total}", self.done) } else { "undoing".to_owned() };
             self.output.note(&word);
         }
-        self.engine.execute(steps)
+        self.watch.time(Lap::Writes, || self.engine.execute(steps))
     }
 
     fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {

@@ -304,7 +304,7 @@ pub(crate) struct SetArgs {
     /// Wait at most this long for another transaction in the same namespace to end; 0 refuses at once
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400), default_value_t = 10)]
     pub(crate) wait: u32,
-    /// Say at the end what went between this program and the kernel
+    /// Say at the end what went between this program and the kernel, and where the time went
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
     /// Format of the result on standard output; without it nothing is printed there.

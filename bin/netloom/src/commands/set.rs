@@ -30,6 +30,7 @@ use crate::{
     resident,
     session::{self, CLOCK, Session},
     signals::{Event, Signals},
+    stopwatch::{Lap, Stopwatch},
     wish::{Resolved, Wish},
 };
 
@@ -55,7 +56,8 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, timing, wait, stats, format } = args;
     let from_stdin = wish.file == Path::new("-");
     resident::stay();
-    let wish = Wish::load(wish, session)?;
+    let watch = Stopwatch::start();
+    let wish = watch.time(Lap::Document, || Wish::load(wish, session))?;
     if dry_run {
         return dry(&wish, session, format.asked());
     }
@@ -71,7 +73,7 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let probes = if no_probe { Vec::new() } else { probes::parse(&probe)? };
     let signals = Signals::take_over()?;
     let source = wish.source.clone();
-    let change = Change { session, source, store: session.store()?, host: session.host()?, signals, timeout };
+    let change = Change { session, source, store: session.store()?, host: session.host()?, signals, timeout, watch };
     let how =
         How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, timing, stats };
     change.carry_out(wish, &how, format.asked())
@@ -106,6 +108,7 @@ struct Change<'a> {
     host: KernelHost,
     signals: Signals,
     timeout: Duration,
+    watch: Stopwatch,
 }
 
 impl Change<'_> {
@@ -116,7 +119,7 @@ impl Change<'_> {
         let steps = Cell::new(0);
         let guard = || guard::start(session);
         let (prepared, observed, done) = {
-            let mut told = Told::new(&mut self.host, output, &steps);
+            let mut told = Told::new(&mut self.host, output, &steps, &self.watch);
             let mut turn = session.turn(&self.store, &mut told, how.wait)?;
             if how.ending != Ending::Itself {
                 turn = turn.with_guard(&guard);
@@ -150,6 +153,7 @@ impl Change<'_> {
         if how.stats {
             let counters = self.host.counters().map_err(|error| Failure::usage(&error))?;
             output.note(&format!("netlink: {counters}"));
+            output.note(&format!("time: {}", self.watch));
         }
         let exit = self.report(&end, || Preview::of(&prepared.planned.plan, &observed).json(), format);
         // The process ends here; taking a large plan apart piece by piece would only delay that.
