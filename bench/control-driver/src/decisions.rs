@@ -53,7 +53,7 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
             bound: Bound::AtMost(2.0),
         },
         Row {
-            what: "nodes of 1000 that a bad change reaches".to_owned(),
+            what: "simulated nodes of 1000 that a bad change reaches".to_owned(),
             ours: None,
             peer: None,
             figure: (of("reached by a bad change", 1.0)?, Unit::Pieces),

@@ -1,6 +1,6 @@
 //! The inputs: documents for netloom and the peer, batches for `ip`.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, net::Ipv4Addr};
 
 use crate::space::BASE;
 
@@ -67,9 +67,23 @@ pub fn bridges(count: usize) -> String {
     text
 }
 
+/// The same for `ip -batch`.
+pub fn bridges_batch(count: usize) -> String {
+    (1..=count).fold(String::new(), |mut text, n| {
+        let ip = address(n);
+        let _ = write!(text, "link add name b{n} type bridge\nlink set b{n} up\naddr add {ip}/24 dev b{n}\n");
+        text
+    })
+}
+
 /// The n-th destination.
+pub fn destination_address(n: usize) -> Ipv4Addr {
+    let part = |value: usize| u8::try_from(value).expect("as many routes as there are addresses");
+    Ipv4Addr::new(100, part(64 + n / 62_500), part(n / 250 % 250), part(n % 250))
+}
+
 fn destination(n: usize) -> String {
-    format!("100.{}.{}.{}/32", 64 + n / 62_500, n / 250 % 250, n % 250)
+    format!("{}/32", destination_address(n))
 }
 
 /// Routes over one router.

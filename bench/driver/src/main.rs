@@ -1,4 +1,4 @@
-//! The benchmarks, inside the lab kernel: `bench-driver NETLOOM NODE_PROGRAM PEER FOLDER [NAME]`.
+//! The benchmarks, on the kernel that it is run on: `bench-driver NETLOOM NODE_PROGRAM PEER FOLDER [NAME]`.
 //!
 //! Prints a Markdown table on standard output and what it is doing on standard error. Exit status 1
 //! when a figure misses its bound.
@@ -7,10 +7,14 @@
 //! documents   the inputs: documents for netloom and the peer, batches for ip
 //! space       fresh namespaces, and processes with a stopwatch
 //! figures     what is measured
+//! own         what is measured on the machine's own kernel, with the kinds of links that every kernel has
+//! raw         bare messages, beside which programs are seen
 //! ```
 
 mod documents;
 mod figures;
+mod own;
+mod raw;
 mod space;
 
 use std::{env, process::ExitCode};

@@ -23,11 +23,16 @@ pub type Failure = Box<dyn Error>;
 /// The base of VLANs, the way out of routes.
 pub const BASE: &str = "base0";
 
-/// Leaves the namespace for a new one with `lo` and [`BASE`] up.
+/// Leaves the namespace for a new one with `lo` and [`BASE`] up. A cable, not a dummy link: not every kernel has those.
 pub fn fresh() -> Result<(), Failure> {
     unshare(CloneFlags::CLONE_NEWNET)?;
-    for command in ["link set lo up", "link add base0 type dummy", "link set base0 up", "addr add 10.0.0.1/8 dev base0"]
-    {
+    for command in [
+        "link set lo up",
+        "link add base0 type veth peer name base1",
+        "link set base1 up",
+        "link set base0 up",
+        "addr add 10.0.0.1/8 dev base0",
+    ] {
         ip(command)?;
     }
     Ok(())
