@@ -71,7 +71,9 @@ fresh_needs() {
     ((EUID == 0)) || { not_run "only root can change into a fresh root"; return; }
     [[ -x $FRESH_CARGO/bin/rustup ]] || { not_run "there is no rustup in $FRESH_CARGO to hand on"; return; }
     install_packages mmdebstrap:mmdebstrap || { not_run "mmdebstrap is missing"; return; }
-    mkdir -p "$CACHE/logs"
+    mkdir -p "$CACHE/logs" "$FRESH"
+    # What a run that was killed left behind.
+    find "$FRESH" -mindepth 1 -maxdepth 1 -name 'run.*' -mtime +1 -exec rm -rf {} +
     fresh_base >/dev/null || { not_run "no Debian to begin with (see above)"; return; }
 }
 
