@@ -246,7 +246,7 @@ pub(crate) struct ProbeTimingArgs {
     /// How long to wait after the change until the links that it touched have carrier again; 0 does not wait
     ///
     /// Only links that had carrier before are waited for, and what is new on top of them. LACP, spanning tree and a card
-    /// that resets its link take tens of seconds. Afterwards the probes decide, with carrier or without.
+    /// that resets its link take tens of seconds. Afterwards the probes decide, with carrier or without
     #[arg(long, value_name = "SECONDS", default_value_t = Wait::Carrier.usual(), help_heading = "Safety")]
     #[arg(value_parser = clap::value_parser!(u32).range(Wait::Carrier.range()))]
     pub(crate) probe_carrier: u32,
@@ -257,7 +257,7 @@ pub(crate) struct ProbeTimingArgs {
     /// How long a probe that fails is tried again; then the change is undone. Never longer than the window
     ///
     /// A switch whose ports start with spanning tree gives carrier at once and passes nothing on for 30 seconds: there,
-    /// say 40 here and for the window.
+    /// say 40 here and for the window
     #[arg(long, value_name = "SECONDS", default_value_t = Wait::Retry.usual(), help_heading = "Safety")]
     #[arg(value_parser = clap::value_parser!(u32).range(Wait::Retry.range()))]
     pub(crate) probe_retry: u32,
