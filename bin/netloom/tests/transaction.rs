@@ -54,6 +54,7 @@ macro_rules! stories {
 stories! {
     a_document_is_set_once
     a_kernel_that_is_too_old_is_left_alone
+    a_feature_that_was_carried_back_is_used
     an_open_change_is_committed
     an_open_change_is_rolled_back
     an_open_change_goes_back_by_itself
