@@ -368,6 +368,38 @@ async fn an_agent_gets_an_identity_and_stays_on_its_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_controller_writes_definitions_under_its_own_names_only() {
+    let folder = Folder::new("names");
+    let server = started(&folder).await;
+    let controller = somebody(&server, "netloom:controller", &["netloom:controllers"]).await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let own = netloom_api::kinds()[0].crd();
+    let mut other = own.clone();
+    other["metadata"]["name"] = json!("things.example.dev");
+    other["spec"]["group"] = json!("example.dev");
+    other["spec"]["names"] = json!({"plural": "things", "kind": "Thing"});
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    for (definition, expected) in [(&own, 200), (&other, 403)] {
+        let name = definition["metadata"]["name"].as_str().unwrap();
+        let path = format!("{definitions}/{name}?fieldManager=netloom-controller&force=true");
+        let (code, status) = send_with(&controller, "PATCH", &path, Some(definition.clone()), &apply).await;
+        assert_eq!(code, expected, "{status}");
+    }
+    assert_eq!(send(&controller, "POST", definitions, Some(own)).await.0, 403);
+    assert_eq!(send(&controller, "GET", definitions, None).await.0, 200);
+    // There are no such configurations here; whether somebody may is asked before.
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    for (path, expected) in
+        [("/netloom", 404), ("?fieldSelector=metadata.name%3Dnetloom", 404), ("/other", 403), ("", 403)]
+    {
+        assert_eq!(send(&controller, "GET", &format!("{hooks}{path}"), None).await.0, expected, "{path}");
+    }
+    assert_eq!(send(&controller, "PUT", &format!("{hooks}/netloom"), Some(json!({}))).await.0, 404);
+    assert_eq!(send(&controller, "PUT", &format!("{hooks}/other"), Some(json!({}))).await.0, 403);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn documents_are_told_apart_and_kept() {
     let folder = Folder::new("documents");
     let server = started(&folder).await;
