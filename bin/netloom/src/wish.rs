@@ -6,8 +6,8 @@ use netloom_journal::Turn;
 use netloom_model::{Adoption, HostState, Observed, Ownership, Scope};
 use netloom_netlink::Namespace;
 use netloom_nmyaml::{Document, ResolveOptions};
-use netloom_place::possible_in;
-use netloom_plan::{Options, needs_drivers};
+use netloom_place::{RunFiles, possible_in};
+use netloom_plan::{Options, Planned, needs_drivers};
 use netloom_types::Protocol;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     failure::Failure,
     input,
     login::{Login, login},
+    output::Output,
     session::{self, Session},
 };
 
@@ -29,12 +30,14 @@ pub(crate) struct Wish {
     pub(crate) resolve: ResolveOptions,
     /// What a plan for it may do.
     pub(crate) options: Options,
+    /// What other programs say of links.
+    pub(crate) others: RunFiles,
 }
 
 impl Wish {
     /// Reads the document that the command line names.
     pub(crate) fn load(args: WishArgs, session: &Session) -> Result<Self, Failure> {
-        let WishArgs { file, whole_of, mut protect, allow_cut } = args;
+        let WishArgs { file, whole_of, mut protect, allow_cut, run_dir } = args;
         let (source, document) = document(&file)?;
         if session.place.namespace == Namespace::Host {
             protect.extend(far_end(session));
@@ -44,7 +47,8 @@ impl Wish {
             protocol: Protocol::NETLOOM,
             whole_of: whole_of.map(Arc::from),
         };
-        Ok(Self { source, document, resolve, options: Options { protected: protect, allow_cut } })
+        let others = session.place.run_files(run_dir.as_deref());
+        Ok(Self { source, document, resolve, options: Options { protected: protect, allow_cut }, others })
     }
 
     /// Reads the host, as much of it as the document needs, and holds the document against it; what
@@ -68,6 +72,14 @@ impl Wish {
             }
             return Ok(Resolved { observed, owned, state, scope });
         }
+    }
+}
+
+/// Says what a person should know about a plan, though it stops nothing.
+pub(crate) fn warn_of(planned: &Planned, observed: &Observed, others: &RunFiles, output: Output) {
+    planned.notes.iter().for_each(|note| output.warn(note));
+    for managed in others.managed(planned.links(), observed) {
+        output.warn(&managed.to_string());
     }
 }
 

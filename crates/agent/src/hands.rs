@@ -17,13 +17,13 @@ use netloom_journal::{Outcome, Probes, Request, Store, SystemClock, Turn, Verdic
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
 use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
-use netloom_place::{KernelProbes, Place, possible_in};
-use netloom_plan::{Planned, needs_drivers};
+use netloom_place::{KernelProbes, Place, RunFiles, possible_in};
+use netloom_plan::{Planned, named, needs_drivers};
 use netloom_probing::ProbeTiming;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
 use tracing::info;
 
-use crate::{clock::Clock, file::WishFile, leases, metrics::Metrics, notices, outcome};
+use crate::{clock::Clock, file::WishFile, leases, managers::Managers, metrics::Metrics, notices, outcome};
 
 /// How long a change of somebody else is waited for.
 const WAIT: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub(crate) struct Tools {
     pub(crate) leases: leases::Way,
     /// The port of the API, which must be reached after a change too, unless the change may cut it off.
     pub(crate) api_port: u16,
+    /// What other programs say of the links.
+    pub(crate) run_files: RunFiles,
 }
 
 impl Hands {
@@ -68,8 +70,9 @@ impl Hands {
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let file = WishFile::in_folder(tools.store.dir());
-        let scope = Scope::default();
-        let worker = Worker { file, tools, scope, stop: Arc::clone(&stop), events, foreseen: Vec::new() };
+        let managers = Managers::new(tools.run_files.clone(), events.clone());
+        let (scope, foreseen) = (Scope::default(), Vec::new());
+        let worker = Worker { file, tools, scope, stop: Arc::clone(&stop), events, foreseen, managers };
         let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), stop })
     }
@@ -133,6 +136,7 @@ struct Worker {
     events: UnboundedSender<Event>,
     /// What was told last about what a change costs: the same is not told again with each try.
     foreseen: Vec<String>,
+    managers: Managers,
 }
 
 impl Worker {
@@ -142,6 +146,7 @@ impl Worker {
                 Effect::Recover => Event::Recovered(self.recover()),
                 Effect::Observe => {
                     let seen = self.tools.host.observe(self.scope);
+                    seen.iter().for_each(|observed| self.managers.look(observed));
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
                 Effect::Transact { wish, leases, protected, reach, timing } => {
@@ -157,19 +162,19 @@ impl Worker {
         }
     }
 
-    fn turn(&mut self) -> Result<Turn<'_>, Failure> {
-        let incarnation = self.tools.place.incarnation().map_err(|error| outcome::failed(&error))?;
-        Turn::take(&self.tools.store, &mut self.tools.host, &SystemClock, incarnation, WAIT)
+    fn turn(tools: &mut Tools) -> Result<Turn<'_>, Failure> {
+        let incarnation = tools.place.incarnation().map_err(|error| outcome::failed(&error))?;
+        Turn::take(&tools.store, &mut tools.host, &SystemClock, incarnation, WAIT)
             .map_err(|error| outcome::failed(&error))
     }
 
     fn recover(&mut self) -> Result<Option<String>, Failure> {
-        let recovery = self.turn()?.recover().map_err(|error| outcome::failed(&error))?;
+        let recovery = Self::turn(&mut self.tools)?.recover().map_err(|error| outcome::failed(&error))?;
         Ok(outcome::recovered(&recovery))
     }
 
     fn abandon(&mut self) -> Result<(), String> {
-        let mut turn = self.turn().map_err(|failure| failure.message)?;
+        let mut turn = Self::turn(&mut self.tools).map_err(|failure| failure.message)?;
         turn.forget(OWNER).map_err(|error| error.to_string())?;
         drop(turn);
         self.file.remove().map_err(|error| error.to_string())
@@ -211,7 +216,7 @@ impl Worker {
         probes.extend(api);
         let failed = |error| outcome::failed(&error);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
-        let mut turn = self.turn()?;
+        let mut turn = Self::turn(&mut self.tools)?;
         turn.make_way().map_err(failed)?;
         let known = turn.ownership().map_err(failed)?;
         let owned = wish.revised(known.clone());
@@ -238,6 +243,8 @@ impl Worker {
             ..Request::new(&state, wish.source())
         };
         let drivers = needs_drivers(&state, &Ownership::default());
+        // Who else manages a link is said before it is changed, and stops nothing.
+        self.managers.attend(named(&state), &observed);
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
         foresee(&prepared.planned, foreseen, &events);
         let mut probes = Logged(KernelProbes::new(namespace, &probes, &observed));

@@ -20,6 +20,7 @@ mod hands;
 mod heartbeat;
 mod kinds;
 mod leases;
+mod managers;
 mod metrics;
 mod neighbours;
 mod notices;

@@ -30,6 +30,8 @@ pub struct Options {
     pub netns: Option<String>,
     /// The folder of all state.
     pub state_dir: PathBuf,
+    /// Where other network managers leave their run-time files; none for those of the machine, when it is the node.
+    pub run_dir: Option<PathBuf>,
     /// Who merges policies.
     pub mode: Mode,
     /// What follows drift.

@@ -181,7 +181,8 @@ fn tools(options: &Options, clock: Clock, api_port: u16) -> Result<(Tools, Optio
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
     let (probes, leases) = (options.probes.clone(), leases::Way::default());
-    Ok((Tools { place, store, host, probes, clock, leases, api_port }, kept))
+    let run_files = place.run_files(options.run_dir.as_deref());
+    Ok((Tools { place, store, host, probes, clock, leases, api_port, run_files }, kept))
 }
 
 fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
@@ -346,6 +347,7 @@ impl Shell {
             | Event::Kept(_)
             | Event::Abandoned(_)
             | Event::Heard(_)
+            | Event::Managers(_)
             | Event::Leases { .. }
             | Event::Answered { .. } => {}
         }

@@ -134,6 +134,7 @@ impl Agent {
             Event::Api(addresses) => self.settings.protected = addresses,
             Event::HostChanged => self.looking.changed(now),
             Event::Heard(heard) => self.looking.heard(heard),
+            Event::Managers(managed) => self.found(managed),
             Event::Leases { order, links } => self.leasing.told(order, links),
             Event::Answered { request, answer } => {
                 self.told(request, &answer);
@@ -271,7 +272,7 @@ impl Agent {
     }
 
     /// Puts an event aside until it can be told. Only the last ones are worth it.
-    fn tell(&mut self, told: Told) {
+    pub(crate) fn tell(&mut self, told: Told) {
         if self.untold.len() == MOST_EVENTS {
             self.untold.remove(0);
         }

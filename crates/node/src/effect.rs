@@ -8,6 +8,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_control::{Answer, Chain, Change, RequestId};
+use netloom_managers::Managed;
 use netloom_model::Observed;
 use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
@@ -43,6 +44,8 @@ pub enum Event {
         /// By link.
         links: BTreeMap<IfName, Leased>,
     },
+    /// The links of the wish that other programs manage. Told before the host is changed for it, and then with every change.
+    Managers(Vec<Managed>),
     /// What is heard of neighbours now, on every link that is listened on.
     Heard(Heard),
     /// The answer to a request.

@@ -40,6 +40,7 @@ mod links;
 mod listing;
 mod looking;
 mod objects;
+mod others;
 mod pace;
 mod packet_size;
 mod people;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use netloom_managers::Managed;
 use netloom_model::Observed;
 use netloom_types::IfName;
 
@@ -30,6 +31,8 @@ pub(crate) struct Looking {
     polls: u64,
     /// What is heard of neighbours now.
     pub(crate) heard: Heard,
+    /// The links of the wish that other programs manage.
+    pub(crate) managed: Vec<Managed>,
 }
 
 impl Looking {

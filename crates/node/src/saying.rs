@@ -132,6 +132,7 @@ impl Agent {
             conflicts: &conflicts,
             drift: self.after_drift(),
             lease: self.leasing.trouble(self.host_config()),
+            managed: &self.looking.managed,
         });
         let key = state.meta.key.clone();
         let target = ObjectRef { kind: STATE, key: key.clone() };

@@ -8,6 +8,7 @@ use netloom_api::{
     nodestate::{LastApplied, NodeNetworkStateStatus, Retry, StateDocument},
 };
 use netloom_compile::reason::NODE_NOT_FOUND;
+use netloom_managers::Managed;
 use netloom_plan::Difference;
 use serde_json::{Value, json};
 
@@ -15,12 +16,13 @@ use crate::{
     Drift,
     attempt::{Attempt, Stage},
     condition::{Said, milliseconds, seconds, short},
+    others,
     report::ReportText,
     wish::uid,
 };
 
 /// The conditions that an agent writes; all others are the controller's.
-const OURS: [&str; 4] = ["Managed", "Available", "Progressing", "Degraded"];
+const OURS: [&str; 5] = ["Managed", "Available", "Progressing", "Degraded", others::CONDITION];
 
 /// Everything that the status of a managed node follows from.
 pub(crate) struct Picture<'a> {
@@ -44,6 +46,8 @@ pub(crate) struct Picture<'a> {
     pub(crate) drift: Drift,
     /// What is wrong with a lease: a word and a sentence.
     pub(crate) lease: Option<(&'a str, String)>,
+    /// The links of the wish that other programs manage.
+    pub(crate) managed: &'a [Managed],
 }
 
 /// The status as it stands in an object, but for what that reports.
@@ -63,7 +67,8 @@ pub(crate) fn managed(picture: &Picture<'_>) -> Option<Status> {
     let before = standing(picture.object);
     let mut after =
         NodeNetworkStateStatus { observed_generation: picture.generation, ..NodeNetworkStateStatus::default() };
-    for said in [said_managed(), available(picture), progressing(picture), degraded(picture)] {
+    let usual = [said_managed(), available(picture), progressing(picture), degraded(picture)];
+    for said in usual.into_iter().chain(others::said(picture.managed)) {
         if !is_foreign(&before.conditions, said.kind) {
             after.conditions.0.push(said.condition(picture.now, picture.generation, &before.conditions));
         }

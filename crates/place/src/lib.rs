@@ -1,9 +1,10 @@
 //! One network namespace as a place to work in: the kernel of it, the state folder that belongs to it, which
-//! life of it this is, and probes out of it.
+//! life of it this is, probes out of it, and what other programs say of its links.
 //!
 //! The kernel engine knows no transactions and the transaction knows no kernel; whoever runs one on the
 //! other, a verb of the command line or the agent of a node, begins here.
 
+mod managers;
 mod possible;
 mod probes;
 
@@ -16,6 +17,7 @@ use netloom_journal::{Error, Incarnation, NetnsId, Store};
 use netloom_model::EngineError;
 use netloom_netlink::{KernelHost, Namespace, Options};
 
+pub use managers::RunFiles;
 pub use possible::{Impossible, possible_in};
 pub use probes::{KernelProbes, NamedProbes};
 

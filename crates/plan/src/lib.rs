@@ -29,6 +29,7 @@ mod safety;
 mod sink;
 mod tables;
 pub mod text;
+mod touched;
 mod vlans;
 
 use std::net::IpAddr;
@@ -37,6 +38,7 @@ use netloom_model::{HostState, Observed, Ownership, Plan, Target};
 
 pub use drivers::needs_drivers;
 pub use error::PlanError;
+pub use touched::named;
 
 use crate::{
     converge::{Builder, Finished},

@@ -138,10 +138,7 @@ fn keeps(link: &Link, from: RouteTable, goal: &Goal) -> bool {
 }
 
 fn in_table(value: Previous, table: RouteTable) -> Previous {
-    match value {
-        Previous::Route(route) => Previous::Route(Route { table, ..*route }.into()),
-        other => other,
-    }
+    if let Previous::Route(route) = value { Previous::Route(Route { table, ..*route }.into()) } else { value }
 }
 
 fn table(attrs: &Attrs) -> Option<RouteTable> {

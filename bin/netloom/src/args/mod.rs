@@ -21,6 +21,9 @@ pub(crate) const STATE_DIR: &str = "/var/lib/netloom";
 /// The environment variable that says otherwise.
 pub(crate) const STATE_DIR_VARIABLE: &str = "NETLOOM_STATE_DIR";
 
+/// The variable that says where other network managers leave their run-time files.
+pub(crate) const RUN_DIR_VARIABLE: &str = "NETLOOM_RUN_DIR";
+
 const EXIT_CODES: &str = "\
 Exit status:
   0  done
@@ -234,6 +237,9 @@ pub(crate) struct WishArgs {
     /// Carry out a plan that cuts a protected address off all the same
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_cut: bool,
+    /// Folder in which other network managers say which links they manage; without it `/run`, and none in another network namespace than the machine's
+    #[arg(long, value_name = "DIR", env = RUN_DIR_VARIABLE, value_hint = ValueHint::DirPath, help_heading = "Safety")]
+    pub(crate) run_dir: Option<PathBuf>,
 }
 
 /// How long a change is watched before it is kept.

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueEnum, ValueHint};
 
-use super::{ProbeTimingArgs, STATE_DIR, STATE_DIR_VARIABLE, kubeconfig};
+use super::{ProbeTimingArgs, RUN_DIR_VARIABLE, STATE_DIR, STATE_DIR_VARIABLE, kubeconfig};
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -67,6 +67,9 @@ pub(crate) struct NodePlace {
     #[arg(long, value_name = "DIR", env = STATE_DIR_VARIABLE, default_value = STATE_DIR)]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub(crate) state_dir: PathBuf,
+    /// Folder in which other network managers say which links they manage; without it `/run`, and none for a node that is another network namespace than the machine's
+    #[arg(long, value_name = "DIR", env = RUN_DIR_VARIABLE, value_hint = ValueHint::DirPath, help_heading = "Place")]
+    pub(crate) run_dir: Option<PathBuf>,
 }
 
 /// `netloom agent`

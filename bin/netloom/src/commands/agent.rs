@@ -83,6 +83,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         namespace: place.namespace.clone(),
         netns: place.netns.clone(),
         state_dir: place.state_dir.clone(),
+        run_dir: place.run_dir.clone(),
         mode: Mode::default(),
         drift: Drift::default(),
         // Longer than anything that is done once.
@@ -98,7 +99,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
 }
 
 async fn work(place: NodePlace, options: Options) -> Result<Exit, Failure> {
-    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _ } = place;
+    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _, run_dir: _ } = place;
     // Before anything is open: a signal that comes early must not be lost.
     let cannot = |why| Failure::usage(format_args!("cannot wait for signals: {why}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
@@ -130,7 +131,7 @@ fn outcome(ended: Ended, once: bool) -> Result<Exit, Failure> {
 }
 
 async fn for_all(place: NodePlace, timeout: u32) -> Result<Exit, Failure> {
-    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _ } = place;
+    let NodePlace { kubeconfig, namespace: _, netns: _, state_dir: _, run_dir: _ } = place;
     let config = connection::config(kubeconfig.as_deref()).await?;
     let limit = Duration::from_secs(timeout.into());
     let merged = tokio::time::timeout(limit, netloom_agent::merge_all(config))

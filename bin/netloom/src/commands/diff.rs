@@ -13,7 +13,7 @@ use crate::{
     output,
     preview::Preview,
     session::Session,
-    wish::{Read, Resolved, Wish},
+    wish::{Read, Resolved, Wish, warn_of},
 };
 
 pub(crate) fn run(args: DiffArgs, session: &Session) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn planned(wish: &Wish, session: &Session) -> Result<(Observed, Plann
     let mut host = Looked { host: session.host()?, session };
     let Resolved { observed, owned, state, scope: _ } = wish.on(&mut host, session)?;
     let planned = netloom_plan::plan(&state, &observed, &owned, &wish.options).map_err(Failure::refused)?;
-    planned.notes.iter().for_each(|note| session.output.warn(note));
+    warn_of(&planned, &observed, &wish.others, session.output);
     Ok((observed, planned))
 }
 

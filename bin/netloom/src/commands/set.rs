@@ -9,8 +9,7 @@ use std::{
 };
 
 use netloom_journal::{
-    Error, Fate, Outcome, Prepared, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness,
-    wait_for_deadline,
+    Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
 };
 use netloom_netlink::{KernelHost, probe::Probe};
 use netloom_place::{KernelProbes, NamedProbes};
@@ -31,7 +30,7 @@ use crate::{
     session::{self, CLOCK, Session},
     signals::{Event, Signals},
     stopwatch::{Lap, Stopwatch},
-    wish::{Resolved, Wish},
+    wish::{Resolved, Wish, warn_of},
 };
 
 /// Until when an open change may be confirmed, unless told otherwise.
@@ -127,7 +126,7 @@ impl Change<'_> {
             session.make_way(&mut turn)?;
             let Resolved { observed, owned, state, scope } = wish.on(&mut turn, session)?;
             // A large document takes more room than anything that is made of it.
-            let Wish { source, document, resolve: _, options } = wish;
+            let Wish { source, document, resolve: _, options, others } = wish;
             drop(document);
             let request = Request {
                 options,
@@ -141,7 +140,8 @@ impl Change<'_> {
             };
             let prepared = turn.prepare_on(&request, &observed, owned).map_err(|error| session::failure(&error))?;
             steps.set(prepared.planned.plan.steps.len());
-            show(&prepared, &Preview::of(&prepared.planned.plan, &observed), output, format);
+            warn_of(&prepared.planned, &observed, &others, output);
+            show(&Preview::of(&prepared.planned.plan, &observed), output, format);
             let mut probes = KernelProbes::new(session.place.namespace.clone(), &how.probes, &observed);
             let outcome = turn
                 .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
@@ -302,10 +302,8 @@ impl Change<'_> {
     }
 }
 
-/// Shows the plan and what a person should know about it. A reader that went away is no reason to
-/// leave the change undone.
-fn show(prepared: &Prepared, preview: &Preview<'_>, output: Output, format: Option<Format>) {
-    prepared.planned.notes.iter().for_each(|note| output.warn(note));
+/// Shows the plan. A reader that went away is no reason to leave the change undone.
+fn show(preview: &Preview<'_>, output: Output, format: Option<Format>) {
     if preview.is_empty() {
         return;
     }

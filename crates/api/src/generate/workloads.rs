@@ -20,6 +20,12 @@ const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
 const STATE_FOLDER: &str = "/var/lib/netloom";
 /// Where an agent looks first for the kernel's settings.
 const SETTINGS_OF_HOST: &str = "/host/proc/sys/net";
+/// Where other network managers say which links they manage: volumes and their folders.
+const RUN_FILES: [(&str, &str); 3] = [
+    ("networkd", "/run/systemd/netif"),
+    ("network-manager", "/run/NetworkManager/devices"),
+    ("ifupdown", "/run/network"),
+];
 
 /// The labels of a component's pods.
 pub(super) fn labels(component: &str) -> Value {
@@ -99,6 +105,19 @@ pub fn controller_workload(image: &str) -> String {
 /// The agents as a manifest.
 pub fn agent_workload(image: &str) -> String {
     let name = "netloom-agent";
+    let mut mounts = vec![
+        json!({"name": "state", "mountPath": STATE_FOLDER}),
+        // Runtimes give a container /proc/sys to read only.
+        json!({"name": "settings", "mountPath": SETTINGS_OF_HOST}),
+    ];
+    mounts.extend(RUN_FILES.map(|(name, path)| json!({"name": name, "mountPath": path, "readOnly": true})));
+    let mut volumes = vec![
+        json!({"name": "state", "hostPath": {"path": STATE_FOLDER, "type": "DirectoryOrCreate"}}),
+        json!({"name": "settings", "hostPath": {"path": "/proc/sys/net", "type": "Directory"}}),
+    ];
+    // Made where they are not there, so that a manager that is started later is seen too.
+    let run_file = |(name, path)| json!({"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}});
+    volumes.extend(RUN_FILES.map(run_file));
     let container = json!({
         "name": "agent",
         "image": image,
@@ -122,11 +141,7 @@ pub fn agent_workload(image: &str) -> String {
             "runAsUser": 0,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumeMounts": [
-            {"name": "state", "mountPath": STATE_FOLDER},
-            // Runtimes give a container /proc/sys to read only.
-            {"name": "settings", "mountPath": SETTINGS_OF_HOST},
-        ],
+        "volumeMounts": mounts,
     });
     let pod = json!({
         "serviceAccountName": name,
@@ -136,10 +151,7 @@ pub fn agent_workload(image: &str) -> String {
         // Every node has a network, whatever else is wrong with it.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-        "volumes": [
-            {"name": "state", "hostPath": {"path": STATE_FOLDER, "type": "DirectoryOrCreate"}},
-            {"name": "settings", "hostPath": {"path": "/proc/sys/net", "type": "Directory"}},
-        ],
+        "volumes": volumes,
     });
     let agents = json!({
         "apiVersion": "apps/v1",

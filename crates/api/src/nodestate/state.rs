@@ -73,8 +73,8 @@ pub struct NodeNetworkStateStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
-    /// `Managed`, `Available`, `Progressing`, `Degraded` and, for a second object of one node,
-    /// `Conflict`.
+    /// `Managed`, `Available`, `Progressing`, `Degraded`; `OtherManager` while another program manages
+    /// a link of the desired state; for a second object of one node, `Conflict`.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
     /// Present while the node will try again after a failure.

@@ -172,6 +172,7 @@ impl Cluster {
             namespace: "default".to_owned(),
             netns: Some(netns.clone()),
             state_dir: folder::nodes(&self.folder),
+            run_dir: None,
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,

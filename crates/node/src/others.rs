@@ -1,0 +1,54 @@
+//! Links of the wish that other programs manage: said, and nothing else.
+//!
+//! Two programs that manage one link undo each other's changes. The node goes on all the same: its condition says so as
+//! long as it is so, and an event when it begins, with the lines of configuration that hand the link over.
+
+use netloom_managers::Managed;
+
+use crate::{Agent, condition::Said, people::Told};
+
+/// The condition that is there as long as another program manages a link of the wish.
+pub(crate) const CONDITION: &str = "OtherManager";
+
+/// How many links are named with what to do; of the others it is said how many there are.
+const NAMED: usize = 3;
+
+/// The condition, when there is something to say.
+pub(crate) fn said(managed: &[Managed]) -> Option<Said> {
+    (!managed.is_empty()).then(|| Said::new(CONDITION, true, "LinkManagedElsewhere", message(managed)))
+}
+
+fn message(managed: &[Managed]) -> String {
+    let named: Vec<String> = managed.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = managed.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; and {more} more links") } else { String::new() };
+    format!("{}{more}", named.join("; "))
+}
+
+impl Agent {
+    /// Takes note of who manages links of the wish, and tells people of those that nobody was told of.
+    pub(crate) fn found(&mut self, managed: Vec<Managed>) {
+        let new: Vec<Managed> = managed.iter().filter(|one| !self.looking.managed.contains(one)).cloned().collect();
+        if !new.is_empty() {
+            self.tell(Told::new(CONDITION, message(&new)));
+        }
+        self.looking.managed = managed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_managers::Manager;
+
+    use super::*;
+
+    #[test]
+    fn many_links_are_counted() {
+        let managed: Vec<Managed> = (0..5)
+            .map(|n| Managed { link: format!("eth{n}").parse().unwrap(), manager: Manager::Ifupdown, file: None })
+            .collect();
+        let text = message(&managed);
+        assert!(text.starts_with("eth0 is managed by ifupdown") && text.ends_with("; and 2 more links"), "{text}");
+        assert!(said(&[]).is_none());
+    }
+}

@@ -1,0 +1,31 @@
+//! Which links a change or a wish is about.
+
+use std::collections::BTreeSet;
+
+use netloom_model::{HostState, Route, Step};
+use netloom_types::IfName;
+
+use crate::Planned;
+
+impl Planned {
+    /// The links that the plan touches: those that it changes in any way, and those that its routes lead out by.
+    pub fn links(&self) -> BTreeSet<IfName> {
+        let routes = self.plan.steps.iter().filter_map(|planned| {
+            let (Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route)) = &planned.step else {
+                return None;
+            };
+            Some(route)
+        });
+        self.before.links.keys().copied().chain(routes.flat_map(ways)).collect()
+    }
+}
+
+/// The links that a wish names, for themselves or as the way of a route.
+pub fn named(wish: &HostState) -> BTreeSet<IfName> {
+    let routes = wish.routes.iter().map(|wanted| &wanted.route);
+    wish.links.keys().copied().chain(routes.flat_map(ways)).collect()
+}
+
+fn ways(route: &Route) -> impl Iterator<Item = IfName> {
+    route.next_hops.iter().filter_map(|hop| hop.link)
+}
