@@ -10,6 +10,7 @@
 //! story   the files, read
 //! wires   three hosts and a switch, each a network namespace
 //! dhcp    a server that gives addresses
+//! managers  other programs that manage links of a host
 //! relay   the API server at the end of a wire
 //! site    an API server, a controller and agents: processes of the program
 //! stage   what is done, and what is looked at
@@ -27,6 +28,7 @@
 
 mod dhcp;
 mod kills;
+mod managers;
 mod play;
 mod relay;
 mod site;

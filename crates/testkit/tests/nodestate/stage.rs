@@ -25,11 +25,12 @@ use serde_json::{Value, json};
 use super::{
     Ground,
     dhcp::DhcpServer,
+    managers::{self, Managers},
     relay::{self, Relay},
     site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, Story, VlansCheck, WritesCheck,
+        ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, StateDeed, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -54,6 +55,8 @@ pub(super) struct Stage<'a> {
     relay: Option<Relay>,
     // Before the switch that it is on.
     server: DhcpServer,
+    // Before the hosts too.
+    managers: Managers,
     /// Everything that changed in the kernels of hosts, and how they were before.
     watches: BTreeMap<String, (Worker<Watch>, Seen)>,
     /// How often objects of kinds are written.
@@ -85,6 +88,7 @@ impl<'a> Stage<'a> {
             with: nodes.iter().map(|(name, node)| (name.clone(), node.with.clone())).collect(),
             relay,
             server: DhcpServer::default(),
+            managers: Managers::default(),
             watches: BTreeMap::new(),
             counts: BTreeMap::new(),
             wires,
@@ -199,8 +203,11 @@ impl<'a> Stage<'a> {
             Deed::Agent(AgentDeed::Kill(node)) => self.end_agent(node, Signal::SIGKILL).map(drop),
             Deed::Client(client) => self.client(client),
             Deed::Run(run) => self.run(run),
+            Deed::State(state) => self.state(state),
             Deed::Serve(serve) => self.server.start(&self.folder, serve),
             Deed::ServeNobody {} => self.server.end(),
+            Deed::RunTime { node, link, file, text } => Managers::say(&self.folder, node, link, file, text.as_deref()),
+            Deed::Networkd { node, files } => self.managers.networkd(&self.folder, node, files),
             Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
         }
     }
@@ -299,6 +306,17 @@ impl<'a> Stage<'a> {
         says_all(&client.says, &said)
     }
 
+    fn state(&self, state: &StateDeed) -> Result<(), String> {
+        let StateDeed { node, words, document, exit, says } = state;
+        let file = self.folder.join("state.yaml");
+        // JSON is YAML too.
+        fs::write(&file, document.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
+        let mut command = Command::new(&self.site.netloom);
+        command.arg("state").args(words).arg(&file).args(["--netns", &space(node), "--state-dir"]);
+        command.arg(self.folder.join(node)).env("NETLOOM_RUN_DIR", managers::run_dir(&self.folder, node));
+        says_all(says, &ended(&mut command, *exit)?)
+    }
+
     fn identity(&self, node: &str) -> Result<&Path, String> {
         self.identities.get(node).map(PathBuf::as_path).ok_or_else(|| format!("the story has no node {node}"))
     }
@@ -315,6 +333,7 @@ impl<'a> Stage<'a> {
             command.args(words).args(["--netns", &space]);
             command
         };
+        command.env("NETLOOM_RUN_DIR", managers::run_dir(&self.folder, node));
         command.args([name, node, "--kubeconfig"]).arg(identity).arg("--state-dir").arg(self.folder.join(node));
         Ok(command)
     }

@@ -168,10 +168,17 @@ pub(super) enum Deed {
     Client(ClientDeed),
     /// Runs the program as an administrator, and looks at what it says.
     Run(RunDeed),
+    /// Runs `netloom state` on a node with a document.
+    State(StateDeed),
     /// Starts a DHCP server on the switch, in the place of one that runs.
     Serve(Serve),
     /// Ends that server.
     ServeNobody {},
+    /// Writes what another network manager says of a link while it runs; takes it away without a text. `INDEX` in the name of
+    /// the file is that of the link.
+    RunTime { node: String, link: String, file: String, text: Option<String> },
+    /// Starts systemd-networkd on a node with these files, in the place of one that runs; without any, ends it.
+    Networkd { node: String, files: BTreeMap<String, String> },
     /// Sends an announcement of a neighbour to a link of a node.
     Announce { node: String, link: String, chassis: String, vlans: Vec<u16> },
 }
@@ -218,6 +225,20 @@ pub(super) struct ClientDeed {
     /// Whether the kernel lets it do nothing beyond what anybody may.
     #[serde(default)]
     pub(super) powerless: bool,
+    /// Its exit status.
+    pub(super) exit: i32,
+    /// Words that it must print.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StateDeed {
+    pub(super) node: String,
+    /// Words after `netloom state`; the document comes last.
+    pub(super) words: Vec<String>,
+    pub(super) document: Value,
     /// Its exit status.
     pub(super) exit: i32,
     /// Words that it must print.

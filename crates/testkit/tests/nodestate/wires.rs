@@ -25,7 +25,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use super::{dhcp::Program, trace};
+use super::{dhcp::Program, managers, trace};
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -92,12 +92,22 @@ impl Wires {
             "dnsmasq" => return Program::Dnsmasq.is_there(),
             "kea" => return Program::Kea.is_there(),
             "strace" => return trace::is_there(),
+            "systemd-networkd" => return managers::is_there(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "macvlan" => "link sw0 type macvlan".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
             other => format!("type {other}"),
         };
         batch("ip", &["-n", &space("sw")], &format!("link add probe0 {of}\nlink del probe0\n")).is_ok()
+    }
+
+    /// The index of a link of a host.
+    pub(super) fn index(node: &str, link: &str) -> Result<String, String> {
+        let shown = Command::new("ip").args(["-n", &space(node), "-json", "link", "show", "dev", link]).output();
+        let shown = shown.map_err(|error| format!("ip: {error}"))?;
+        let all: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        let index = all[0]["ifindex"].as_u64().ok_or_else(|| format!("{node} has no link {link}"))?;
+        Ok(index.to_string())
     }
 
     /// In how many seconds the first IPv4 address of a link ends; none without one, or when it never does.
