@@ -6,10 +6,9 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{
-    hands::Hands,
-    probe::{Probes, Verdict},
-};
+use netloom_probing::Verdict;
+
+use crate::{hands::Hands, probe::Probes};
 
 /// How long all attempts may take together: a link needs a moment until packets pass, and nothing waits for the answer but
 /// the message.
@@ -61,7 +60,7 @@ pub(crate) fn unreached(probes: &mut dyn Probes, names: &[String], hands: &mut H
 fn complaint((name, verdict): (String, Verdict)) -> Option<Unreached> {
     match verdict {
         Verdict::Passed => None,
-        Verdict::Failed(why) => Some(Unreached { name, why }),
+        Verdict::Failed(why) | Verdict::Refused(why) => Some(Unreached { name, why }),
         Verdict::NotApplicable => Some(Unreached { name, why: "there is nothing to probe any more".to_owned() }),
     }
 }
