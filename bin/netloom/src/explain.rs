@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use netloom_model::{
     Address, BRIDGE_IPTABLES, Claim, KernelFeatures, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route,
-    RouteExtra, RouteMetrics,
+    RouteMetrics,
 };
 use netloom_types::{Family, IfName, IpNet, Protocol, RouteTable};
 use serde_json::{Value as Json, json};
@@ -242,7 +242,7 @@ mod tests {
             source: None,
             protocol,
             metrics: RouteMetrics::default(),
-            extra: RouteExtra::default(),
+            extra: netloom_model::RouteExtra::default(),
         };
         let routes = [route("198.51.100.0/24", Protocol::NETLOOM), route("0.0.0.0/0", Protocol::DHCP)];
         let claim = |before| Claim {

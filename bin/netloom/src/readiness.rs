@@ -81,8 +81,7 @@ pub(crate) fn said(object: &Value) -> Said {
     // What sums up does not always say of what, but is written together with what is said of nodes.
     // Of thousands of nodes not all are listed; then that of the others counts which was counted of them.
     let counted = status.get("unlisted");
-    let all_told =
-        counted.map(is_current).unwrap_or_else(|| nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)));
+    let all_told = counted.map_or_else(|| nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)), is_current);
     let fresh = all_told && told.is_empty() == nodes.is_empty();
     let sum = sum_of(status).filter(|sum| fresh && is_current(status) && is_current(sum));
     let mut lines = vec![(String::new(), words(sum))];

@@ -146,7 +146,9 @@ impl Worker {
                 Effect::Recover => Event::Recovered(self.recover()),
                 Effect::Observe => {
                     let seen = self.tools.host.observe(self.scope);
-                    seen.iter().for_each(|observed| self.managers.look(observed));
+                    if let Ok(observed) = &seen {
+                        self.managers.look(observed);
+                    }
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
                 Effect::Transact { wish, leases, protected, reach, timing } => {

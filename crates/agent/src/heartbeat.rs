@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_lease_lasts_for_three_renewals_and_goes_with_its_node() {
-        let lease = lease("n1", Some("u"), Duration::from_secs(60), Timestamp::UNIX_EPOCH);
+        let lease = lease("n1", Some("u"), Duration::from_mins(1), Timestamp::UNIX_EPOCH);
         assert_eq!(lease["spec"]["leaseDurationSeconds"], 180);
         assert_eq!(lease["spec"]["renewTime"], "1970-01-01T00:00:00.000000Z");
         assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], "u");

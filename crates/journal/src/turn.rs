@@ -312,7 +312,8 @@ impl<'a> Turn<'a> {
             .and_then(|()| self.steps(&mut journal, &mut log, request))
             .and_then(|()| self.verified(prepared, request, deadline))
             .and_then(|seen| {
-                let judged = Judged { timing: request.timing, touched: &prepared.touched, passing: log.begin.probes.to_vec() };
+                let judged =
+                    Judged { timing: request.timing, touched: &prepared.touched, passing: log.begin.probes.to_vec() };
                 judged.still_passing(probes, seen, &mut self.hands, &|hands| late(hands, deadline, request.stop))
             })
             .and_then(|()| self.in_time(deadline, request.stop))

@@ -6,9 +6,8 @@ use crate::{Manager, keys};
 
 /// Whether it manages the device; `netplan` says whether netplan wrote the connection for it.
 pub(crate) fn manages(text: &str, netplan: bool) -> Option<(Manager, Option<String>)> {
-    let managed = matches!(keys::value(text, "managed")?, "true" | "1");
-    let manager = if netplan { Manager::Netplan } else { Manager::NetworkManager };
-    managed.then_some((manager, None))
+    let owner = if netplan { Manager::Netplan } else { Manager::NetworkManager };
+    matches!(keys::value(text, "managed")?, "true" | "1").then_some((owner, None))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub enum PlanError {
     )]
     NoAddressProtocol {
         /// The address.
-        address: Address,
+        address: Box<Address>,
         /// Who asked.
         origin: Origin,
     },

@@ -128,7 +128,7 @@ fn check_protocols(wish: &LinkWish, observed: &Observed) -> Result<(), PlanError
         let address = wanted.address;
         let asks = ![Protocol::NETLOOM, Protocol::UNSPEC].contains(&address.protocol);
         if asks && !there.iter().any(|there| there.fulfils(&address)) {
-            return Err(PlanError::NoAddressProtocol { address, origin: wanted.origin.clone() });
+            return Err(PlanError::NoAddressProtocol { address: Box::new(address), origin: wanted.origin.clone() });
         }
     }
     Ok(())

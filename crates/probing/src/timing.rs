@@ -39,12 +39,11 @@ impl Wait {
     /// How many seconds it is when nobody says.
     pub const fn usual(self) -> u32 {
         match self {
-            Self::Before => 3,
+            // After the change, with the undo behind it, the host is back within five seconds of the first failed probe.
+            Self::Before | Self::Retry => 3,
             // LACP in its slow rate, STP and a card that resets its link each take up to 30 seconds.
             Self::Carrier => 45,
             Self::Window => 10,
-            // With the undo behind it, the host is back within five seconds of the first failed probe.
-            Self::Retry => 3,
             // A static pod of kube-apiserver is back in less.
             Self::Restart => 60,
         }
@@ -90,7 +89,7 @@ pub struct ProbeTiming {
 
 impl Default for ProbeTiming {
     fn default() -> Self {
-        Self::of(|wait| wait.usual())
+        Self::of(Wait::usual)
     }
 }
 

@@ -265,6 +265,10 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
             (true, false) => return Vec::new(),
         };
         let free = allowed.saturating_sub(round.told.len());
+        if let Some(failed) = self.tried_again_on() {
+            let candidates = round.forwards.iter().chain(&round.repairs).copied();
+            return candidates.filter(|member| member.node.name == failed).take(free).collect();
+        }
         // Nodes that failed on something else are tried first only when nobody else can be: when there
         // is no other node, or when they use up what the policy allows.
         // One that is busy anyway needs no room.
@@ -283,6 +287,16 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
             fits
         };
         round.forwards.iter().copied().filter(|member| zone == Some(member.zone)).filter(fits).take(free).collect()
+    }
+
+    /// The only node that a revision which failed before may be told as the first one, as long as that node is there and
+    /// has not had it in this attempt: no other node is put at risk by trying again.
+    fn tried_again_on(&self) -> Option<&'a str> {
+        let target = self.round.target;
+        let failed = target.before.as_ref().filter(|_| target.proven_at.is_none())?.node.as_str();
+        let told = self.round.told.iter().any(|(member, _)| member.node.name == failed);
+        let there = self.group.members.iter().any(|member| member.node.name == failed);
+        (there && !told).then_some(failed)
     }
 
     /// The zone that is at work, else that of the next node.

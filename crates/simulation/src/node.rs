@@ -138,7 +138,7 @@ impl Cluster {
             Act::Observe => Some(Event::Observed(Ok(Box::new(node.host.observed().clone())))),
             Act::Begin(wish, leases, reach, timing) => self.begin(number, wish, (&leases, reach), timing),
             Act::Lease(order) => Some(nobody_gives(&order)),
-            Act::Finish(wish, begun, timing, began) => self.finish(number, wish, *begun, timing, began),
+            Act::Finish(wish, begun, timing, started) => self.finish(number, wish, *begun, timing, started),
             Act::Keep(kept) => {
                 let trying = kept.trying.clone().filter(|_| self.bug != Some(Bug::ForgetsWhatItTries));
                 node.disk = Some(Kept { trying, ..*kept });
@@ -194,19 +194,19 @@ impl Cluster {
         wish: Arc<Prepared>,
         mut begun: Begun,
         timing: ProbeTiming,
-        began: Micros,
+        started: Micros,
     ) -> Option<Event> {
         let ending = match self.watch_change(number, &mut begun, timing) {
             Watched::Over(ending) => ending,
             Watched::Until(at) => {
                 let life = self.nodes[number].shell.life;
-                let act = Act::Finish(wish, Box::new(begun), timing, began);
+                let act = Act::Finish(wish, Box::new(begun), timing, started);
                 self.schedule(at.saturating_sub(self.now), Happening::Act { node: number, life, act });
                 return None;
             }
         };
         let changed = begun.changed;
-        let took = SignedDuration::from_micros(i64::try_from(self.now - began).unwrap_or(i64::MAX));
+        let took = SignedDuration::from_micros(i64::try_from(self.now - started).unwrap_or(i64::MAX));
         let outcome = self.nodes[number].host.finish(begun, &ending, took);
         match &outcome {
             Ok(_) => {

@@ -100,13 +100,13 @@ impl Server {
         let target = &request.target;
         let known = self.objects.get(target).cloned();
         match &request.action {
-            Action::Create { object } => match known {
-                Some(known) => Ok(Change::Put(known)),
-                None => {
-                    self.fits(target, object)?;
-                    Ok(self.store(now, target, object.clone()))
+            Action::Create { object } => {
+                if let Some(known) = known {
+                    return Ok(Change::Put(known));
                 }
-            },
+                self.fits(target, object)?;
+                Ok(self.store(now, target, object.clone()))
+            }
             Action::Apply { object } => {
                 self.expect(target, object)?;
                 self.apply(now, target, manager, false, object)

@@ -244,6 +244,7 @@ pub(crate) struct WishArgs {
 
 /// How long a change is watched before it is kept.
 #[derive(Debug, Clone, Copy, ArgGroup)]
+#[expect(clippy::struct_field_names, reason = "flags are named after them")]
 pub(crate) struct ProbeTimingArgs {
     /// How long probes may take before the change; one that does not pass by then does not count after it
     #[arg(long, value_name = "SECONDS", default_value_t = Wait::Before.usual(), help_heading = "Safety")]

@@ -31,8 +31,8 @@ async fn retry(args: &RetryArgs) -> Result<Exit, Failure> {
     let all: Vec<NetworkConfigRevision> = all.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect();
     let attempts = attempts(name, &all)?;
     let patch = json!({"metadata": {"annotations": {annotation::RETRY: attempts.to_string()}}});
-    let path = format!("/apis/{GROUP}/v1alpha1/networkconfigrevisions/{name}?fieldManager=netloom");
-    let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
+    let address = format!("/apis/{GROUP}/v1alpha1/networkconfigrevisions/{name}?fieldManager=netloom");
+    let request = Request::patch(address).header(CONTENT_TYPE, "application/merge-patch+json");
     let body = patch.to_string().into_bytes();
     cluster.send(request.body(body).map_err(Failure::usage)?).await?;
     Output::new(false).note(&format!(

@@ -136,17 +136,18 @@ pub fn validate(review: &Review<'_>) -> Verdict {
     findings.into()
 }
 
+/// What is said of an object whose kind waits for its front end.
+pub const PLANNED: &str =
+    "no front end of this version serves the kind; the object is checked and stored, no node is configured by it";
+
 /// Tells whoever writes an object that no front end serves, so that nobody waits for an effect.
 fn warn_of_planned(kind: &Kind, operation: Operation, findings: &mut Findings) {
     let written = match operation {
         Operation::Create | Operation::Update => true,
         Operation::Delete | Operation::Connect => false,
     };
-    if written && effects::is_planned(kind.effects) {
-        findings.warn(format!(
-            "{}: no front end of this version serves the kind; the object is checked and stored, no node is configured by it",
-            kind.kind
-        ));
+    if written && findings.is_clean() && effects::is_planned(kind.effects) {
+        findings.warn(format!("{}: {PLANNED}", kind.kind));
     }
 }
 

@@ -102,7 +102,17 @@ fn a_policy_whose_nodes_may_wait_for_longer_than_they_have_is_warned_of() {
     assert_eq!(warned(json!({"probes": {}})), [""; 0], "the defaults go together");
     assert_eq!(warned(json!({"timeoutSeconds": 300, "probes": {"carrierSeconds": 200}})), [""; 0]);
     let found = warned(json!({"probes": {"carrierSeconds": 200}}));
-    assert!(found[0].contains("for 273 seconds") && found[0].contains("which are 120"), "{found:?}");
-    let found = refusals(&cluster.create(&policy(&json!({"probes": {"carrierSeconds": 601}}))));
-    assert!(found[0].starts_with("spec.probes.carrierSeconds: Invalid value: 601: "), "{found:?}");
+    let why = " seconds, and counts as failed after spec.timeoutSeconds, which are ";
+    assert_eq!(found, [format!("a node may watch a change for 273{why}120")]);
+}
+
+#[test]
+fn the_delay_before_another_attempt_does_not_shrink() {
+    let cluster = Cluster::default();
+    let retry = |first: u32, most: u32| {
+        refusals(&cluster.create(&policy(&json!({"retry": {"firstSeconds": first, "mostSeconds": most}}))))
+    };
+    assert_eq!(retry(60, 60), [""; 0]);
+    let found = retry(60, 59);
+    assert_eq!(found, ["spec.retry.mostSeconds: Invalid value: 59: must not be less than firstSeconds"]);
 }

@@ -171,6 +171,12 @@ fn values_of_states_policies_and_rollouts_are_in_range() {
             json!(4),
             "spec.timeoutSeconds: Invalid value: 4: spec.timeoutSeconds in body should be greater than or equal to 5",
         ),
+        (
+            rollout(),
+            "/spec/probes",
+            json!({"carrierSeconds": 601}),
+            "spec.probes.carrierSeconds: Invalid value: 601: spec.probes.carrierSeconds in body should be less than or equal to 600",
+        ),
     ]);
 }
 
@@ -189,6 +195,7 @@ fn defaults_are_filled_in_where_their_parent_is() {
         "timeoutSeconds": 120,
         "toleratedFailures": 0,
         "onFailure": "Revert",
+        "retry": {"firstSeconds": 60, "mostSeconds": 3600},
         "drift": "Repair",
         "revisionHistoryLimit": 10,
     });
