@@ -33,6 +33,8 @@ pub(crate) struct Definitions {
     built_in: Vec<Arc<Resource>>,
     /// By name: the uid and generation that were read, and what was made of them.
     read: Mutex<BTreeMap<String, ReadDefinition>>,
+    /// The revision at which the definitions were read that are served now.
+    served: Mutex<Revision>,
 }
 
 #[derive(Clone)]
@@ -45,7 +47,7 @@ struct ReadDefinition {
 
 impl Definitions {
     pub(crate) fn new(built_in: Vec<Arc<Resource>>) -> Self {
-        Self { built_in, read: Mutex::default() }
+        Self { built_in, read: Mutex::default(), served: Mutex::new(Revision(0)) }
     }
 
     /// The definition that an object describes; reading a schema takes long, so it is kept. One that another
@@ -78,6 +80,7 @@ impl Api {
         let Some(resource) = catalogue.lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
             return Ok(());
         };
+        let seen = self.store.revision();
         let mut objects = self.all_definitions(resource).await?;
         let gone = changed.is_some_and(|name| !objects.iter().any(|object| metadata::text(object, "name") == name));
         for at in 0..objects.len() {
@@ -87,7 +90,7 @@ impl Api {
                 self.accept_names(resource, &mut objects, at).await?;
             }
         }
-        self.rebuild(&objects);
+        self.rebuild(seen, &objects);
         for object in &objects {
             let ready = is_true(object, "NamesAccepted") && !is_true(object, "Established");
             if ready && !metadata::is_terminating(object) {
@@ -124,8 +127,14 @@ impl Api {
         Ok(())
     }
 
-    /// Puts every definition whose names are accepted, or once were, into the catalogue.
-    fn rebuild(&self, objects: &[Value]) {
+    /// Puts every definition whose names are accepted, or once were, into the catalogue, unless somebody who read them
+    /// later has done so: of two that run at once, the one that began first may end last.
+    fn rebuild(&self, seen: Revision, objects: &[Value]) {
+        let mut served = self.definitions.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen < *served {
+            return;
+        }
+        *served = seen;
         let mut resources = self.definitions.built_in.clone();
         for object in objects {
             if !is_true(object, "NamesAccepted") && !is_true(object, "Established") {

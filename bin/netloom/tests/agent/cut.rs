@@ -115,12 +115,12 @@ fn a_change_that_cuts_the_node_off_is_taken_back_and_said() {
         site.condition("Degraded").is_some_and(|(status, reason)| status == "True" && reason == "InvalidDesiredState")
     });
     assert_eq!((wired.events("SyncFailed"), wired.events("RolledBack")), (1, 0));
-    // Known only afterwards: what comes in at a port is in another VLAN than the bridge itself.
+    // Known only afterwards: the station of that hardware address is not there.
     site.desire(&format!(
         "{{interfaces: [{{name: br0, type: linux-bridge, ipv4: {{enabled: false}}}}, {{name: br1, type: linux-bridge, \
-         state: up, ipv4: {{enabled: true, address: [{{ip: {}.2, prefix-length: 24}}]}}, \
-         bridge: {{port: [{{name: w0, vlan: {{mode: access, tag: 5}}}}]}}}}]}}",
-        wired.net
+         state: up, ipv4: {{enabled: true, address: [{{ip: {net}.2, prefix-length: 24}}], \
+         neighbors: [{{ip: {net}.1, link-layer-address: \"02:00:00:00:00:99\"}}]}}, bridge: {{port: [{{name: w0}}]}}}}]}}",
+        net = wired.net
     ));
     site.until("it is taken back, and told once the API is reached again", || {
         site.condition("Degraded").is_some_and(|(status, reason)| status == "True" && reason == "ProbeFailed")

@@ -138,7 +138,7 @@ pub fn validate(review: &Review<'_>) -> Verdict {
 
 /// What is said of an object whose kind waits for its front end.
 pub const PLANNED: &str =
-    "no front end of this version serves the kind; the object is checked and stored, no node is configured by it";
+    "no front end of this version serves this kind: the object is checked and stored, and no node is configured by it";
 
 /// Tells whoever writes an object that no front end serves, so that nobody waits for an effect.
 fn warn_of_planned(kind: &Kind, operation: Operation, findings: &mut Findings) {
@@ -147,7 +147,7 @@ fn warn_of_planned(kind: &Kind, operation: Operation, findings: &mut Findings) {
         Operation::Delete | Operation::Connect => false,
     };
     if written && findings.is_clean() && effects::is_planned(kind.effects) {
-        findings.warn(format!("{}: {PLANNED}", kind.kind));
+        findings.warn(PLANNED);
     }
 }
 

@@ -65,7 +65,7 @@ fn every_example_is_taken() {
         assert_eq!(refusals(&verdict), [""; 0], "{file}");
         let planned = |kind: &&netloom_api::definition::Kind| netloom_api::effects::is_planned(kind.effects);
         let waits = find(&group, text(&object, "/kind")).filter(planned);
-        let expected: Vec<String> = waits.iter().map(|kind| format!("{}: {PLANNED}", kind.kind)).collect();
+        let expected: Vec<String> = waits.iter().map(|_| PLANNED.to_owned()).collect();
         assert_eq!(verdict.warnings, expected, "{file}");
         cluster = cluster.and([object]);
     }
