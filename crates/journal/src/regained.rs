@@ -12,7 +12,7 @@ use crate::{hands::Hands, probe::Probes};
 
 /// How long all attempts may take together: a link needs a moment until packets pass, and nothing waits for the answer but
 /// the message.
-const WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const WITHIN: Duration = Duration::from_secs(10);
 
 /// How long to wait between two attempts.
 const BETWEEN: Duration = Duration::from_millis(250);
@@ -35,16 +35,22 @@ impl fmt::Display for Unreached {
     }
 }
 
-/// Runs the probes that passed before the change until all pass again or the time for it is over; tells which do not.
-pub(crate) fn unreached(probes: &mut dyn Probes, names: &[String], hands: &mut Hands<'_>) -> Vec<Unreached> {
+/// Runs the probes that passed before the change, at least once, until all pass again or the time for it is over; tells
+/// which do not.
+pub(crate) fn unreached(
+    probes: &mut dyn Probes,
+    names: &[String],
+    within: Duration,
+    hands: &mut Hands<'_>,
+) -> Vec<Unreached> {
     let mut names = names.to_vec();
-    let end = hands.clock.now().plus(WITHIN);
+    let end = hands.clock.now().plus(within);
     let mut missing = Vec::new();
     for attempt in 1..=ATTEMPTS {
         if names.is_empty() {
             return Vec::new();
         }
-        let verdicts = probes.run(&names, hands.clock.now().until(end));
+        let verdicts = probes.run(&names, hands.clock.now().until(end).max(BETWEEN));
         missing = names.into_iter().zip(verdicts).filter_map(complaint).collect();
         let now = hands.clock.now();
         let left = now.until(end);

@@ -191,9 +191,9 @@ impl<'a> Turn<'a> {
 
     /// Which of the probes that passed before a change do not pass now, after somebody else took it back.
     pub fn unreached(&mut self, change: &Summary) -> Vec<Unreached> {
-        self.probes
-            .as_mut()
-            .map_or_else(Vec::new, |probes| regained::unreached(&mut **probes, &change.probes, &mut self.hands))
+        self.probes.as_mut().map_or_else(Vec::new, |probes| {
+            regained::unreached(&mut **probes, &change.probes, regained::WITHIN, &mut self.hands)
+        })
     }
 
     /// Reads the host, for a wish that depends on it: nobody else changes it until the turn ends.
@@ -329,7 +329,9 @@ impl<'a> Turn<'a> {
             }
             Err(why) => {
                 let mut report = self.undo_with(&mut journal, &log, Undo::of(&log), &why)?;
-                report.unreached = regained::unreached(probes, &log.begin.probes, &mut self.hands);
+                // Whoever was told to stop asks once and waits for nothing more.
+                let within = if why == Cause::Stopped { Duration::ZERO } else { regained::WITHIN };
+                report.unreached = regained::unreached(probes, &log.begin.probes, within, &mut self.hands);
                 Ok(Outcome::RolledBack { why, report })
             }
         }

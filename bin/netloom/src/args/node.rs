@@ -103,7 +103,7 @@ pub(crate) struct AgentArgs {
     /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always must, unless the node is another namespace (`--netns`) than that of the agent
     #[arg(long, value_name = "PROBE")]
     pub(crate) probe: Vec<String>,
-    /// How long; what the node's RolloutPolicy says comes before this.
+    /// How long; what the node's `RolloutPolicy` says comes before this.
     #[command(flatten)]
     pub(crate) timing: ProbeTimingArgs,
     /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP

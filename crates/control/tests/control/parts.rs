@@ -138,7 +138,7 @@ fn parts_that_no_revision_names_are_removed_and_an_older_revision_still_works() 
         let hosts = object["spec"]["hostNetworkConfigs"].as_array().cloned().unwrap_or_default();
         hosts.into_iter().find(|one| one["name"] == "h3").map(|one| one["spec"]["ips"]["n1"].clone())
     };
-    let wanted = of_h3(&frozen).or_else(|| parts.filter_map(of_h3).last()).unwrap();
+    let wanted = of_h3(&frozen).or_else(|| parts.rev().find_map(of_h3)).unwrap();
     let addresses = told["spec"]["host"]["addresses"].as_array().unwrap();
     assert!(addresses.iter().any(|entry| entry["address"] == wanted), "{wanted}: {addresses:?}");
 }
