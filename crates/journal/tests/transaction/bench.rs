@@ -155,7 +155,7 @@ impl Engine for Tiny {
         self.answer()?;
         let now = self.clock.0.get();
         let told = self.carrier_at.filter(|at| now < *at && *at <= now + at_most);
-        self.clock.advance(told.map_or(at_most, |at| at - now));
+        self.clock.advance(told.map_or(at_most, |at| at.saturating_sub(now)));
         Ok(told.is_some())
     }
 }
