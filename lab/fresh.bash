@@ -15,6 +15,7 @@ declare -A FRESH_TESTS=(
     [unit]="runner::tests::a_filter crates/store/src/lib.rs" # the second is an example in the documentation, which is linked
     [golden]="pure_crates_reach our_crates_point" # what cargo knows without the network
     [kernel]="story-01-dhcp-kea leases/are-kept" # Kea, dnsmasq
+    [old-kernel]="dummy/create" # QEMU
     [cluster]="informer/typed kubectl/two-minors"
     [up]=twice # `./x up` as a person has it
 )
@@ -145,12 +146,13 @@ fresh_tier() { # TIER
     return "$status"
 }
 
-tier_fresh-unit() { fresh_tier unit; }
-tier_fresh-golden() { fresh_tier golden; }
-tier_fresh-kernel() { fresh_tier kernel; }
-tier_fresh-cluster() { fresh_tier cluster; }
-tier_fresh-up() { fresh_tier up; }
-tier_fresh-licences() { CI=true fresh_seed=$fresh_seed/root fresh_run ./x check licences; }
+tier_fresh_unit() { fresh_tier unit; }
+tier_fresh_golden() { fresh_tier golden; }
+tier_fresh_kernel() { fresh_tier kernel; }
+tier_fresh_old_kernel() { fresh_tier old-kernel; }
+tier_fresh_cluster() { fresh_tier cluster; }
+tier_fresh_up() { fresh_tier up; }
+tier_fresh_licences() { CI=true fresh_seed=$fresh_seed/root fresh_run ./x check licences; }
 
 fresh_tiers() {
     mkdir -p "$FRESH"
@@ -161,5 +163,5 @@ fresh_tiers() {
     # Without it nothing else can be.
     # shellcheck disable=SC2154 # parts_open sets it
     grep -q ' s  passed' "$results" || return 0
-    side_by_side "fresh-unit fresh-golden fresh-up" "fresh-kernel fresh-cluster fresh-licences"
+    side_by_side "fresh-unit fresh-golden fresh-up fresh-old-kernel" "fresh-kernel fresh-cluster fresh-licences"
 }
