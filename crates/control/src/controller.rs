@@ -136,7 +136,7 @@ impl Controller {
         parts::collect(now, index, layout.flatten().as_ref(), &mut work);
         // What is said of networks waits for the revision: then it is known who is told it. A revision that cannot be
         // made must not keep those that can from being taken back or finished.
-        if frozen.is_none_or(|target| self.patience.knows(&target)) {
+        if frozen.is_none_or(|targets| targets.iter().any(|target| self.patience.knows(target))) {
             let decision = self.roll(now, index, &wishes, &mut work);
             networks::tell(now, index, &compiled, networks::Told { earlier: &earlier, decision: &decision }, &mut work);
         }
@@ -274,8 +274,9 @@ impl Controller {
     }
 }
 
-/// Makes the candidate a revision, or the newest one again. Says which one, when there was something to do.
-fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(ObjectRef, Option<Layout>)> {
+/// Makes the candidate a revision, or the newest one again. Says what has to be written for that, parts included, when
+/// there was something to do.
+fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(Vec<ObjectRef>, Option<Layout>)> {
     let candidate = &compiled.revision;
     let revisions = &index.snapshot().revisions;
     let newest = picture::newest(index);
@@ -291,11 +292,13 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(Object
         let version = known.metadata.resource_version.clone().unwrap_or_default();
         let patch = json!({"metadata": {"annotations": annotations, "resourceVersion": version}});
         work.single(target.clone(), Action::Patch { patch });
-        return Some((target, None));
+        return Some((vec![target], None));
     }
     let layout = candidate.lay_out(index.snapshot());
-    work.0.push(parts::creation(index, &layout, &candidate.name, annotations));
-    Some((target, Some(layout)))
+    let chain = parts::creation(index, &layout, &candidate.name, annotations);
+    let targets = chain.iter().map(|(target, _)| target.clone()).collect();
+    work.0.push(chain);
+    Some((targets, Some(layout)))
 }
 
 /// Chains of requests without their numbers.

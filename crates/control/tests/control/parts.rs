@@ -219,3 +219,31 @@ fn a_revision_with_a_part_that_is_not_there_reaches_nobody_and_says_so() {
     let message = &rig.api.get(REVISION, kept.as_str().unwrap()).unwrap()["status"]["message"];
     assert!(message.as_str().unwrap().contains(&part), "{message}");
 }
+
+#[test]
+fn a_part_that_cannot_be_made_keeps_no_node_from_leaving_what_failed() {
+    let mut rig = connected();
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.policy("jumbo", 9999);
+    while rig.mtus()[0] != Some(9999) {
+        let turn = rig.turn();
+        rig.step(&turn);
+    }
+    let bad = newest(&rig)["metadata"]["name"].as_str().unwrap().to_owned();
+    rig.refuses = Some(|request| request.target.kind.kind == PART);
+    for number in 0..NETWORKS {
+        host_network(&mut rig, number, &addresses(number, MORE));
+    }
+    rig.run_for(SignedDuration::from_secs(50));
+    assert!(rig.refused > 1, "it is asked for again");
+    assert_eq!(newest(&rig)["metadata"]["name"], bad, "the next revision is not there");
+    assert_eq!(rig.api.get(REVISION, &bad).unwrap()["status"]["phase"], "Failed");
+    assert_eq!(rig.mtus(), [Some(9000); 3]);
+    // And when it can be made, nodes get the next one.
+    rig.refuses = None;
+    rig.policy("jumbo", 8000);
+    rig.run();
+    assert_eq!(rig.mtus(), [Some(8000); 3]);
+    assert_eq!(ready(&rig, "HostNetworkConfig", "h0"), ("True", "Applied"));
+}
