@@ -1,5 +1,8 @@
 //! The nodes of one policy, in the order in which they take their turns.
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use netloom_api::selector;
 
 use crate::{
@@ -23,6 +26,8 @@ pub(crate) struct Member<'a> {
     pub(crate) inability: Option<Inability>,
     /// Whether it shows every condition that the policy asks for.
     well: bool,
+    /// Whether the revision that it names has proved itself.
+    pub(crate) proven: bool,
     pub(crate) zone: &'a str,
 }
 
@@ -37,13 +42,15 @@ pub(crate) fn divide<'a>(view: &View<'a>, defaults: &'a Policy) -> Vec<Group<'a>
     });
     policies.push(defaults);
     let mut groups: Vec<Group<'a>> = policies.into_iter().map(|policy| Group { policy, members: Vec::new() }).collect();
+    let proven = view.revisions.iter().filter(|revision| revision.proven_at.is_some());
+    let proven: BTreeSet<&str> = proven.map(|revision| revision.name.as_str()).collect();
     for node in view.nodes {
         let takes = |group: &&mut Group<'a>| match &group.policy.spec.node_selector {
             Some(wanted) => selector::matches(wanted, Some(&node.labels)),
             None => true,
         };
         let group = groups.iter_mut().find(takes).expect("the defaults select every node");
-        group.members.push(Member::new(node, group.policy, view));
+        group.members.push(Member::new(node, group.policy, view.now, &proven));
     }
     for group in &mut groups {
         group.members.sort_by_cached_key(|member| turn(member, group.policy));
@@ -53,13 +60,14 @@ pub(crate) fn divide<'a>(view: &View<'a>, defaults: &'a Policy) -> Vec<Group<'a>
 }
 
 impl<'a> Member<'a> {
-    fn new(node: &'a Node, policy: &Policy, view: &View<'_>) -> Self {
+    fn new(node: &'a Node, policy: &Policy, now: Timestamp, proven: &BTreeSet<&str>) -> Self {
         let zone = policy.spec.zone_key.as_ref().and_then(|key| node.labels.get(key)?.as_str()).unwrap_or_default();
         Self {
             node,
-            standing: standing::of(node, &policy.spec, view.now),
+            standing: standing::of(node, &policy.spec, now),
             inability: standing::inability(node, &policy.spec),
             well: standing::missing_gate(node, &policy.spec).is_none(),
+            proven: node.assigned.as_ref().is_some_and(|assigned| proven.contains(assigned.revision.as_str())),
             zone,
         }
     }

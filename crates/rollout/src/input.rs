@@ -158,6 +158,14 @@ impl Cause {
     /// Every cause.
     pub const ALL: [Self; 5] = [Self::Wave, Self::Return, Self::Join, Self::Repair, Self::Rename];
 
+    /// Whether the node had failed, or left what had, when it was told.
+    pub(crate) fn follows_failure(self) -> bool {
+        match self {
+            Self::Repair | Self::Return => true,
+            Self::Wave | Self::Join | Self::Rename => false,
+        }
+    }
+
     /// The word for it in annotations.
     pub fn word(self) -> &'static str {
         match self {

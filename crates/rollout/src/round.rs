@@ -90,7 +90,7 @@ impl<'a, 'g> Round<'a, 'g> {
             revision: self.target.name.clone(),
             cause,
             attempt: self.target.attempts(),
-            gates: standing::gates(member.node, spec, cause),
+            gates: standing::gates(member.node, spec, cause, member.proven),
         }
     }
 
@@ -215,13 +215,9 @@ impl<'a, 'g> Round<'a, 'g> {
 
     /// Whether nodes that failed on something else shall have the revision, or are at it.
     pub(crate) fn is_repairing(&self) -> bool {
-        let comes_after_failure = |cause: Cause| match cause {
-            Cause::Repair | Cause::Return => true,
-            Cause::Wave | Cause::Join | Cause::Rename => false,
-        };
         let mut at_work = self.at.iter().filter(|member| matches!(member.standing, Standing::Working(_)));
         let told = |member: &Member<'_>| member.node.assigned.as_ref().map(|assigned| assigned.cause);
-        !self.repairs.is_empty() || at_work.any(|member| told(member).is_some_and(comes_after_failure))
+        !self.repairs.is_empty() || at_work.any(|member| told(member).is_some_and(Cause::follows_failure))
     }
 
     /// Whether the revision changes anything on any node of the group that could still be told.

@@ -59,12 +59,14 @@ fn lost_gate<'a>(assigned: &Assigned, node: &Node, spec: &'a RolloutPolicySpec) 
     spec.health_gates.iter().find(lost).map(String::as_str)
 }
 
-/// The gates of the policy that the node must show after what it is told now.
+/// The gates of the policy that the node must show after what it is told now: those that it shows, and those that it may
+/// have lost by what it was told before. Else a change that costs a node a condition would pass when it is told again.
 ///
-/// A node that leaves a revision which failed may have lost some by that very revision, so those count that it showed
-/// before that one.
-pub(crate) fn gates(node: &Node, spec: &RolloutPolicySpec, cause: Cause) -> BTreeSet<String> {
-    let before = node.assigned.as_ref().filter(|_| cause == Cause::Return);
+/// What a node loses under a revision that has proved itself, it loses for a reason of its own; what it is told next need
+/// not mend that.
+pub(crate) fn gates(node: &Node, spec: &RolloutPolicySpec, cause: Cause, proven: bool) -> BTreeSet<String> {
+    let is_ours = |told: &&Assigned| cause == Cause::Return || told.cause.follows_failure() || !proven;
+    let before = node.assigned.as_ref().filter(is_ours);
     let was = |gate: &str| before.is_some_and(|told| told.gates.as_ref().is_none_or(|gates| gates.contains(gate)));
     let counts = |gate: &&String| node.conditions.contains(*gate) || was(gate);
     spec.health_gates.iter().filter(counts).cloned().collect()

@@ -87,16 +87,17 @@ pub(crate) fn retries<'a>(
 }
 
 /// Whether the node that failed can be tried on again: it has left the revision and is well with what it has, or was left
-/// with it. One that is silent or cannot even return may be so because of the revision, and then the next node would be
-/// too; so that is for a person to decide, and so it is when the node left the cluster.
+/// with it. One that is silent, cannot even return or has not got back what the revision cost it may be so because of the
+/// revision, and then the next node would be too; so that is for a person to decide, and so it is when the node left the
+/// cluster.
 fn is_back(revision: &Revision, groups: &[Group<'_>]) -> bool {
     let Some(failure) = &revision.failure else { return false };
     let mut members = groups.iter().flat_map(|group| &group.members);
     let Some(member) = members.find(|member| member.node.name == failure.node) else { return false };
     let named = member.node.assigned.as_ref().is_some_and(|assigned| assigned.revision == revision.name);
     let well = match member.standing {
-        Standing::Untold | Standing::Done | Standing::Unwell { .. } => true,
-        Standing::Failed(_) => named,
+        Standing::Untold | Standing::Done => true,
+        Standing::Failed(_) | Standing::Unwell { .. } => named,
         Standing::Working(_) => false,
     };
     member.is_able() && well

@@ -83,6 +83,51 @@ fn a_gate_that_was_open_before_must_be_open_after() {
     }
 }
 
+/// The first node of `nodes` was told `b`, and that cost it its condition.
+fn lost_ready(nodes: usize) -> World {
+    let mut world = settled(nodes);
+    for node in world.nodes.values_mut() {
+        node.agent = Liveness::Alive;
+    }
+    world.wish("b", Content::new(2));
+    world.settle();
+    world.answer("n0000");
+    world.ready("n0000", false);
+    world
+}
+
+#[test]
+fn what_cost_a_node_a_gate_is_not_tried_again_before_the_node_has_it_back() {
+    let mut world = lost_ready(3);
+    world.run();
+    let failed = |world: &mut World| world.revision("b").failure.clone().unwrap();
+    world.now = failed(&mut world).retry_at.unwrap();
+    world.run();
+    assert_eq!(failed(&mut world).attempts, 1, "the node has returned and still lacks what it had");
+    // Somebody who cannot wait gets the same answer again.
+    world.revision("b").asked = true;
+    world.settle();
+    world.revision("b").asked = false;
+    world.run();
+    assert_eq!((failed(&mut world).attempts, world.ever_told("b").len()), (2, 1));
+    // The node is well again, and so is the revision.
+    world.ready("n0000", true);
+    world.now = failed(&mut world).retry_at.unwrap();
+    world.run();
+    assert!(world.all_have("b"), "{:?}", world.decision());
+}
+
+#[test]
+fn what_takes_the_place_of_a_bad_revision_must_give_back_what_that_cost() {
+    let mut world = lost_ready(1);
+    world.wish("c", Content::new(3));
+    world.run();
+    let told: Vec<_> = world.told.iter().map(|told| (told.revision.as_str(), told.gates.len())).collect();
+    assert_eq!(told[..2], [("b", 1), ("c", 1)]);
+    assert_eq!(world.revision("c").failure.clone().unwrap().message, "reported it and then lost condition Ready");
+    assert_eq!(world.nodes["n0000"].assigned.as_ref().unwrap().revision, "a");
+}
+
 #[test]
 fn a_gate_that_was_closed_before_may_be_closed_after() {
     let mut world = settled(2);
