@@ -215,6 +215,8 @@ fn an_empty_kubeconfig_variable_counts_as_unset() {
             assert_eq!(status, 0, "KUBECONFIG={files} netloom {words:?}: {said}");
         }
     }
+    let (status, said) = run("", &["rollout", "retry", "0123456789"]);
+    assert!(status == 3 && said.contains("there is no NetworkConfigRevision"), "{said}");
     fs::remove_dir_all(home.join(".kube")).unwrap();
     let (status, said) = run("", &["get", "vrf"]);
     assert!(status == 2 && said.contains("no cluster is known"), "{said}");

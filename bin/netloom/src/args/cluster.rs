@@ -294,7 +294,7 @@ pub(crate) struct RetryArgs {
     #[arg(value_name = "REVISION")]
     pub(crate) revision: String,
     /// File that says how to reach the cluster; without it, as kubectl finds it
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
