@@ -89,7 +89,7 @@ files.";
 
 const RETRY_EXITS: &str = "\
 Exit status: 0 it is tried again, 2 wrong usage, or the cluster cannot be read, 3 there is no such revision, it has not
-failed, nodes shall have another one, or the server refuses.";
+failed, nodes shall have another one, it is paused or what its nodes follow is, or the server refuses.";
 
 const APPLY_EXITS: &str = "\
 Exit status: 0 done, and with --wait in place; 1 with --wait: not in place in time, deleted meanwhile, or a node could not
