@@ -37,7 +37,8 @@
 //! - Only nodes told in their turn ([`Cause::Wave`]) decide about a revision, and only until it has proved
 //!   itself. What fails later holds up others and is reported, but does not take back what works elsewhere.
 //! - A revision that failed is told to no node until it is tried again: when somebody asks, when what bears on the
-//!   failure changes, or after a delay that doubles with each failure. Then one node is told it, the one that failed.
+//!   failure changes, or after a delay that doubles with each failure. Then one node is told it, the one that failed,
+//!   and no other node of any policy before that one has it.
 //! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was told.
 
 mod decision;
@@ -49,6 +50,7 @@ mod plan;
 mod round;
 mod standing;
 mod target;
+mod trial;
 mod verdict;
 
 pub use decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms};
@@ -75,7 +77,9 @@ pub fn rollout(view: &View<'_>) -> Decision {
     let mut plans: Vec<Plan> = Vec::new();
     let mut turn = true;
     for ((group, aim), round) in groups.iter().zip(&aims).zip(&rounds) {
-        let plan = plan::plan(group, *aim, round.as_ref(), Setting { now: view.now, turn });
+        let trial = aim.revision.and_then(|target| trial::of(target, &groups, &aims, &rounds, view.now));
+        let setting = Setting { now: view.now, turn, trial: trial.as_ref() };
+        let plan = plan::plan(group, *aim, round.as_ref(), setting);
         turn &= plan.lets_others;
         plans.push(plan);
     }

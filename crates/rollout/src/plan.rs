@@ -10,6 +10,7 @@ use crate::{
     round::{Fate, Round},
     standing::{self, Standing},
     target::{Aim, Why},
+    trial::{Stage, Trial},
 };
 
 /// What happens next, and why nothing else does.
@@ -48,14 +49,16 @@ pub(crate) enum Evidence {
 
 /// What the whole cluster says to one group.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
+pub(crate) struct Setting<'t> {
     pub(crate) now: Timestamp,
     /// Whether groups before this one have their first nodes behind them.
     pub(crate) turn: bool,
+    /// The node that comes before all others, where the target failed before.
+    pub(crate) trial: Option<&'t Trial<'t>>,
 }
 
 /// Plans for a group; `round` is none exactly when there is no target.
-pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>>, setting: Setting) -> Plan {
+pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>>, setting: Setting<'_>) -> Plan {
     let deadlines = group.members.iter().filter_map(|member| deadline(&member.standing));
     let mut wake_at = deadlines.filter(|until| *until > setting.now).min();
     let Some(round) = round else { return without_target(group, aim, wake_at) };
@@ -123,7 +126,7 @@ fn deadline(standing: &Standing) -> Option<Timestamp> {
 
 /// The time for which the first nodes are watched.
 #[derive(Debug)]
-enum Soak {
+pub(crate) enum Soak {
     /// They do not have it yet.
     NotYet,
     /// They have it since then.
@@ -133,7 +136,7 @@ enum Soak {
 }
 
 impl Soak {
-    fn of(group: &Group<'_>, round: &Round<'_, '_>, now: Timestamp) -> Self {
+    pub(crate) fn of(group: &Group<'_>, round: &Round<'_, '_>, now: Timestamp) -> Self {
         let seconds = group.policy.spec.canary.soak_seconds;
         if round.told.len() > round.steps[0] {
             return Self::Over(None);
@@ -149,7 +152,7 @@ impl Soak {
         if now < end { Self::Until { since, end } } else { Self::Over(Some(since)) }
     }
 
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self, Self::Over(_))
     }
 
@@ -222,7 +225,7 @@ fn evidence(group: &Group<'_>, round: &Round<'_, '_>) -> Evidence {
 struct Hands<'a, 'g, 'r> {
     group: &'r Group<'a>,
     round: &'r Round<'a, 'g>,
-    setting: Setting,
+    setting: Setting<'r>,
     soaked: bool,
 }
 
@@ -256,7 +259,13 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
     fn in_turn(&self, room: usize) -> Vec<&'g Member<'a>> {
         let round = self.round;
         let proven = round.target.proven_at.is_some();
-        if blocked_by_failures(self.group, round) || (!proven && round.told.is_empty() && !self.setting.turn) {
+        let alone = match self.setting.trial {
+            Some(Trial { stage: Stage::Runs, .. }) => return Vec::new(),
+            Some(Trial { node, stage: Stage::Next }) => Some(*node),
+            Some(Trial { stage: Stage::Passed, .. }) | None => None,
+        };
+        let waits = !proven && alone.is_none() && !self.has_begun() && !self.setting.turn;
+        if blocked_by_failures(self.group, round) || waits {
             return Vec::new();
         }
         let allowed = match (round.past_canary() && !round.told.is_empty(), self.soaked) {
@@ -265,9 +274,9 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
             (true, false) => return Vec::new(),
         };
         let free = allowed.saturating_sub(round.told.len());
-        if let Some(failed) = self.tried_again_on() {
+        if let Some(alone) = alone {
             let candidates = round.forwards.iter().chain(&round.repairs).copied();
-            return candidates.filter(|member| member.node.name == failed).take(free).collect();
+            return candidates.filter(|member| member.node.name == alone).take(free).collect();
         }
         // Nodes that failed on something else are tried first only when nobody else can be: when there
         // is no other node, or when they use up what the policy allows.
@@ -289,14 +298,10 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
         round.forwards.iter().copied().filter(|member| zone == Some(member.zone)).filter(fits).take(free).collect()
     }
 
-    /// The only node that a revision which failed before may be told as the first one, as long as that node is there and
-    /// has not had it in this attempt: no other node is put at risk by trying again.
-    fn tried_again_on(&self) -> Option<&'a str> {
-        let target = self.round.target;
-        let failed = target.before.as_ref().filter(|_| target.proven_at.is_none())?.node.as_str();
-        let told = self.round.told.iter().any(|(member, _)| member.node.name == failed);
-        let there = self.group.members.iter().any(|member| member.node.name == failed);
-        (there && !told).then_some(failed)
+    /// Whether a node was told it in the turn of the group; that on which it is tried again does not wait for that.
+    fn has_begun(&self) -> bool {
+        let tried = self.setting.trial.map(|trial| trial.node);
+        self.round.told.iter().any(|(member, _)| Some(member.node.name.as_str()) != tried)
     }
 
     /// The zone that is at work, else that of the next node.

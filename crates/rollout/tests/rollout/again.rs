@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 use netloom_api::rollout::{Canary, FailureAction, Retry, RolloutPolicySpec, Share};
 use netloom_rollout::Failure;
+use serde_json::json;
 
 use crate::{
     scenarios::settled,
@@ -163,4 +164,54 @@ fn what_is_not_wished_for_any_more_is_not_tried_again() {
     world.pass(100_000);
     world.run();
     assert!(world.all_have("c") && world.revision("b").failure.is_some());
+}
+
+/// Six nodes under two policies, the first three in class `early`; `b` failed on the second node of the later ones.
+fn failed_in_the_later_group() -> World {
+    let mut world = World::new(6);
+    for (node, class) in (0..6).map(|i| (format!("n{i:04}"), if i < 3 { "early" } else { "late" })) {
+        world.label(&node, class);
+    }
+    for (name, class) in [("p1", "early"), ("p2", "late")] {
+        let labels = json!({"matchLabels": {"class": class}});
+        let node_selector = Some(serde_json::from_value(labels).unwrap());
+        world.policy(name, RolloutPolicySpec { node_selector, ..RolloutPolicySpec::default() });
+    }
+    world.wish("a", Content::new(1));
+    world.run();
+    assert!(world.all_have("a"));
+    world.told.clear();
+    let good = ["n0000", "n0001", "n0002", "n0003"];
+    world.wish("b", good.iter().fold(Content::new(2).bad(), |content, node| content.with(node, 0)));
+    world.run();
+    assert_eq!(failure(&mut world).node, "n0004");
+    assert!(world.all_have("a"), "everybody has returned");
+    world
+}
+
+fn told_since(world: &World, told: usize) -> Vec<&str> {
+    world.told[told..].iter().map(|told| told.node.as_str()).collect()
+}
+
+#[test]
+fn it_is_tried_again_where_it_failed_though_another_policy_comes_first() {
+    let mut world = failed_in_the_later_group();
+    let told = world.told.len();
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.settle();
+    assert_eq!(told_since(&world, told), ["n0004"]);
+    world.run();
+    assert_eq!(failure(&mut world).attempts, 2);
+    assert_eq!(told_since(&world, told), ["n0004", "n0004"], "told, and taken back");
+    // Mended, it goes to the others when that node has it and was watched, policy by policy.
+    world.contents.insert("b".to_owned(), Content::new(2));
+    let told = world.told.len();
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.settle();
+    world.answer("n0004");
+    world.settle();
+    assert_eq!(told_since(&world, told), ["n0004"], "it is watched before others are told");
+    world.run();
+    assert!(world.all_have("b"), "{:?}", world.decision());
+    assert_eq!(told_since(&world, told)[..2], ["n0004", "n0000"], "then the first policy begins");
 }
