@@ -76,6 +76,26 @@ impl<'a> Member<'a> {
     pub(crate) fn is_able(&self) -> bool {
         self.inability.is_none()
     }
+
+    /// What it must show before it can take anything.
+    pub(crate) fn lacks(&self) -> String {
+        match &self.inability {
+            Some(Inability::AgentGone(seconds)) => {
+                format!("cannot take it until its agent is back, which was not heard of for {seconds} s")
+            }
+            Some(Inability::Unready(gate)) => format!("cannot take it until condition {gate} is True"),
+            None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
+        }
+    }
+
+    /// What a person does about that.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match &self.inability {
+            Some(Inability::AgentGone(_)) => "start its agent, or delete the Node if it is gone for good",
+            Some(Inability::Unready(_)) => "mend the node, or delete the Node if it is gone for good",
+            None => "let it be managed, or delete the Node if it is gone for good",
+        }
+    }
 }
 
 /// The nodes that a person chose as the first come first, then those that are well, which say most about a change, then

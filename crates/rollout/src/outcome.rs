@@ -17,7 +17,7 @@ use crate::{
     input::{Cause, Failure, Revision, View},
     plan::{self, Plan},
     round::{Fate, Round},
-    standing::{self, Inability, Standing},
+    standing::{self, Standing},
     target::{Aim, Why},
     verdict::Retries,
 };
@@ -91,7 +91,7 @@ impl Scene<'_, '_, '_> {
                 continue;
             }
             if let Some(round) = &self.rounds[i] {
-                let away = round.away.iter().map(|member| (member, lacks(member)));
+                let away = round.away.iter().map(|member| (member, member.lacks()));
                 let failed = "failed on what it was told before, and comes last".to_owned();
                 let repairs = round.repairs.iter().map(|member| (member, failed.clone()));
                 let why = |(member, why): (&&Member<'_>, String)| {
@@ -166,7 +166,7 @@ impl Scene<'_, '_, '_> {
     /// The nodes of these groups that shall have their target and cannot take it now, with why.
     fn passed_over(&self, aimed: &[usize]) -> BTreeMap<String, String> {
         let away = aimed.iter().filter_map(|i| self.rounds[*i].as_ref()).flat_map(|round| &round.away);
-        away.map(|member| (member.node.name.clone(), lacks(member))).collect()
+        away.map(|member| (member.node.name.clone(), member.lacks())).collect()
     }
 
     fn is_newest(&self, revision: &Revision) -> bool {
@@ -227,7 +227,9 @@ impl Scene<'_, '_, '_> {
         counts: Counts,
     ) -> String {
         let Counts { ready, total, apart, .. } = counts;
-        let obstacles: Vec<&str> = aimed.iter().filter_map(|i| self.plans[*i].obstacle.as_deref()).collect();
+        let mut obstacles: Vec<&str> = aimed.iter().filter_map(|i| self.plans[*i].obstacle.as_deref()).collect();
+        // Several policies may wait for the same.
+        obstacles.dedup();
         let mut progress = format!("{ready} of {total} nodes have it");
         if apart > 0 {
             progress = format!("{progress}; with a desired state of their own: {apart}");
@@ -325,7 +327,7 @@ impl Scene<'_, '_, '_> {
     fn gates(round: &Round<'_, '_>) -> Vec<String> {
         let mut waiting: BTreeMap<String, Vec<&Member<'_>>> = BTreeMap::new();
         for member in &round.away {
-            waiting.entry(lacks(member)).or_default().push(member);
+            waiting.entry(member.lacks()).or_default().push(member);
         }
         for member in &round.at {
             if let Standing::Unwell { gate, .. } = &member.standing {
@@ -346,17 +348,6 @@ impl Scene<'_, '_, '_> {
                 message: format!("node {} reports revision {claimed}, but was told {told}", node.name),
             })
         })
-    }
-}
-
-/// What a node must show before it can take anything.
-fn lacks(member: &Member<'_>) -> String {
-    match &member.inability {
-        Some(Inability::AgentGone(seconds)) => {
-            format!("cannot take it until its agent is back, which was not heard of for {seconds} s")
-        }
-        Some(Inability::Unready(gate)) => format!("cannot take it until condition {gate} is True"),
-        None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
     }
 }
 

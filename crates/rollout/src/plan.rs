@@ -69,7 +69,7 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
     {
         wake_at = Some(wake_at.map_or(end, |other| other.min(end)));
     }
-    let obstacle = obstacle(group, aim, round);
+    let obstacle = obstacle(group, aim, round).or_else(|| setting.trial?.obstacle(&round.target.name));
     let mut assignments = Vec::new();
     if obstacle.is_none() {
         let hands = Hands { group, round, setting, soaked: soak.is_over() };
@@ -166,7 +166,7 @@ impl Soak {
 }
 
 /// What keeps every node of the group from getting anything.
-fn obstacle(group: &Group<'_>, aim: Aim<'_>, round: &Round<'_, '_>) -> Option<String> {
+pub(crate) fn obstacle(group: &Group<'_>, aim: Aim<'_>, round: &Round<'_, '_>) -> Option<String> {
     let spec = &group.policy.spec;
     let name = &round.target.name;
     if let Some(why) = &group.policy.unreadable {
@@ -260,7 +260,7 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
         let round = self.round;
         let proven = round.target.proven_at.is_some();
         let alone = match self.setting.trial {
-            Some(Trial { stage: Stage::Runs, .. }) => return Vec::new(),
+            Some(Trial { stage: Stage::Held(_) | Stage::Runs, .. }) => return Vec::new(),
             Some(Trial { node, stage: Stage::Next }) => Some(*node),
             Some(Trial { stage: Stage::Passed, .. }) | None => None,
         };

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::{
     group::{Group, Member},
     input::Revision,
-    plan::Soak,
+    plan::{self, Soak},
     round::{Fate, Round},
     target::Aim,
 };
@@ -23,6 +23,8 @@ pub(crate) struct Trial<'a> {
 pub(crate) enum Stage {
     /// The node is told it next.
     Next,
+    /// The node cannot be told it, for this reason.
+    Held(String),
     /// The node was told it in this attempt, and is at it or watched.
     Runs,
     /// The node has it, and others may be told.
@@ -39,19 +41,31 @@ pub(crate) fn of<'a>(
     now: Timestamp,
 ) -> Option<Trial<'a>> {
     let node = target.before.as_ref().filter(|_| target.proven_at.is_none())?.node.as_str();
-    let ((group, _), round) = groups.iter().zip(aims).zip(rounds).find(|((group, aim), _)| {
+    let ((group, aim), round) = groups.iter().zip(aims).zip(rounds).find(|((group, aim), _)| {
         let aimed = aim.revision.is_some_and(|aimed| aimed.name == target.name);
         aimed && group.members.iter().any(|member| member.node.name == node)
     })?;
     let round = round.as_ref()?;
-    let is_it = |member: &&Member<'_>| member.node.name == node;
+    let is_it = |member: &&&Member<'_>| member.node.name == node;
     let stage = if let Some((_, fate)) = round.told.iter().find(|(member, _)| member.node.name == node) {
         let is_over = *fate != Fate::Working && Soak::of(group, round, now).is_over();
         if is_over { Stage::Passed } else { Stage::Runs }
-    } else if [&round.forwards, &round.repairs, &round.elsewhere, &round.away].into_iter().flatten().any(is_it) {
+    } else if let Some(obstacle) = plan::obstacle(group, *aim, round) {
+        Stage::Held(format!("is held up: {obstacle}"))
+    } else if let Some(member) = round.away.iter().find(is_it) {
+        Stage::Held(format!("{}: {}", member.lacks(), member.remedy()))
+    } else if [&round.forwards, &round.repairs, &round.elsewhere].into_iter().flatten().any(|member| is_it(&member)) {
         Stage::Next
     } else {
         return None;
     };
     Some(Trial { node, stage })
+}
+
+impl Trial<'_> {
+    /// What keeps every other node from being told it, when that does not pass by itself.
+    pub(crate) fn obstacle(&self, revision: &str) -> Option<String> {
+        let Self { node, stage: Stage::Held(why) } = self else { return None };
+        Some(format!("revision {revision} is tried again on node {node} first, where it failed, and that node {why}"))
+    }
 }

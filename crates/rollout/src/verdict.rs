@@ -92,15 +92,15 @@ pub(crate) fn retries<'a>(
 /// cluster.
 fn is_back(revision: &Revision, groups: &[Group<'_>]) -> bool {
     let Some(failure) = &revision.failure else { return false };
-    let mut members = groups.iter().flat_map(|group| &group.members);
-    let Some(member) = members.find(|member| member.node.name == failure.node) else { return false };
+    let mut members = groups.iter().flat_map(|group| group.members.iter().map(move |member| (group, member)));
+    let Some((group, member)) = members.find(|(_, member)| member.node.name == failure.node) else { return false };
     let named = member.node.assigned.as_ref().is_some_and(|assigned| assigned.revision == revision.name);
     let well = match member.standing {
         Standing::Untold | Standing::Done => true,
         Standing::Failed(_) | Standing::Unwell { .. } => named,
         Standing::Working(_) => false,
     };
-    member.is_able() && well
+    member.is_able() && well && !group.policy.spec.paused
 }
 
 /// When a failed revision is tried again. A change that bears on the failure has to stand for a while, longer with each

@@ -113,8 +113,9 @@ fn attempts(name: &str, revisions: &[NetworkConfigRevision]) -> Result<u32, Fail
     let status = revision.status.clone().unwrap_or_default();
     if !status.is_invalid {
         let phase = status.phase.map_or_else(|| "new".to_owned(), |phase| format!("{phase:?}"));
+        let said = status.message.map(|message| format!(": {message}")).unwrap_or_default();
         return Err(Failure::refused(format_args!(
-            "revision {name} has not failed (it is {phase}), so there is nothing to try again"
+            "revision {name} has not failed (it is {phase}{said}), so there is nothing to try again"
         )));
     }
     Ok(status.attempts.max(1))
@@ -140,11 +141,13 @@ mod tests {
             revision("bad", &json!({"isInvalid": true, "phase": "Failed", "attempts": 3})),
             revision("given-up", &json!({"isInvalid": true, "phase": "Failed"})),
             revision("good", &json!({"phase": "Active"})),
+            revision("held", &json!({"phase": "Pending", "attempts": 1, "message": "node n1 comes first"})),
         ];
         assert_eq!(attempts("bad", &all).ok(), Some(3));
         assert_eq!(attempts("given-up", &all).ok(), Some(1), "by an earlier version, which did not count");
         let why = |name: &str| attempts(name, &all).unwrap_err().message;
         assert!(why("good").contains("has not failed (it is Active)"), "{}", why("good"));
+        assert!(why("held").contains("(it is Pending: node n1 comes first)"), "{}", why("held"));
         assert!(why("gone").contains("there is no NetworkConfigRevision \"gone\""), "{}", why("gone"));
     }
 

@@ -1,8 +1,8 @@
 //! Revisions that failed are tried again: after a while, when something changes, when somebody asks.
 
 use jiff::SignedDuration;
-use netloom_api::rollout::{Canary, FailureAction, Retry, RolloutPolicySpec, Share};
-use netloom_rollout::Failure;
+use netloom_api::rollout::{Canary, FailureAction, Phase, Retry, RolloutPolicySpec, Share};
+use netloom_rollout::{Failure, Liveness};
 use serde_json::json;
 
 use crate::{
@@ -214,4 +214,58 @@ fn it_is_tried_again_where_it_failed_though_another_policy_comes_first() {
     world.run();
     assert!(world.all_have("b"), "{:?}", world.decision());
     assert_eq!(told_since(&world, told)[..2], ["n0004", "n0000"], "then the first policy begins");
+}
+
+#[test]
+fn everybody_who_waits_for_a_node_that_is_gone_is_told_so() {
+    let mut world = failed_in_the_later_group();
+    world.contents.insert("b".to_owned(), Content::new(2));
+    world.nodes.get_mut("n0004").unwrap().agent = Liveness::Gone { seconds: 90 };
+    world.revision("b").asked = true;
+    world.settle();
+    world.revision("b").asked = false;
+    let told = world.told.len();
+    world.run();
+    assert_eq!(told_since(&world, told), [""; 0], "it may be gone because of the revision");
+    let why = "revision b is tried again on node n0004 first, where it failed, and that node cannot take it until its \
+               agent is back, which was not heard of for 90 s: start its agent, or delete the Node if it is gone for good";
+    let decision = world.decision();
+    assert!(decision.revisions[0].message.starts_with(&format!("0 of 6 nodes have it; {why}; ")), "{decision:?}");
+    for policy in &decision.policies {
+        assert_eq!((policy.phase, policy.message.as_str()), (Phase::Blocked, why));
+    }
+    assert_eq!(&*decision.held_up["n0000"], format!("RolloutPolicy p1: {why}"));
+    // Either of the two brings it on.
+    let mut gone = world.clone();
+    gone.nodes.remove("n0004");
+    gone.run();
+    assert!(gone.all_have("b"), "{:?}", gone.decision());
+    world.nodes.get_mut("n0004").unwrap().agent = Liveness::Alive;
+    world.run();
+    assert!(world.all_have("b"), "{:?}", world.decision());
+    assert_eq!(told_since(&world, told)[0], "n0004");
+}
+
+#[test]
+fn a_policy_that_is_paused_holds_the_node_that_comes_first() {
+    let mut world = failed_in_the_later_group();
+    world.contents.insert("b".to_owned(), Content::new(2));
+    let pause = |world: &mut World, paused| {
+        world.policies.iter_mut().find(|policy| policy.name == "p2").unwrap().spec.paused = paused;
+    };
+    pause(&mut world, true);
+    world.now = failure(&mut world).retry_at.unwrap();
+    world.run();
+    assert_eq!(failure(&mut world).attempts, 1, "by itself it is not tried again");
+    world.revision("b").asked = true;
+    world.settle();
+    world.revision("b").asked = false;
+    let told = world.told.len();
+    world.run();
+    assert_eq!(told_since(&world, told), [""; 0]);
+    let message = world.decision().policies[0].message.clone();
+    assert!(message.ends_with("and that node is held up: the policy is paused"), "{message}");
+    pause(&mut world, false);
+    world.run();
+    assert!(world.all_have("b"), "{:?}", world.decision());
 }
