@@ -124,6 +124,11 @@ impl ProbeTiming {
         // A window opens for the carrier, and anew for a server that was away; a link may lose its carrier in it.
         self.carrier + self.restart + 3 * self.window
     }
+
+    /// The same with the probes before it: for so long a node may be silent about a change that is good.
+    pub fn watched(self) -> Duration {
+        self.before + self.longest()
+    }
 }
 
 /// The waits that somebody said, in seconds within their bounds.
@@ -180,6 +185,12 @@ mod tests {
         for wait in Wait::ALL {
             assert!((wait.least()..=wait.most()).contains(&wait.usual()), "{wait:?}");
         }
+    }
+
+    #[test]
+    fn a_node_is_silent_from_the_first_probe_to_the_last() {
+        let timing = ProbeTiming::default();
+        assert_eq!((timing.longest().as_secs(), timing.watched().as_secs()), (135, 138));
     }
 
     #[test]

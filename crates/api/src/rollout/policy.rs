@@ -68,8 +68,9 @@ pub struct RolloutPolicySpec {
     // Whole: of a set with a default an empty one could not be applied, because it has nothing that anybody owns.
     #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "atomic"))]
     pub health_gates: Vec<String>,
-    /// How long a node may take to report a change as done, in seconds.
-    #[serde(default = "two_minutes")]
+    /// How long a node may take to report a change as done, in seconds. It watches a change for up to 138 before it does,
+    /// unless `probes` or its agent says otherwise.
+    #[serde(default = "three_minutes")]
     #[schemars(range(min = 5, max = 86_400))]
     pub timeout_seconds: u32,
     /// How many nodes may fail before `onFailure` is done.
@@ -114,7 +115,7 @@ impl Default for RolloutPolicySpec {
             max_unavailable: half(),
             zone_key: None,
             health_gates: ready(),
-            timeout_seconds: two_minutes(),
+            timeout_seconds: three_minutes(),
             tolerated_failures: 0,
             on_failure: FailureAction::default(),
             retry: Retry::default(),
@@ -338,8 +339,9 @@ fn ready() -> Vec<String> {
     vec!["Ready".to_owned()]
 }
 
-fn two_minutes() -> u32 {
-    120
+/// As long as a node may watch a change, and 42 seconds for its steps, the way back and the report.
+fn three_minutes() -> u32 {
+    180
 }
 
 fn one_minute() -> u32 {
@@ -428,9 +430,8 @@ fn waves_grow(waves: &[Share], findings: &mut Findings) {
 
 /// A node that may still be waiting when it counts as silent would fail good changes.
 fn long_watched(spec: &RolloutPolicySpec, findings: &mut Findings) {
-    let Some(probes) = spec.probes else { return };
-    let timing = ProbeTiming::default().with(probes.times());
-    let watched = (timing.before + timing.carrier + timing.window + timing.restart).as_secs();
+    let said = spec.probes.map(Probing::times).unwrap_or_default();
+    let watched = ProbeTiming::default().with(said).watched().as_secs();
     if watched > u64::from(spec.timeout_seconds) {
         findings.warn(format!(
             "a node may watch a change for {watched} seconds, and counts as failed after spec.timeoutSeconds, which are {}",
@@ -511,7 +512,13 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.healthGates",
         &[Effect::Admission("must be types of conditions"), Effect::FrontEnd("rollout: when a node counts as done")],
     ),
-    field("spec.timeoutSeconds", &[Effect::FrontEnd("rollout: when a silent node counts as failed")]),
+    field(
+        "spec.timeoutSeconds",
+        &[
+            Effect::Admission("a warning when nodes may watch a change for longer"),
+            Effect::FrontEnd("rollout: when a silent node counts as failed"),
+        ],
+    ),
     field("spec.toleratedFailures", &[Effect::FrontEnd("rollout: when a change stops")]),
     field("spec.onFailure", &[Effect::FrontEnd("rollout: whether nodes return")]),
     field("spec.retry", RETRY),

@@ -99,11 +99,16 @@ fn gates_are_types_of_conditions() {
 fn a_policy_whose_nodes_may_wait_for_longer_than_they_have_is_warned_of() {
     let cluster = Cluster::default();
     let warned = |spec: Value| cluster.create(&policy(&spec)).warnings;
-    assert_eq!(warned(json!({"probes": {}})), [""; 0], "the defaults go together");
+    assert_eq!(warned(json!({})), [""; 0], "the defaults go together");
+    assert_eq!(warned(json!({"probes": {}})), [""; 0]);
     assert_eq!(warned(json!({"timeoutSeconds": 300, "probes": {"carrierSeconds": 200}})), [""; 0]);
-    let found = warned(json!({"probes": {"carrierSeconds": 200}}));
     let why = " seconds, and counts as failed after spec.timeoutSeconds, which are ";
-    assert_eq!(found, [format!("a node may watch a change for 273{why}120")]);
+    let found = warned(json!({"probes": {"carrierSeconds": 200}}));
+    assert_eq!(found, [format!("a node may watch a change for 293{why}180")]);
+    let found = warned(json!({"timeoutSeconds": 60}));
+    assert_eq!(found, [format!("a node may watch a change for 138{why}60")], "also with nothing said of probes");
+    let quick = json!({"carrierSeconds": 0, "restartSeconds": 0, "windowSeconds": 2});
+    assert_eq!(warned(json!({"timeoutSeconds": 9, "probes": quick})), [""; 0], "three windows and 3 s before");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn defaults_are_filled_in_where_their_parent_is() {
         "waves": ["5%", "25%", "50%"],
         "maxUnavailable": "50%",
         "healthGates": ["Ready"],
-        "timeoutSeconds": 120,
+        "timeoutSeconds": 180,
         "toleratedFailures": 0,
         "onFailure": "Revert",
         "retry": {"firstSeconds": 60, "mostSeconds": 3600},

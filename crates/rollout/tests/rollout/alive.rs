@@ -153,7 +153,7 @@ fn an_agent_that_goes_while_it_is_at_a_change_fails_it() {
     world.agents.get_mut("n0000").unwrap().dead = true;
     world.run();
     let failure = world.revision("b").failure.clone().unwrap();
-    assert_eq!(failure.message, "did not report within 120 s, and its agent is gone");
+    assert_eq!(failure.message, "did not report within 180 s, and its agent is gone");
     world.pass(10_000);
     world.run();
     assert_eq!(world.ever_told("b").len(), 1, "what may have killed one node is not tried on the next");

@@ -107,7 +107,7 @@ fn a_silent_node_stops_a_revision() {
     world.wish("b", Content::new(2));
     world.run();
     let failure = world.revision("b").failure.clone().unwrap();
-    assert_eq!((failure.node.as_str(), failure.message.as_str()), ("n0000", "did not report within 120 s"));
+    assert_eq!((failure.node.as_str(), failure.message.as_str()), ("n0000", "did not report within 180 s"));
     assert_eq!(world.ever_told("b").len(), 1);
     // The next one is tried on a node that answers; the silent one comes last and decides nothing.
     world.wish("c", Content::new(3));
