@@ -4,6 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use bench_client::Failure;
 use bench_table::{Bound, Row, Series, Unit};
+use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 use tokio::time::sleep;
@@ -12,7 +13,7 @@ use crate::{
     Said,
     acts::PAIRS,
     process::{Done, Memory},
-    site::{POLICIES, Programs, Site, ip, ip_batch},
+    site::{LEASES, NODE, POLICIES, Programs, Site, ip, ip_batch},
 };
 
 /// How long it is watched: the host is read once in that time though it does not change.
@@ -31,6 +32,7 @@ pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Fail
     let (before, written) = (Done::by(agent)?, revision(&site).await?);
     sleep(WATCHED).await;
     let (after, then) = (Done::by(agent)?, revision(&site).await?);
+    let signs = signs_of_life(&site, written, then).await?;
     let memory = Memory::of(agent)?;
     site.close().await?;
     eprintln!("bench: at rest: {memory:?}, {before:?}, {after:?}");
@@ -47,7 +49,10 @@ pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Fail
     let links = format!("an idle agent with {} links: resident memory", 2 * PAIRS);
     Ok(vec![
         Row { ours: anonymous, peer: published, ..row(links, memory.resident, Unit::Mebibytes, 15.0) },
-        row("the same: API writes".to_owned(), then - written, Unit::Pieces, 0.0),
+        Row {
+            peer: Some(("signs of life in that time", Series(vec![signs]), Unit::Pieces)),
+            ..row("the same: API writes, signs of life aside".to_owned(), then - written - signs, Unit::Pieces, 0.0)
+        },
         row("the same: wake-ups in a minute".to_owned(), (after.waits - before.waits) * a_minute, Unit::Pieces, 60.0),
         row(
             "the same: processor time in a minute".to_owned(),
@@ -62,6 +67,22 @@ pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Fail
 async fn revision(site: &Site) -> Result<f64, Failure> {
     let list = site.send(Method::GET, &format!("{POLICIES}?limit=1"), &Value::Null).await?;
     Ok(list["metadata"]["resourceVersion"].as_str().ok_or("a list without a revision")?.parse()?)
+}
+
+/// How often the agent renewed its Lease between two revisions: that it is there has to be said, and by nothing else.
+async fn signs_of_life(site: &Site, from: f64, to: f64) -> Result<f64, Failure> {
+    let path = format!("{LEASES}?watch=true&resourceVersion={from}&timeoutSeconds=1");
+    let told = site.access.connect().await?.send(Method::GET, &path, Bytes::new()).await?;
+    let mut signs = 0.0;
+    for event in serde_json::Deserializer::from_slice(&told).into_iter::<Value>() {
+        let event = event?;
+        let lease = &event["object"]["metadata"];
+        let revision: f64 = lease["resourceVersion"].as_str().ok_or("a Lease without a revision")?.parse()?;
+        if lease["name"] == NODE && revision <= to {
+            signs += 1.0;
+        }
+    }
+    Ok(signs)
 }
 
 /// What the lab says of a node with very much on it.
@@ -95,11 +116,7 @@ pub async fn say_large(programs: Programs<'_>) -> Result<(), Failure> {
     // Once more with everything in place: what two observations take must not add up.
     ip("link add extra0 type dummy").await?;
     let reported = |state: &Value| state["status"]["currentState"].to_string().contains("\"extra0\"");
-    sight
-        .until("the new link is reported", |sight| {
-            sight.get("NodeNetworkState", crate::site::NODE).is_some_and(reported)
-        })
-        .await?;
+    sight.until("the new link is reported", |sight| sight.get("NodeNetworkState", NODE).is_some_and(reported)).await?;
     sleep(Duration::from_secs(5)).await;
     let memory = Memory::of(site.agent()?)?;
     site.close().await?;

@@ -29,6 +29,8 @@ pub const NODES: &str = "/api/v1/nodes";
 pub const STATES: &str = "/apis/nmstate.io/v1/namespaces/default/nodenetworkstates";
 pub const POLICIES: &str = "/apis/nmstate.io/v1/namespaces/default/nodenetconfpolicies";
 pub const CONFIGS: &str = "/apis/network.t-caas.telekom.com/v1alpha1/nodenetworkconfigs";
+/// Where the agents of all nodes say that they are there.
+pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/netloom-system/leases";
 pub const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 
 /// How long a process may take to be ready, and to end.
