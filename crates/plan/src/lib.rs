@@ -113,6 +113,9 @@ pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
     let moved = laid.moved;
+    if !moved.is_empty() {
+        builder.sim.adopt_closed(&moved.iter().map(|(old, _)| *old).collect());
+    }
     builder.run()?;
     let Finished { plan, before, expected, mut notes, sim } = builder.finish();
     notes.extend(fragile::notes(sim.lost_routes()));

@@ -1,17 +1,22 @@
 //! A VRF that gets another table takes its routes along.
 //!
 //! The kernel makes such a VRF anew and leaves the routes of its old table to nobody. What the wish names itself is left
-//! to the wish; every other configured route of the table joins the goal in the new table, whoever made it, and so does
-//! the claim on it. Routes that daemons and the kernel keep are not moved: their makers see the new VRF.
+//! to the wish; every other route of the table joins the goal in the new table, whoever made it, and so does the claim on
+//! it. A lease or a daemon may not look at the VRF again for hours, so its routes move too. Only what the kernel derives
+//! from addresses is left to the kernel.
 //!
 //! A table that somebody else looks at too (the main one, or one that another VRF keeps) loses only the routes over the
 //! ports of the VRF that leaves it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use netloom_model::{
     Attr, Attrs, Claim, Link, LinkKind, ObjectKey, Observed, Origin, Origins, Ownership, Previous, Route, RouteKey,
 };
+use netloom_sim::stand_in;
 use netloom_types::{IfName, RouteTable};
 
 use crate::{
@@ -34,20 +39,26 @@ pub(crate) type Move = (RouteKey, RouteKey);
 
 /// Moves the routes of every VRF that the goal gives another table. Comes after everything that a wish says of routes.
 pub(crate) fn lay(observed: &Observed, laid: &mut Laid) -> Result<(), PlanError> {
+    let changes = changes(&laid.goal, observed);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let of_others = of_others(observed);
     let mut moved: BTreeMap<RouteKey, (Route, Option<Origin>)> = BTreeMap::new();
-    for (from, change) in changes(&laid.goal, observed) {
+    for (from, change) in changes {
         let leaves = |route: &&Route| route.table == from && change.takes(route, observed);
-        for route in observed.routes.values().filter(leaves) {
+        for route in observed.routes.values().chain(of_others.values()).filter(leaves) {
             if !laid.goal.routes.contains_key(&route.key()) {
                 let new = Route { table: change.to, ..route.clone() };
-                moved.insert(route.key(), (new, change.origin.cloned()));
+                moved.entry(route.key()).or_insert((new, change.origin.cloned()));
             }
         }
     }
     let taken = |new: &Route| {
         let key = new.key();
         let stays = !laid.goal.routes.contains_key(&key) && !moved.contains_key(&key);
-        observed.routes.get(&key).filter(|there| stays && !there.same_effect(new))
+        let there = observed.routes.get(&key).or_else(|| of_others.get(&key));
+        there.filter(|there| stays && !there.same_effect(new))
     };
     let (clear, blocked): (Vec<_>, Vec<_>) = moved.iter().partition(|(_, (new, _))| taken(new).is_none());
     for (_, (new, origin)) in blocked {
@@ -65,6 +76,13 @@ pub(crate) fn lay(observed: &Observed, laid: &mut Laid) -> Result<(), PlanError>
         laid.moved.push((*key, new.key()));
     }
     Ok(())
+}
+
+/// The routes that nobody configured and that are missed when they are lost, as they can be put anywhere else.
+fn of_others(observed: &Observed) -> BTreeMap<RouteKey, Route> {
+    let fragile: BTreeSet<&Route> = observed.fragile_routes.iter().collect();
+    let missed = observed.derived_routes.iter().filter(|route| route.is_missed() && !fragile.contains(route));
+    missed.map(|route| stand_in(observed, route.clone())).map(|route| (route.key(), route)).collect()
 }
 
 /// Another route is where one moves to. Who asked for the table is told; a table that is only given back waits for a person.

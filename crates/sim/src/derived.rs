@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use netloom_model::{Attr, Link, Route};
+use netloom_model::{Attr, Host, Link, Route, RouteKey};
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::SimHost;
@@ -15,6 +15,11 @@ impl SimHost {
     /// The routes that steps took away and that nobody can put back.
     pub fn lost_routes(&self) -> &BTreeSet<Route> {
         &self.lost
+    }
+
+    /// Lets routes that lead nowhere take part: no link takes these away, so a plan has to.
+    pub fn adopt_closed(&mut self, keys: &BTreeSet<RouteKey>) {
+        self.adopt(|route| route.next_hops.is_empty() && keys.contains(&route.key()));
     }
 
     /// Lets the routes over a link take part in what happens to it.
@@ -37,7 +42,7 @@ impl SimHost {
         let missed = |route: &mut Route| concerned(route) && route.is_missed() && !fragile.contains(route);
         for route in self.now.derived_routes.extract_if(.., missed).collect::<Vec<_>>() {
             self.index.remove_derived(&route);
-            let stand_in = self.stand_in(route.clone());
+            let stand_in = stand_in(&self.now.host, route.clone());
             let key = stand_in.key();
             if self.now.host.routes.contains_key(&key) {
                 // The kernel keeps both, and takes only one from us.
@@ -49,21 +54,6 @@ impl SimHost {
                 self.now.host.routes.insert(key, stand_in);
             }
         }
-    }
-
-    /// What is put in the place of a route. A kernel that listens to routers itself takes no advertisement of one to which
-    /// somebody else made the same route, not even the prefixes in it. One that is a little less preferred does as well
-    /// until the router is heard again, and ends by itself. That stays as it is should it be lost too.
-    fn stand_in(&self, mut route: Route) -> Route {
-        let listens = |name: IfName| self.find(name).is_some_and(hears_routers);
-        let stands_in = route.metric == Route::default_metric(Family::Ipv6) + 1;
-        if route.protocol == Protocol::RA
-            && !stands_in
-            && route.next_hops.iter().filter_map(|hop| hop.link).any(listens)
-        {
-            route.metric = route.metric.saturating_add(1);
-        }
-        route
     }
 
     /// Drops the routes that nobody can put back and that lead out by a link; with `forced`, those with a living way too.
@@ -85,6 +75,18 @@ impl SimHost {
             }
         }
     }
+}
+
+/// What is put in the place of a route. A kernel that listens to routers itself takes no advertisement of one to which
+/// somebody else made the same route, not even the prefixes in it. One that is a little less preferred does as well until
+/// the router is heard again, and ends by itself. That stays as it is should it be lost too.
+pub fn stand_in(host: &Host, mut route: Route) -> Route {
+    let listens = |name: IfName| host.links.get(&name).is_some_and(hears_routers);
+    let stands_in = route.metric == Route::default_metric(Family::Ipv6) + 1;
+    if route.protocol == Protocol::RA && !stands_in && route.next_hops.iter().filter_map(|hop| hop.link).any(listens) {
+        route.metric = route.metric.saturating_add(1);
+    }
+    route
 }
 
 /// Whether the kernel takes router advertisements on a link.

@@ -53,6 +53,7 @@ mod testing;
 mod unique;
 mod vlan;
 
+pub use derived::stand_in;
 pub use host::SimHost;
 pub use lookup::{Lookup, lookup};
 pub use mac::generated_mac;
