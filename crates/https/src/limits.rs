@@ -7,10 +7,14 @@ use std::time::Duration;
 pub struct Limits {
     /// Connections at the same time. Each costs some 40 KiB of TLS buffers, so this bounds memory.
     pub connections: usize,
-    /// Of these, how many one peer may hold: an IPv4 address, or 64 bits of an IPv6 one.
+    /// Of these, how many one address may hold.
     pub of_peer: usize,
     /// Of those, how many may be connections that have not authenticated.
     pub unknown_of_peer: usize,
+    /// How many all addresses of one IPv6 /64 may hold: more than one of them, and not all there are.
+    pub of_subnet: usize,
+    /// Of those, how many may be connections that have not authenticated.
+    pub unknown_of_subnet: usize,
     /// Requests at the same time on one connection (HTTP/2). Every watch is one.
     pub streams: u32,
     /// For the handshake: a client that does not finish it is half open.
@@ -37,6 +41,8 @@ impl Default for Limits {
             connections: 4096,
             of_peer: 3072,
             unknown_of_peer: 1024,
+            of_subnet: 3584,
+            unknown_of_subnet: 2048,
             streams: 10_000,
             handshake: Duration::from_secs(10),
             silence: Duration::from_secs(10),

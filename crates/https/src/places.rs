@@ -2,11 +2,13 @@
 //!
 //! There is a number of places for everybody, and a share of them for one peer: so somebody who takes all of
 //! their own keeps nobody else out. Most of a share is for those who have shown who they are; a connection
-//! that has not counts against a smaller one. A peer is an IPv4 address, or 64 bits of an IPv6 one, since a
-//! single machine can have any of the addresses behind those.
+//! that has not counts against a smaller one. A peer is an address. A single machine can have any of the IPv6
+//! addresses of its /64, so that is a peer too, with a larger share: a neighbour that does not change its
+//! address leaves room in it.
 
 use std::{
     collections::HashMap,
+    fmt,
     net::{IpAddr, Ipv6Addr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -27,9 +29,27 @@ pub(crate) struct Places {
 struct Held {
     all: usize,
     /// Only peers that hold something.
-    peers: HashMap<IpAddr, OfPeer>,
+    peers: HashMap<Peer, OfPeer>,
 }
 
+/// What has a share of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Peer {
+    Address(IpAddr),
+    /// The first 64 bits of an IPv6 address.
+    Subnet(Ipv6Addr),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Subnet(address) => write!(f, "{address}/64"),
+        }
+    }
+}
+
+/// What a peer holds, or may hold.
 #[derive(Debug, Default, Clone, Copy)]
 struct OfPeer {
     all: usize,
@@ -41,17 +61,17 @@ struct OfPeer {
 pub(crate) enum Full {
     #[error("{0} connections are open, which is the limit")]
     All(usize),
-    #[error("this peer holds {0} connections, which is the limit for one")]
-    OfPeer(usize),
-    #[error("this peer holds {0} connections that have not authenticated, which is the limit for one")]
-    Unknown(usize),
+    #[error("{0} holds {1} connections, which is the limit for one peer")]
+    OfPeer(Peer, usize),
+    #[error("{0} holds {1} connections that have not authenticated, which is the limit for one peer")]
+    Unknown(Peer, usize),
 }
 
 /// The place of one connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
-    peer: IpAddr,
+    peers: Vec<Peer>,
     known: AtomicBool,
 }
 
@@ -62,22 +82,35 @@ impl Places {
 
     /// Takes a place for a connection of which nothing is known yet.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
-        let peer = peer(address);
+        let peers = peers(address);
         let mut held = self.held();
         if held.all >= self.limits.connections {
             return Err(Full::All(held.all));
         }
-        let own = held.peers.get(&peer).copied().unwrap_or_default();
-        if own.all >= self.limits.of_peer {
-            return Err(Full::OfPeer(own.all));
-        }
-        if own.unknown >= self.limits.unknown_of_peer {
-            return Err(Full::Unknown(own.unknown));
+        for &peer in &peers {
+            let (own, most) = (held.peers.get(&peer).copied().unwrap_or_default(), self.share(peer));
+            if own.all >= most.all {
+                return Err(Full::OfPeer(peer, own.all));
+            }
+            if own.unknown >= most.unknown {
+                return Err(Full::Unknown(peer, own.unknown));
+            }
         }
         held.all += 1;
-        held.peers.insert(peer, OfPeer { all: own.all + 1, unknown: own.unknown + 1 });
+        for &peer in &peers {
+            let own = held.peers.entry(peer).or_default();
+            *own = OfPeer { all: own.all + 1, unknown: own.unknown + 1 };
+        }
         drop(held);
-        Ok(Place { places: Arc::clone(self), peer, known: AtomicBool::new(false) })
+        Ok(Place { places: Arc::clone(self), peers, known: AtomicBool::new(false) })
+    }
+
+    fn share(&self, peer: Peer) -> OfPeer {
+        let Limits { of_peer, unknown_of_peer, of_subnet, unknown_of_subnet, .. } = self.limits;
+        match peer {
+            Peer::Address(_) => OfPeer { all: of_peer, unknown: unknown_of_peer },
+            Peer::Subnet(_) => OfPeer { all: of_subnet, unknown: unknown_of_subnet },
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -89,10 +122,14 @@ impl Places {
 impl Place {
     /// The connection has authenticated: it leaves the smaller share.
     pub(crate) fn know(&self) {
-        if !self.known.swap(true, Ordering::Relaxed)
-            && let Some(own) = self.places.held().peers.get_mut(&self.peer)
-        {
-            own.unknown -= 1;
+        if self.known.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut held = self.places.held();
+        for peer in &self.peers {
+            if let Some(own) = held.peers.get_mut(peer) {
+                own.unknown -= 1;
+            }
         }
     }
 }
@@ -102,20 +139,24 @@ impl Drop for Place {
         let mut held = self.places.held();
         held.all -= 1;
         let unknown = usize::from(!*self.known.get_mut());
-        if let Some(own) = held.peers.get_mut(&self.peer) {
+        for peer in &self.peers {
+            let Some(own) = held.peers.get_mut(peer) else { continue };
             *own = OfPeer { all: own.all - 1, unknown: own.unknown - unknown };
             if own.all == 0 {
-                held.peers.remove(&self.peer);
+                held.peers.remove(peer);
             }
         }
     }
 }
 
-/// What counts as one peer.
-fn peer(address: IpAddr) -> IpAddr {
+/// Everything whose share a connection from an address counts against.
+fn peers(address: IpAddr) -> Vec<Peer> {
     match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        IpAddr::V4(address) => vec![Peer::Address(address.into())],
+        IpAddr::V6(address) => {
+            let subnet = Ipv6Addr::from_bits(address.to_bits() >> 64 << 64);
+            vec![Peer::Address(address.into()), Peer::Subnet(subnet)]
+        }
     }
 }
 
@@ -124,7 +165,8 @@ mod tests {
     use super::*;
 
     fn places(connections: usize, of_peer: usize, unknown_of_peer: usize) -> Arc<Places> {
-        Places::new(Limits { connections, of_peer, unknown_of_peer, ..Limits::default() })
+        let (of_subnet, unknown_of_subnet) = (2 * of_peer, 2 * unknown_of_peer);
+        Places::new(Limits { connections, of_peer, unknown_of_peer, of_subnet, unknown_of_subnet, ..Limits::default() })
     }
 
     fn address(text: &str) -> IpAddr {
@@ -136,7 +178,7 @@ mod tests {
         let places = places(4, 3, 3);
         let (first, second) = (address("192.0.2.1"), address("192.0.2.2"));
         let mut held: Vec<Place> = (0..3).map(|_| places.take(first).unwrap()).collect();
-        assert_eq!(places.take(first).unwrap_err(), Full::OfPeer(3));
+        assert_eq!(places.take(first).unwrap_err(), Full::OfPeer(Peer::Address(first), 3));
         held.push(places.take(second).unwrap());
         assert_eq!(places.take(second).unwrap_err(), Full::All(4));
         held.remove(0);
@@ -150,13 +192,21 @@ mod tests {
         let places = places(10, 4, 2);
         let own = address("192.0.2.1");
         let (first, _second) = (places.take(own).unwrap(), places.take(own).unwrap());
-        assert_eq!(places.take(own).unwrap_err(), Full::Unknown(2));
+        assert_eq!(places.take(own).unwrap_err(), Full::Unknown(Peer::Address(own), 2));
         first.know();
         first.know();
         let third = places.take(own).unwrap();
-        assert_eq!(places.take(own).unwrap_err(), Full::Unknown(2), "saying it twice frees one place");
+        assert_eq!(
+            places.take(own).unwrap_err(),
+            Full::Unknown(Peer::Address(own), 2),
+            "saying it twice frees one place"
+        );
         drop(first);
-        assert_eq!(places.take(own).unwrap_err(), Full::Unknown(2), "it held none of these any more");
+        assert_eq!(
+            places.take(own).unwrap_err(),
+            Full::Unknown(Peer::Address(own), 2),
+            "it held none of these any more"
+        );
         drop(third);
         assert!(places.take(own).is_ok());
     }
@@ -164,10 +214,23 @@ mod tests {
     #[test]
     fn one_machine_is_one_peer() {
         let places = places(10, 1, 1);
-        let _v6 = places.take(address("2001:db8::1")).unwrap();
-        assert!(places.take(address("2001:db8::ffff:1")).is_err());
-        assert!(places.take(address("2001:db8:0:1::1")).is_ok());
         let _v4 = places.take(address("192.0.2.1")).unwrap();
         assert!(places.take(address("::ffff:192.0.2.1")).is_err());
+    }
+
+    #[test]
+    fn a_neighbour_in_the_same_subnet_is_let_in_and_many_addresses_do_not_take_everything() {
+        let places = places(100, 4, 2);
+        let mut silent: Vec<Place> = (0..2).map(|_| places.take(address("2001:db8::1")).unwrap()).collect();
+        assert!(places.take(address("2001:db8::1")).is_err());
+        silent.push(places.take(address("2001:db8::2")).unwrap());
+        silent.push(places.take(address("2001:db8::3")).unwrap());
+        let subnet = Peer::Subnet("2001:db8::".parse().unwrap());
+        assert_eq!(places.take(address("2001:db8::4")).unwrap_err(), Full::Unknown(subnet, 4));
+        assert!(places.take(address("2001:db8:0:1::1")).is_ok());
+        silent[0].know();
+        silent.push(places.take(address("2001:db8::4")).unwrap());
+        drop(silent);
+        assert!(places.held().peers.is_empty(), "who holds nothing is forgotten");
     }
 }

@@ -82,6 +82,8 @@ impl Default for Limits {
             connections: 16_384,
             of_peer: 12_288,
             unknown_of_peer: 4_096,
+            of_subnet: 14_336,
+            unknown_of_subnet: 8_192,
             ending: Duration::from_secs(2),
             ..netloom_https::Limits::default()
         };
