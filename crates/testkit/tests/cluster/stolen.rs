@@ -6,6 +6,7 @@
 //! hold; on ours its own rules.
 
 mod identities;
+mod leases;
 mod nodes;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::{Value, json};
 
 use self::identities::{Identity, nameless, thieves};
-pub(crate) use self::nodes::only_taints_go;
+pub(crate) use self::{leases::only_own_is_renewed, nodes::only_taints_go};
 use crate::{
     Stage, manifests,
     perform::Performer,
