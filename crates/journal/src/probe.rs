@@ -122,8 +122,9 @@ impl Judged<'_> {
                     course.waited(hands.clock.now().boot)
                 }
                 Next::Pause { until, name, said: Said::Unreached(why) } => {
-                    // That the time is up is the smaller news.
-                    pause(hands, until, late).map_err(|_| Cause::Probe { name, why })?;
+                    // That the time is up is the smaller news; that somebody ends this is another.
+                    pause(hands, until, late)
+                        .map_err(|cause| if cause == Cause::Stopped { cause } else { Cause::Probe { name, why } })?;
                     course.waited(hands.clock.now().boot)
                 }
                 Next::End(Ending::Passed) => return Ok(()),

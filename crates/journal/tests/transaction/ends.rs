@@ -1,6 +1,10 @@
 //! The transaction from outside: every way in which it can end.
 
-use std::{cell::RefCell, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    cell::RefCell,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use crate::bench::{Scratch, Tiny, change, owned, process, request, rule, wish};
 use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Unreached, Verdict};
@@ -251,6 +255,36 @@ fn the_deadline_and_a_stop_take_the_change_back() {
         turn.run(&prepared, &stopped, &mut NoProbes)
     }));
     assert_eq!(why, Cause::Stopped);
+    bench.untouched();
+}
+
+/// A probe that fails after the change, while somebody asks the process to end.
+struct Interrupted<'a> {
+    stop: &'a AtomicBool,
+    runs: usize,
+}
+
+impl Probes for Interrupted<'_> {
+    fn names(&self) -> Vec<String> {
+        vec!["gateway".to_owned()]
+    }
+
+    fn run(&mut self, _: &[String], _: Duration) -> Vec<Verdict> {
+        self.runs += 1;
+        self.stop.store(self.runs > 1, Ordering::Relaxed);
+        vec![if self.runs == 1 { Verdict::Passed } else { no() }]
+    }
+}
+
+#[test]
+fn a_stop_between_two_attempts_of_a_probe_is_a_stop() {
+    let (bench, wish, stop) = (Bench::new(), wish(), AtomicBool::new(false));
+    let (prepared, store) = (change(&bench.seen()), bench.scratch.store());
+    let mut request = request(&wish);
+    request.stop = Some(&stop);
+    let mut probes = Interrupted { stop: &stop, runs: 0 };
+    let why = rolled_back(process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request, &mut probes)));
+    assert_eq!((why, probes.runs), (Cause::Stopped, 3), "once before, once after and once more after the undo");
     bench.untouched();
 }
 
