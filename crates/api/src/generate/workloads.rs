@@ -20,11 +20,14 @@ const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
 const STATE_FOLDER: &str = "/var/lib/netloom";
 /// Where an agent looks first for the kernel's settings.
 const SETTINGS_OF_HOST: &str = "/host/proc/sys/net";
-/// Where other network managers say which links they manage: volumes and their folders.
-const RUN_FILES: [(&str, &str); 3] = [
-    ("networkd", "/run/systemd/netif"),
-    ("network-manager", "/run/NetworkManager/devices"),
-    ("ifupdown", "/run/network"),
+/// Where other network managers say which links they manage: volumes, their paths, and what is made where there is none.
+/// The last is a file by itself: its folder has the sockets of the node. One that is replaced is seen again when the pod is.
+const RUN_FILES: [(&str, &str, &str); 5] = [
+    ("networkd", "/run/systemd/netif", "DirectoryOrCreate"),
+    ("network-manager", "/run/NetworkManager/devices", "DirectoryOrCreate"),
+    ("netplan", "/run/NetworkManager/system-connections", "DirectoryOrCreate"),
+    ("ifupdown", "/run/network", "DirectoryOrCreate"),
+    ("ifstate", "/run/ifstate", "FileOrCreate"),
 ];
 
 /// The labels of a component's pods.
@@ -110,13 +113,13 @@ pub fn agent_workload(image: &str) -> String {
         // Runtimes give a container /proc/sys to read only.
         json!({"name": "settings", "mountPath": SETTINGS_OF_HOST}),
     ];
-    mounts.extend(RUN_FILES.map(|(name, path)| json!({"name": name, "mountPath": path, "readOnly": true})));
+    mounts.extend(RUN_FILES.map(|(name, path, _)| json!({"name": name, "mountPath": path, "readOnly": true})));
     let mut volumes = vec![
         json!({"name": "state", "hostPath": {"path": STATE_FOLDER, "type": "DirectoryOrCreate"}}),
         json!({"name": "settings", "hostPath": {"path": "/proc/sys/net", "type": "Directory"}}),
     ];
     // Made where they are not there, so that a manager that is started later is seen too.
-    let run_file = |(name, path)| json!({"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}});
+    let run_file = |(name, path, kind)| json!({"name": name, "hostPath": {"path": path, "type": kind}});
     volumes.extend(RUN_FILES.map(run_file));
     let container = json!({
         "name": "agent",
@@ -179,7 +182,11 @@ fn agent_probe(path: &str, failures: u8) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use netloom_managers::{IFUPDOWN, Paths};
     use netloom_schema::decode;
+    use netloom_types::IfName;
 
     use super::{super::webhook, *};
 
@@ -197,6 +204,21 @@ mod tests {
         let ports = pods.pointer("/spec/containers/0/ports").unwrap().as_array().unwrap();
         let target = &service["spec"]["ports"][0]["targetPort"];
         assert!(ports.iter().any(|port| port["containerPort"] == *target), "{ports:?}");
+    }
+
+    #[test]
+    fn the_agent_sees_every_run_time_file_of_other_managers() {
+        let agents = documents(&agent_workload("i")).remove(0);
+        let mounts = agents.pointer("/spec/template/spec/containers/0/volumeMounts").unwrap().as_array().unwrap();
+        let mounted = |file: &str| {
+            let over = |mount: &&Value| Path::new("/run").join(file).starts_with(mount["mountPath"].as_str().unwrap());
+            mounts.iter().find(over).is_some_and(|mount| mount["readOnly"] == true)
+        };
+        let Paths { networkd, network_manager, netplan_connection, ifupdown } = Paths::of(IfName::LO, 1);
+        let files = [networkd, network_manager, netplan_connection, ifupdown];
+        for file in files.iter().map(String::as_str).chain(IFUPDOWN) {
+            assert!(mounted(file), "{file} is in no volume that can only be read");
+        }
     }
 
     #[test]
