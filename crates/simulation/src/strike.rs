@@ -76,18 +76,10 @@ impl Cluster {
                 self.nodes[number].mode = mode;
                 self.kill(Process::Agent(number), SECOND);
             }
-            Misfortune::Cut(process, time) => {
-                let until = self.now + time;
-                let shell = self.shell_mut(process);
-                shell.cut_until = shell.cut_until.max(until);
-                shell.streams.values_mut().for_each(|stream| stream.open = false);
-                self.schedule(time, Happening::Heal(process));
-            }
+            Misfortune::Cut(process, time) => self.cut(process, time),
             Misfortune::Away(time) => {
                 self.away_until = self.away_until.max(self.now + time);
-                for process in self.processes() {
-                    self.struck(Misfortune::Cut(process, time));
-                }
+                self.processes().into_iter().for_each(|process| self.cut(process, time));
             }
             Misfortune::Policy(wanted) => self.server.write(now, wanted.policy()),
             Misfortune::NoPolicy => {
@@ -97,12 +89,7 @@ impl Cluster {
                 self.nodes[number].host.meddle(crate::WIRE, mtu);
                 self.host_changed(number, true);
             }
-            Misfortune::Ready(number, ready) => {
-                let status = if ready { "True" } else { "Unknown" };
-                self.server.edit(now, &people::node_of(number), |node| {
-                    node["status"]["conditions"][0]["status"] = json!(status);
-                });
-            }
+            Misfortune::Ready(number, ready) => self.says_ready(number, if ready { "True" } else { "Unknown" }),
             Misfortune::Hand(number) => self.by_somebody_else(number, Foreign::Hand, people::wish_by_hand),
             Misfortune::Condition(number) => self.by_somebody_else(number, Foreign::Condition, people::add_condition),
             Misfortune::Label(number) => self.by_somebody_else(number, Foreign::Label, |state| {
@@ -111,16 +98,8 @@ impl Cluster {
             Misfortune::DeleteState(number) => {
                 self.server.remove(now, &people::state_of(number));
             }
-            Misfortune::HostNetwork(vlan) => {
-                for object in people::host_network(vlan, self.nodes.len()) {
-                    self.server.write(now, object);
-                }
-            }
-            Misfortune::HostNetworks(networks) => {
-                for object in people::host_networks(networks, self.nodes.len()) {
-                    self.server.write(now, object);
-                }
-            }
+            Misfortune::HostNetwork(vlan) => self.write_all(people::host_network(vlan, self.nodes.len())),
+            Misfortune::HostNetworks(networks) => self.write_all(people::host_networks(networks, self.nodes.len())),
             Misfortune::Address(number, address) => {
                 if let Some(target) = target("HostNetworkConfig", people::FIRST_OF_MANY) {
                     let (node, address) = (people::name(number), format!("{address}/24"));
@@ -147,6 +126,29 @@ impl Cluster {
             Misfortune::Calm => self.calm(),
         }
         self.spread(None);
+    }
+
+    /// A process and the API server do not hear of each other for a time.
+    fn write_all(&mut self, objects: impl IntoIterator<Item = Value>) {
+        let now = server_clock(self.now);
+        for object in objects {
+            self.server.write(now, object);
+        }
+    }
+
+    fn cut(&mut self, process: Process, time: Micros) {
+        let until = self.now + time;
+        let shell = self.shell_mut(process);
+        shell.cut_until = shell.cut_until.max(until);
+        shell.streams.values_mut().for_each(|stream| stream.open = false);
+        self.schedule(time, Happening::Heal(process));
+    }
+
+    /// A kubelet says how its node is, or nobody hears of it any more.
+    fn says_ready(&mut self, number: usize, status: &str) {
+        self.server.edit(server_clock(self.now), &people::node_of(number), |node| {
+            node["status"]["conditions"][0]["status"] = json!(status);
+        });
     }
 
     /// Somebody adds something of his own to a network state, and it has to stay.
@@ -186,9 +188,7 @@ impl Cluster {
                 self.nodes[number].mode = Mode::Centralized;
                 self.kill(Process::Agent(number), SECOND);
             }
-            self.server.edit(server_clock(now), &people::node_of(number), |node| {
-                node["status"]["conditions"][0]["status"] = json!("True");
-            });
+            self.says_ready(number, "True");
         }
     }
 }
