@@ -243,6 +243,21 @@ a_killed_change_is_taken_back_by_the_next_command() {
     has 192.0.2.2
 }
 
+# Whether the host answers pings: nothing that an undo could put back.
+answers_pings() { # yes|no
+    if [[ $1 == yes ]]; then echo 0; else echo 1; fi >/proc/sys/net/ipv4/icmp_echo_ignore_all
+}
+
+an_undo_that_does_not_help_is_told_as_data() {
+    wait_for_confirmation one.yaml --probe ping:127.0.0.1 --timeout 100 -o json
+    answers_pings no
+    kill -INT "$waiting"
+    ended_with 1
+    grep -q "its configuration is as it was, but probe ping:127.0.0.1" waiting.err || fail "it is called verified"
+    grep -q '"result": "rolled-back"' waiting.out || fail "no result"
+    tr -d '[:space:]' <waiting.out | grep -q '"unreached":\["ping:127.0.0.1"\]' || fail "not in it: $(cat waiting.out)"
+}
+
 the_far_end_of_the_session_is_not_cut_off() {
     ip route add 198.51.100.0/24 dev lo
     cat >cut.yaml <<'YAML'

@@ -37,6 +37,11 @@ impl UndoReport {
         let texts: Vec<String> = self.unreached.iter().map(ToString::to_string).collect();
         (!texts.is_empty()).then(|| texts.join("; "))
     }
+
+    /// The names of the probes that are not reached any more.
+    pub fn unreached_names(&self) -> Vec<&str> {
+        self.unreached.iter().map(|probe| probe.name.as_str()).collect()
+    }
 }
 
 /// What to do to take a change back, and what to see when it is.

@@ -34,8 +34,7 @@ pub(crate) fn run(args: &EndArgs, session: &Session) -> Result<Exit, Failure> {
         Some(unreached) => format!("its configuration is as it was, but {unreached}"),
     };
     session.output.note(&format!("The change of {source} is rolled back ({why}); {how}."));
-    let unreached: Vec<&str> = report.unreached.iter().map(|probe| probe.name.as_str()).collect();
-    let told = json!({ "result": "rolled-back", "source": source, "why": why, "unreached": unreached });
+    let told = json!({ "result": "rolled-back", "source": source, "why": why, "unreached": report.unreached_names() });
     if let Some(text) = result(&told, format.asked()) {
         output::data(&text)?;
     }

@@ -191,8 +191,8 @@ impl Change<'_> {
         let settled = match event {
             Some(Event::Confirm) => Self::confirm(&mut turn, &self.store, &witness),
             Some(Event::Stop) => Self::take_back(&mut turn, &self.store, &witness).map(|end| match end {
-                Some(End::RolledBack { unreached, .. }) => {
-                    Some(End::RolledBack { why: interrupted.to_owned(), unreached })
+                Some(End::RolledBack { why: _, report }) => {
+                    Some(End::RolledBack { why: interrupted.to_owned(), report })
                 }
                 end => end,
             }),
@@ -257,8 +257,7 @@ impl Change<'_> {
                 let mut probes = NamedProbes(self.session.place.namespace.clone());
                 let turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
                 let unreached = turn.with_probes(&mut probes).unreached(summary);
-                let report = UndoReport { unreached, ..UndoReport::default() };
-                Ok(End::RolledBack { why, unreached: report.unreached_text() })
+                Ok(End::RolledBack { why, report: UndoReport { unreached, ..UndoReport::default() } })
             }
             Fate::Unclear => {
                 self.session.mention_failed(&self.store);
@@ -289,9 +288,9 @@ impl Change<'_> {
                 self.session.hint("commit"),
                 self.session.hint("rollback")
             )),
-            End::RolledBack { why, unreached } => {
+            End::RolledBack { why, report } => {
                 let source = &self.source;
-                let undone = match unreached {
+                let undone = match report.unreached_text() {
                     None => "the host verified to be as it was".to_owned(),
                     Some(unreached) => format!("its configuration is as it was, but {unreached}"),
                 };
@@ -324,7 +323,7 @@ fn is_pending(store: &Store, witness: &Witness) -> Result<bool, Error> {
 fn rolled_back(recovery: &Recovery, witness: &Witness) -> Option<End> {
     match recovery {
         Recovery::RolledBack { summary, why, report } if summary.id == witness.id() => {
-            Some(End::RolledBack { why: why.to_string(), unreached: report.unreached_text() })
+            Some(End::RolledBack { why: why.to_string(), report: report.clone() })
         }
         Recovery::Nothing
         | Recovery::Dropped
@@ -349,9 +348,7 @@ impl Done {
         Ok(match outcome {
             Outcome::Nothing => Self::Ended(End::Nothing),
             Outcome::Confirmed => Self::Ended(End::Confirmed { verified }),
-            Outcome::RolledBack { why, report } => {
-                Self::Ended(End::RolledBack { why: why.to_string(), unreached: report.unreached_text() })
-            }
+            Outcome::RolledBack { why, report } => Self::Ended(End::RolledBack { why: why.to_string(), report }),
             Outcome::Open(summary) => Self::Open(summary, store.witness().map_err(|error| session::failure(&error))?),
         })
     }
@@ -369,8 +366,8 @@ enum End {
     RolledBack {
         /// Why.
         why: String,
-        /// What passed before and is not reached after the undo either; none when the undo is verified.
-        unreached: Option<String>,
+        /// What the undo came to.
+        report: UndoReport,
     },
 }
 
@@ -380,8 +377,12 @@ impl End {
             Self::Nothing => ("nothing", None, None),
             Self::Confirmed { verified: _ } => ("confirmed", None, None),
             Self::Open(summary) => ("open", None, Some(summary.deadline.to_string())),
-            Self::RolledBack { why, unreached: _ } => ("rolled-back", Some(why), None),
+            Self::RolledBack { why, report: _ } => ("rolled-back", Some(why), None),
         };
-        json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan })
+        let mut told = json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan });
+        if let Self::RolledBack { why: _, report } = self {
+            told["unreached"] = json!(report.unreached_names());
+        }
+        told
     }
 }
