@@ -6,7 +6,7 @@ use std::{io, path::Path, time::Duration};
 use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
 use netloom_netlink::KernelHost;
-use netloom_place::{Place, PlaceError};
+use netloom_place::{NamedProbes, Place, PlaceError};
 use netloom_plan::PlanError;
 
 use crate::{
@@ -89,6 +89,11 @@ impl Session {
         Turn::take(store, engine, CLOCK, self.incarnation()?, wait).map_err(|error| failure(&error))
     }
 
+    /// The probes that an earlier change names, to be asked after its undo.
+    pub(crate) fn probes(&self) -> NamedProbes {
+        NamedProbes(self.place.namespace.clone())
+    }
+
     /// Finishes what an earlier change left behind, and says so.
     pub(crate) fn recover(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
         turn.recover().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
@@ -104,10 +109,11 @@ impl Session {
             // What waits for a person is told by the verb that it stands in the way of.
             Recovery::Nothing | Recovery::Dropped | Recovery::Open(_) => {}
             Recovery::Finished(summary) => self.output.warn(&format!("found and finished: {summary}")),
-            Recovery::RolledBack { summary, why, report: _ } => {
-                let source = &summary.source;
-                self.output
-                    .warn(&format!("an earlier change of {source} was left behind and is rolled back now: {why}"));
+            Recovery::RolledBack { summary, why, report } => {
+                let (source, ending) = (&summary.source, report.ending());
+                self.output.warn(&format!(
+                    "an earlier change of {source} was left behind and is rolled back now: {why}; {ending}"
+                ));
             }
             Recovery::Rebooted { summary, report: _ } => {
                 let source = &summary.source;

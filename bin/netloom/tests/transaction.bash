@@ -57,6 +57,7 @@ until_gone() { # ADDRESS
 
 # Starts a change that waits for a confirmation; its process id is $waiting.
 wait_for_confirmation() { # ARGS...
+    rm -f said
     mkfifo said
     "$NETLOOM" state set "$@" </dev/null >waiting.out 2>said &
     waiting=$!
@@ -238,7 +239,7 @@ a_killed_change_is_taken_back_by_the_next_command() {
     kill -KILL "$waiting"
     has 192.0.2.1
     until "$NETLOOM" state set two.yaml >out 2>err; do says "waits to be confirmed"; done
-    says "left behind and is rolled back now"
+    says "left behind and is rolled back now: .*; the host is as it was, and that was verified"
     has_not 192.0.2.1
     has 192.0.2.2
 }
@@ -246,6 +247,26 @@ a_killed_change_is_taken_back_by_the_next_command() {
 # Whether the host answers pings: nothing that an undo could put back.
 answers_pings() { # yes|no
     if [[ $1 == yes ]]; then echo 0; else echo 1; fi >/proc/sys/net/ipv4/icmp_echo_ignore_all
+}
+
+a_killed_change_whose_undo_does_not_help_is_not_called_verified() {
+    local answered
+    for answered in no yes; do
+        wait_for_confirmation one.yaml --probe ping:127.0.0.1 --timeout "$BRIEFLY"
+        kill -KILL "$(pgrep -f "state guard --quiet --state-dir $NETLOOM_STATE_DIR")" || fail "there is no guard"
+        kill -KILL "$waiting"
+        answers_pings "$answered"
+        # As a service starts it: one that is heard.
+        netloom 0 state guard
+        says "left behind and is rolled back now"
+        has_not 192.0.2.1
+        if [[ $answered == no ]]; then
+            says "its configuration is as it was, but probe ping:127.0.0.1 passed before the change and fails after the undo"
+        else
+            says "the host is as it was, and that was verified"
+        fi
+        answers_pings yes
+    done
 }
 
 an_undo_that_does_not_help_is_told_as_data() {

@@ -13,11 +13,11 @@ use std::{
 };
 
 use jiff::SignedDuration;
-use netloom_journal::{Outcome, Probes, Request, Store, SystemClock, Turn, Verdict, Waiting};
+use netloom_journal::{Error, Outcome, Probes, Request, Store, SystemClock, Turn, Verdict, Waiting};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
 use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
-use netloom_place::{KernelProbes, Place, RunFiles, possible_in};
+use netloom_place::{KernelProbes, NamedProbes, Place, RunFiles, possible_in};
 use netloom_plan::{Planned, named, needs_drivers};
 use netloom_probing::ProbeTiming;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
@@ -170,13 +170,22 @@ impl Worker {
             .map_err(|error| outcome::failed(&error))
     }
 
+    /// The probes that an earlier change names, to be asked after its undo.
+    fn probes(&self) -> NamedProbes {
+        NamedProbes(self.tools.place.namespace.clone())
+    }
+
     fn recover(&mut self) -> Result<Option<String>, Failure> {
-        let recovery = Self::turn(&mut self.tools)?.recover().map_err(|error| outcome::failed(&error))?;
+        let mut probes = self.probes();
+        let mut turn = Self::turn(&mut self.tools)?.with_probes(&mut probes);
+        let recovery = turn.recover().map_err(|error| outcome::failed(&error))?;
         Ok(outcome::recovered(&recovery))
     }
 
     fn abandon(&mut self) -> Result<(), String> {
-        let mut turn = Self::turn(&mut self.tools).map_err(|failure| failure.message)?;
+        let (mut probes, events) = (self.probes(), self.events.clone());
+        let mut turn = Self::turn(&mut self.tools).map_err(|failure| failure.message)?.with_probes(&mut probes);
+        make_way(&mut turn, &events).map_err(|error| error.to_string())?;
         turn.forget(OWNER).map_err(|error| error.to_string())?;
         drop(turn);
         self.file.remove().map_err(|error| error.to_string())
@@ -218,8 +227,9 @@ impl Worker {
         probes.extend(api);
         let failed = |error| outcome::failed(&error);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
-        let mut turn = Self::turn(&mut self.tools)?;
-        turn.make_way().map_err(failed)?;
+        let mut earlier = self.probes();
+        let mut turn = Self::turn(&mut self.tools)?.with_probes(&mut earlier);
+        make_way(&mut turn, &events).map_err(failed)?;
         let known = turn.ownership().map_err(failed)?;
         let owned = wish.revised(known.clone());
         if owned != known {
@@ -263,6 +273,14 @@ impl Worker {
             Outcome::Open(summary) => Err(Failure::new(Reason::ApplyFailed, summary)),
         }
     }
+}
+
+/// Finishes an earlier change that was left behind since this agent began, and tells of it.
+fn make_way(turn: &mut Turn<'_>, events: &UnboundedSender<Event>) -> Result<(), Error> {
+    if let Some(what) = outcome::recovered(&turn.make_way()?) {
+        events.send(Event::Found(what)).ok();
+    }
+    Ok(())
 }
 
 /// Tells what a change costs beside what was asked for, before it begins. Nobody who listens is no reason not to change.

@@ -56,9 +56,11 @@ pub(crate) fn recovered(recovery: &Recovery) -> Option<String> {
     match recovery {
         Recovery::Nothing | Recovery::Dropped | Recovery::Open(_) => None,
         Recovery::Finished(summary) => Some(format!("found and finished: {summary}")),
-        Recovery::RolledBack { summary, why, report: _ } => {
-            Some(format!("an earlier change of {} was left behind and is rolled back: {why}", summary.source))
-        }
+        Recovery::RolledBack { summary, why, report } => Some(format!(
+            "an earlier change of {} was left behind and is rolled back: {why}; {}",
+            summary.source,
+            report.ending()
+        )),
         Recovery::Rebooted { summary, report: _ } => Some(format!(
             "an earlier change of {} was cut off by the end of the machine; the files that it wrote are put back",
             summary.source

@@ -343,6 +343,7 @@ impl Shell {
             Event::Objects(_)
             | Event::HostChanged
             | Event::Recovered(_)
+            | Event::Found(_)
             | Event::Foreseen(_)
             | Event::Kept(_)
             | Event::Abandoned(_)

@@ -38,6 +38,14 @@ impl UndoReport {
         (!texts.is_empty()).then(|| texts.join("; "))
     }
 
+    /// How it ended, to be said after what was undone.
+    pub fn ending(&self) -> String {
+        match self.unreached_text() {
+            None => "the host is as it was, and that was verified".to_owned(),
+            Some(unreached) => format!("its configuration is as it was, but {unreached}"),
+        }
+    }
+
     /// The names of the probes that are not reached any more.
     pub fn unreached_names(&self) -> Vec<&str> {
         self.unreached.iter().map(|probe| probe.name.as_str()).collect()

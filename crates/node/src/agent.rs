@@ -142,6 +142,7 @@ impl Agent {
             }
             Event::Recovered(result) => self.recovered(result),
             Event::Observed(result) => self.observed(now, result.as_deref().map_err(String::as_str)),
+            Event::Found(what) => self.tell(Told::new("RolledBack", what)),
             Event::Foreseen(what) => self.tell(Told::new("SideEffects", what)),
             Event::Transacted(result) => self.transacted(now, result),
             Event::Kept(result) => {

@@ -28,6 +28,8 @@ pub enum Event {
     Recovered(Result<Option<String>, Failure>),
     /// The answer to [`Effect::Observe`]; a failure says why the host could not be read.
     Observed(Result<Box<Observed>, String>),
+    /// What was found of another change and finished before [`Effect::Transact`] or [`Effect::Abandon`], for people.
+    Found(String),
     /// What the change that [`Effect::Transact`] is about to make costs beside what was asked for; told before it begins.
     Foreseen(String),
     /// The answer to [`Effect::Transact`].

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &GuardArgs, session: &Session) -> Result<Exit, Failure> 
     if left_behind(&store).map_err(|error| session::failure(&error))?
         || wait_for_deadline(&store, CLOCK).map_err(|error| session::failure(&error))? == Ended::Expired
     {
-        let mut host = session.host()?;
-        session.recover(&mut session.turn(&store, &mut host, PATIENCE)?)?;
+        let (mut host, mut probes) = (session.host()?, session.probes());
+        session.recover(&mut session.turn(&store, &mut host, PATIENCE)?.with_probes(&mut probes))?;
     }
     Ok(Exit::Done)
 }

@@ -12,7 +12,7 @@ use netloom_journal::{
     Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
 };
 use netloom_netlink::{KernelHost, probe::Probe};
-use netloom_place::{KernelProbes, NamedProbes};
+use netloom_place::KernelProbes;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -119,7 +119,8 @@ impl Change<'_> {
         let guard = || guard::start(session);
         let (prepared, observed, done) = {
             let mut told = Told::new(&mut self.host, output, &steps, &self.watch);
-            let mut turn = session.turn(&self.store, &mut told, how.wait)?;
+            let mut earlier = session.probes();
+            let mut turn = session.turn(&self.store, &mut told, how.wait)?.with_probes(&mut earlier);
             if how.ending != Ending::Itself {
                 turn = turn.with_guard(&guard);
             }
@@ -185,7 +186,7 @@ impl Change<'_> {
             self.listen(enter);
             event = self.signals.events.recv().ok();
         }
-        let mut probes = NamedProbes(self.session.place.namespace.clone());
+        let mut probes = self.session.probes();
         let mut turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?.with_probes(&mut probes);
         let interrupted = "it was interrupted before it was confirmed";
         let settled = match event {
@@ -254,7 +255,7 @@ impl Change<'_> {
             Fate::Pending => Ok(End::Open(summary.clone())),
             Fate::RolledBack => {
                 let why = "it was not confirmed in time, or rolled back elsewhere".to_owned();
-                let mut probes = NamedProbes(self.session.place.namespace.clone());
+                let mut probes = self.session.probes();
                 let turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
                 let unreached = turn.with_probes(&mut probes).unreached(summary);
                 Ok(End::RolledBack { why, report: UndoReport { unreached, ..UndoReport::default() } })

@@ -12,6 +12,7 @@ mod daemon;
 mod documented;
 #[path = "../embedded/mod.rs"]
 mod embedded;
+mod left_behind;
 mod neighbours;
 mod site;
 mod status;
