@@ -76,6 +76,9 @@ pub(crate) struct Tiny {
     /// When its card gets its carrier back; it tells of that.
     pub(crate) carrier_at: Option<Duration>,
     pub(crate) observed: usize,
+    /// When it was read last. An undo ends with a reading, and probes need none: this is when a change was undone, whatever
+    /// is asked afterwards.
+    pub(crate) read_at: Duration,
     count: usize,
 }
 
@@ -122,6 +125,7 @@ impl Engine for Tiny {
     fn observe(&mut self, _: Scope) -> Result<Observed, EngineError> {
         self.answer()?;
         self.observed += 1;
+        self.read_at = self.clock.0.get();
         let carrier = self.carrier_at.is_none_or(|at| self.clock.0.get() >= at);
         Ok(if self.carrier_at.is_some() { with_card(&self.seen, carrier) } else { self.seen.clone() })
     }
