@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 /// valid ones are taken as the state before this write, one empty entry resets them, anything else is ignored and the
 /// stored ones count. An object whose fields are not tracked stays untracked until it is applied.
 ///
-/// An object that does not fit its schema at all keeps its entries as they were: validation has the word there.
+/// An object that does not fit its schema, because that changed since it was written, loses its entries: nobody can say any more
+/// what they are about.
 pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shape: &Shape<'_>) {
     let before = entries_before(live, new, manager.subresource, shape.builtin);
     entries::put(new, None);
@@ -25,7 +26,6 @@ pub fn update(live: Option<&Value>, new: &mut Value, manager: &Manager<'_>, shap
     let old = live.unwrap_or(&shape.blank);
     let fits = |object: &Value| check(shape.ty(), object, Strictness::Stored).is_ok();
     if !fits(old) || !fits(new) {
-        entries::put(new, old.pointer("/metadata/managedFields").cloned());
         return;
     }
     let mut owners = record(before, old, new, manager, shape);
