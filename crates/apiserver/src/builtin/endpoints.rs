@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     addresses,
     columns::{made, name},
-    json::{at, items, items_mut, number, set_default, text},
+    json::{at, items, items_mut, number, object, set_default, text},
 };
 
 /// How many addresses a row shows.
@@ -26,7 +26,21 @@ pub(super) fn default_endpoints(endpoints: &mut Value) {
     }
 }
 
+/// A slice always has both of its lists, if only as null; nobody owns them for that.
+pub(crate) fn fill_slice(slice: &mut Value) {
+    for list in ["endpoints", "ports"] {
+        if let Some(map) = slice.as_object_mut() {
+            map.entry(list).or_insert(Value::Null);
+        }
+    }
+}
+
+/// An endpoint always has conditions, if only none.
 pub(super) fn default_slice(slice: &mut Value) {
+    fill_slice(slice);
+    for endpoint in items_mut(slice, &["endpoints"]) {
+        object(endpoint, "conditions");
+    }
     for port in items_mut(slice, &["ports"]).iter_mut().filter_map(Value::as_object_mut) {
         port.entry("name").or_insert_with(|| json!(""));
         set_default(port, "protocol", "TCP");
@@ -197,6 +211,17 @@ mod tests {
         assert_eq!(validate_slice(&slice("IPv4", "x"), None)[0].path, "endpoints[0].addresses[0]");
         let changed = validate_slice(&slice("IPv4", "10.0.0.1"), Some(&slice("FQDN", "a.b")));
         assert_eq!(changed[0].path, "addressType");
+    }
+
+    #[test]
+    fn a_slice_has_its_lists_and_its_endpoints_conditions() {
+        let mut slice = json!({"endpoints": [{"addresses": ["10.0.0.1"]}, {"conditions": {"ready": true}}]});
+        default_slice(&mut slice);
+        let endpoints = json!([{"addresses": ["10.0.0.1"], "conditions": {}}, {"conditions": {"ready": true}}]);
+        assert_eq!(slice, json!({"endpoints": endpoints, "ports": null}));
+        let mut bare = json!({});
+        default_slice(&mut bare);
+        assert_eq!(bare, json!({"endpoints": null, "ports": null}));
     }
 
     #[test]

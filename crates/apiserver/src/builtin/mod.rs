@@ -12,7 +12,7 @@ mod addresses;
 mod columns;
 mod config;
 mod definition;
-mod endpoints;
+pub(crate) mod endpoints;
 mod event;
 mod json;
 mod labels;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Api, clock, prepare::Part, write::Job};
 use crate::{
+    builtin::endpoints,
     catalogue::Resource,
     crds, events,
     status_error::{Outcome, Status, StatusCause},
@@ -82,6 +83,9 @@ fn blank(resource: &Resource, schema: &Schema) -> Value {
         }
     }
     events::fill(resource, &mut blank);
+    if resource.is("discovery.k8s.io", "endpointslices") {
+        endpoints::fill_slice(&mut blank);
+    }
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crds::fresh_status(&mut blank);
     }
