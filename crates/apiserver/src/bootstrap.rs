@@ -3,24 +3,32 @@
 //!
 //! Everything missing is written in one batch, before anybody is served. Definitions are written as
 //! established, since nobody could have taken their names; a definition of an older program is
-//! brought to what this one has. Roles that somebody changed stay as they are.
+//! brought to what this one has, and so are the roles of our own processes. Other roles that somebody changed stay as
+//! they are.
+
+mod renewed;
 
 use netloom_store::{Change, Key, Store};
 use serde_json::{Value, json};
 
+use self::renewed::{AUTOUPDATE, Renewed, renewed};
 use crate::{
     builtin::{self, Builtin},
     catalogue::Resource,
     rbac::{GROUP, MASTERS},
     resources::{
         clock::{Source, seconds},
-        metadata, stored,
+        metadata, owned,
+        prepare::Part,
+        stored,
     },
     status_error::Status,
 };
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+/// Who writes roles anew, in the record of who owns which field.
+const MANAGER: &str = "netloom";
 /// Paths that tell nothing but that the server is there, and its version.
 pub const PUBLIC_PATHS: [&str; 5] = ["/livez", "/readyz", "/healthz", "/version", "/version/"];
 
@@ -58,8 +66,11 @@ impl From<Status> for BootstrapError {
 /// Writes what is missing.
 pub async fn install(store: &Store, source: &dyn Source) -> Result<(), BootstrapError> {
     let mut changes = Vec::new();
-    for object in roles().into_iter().chain(our_roles()?) {
+    for object in roles() {
         changes.extend(missing(store, source, object)?);
+    }
+    for object in our_roles()? {
+        changes.extend(own_object(store, source, object)?);
     }
     for kind in netloom_api::kinds() {
         changes.extend(definition(store, source, kind.crd())?);
@@ -82,6 +93,36 @@ fn missing(store: &Store, source: &dyn Source, mut object: Value) -> Result<Opti
     metadata::fill(&mut object, source);
     (row.prepare)(&mut object, None);
     Ok(Some(Change::create(key, stored::encode(&resource, &object))))
+}
+
+/// The change that makes an object of our own, or brings a role or binding to what this program has.
+fn own_object(store: &Store, source: &dyn Source, mut wanted: Value) -> Result<Option<Change>, BootstrapError> {
+    let row = row_of(&wanted)?;
+    let resource = Resource::from_builtin(row);
+    let key = key_of(&resource, &wanted);
+    let found = store.get(&key)?.filter(|_| row.group == GROUP);
+    let Some(found) = found else { return missing(store, source, wanted) };
+    (row.default)(&mut wanted);
+    let before = stored::decode(&resource, &found)?;
+    let name = key.name();
+    let new = match renewed(&before, &wanted) {
+        Renewed::Same => return Ok(None),
+        Renewed::Kept => {
+            tracing::warn!(kind = row.kind, name, "an annotation keeps rights that are not those of this version");
+            return Ok(None);
+        }
+        Renewed::Changed(mut new) => {
+            let now = seconds(source.now());
+            owned::by_server(&resource, Part::Main, MANAGER, &now, &before, &mut new);
+            new
+        }
+        Renewed::Replaced => {
+            metadata::fill(&mut wanted, source);
+            wanted
+        }
+    };
+    tracing::info!(kind = row.kind, name, "brought to the rights of this version");
+    Ok(Some(Change::update(key.clone(), found.revision, stored::encode(&resource, &new))))
 }
 
 /// The change that makes a definition, or brings it to what this program has.
@@ -265,7 +306,7 @@ fn metadata_of(name: &str) -> Value {
     json!({
         "name": name,
         "labels": { "kubernetes.io/bootstrapping": "rbac-defaults" },
-        "annotations": { "rbac.authorization.kubernetes.io/autoupdate": "true" },
+        "annotations": { AUTOUPDATE: "true" },
     })
 }
 

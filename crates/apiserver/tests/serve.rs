@@ -400,6 +400,57 @@ async fn the_controller_writes_definitions_under_its_own_names_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_start_takes_back_rights_that_this_version_does_not_give() {
+    let folder = Folder::new("renewed");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let controller = format!("{rbac}/clusterroles/netloom-controller");
+    let (_, as_shipped) = send(&admin, "GET", &controller, None).await;
+    // As an older version made them, and as somebody made them who wants them so.
+    let broad = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
+    let mut kept = broad.clone();
+    kept["metadata"] = json!({"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}});
+    let with_ann = json!({"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]});
+    let merge = [("content-type", "application/merge-patch+json")];
+    for (path, patch) in [
+        ("clusterroles/netloom-controller", &broad),
+        ("clusterroles/netloom-editor", &kept),
+        ("clusterroles/system:monitoring", &broad),
+        ("namespaces/netloom-system/roles/netloom-agent", &broad),
+        ("clusterrolebindings/netloom-controller", &with_ann),
+    ] {
+        let (code, status) = send_with(&admin, "PATCH", &format!("{rbac}/{path}"), Some(patch.clone()), &merge).await;
+        assert_eq!(code, 200, "{path}: {status}");
+    }
+    server.stop().await;
+
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let rules = async |path: &str| send(&admin, "GET", &format!("{rbac}/{path}"), None).await.1["rules"].clone();
+    assert_eq!(rules("clusterroles/netloom-controller").await, as_shipped["rules"]);
+    assert_eq!(rules("clusterroles/netloom-editor").await, broad["rules"], "its annotation keeps it");
+    assert_eq!(rules("clusterroles/system:monitoring").await, broad["rules"], "it is not ours");
+    assert_eq!(rules("namespaces/netloom-system/roles/netloom-agent").await[0]["resources"], json!(["leases"]));
+    let secrets = "/api/v1/namespaces/netloom-system/secrets";
+    let process = somebody(&server, "netloom:controller", &["netloom:controllers"]).await;
+    assert_eq!(send(&process, "GET", secrets, None).await.0, 200, "it is bound again");
+    assert_eq!(send(&process, "GET", "/api/v1/secrets", None).await.0, 403);
+    let states = "/apis/nmstate.io/v1/nodenetworkstates";
+    assert_eq!(send(&process, "GET", states, None).await.0, 200);
+    let ann = somebody(&server, "ann", &[]).await;
+    assert_eq!(send(&ann, "GET", states, None).await.0, 403, "who was added to the binding is not in it any more");
+    let (_, before) = send(&admin, "GET", &controller, None).await;
+    server.stop().await;
+
+    let server = started(&folder).await;
+    let (_, after) = send(&administrator(&server).await, "GET", &controller, None).await;
+    assert_eq!(after, before, "what is current is not written again");
+    assert_eq!(after["metadata"]["uid"], as_shipped["metadata"]["uid"]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn documents_are_told_apart_and_kept() {
     let folder = Folder::new("documents");
     let server = started(&folder).await;
