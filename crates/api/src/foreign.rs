@@ -16,6 +16,8 @@ use crate::{
 pub const NODE: GroupKind<'static> = GroupKind::new("", "Node");
 /// Locks and signs of life.
 pub const LEASE: GroupKind<'static> = GroupKind::new("coordination.k8s.io", "Lease");
+/// The lock by which controllers agree on one that writes; a Lease.
+pub const CONTROLLER_LOCK: &str = "netloom-controller";
 /// The networks that pods and virtual machines attach to.
 pub const ATTACHMENT: GroupKind<'static> = GroupKind::new("k8s.cni.cncf.io", "NetworkAttachmentDefinition");
 /// Virtual machines that run.

@@ -104,7 +104,8 @@ fn node_of(object: &Value) -> Option<&str> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let is_lease = text("/kind") == foreign::LEASE.kind && text("/apiVersion").starts_with(foreign::LEASE.group);
     // The lock of controllers lies there too, and is nobody's sign of life.
-    let is_one = is_lease && text("/metadata/namespace") == NAMESPACE && text("/metadata/name") != crate::MANAGER;
+    let is_one =
+        is_lease && text("/metadata/namespace") == NAMESPACE && text("/metadata/name") != foreign::CONTROLLER_LOCK;
     is_one.then(|| text("/metadata/name")).filter(|node| !node.is_empty())
 }
 
@@ -158,6 +159,6 @@ mod tests {
         let mut signs = Signs::default();
         let mut kubelet = Value::clone(&lease("n1", "a"));
         kubelet["metadata"]["namespace"] = json!("kube-node-lease");
-        assert!(!signs.renewed(at(0), &kubelet) && !signs.renewed(at(0), &lease(crate::MANAGER, "a")));
+        assert!(!signs.renewed(at(0), &kubelet) && !signs.renewed(at(0), &lease(foreign::CONTROLLER_LOCK, "a")));
     }
 }

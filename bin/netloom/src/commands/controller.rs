@@ -4,8 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, process, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::{Client, Config};
-use netloom_api::generate::SERVICE;
-use netloom_control::{MANAGER, lease::Terms};
+use netloom_api::{foreign::CONTROLLER_LOCK, generate::SERVICE};
+use netloom_control::lease::Terms;
 use netloom_controller::{
     process::{Options, WebhookOptions, run as run_controller},
     webhook::{Callers, Own, Slot, TlsFiles, changing},
@@ -86,7 +86,7 @@ pub(crate) fn clients(mut config: Config) -> Result<(Client, Client), Failure> {
 /// What this process runs for the lead by.
 pub(crate) fn terms(namespace: String, seconds: u16) -> Terms {
     let length = SignedDuration::from_secs(seconds.into());
-    Terms { identity: identity(), namespace, name: MANAGER.to_owned(), length }
+    Terms { identity: identity(), namespace, name: CONTROLLER_LOCK.to_owned(), length }
 }
 
 /// Where the webhook's certificate comes from.

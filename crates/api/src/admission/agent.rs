@@ -9,6 +9,9 @@
 //! nothing else (which ones, [`super::taints`] says): labels would bring it other nodes' pods and what they may read. A node's own user is the
 //! kubelet's, which has other rights and other rules.
 //!
+//! A Lease is of the node of its name, but the one by which controllers agree on a leader: a node that is called like it has no
+//! Lease of ours, and counts as one whose agent gives no sign of life.
+//!
 //! An Event is of the node that reports it, and that is its agent: nobody else's words can be put into
 //! its mouth or taken out of it.
 
@@ -17,7 +20,9 @@ use serde_json::Value;
 use crate::{
     admission::{Operation, Review, User},
     definition::Owner,
-    dig, foreign, registry,
+    dig, foreign,
+    generate::NAMESPACE,
+    registry,
 };
 
 /// The group of agents on the embedded server; the user's name then ends in the node's.
@@ -77,7 +82,9 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
         Owner::Cluster => {
             Some(format!("the agent of node {node:?} may not write objects of kind {}", review.kind.kind))
         }
-        Owner::NodeOfName => foreign_name(review, node).or_else(|| more_than_taints(review, node)),
+        Owner::NodeOfName => foreign_name(review, node)
+            .or_else(|| lock_of_controllers(review, node))
+            .or_else(|| more_than_taints(review, node)),
         Owner::NodeOfSpec => foreign_name_on_create(review, node).or_else(|| foreign_node_name(review, node)),
     }
 }
@@ -109,6 +116,19 @@ fn foreign_name(review: &Review<'_>, node: &str) -> Option<String> {
         format!(
             "the agent of node {node:?} may write only the {} of that name, not {:?}",
             review.kind.kind, review.name
+        )
+    })
+}
+
+/// Why the agent of a node that is called like the lock of controllers may not write it. The Lease of a kubelet has the same
+/// name in another namespace.
+fn lock_of_controllers(review: &Review<'_>, node: &str) -> Option<String> {
+    let elsewhere = review.user.name.starts_with(NODE_USER_PREFIX) && review.namespace != Some(NAMESPACE);
+    let is_lock = review.kind == foreign::LEASE && review.name == foreign::CONTROLLER_LOCK && !elsewhere;
+    is_lock.then(|| {
+        format!(
+            "the agent of node {node:?} may not write the Lease of that name: it is the lock of the controllers; give the \
+             node another name"
         )
     })
 }

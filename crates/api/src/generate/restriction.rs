@@ -12,6 +12,7 @@ use crate::{
         taints::{TaintKey, may_take_off},
     },
     definition::{Kind, Owner},
+    foreign::CONTROLLER_LOCK,
     registry::kinds,
     yaml,
 };
@@ -47,7 +48,7 @@ pub fn node_restriction(taints: &[TaintKey]) -> String {
     format!("{HEADER}{}", yaml::stream(&objects))
 }
 
-/// An agent gives signs of life of itself only.
+/// An agent gives signs of life of itself only, and not under the name of the controllers' lock.
 fn leases_policy() -> Value {
     let own = |lease: &str| format!("({lease} == null || {lease}.metadata.name == variables.node)");
     let validations = json!([
@@ -55,6 +56,11 @@ fn leases_policy() -> Value {
         {
             "expression": format!("{} && {}", own("object"), own("oldObject")),
             "messageExpression": "'the agent of node ' + variables.node + ' may write only the Lease of that name'",
+            "reason": "Forbidden",
+        },
+        {
+            "expression": format!("variables.node != '{CONTROLLER_LOCK}'"),
+            "message": "the Lease of this name is the lock of the controllers; give the node another name",
             "reason": "Forbidden",
         },
     ]);

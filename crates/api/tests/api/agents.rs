@@ -150,6 +150,29 @@ fn nodes_and_leases_are_written_by_their_own_agent_and_other_builtin_kinds_are_n
 }
 
 #[test]
+fn a_node_that_is_called_like_the_lock_of_controllers_does_not_write_it() {
+    let lease = |namespace: &str, name: &str| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": namespace}});
+    let lock = "netloom-controller";
+    let why = "the agent of node \"netloom-controller\" may not write the Lease of that name: it is the lock of the controllers; give the node another name";
+    for user in agents(lock) {
+        let cluster = Cluster::default().by(user.clone());
+        let own = lease("netloom-system", lock);
+        assert_eq!(refusals(&cluster.create(&own)), [why], "{}", user.name);
+        assert_eq!(refusals(&cluster.replace(&own, &own)), [why], "{}", user.name);
+        // A kubelet keeps its own sign of life under its name elsewhere.
+        let kubelet = user.name.starts_with("system:node:");
+        assert_eq!(refusals(&cluster.create(&lease("kube-node-lease", lock))).is_empty(), kubelet, "{}", user.name);
+    }
+    for user in agents("netloom-controller1") {
+        let cluster = Cluster::default().by(user);
+        assert_eq!(refusals(&cluster.create(&lease("netloom-system", "netloom-controller1"))), [""; 0]);
+        assert_eq!(refusals(&cluster.create(&lease("netloom-system", lock))).len(), 1);
+    }
+    let controller = Cluster::default().by(User::new("netloom:controller", &["netloom:controllers"]));
+    assert_eq!(refusals(&controller.create(&lease("netloom-system", lock))), [""; 0]);
+}
+
+#[test]
 fn an_agent_takes_taints_off_its_node_and_changes_nothing_else_of_it() {
     let taint = |key: &str| json!({"key": key, "effect": "NoSchedule"});
     let node = |name: &str, taints: Value, label: &str| {

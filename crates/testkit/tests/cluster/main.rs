@@ -129,6 +129,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("stolen/leases-are-renewed-by-their-agents", || stolen::only_own_is_renewed(stage)));
     tests.push(Test::new("stolen/nodes-lose-only-taints", || stolen::only_taints_go(stage)));
     tests.push(Test::new("rights/controller", || rights::controller(stage)));
+    tests.push(Test::new("rights/agents", || rights::agents(stage)));
     tests
 }
 

@@ -1,4 +1,5 @@
-//! What the controller may write of definitions and webhook configurations: those of its own names, on both servers.
+//! What the controller may write of definitions and webhook configurations, and agents of Leases: those of their own names, on
+//! both servers. A node can be called like the lock of controllers, which is not its own for that.
 //!
 //! Each right has a neighbour that is refused. Whether a request is refused for its rights shows in its code alone:
 //! where it is not, the real server may still find nothing under that name, and ours does not serve webhook
@@ -6,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use netloom_api::{admission::agent, foreign::CONTROLLER_LOCK, generate::NAMESPACE};
 use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::Value;
 
@@ -74,6 +76,41 @@ PATCH apply {{hooks}}/netloom?fieldManager=netloom-controller&dryRun=All
 DELETE {{hooks}}/netloom?dryRun=All
 ";
 
+/// What the agent of a node tries with the Lease of its name. A new policy is heeded after a moment.
+const OWN_LEASE: &str = "\
+### {{expected}}: create the Lease of its name
+POST {{leases}}?dryRun=All
+@until code = {{code}}
+
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: {{node}}}}
+
+### {{expected}}: apply it
+PATCH apply {{leases}}/{{node}}?fieldManager=agent&force=true&dryRun=All
+
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: {{node}}}, spec: {holderIdentity: {{node}}}}
+
+### refused: apply that of another node
+PATCH apply {{leases}}/other?fieldManager=agent&force=true&dryRun=All
+
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: other}}
+";
+
+/// No agent writes the lock of controllers on either server, and its neighbour gives its signs of life.
+pub(crate) fn agents(stage: &Stage) -> Outcome {
+    manifests::rights(stage)?;
+    let mut steps = Vec::new();
+    for (node, expected, code) in [(CONTROLLER_LOCK, "refused", "403"), ("netloom-controller1", "fine", "201")] {
+        let text = OWN_LEASE.replace("{{expected}}", expected).replace("{{code}}", code).replace("{{node}}", node);
+        let user = format!("{}{node}", agent::USER_PREFIX);
+        steps.extend(script::parse(&text)?.into_iter().map(|mut step| {
+            step.who = script::Who::As { user: user.clone(), groups: vec![agent::GROUP.to_owned()] };
+            step
+        }));
+    }
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
+    as_expected(stage, &steps, &[("leases".to_owned(), leases)].into())
+}
+
 /// The controller keeps to its names on either server.
 pub(crate) fn controller(stage: &Stage) -> Outcome {
     manifests::rights(stage)?;
@@ -89,8 +126,13 @@ pub(crate) fn controller(stage: &Stage) -> Outcome {
         ("own", format!("{}.{}", kind.plural, kind.group)),
     ];
     let names: BTreeMap<String, String> = names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    as_expected(stage, &steps, &names)
+}
+
+/// Plays requests on every server; each must end as its title says.
+fn as_expected(stage: &Stage, steps: &[Step], names: &BTreeMap<String, String>) -> Outcome {
     for (side, server) in &stage.servers {
-        let answers = stage.runtime.block_on(Performer::new(&server.wire, names.clone()).run(&steps));
+        let answers = stage.runtime.block_on(Performer::new(&server.wire, names.clone()).run(steps));
         for (step, answer) in steps.iter().zip(&answers) {
             judged(step, answer).map_err(|why| format!("with the {} server: {why}", side.name()))?;
         }
