@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request as HttpRequest};
 use kube::Client;
-use netloom_node::{Action, Answer, Chain, Change, Event, MANAGER, ObjectRef, Request};
+use netloom_node::{Action, Answer, Chain, Change, Event, MANAGER, ObjectRef, Request, told};
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::timeout};
 
@@ -68,6 +68,10 @@ impl Api {
             }
             Action::Apply { object } => {
                 self.request(Method::PATCH, &format!("{path}{owned}"), "application/apply-patch+yaml", object).await
+            }
+            Action::Tell { object, host } => {
+                let object = told(object, host.as_deref());
+                self.request(Method::PATCH, &format!("{path}{owned}"), "application/apply-patch+yaml", &object).await
             }
             Action::ApplyStatus { object } => {
                 let target = format!("{path}/status{owned}");

@@ -1,8 +1,10 @@
 //! What is asked of the API, as values.
 
+use std::sync::Arc;
+
 use netloom_api::admission::GroupKind;
-use netloom_compile::ObjectKey;
-use serde_json::Value;
+use netloom_compile::{ObjectKey, hostnet::HostPart};
+use serde_json::{Value, json};
 
 /// An object by kind and names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +43,15 @@ pub enum Action {
         /// The fields.
         object: Value,
     },
-    /// The same for the status.
+    /// The same for the configuration of a node. What host networks want of it stands beside the rest and is shared with
+    /// what was compiled: thousands of nodes may be told at once, and as JSON that would be several times all memory.
+    Tell {
+        /// The fields, but for what host networks want.
+        object: Value,
+        /// What host networks want.
+        host: Option<Arc<HostPart>>,
+    },
+    /// Server-side apply for the status.
     ApplyStatus {
         /// The fields.
         object: Value,
@@ -58,6 +68,15 @@ pub enum Action {
         /// Its version.
         resource_version: String,
     },
+}
+
+/// The fields of [`Action::Tell`] all together, as they are sent.
+pub fn told(object: &Value, host: Option<&HostPart>) -> Value {
+    let mut object = object.clone();
+    if let Some(config) = host.and_then(|part| part.config.as_ref()) {
+        object["spec"]["host"] = json!(config);
+    }
+    object
 }
 
 /// Requests that follow each other: when one is refused, those after it are not sent.

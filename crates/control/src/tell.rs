@@ -39,9 +39,6 @@ pub(crate) fn assign(
     let Some(wish) = wishes.get(&assignment.node) else { return };
     let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(wish.node) };
     let mut object = config(now, index, assignment, wish);
-    if let Some(host) = wish.host_config() {
-        object["spec"]["host"] = json!(host);
-    }
     if assignment.attempt > 0 {
         object["spec"]["attempt"] = json!(assignment.attempt);
     }
@@ -50,7 +47,7 @@ pub(crate) fn assign(
             object["metadata"]["annotations"][key] = json!(value);
         }
     }
-    let mut chain = vec![(target, Action::Apply { object })];
+    let mut chain = vec![(target, Action::Tell { object, host: wish.host.cloned() })];
     chain.extend(state(index, wish, &assignment.revision));
     work.0.push(chain);
 }

@@ -126,7 +126,7 @@ impl Carrier {
         };
         let action = match request.action {
             Action::Create { .. } => "create",
-            Action::Apply { .. } => "apply",
+            Action::Apply { .. } | Action::Tell { .. } => "apply",
             Action::ApplyStatus { .. } => "apply_status",
             Action::Patch { .. } => "patch",
             Action::Delete { .. } => "delete",
@@ -181,6 +181,9 @@ async fn perform(api: &Api<DynamicObject>, request: &Request, resource: &ApiReso
             api.create(&creating, &object).await?
         }
         Action::Apply { object } => api.patch(name, &applying, &Patch::Apply(object)).await?,
+        Action::Tell { object, host } => {
+            api.patch(name, &applying, &Patch::Apply(netloom_control::told(object, host.as_deref()))).await?
+        }
         Action::ApplyStatus { object } => api.patch_status(name, &applying, &Patch::Apply(object)).await?,
         Action::Patch { patch } => {
             let merging = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };

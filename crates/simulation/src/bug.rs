@@ -44,7 +44,10 @@ pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Reques
         return request;
     }
     let part = match &mut request.action {
-        Action::Create { object } | Action::Apply { object } | Action::ApplyStatus { object } => object,
+        Action::Create { object }
+        | Action::Apply { object }
+        | Action::Tell { object, .. }
+        | Action::ApplyStatus { object } => object,
         Action::Patch { patch } => patch,
         Action::Delete { .. } => return request,
     };

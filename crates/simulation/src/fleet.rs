@@ -149,6 +149,9 @@ impl Fleet {
         let (verb, object) = match &request.action {
             Action::Create { object } => ("create", known.clone().unwrap_or_else(|| object.clone())),
             Action::Apply { object } if !is_stale(object) => ("apply", applied(known.as_ref(), object)),
+            Action::Tell { object, host } if !is_stale(object) => {
+                ("apply", applied(known.as_ref(), &netloom_control::told(object, host.as_deref())))
+            }
             Action::ApplyStatus { object } if !is_stale(object) => {
                 let Some(mut all) = known.clone() else { return Answer::Refused };
                 // Of a network state an agent tells the rest.
@@ -172,7 +175,9 @@ impl Fleet {
                 self.index.take(self.now, Change::Gone(Arc::new(gone)));
                 return Answer::Done;
             }
-            Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return Answer::Refused,
+            Action::Apply { .. } | Action::Tell { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => {
+                return Answer::Refused;
+            }
         };
         let host = |object: &Value| object["spec"]["host"].clone();
         if target.kind == CONFIG && verb == "apply" {

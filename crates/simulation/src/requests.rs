@@ -141,7 +141,7 @@ impl Cluster {
 fn verb(action: &Action) -> &'static str {
     match action {
         Action::Create { .. } => "create",
-        Action::Apply { .. } => "apply",
+        Action::Apply { .. } | Action::Tell { .. } => "apply",
         Action::ApplyStatus { .. } => "status",
         Action::Patch { .. } => "patch",
         Action::Delete { .. } => "delete",

@@ -111,6 +111,10 @@ impl Server {
                 self.expect(target, object)?;
                 self.apply(now, target, manager, false, object)
             }
+            Action::Tell { object, host } => {
+                self.expect(target, object)?;
+                self.apply(now, target, manager, false, &netloom_control::told(object, host.as_deref()))
+            }
             Action::ApplyStatus { object } => {
                 known.ok_or(Refusal::NotFound)?;
                 self.expect(target, object)?;

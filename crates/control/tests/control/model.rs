@@ -103,7 +103,11 @@ impl Api {
             let wanted = given.pointer("/metadata/resourceVersion");
             wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
         };
-        let (verb, stored) = match &request.action {
+        let whole = match &request.action {
+            Action::Tell { object, host } => Action::Apply { object: netloom_control::told(object, host.as_deref()) },
+            other => other.clone(),
+        };
+        let (verb, stored) = match &whole {
             Action::Create { .. } if known.is_some() => ("same", known?),
             Action::Create { object } | Action::ApplyStatus { object } if object.to_string().len() > MOST => {
                 return None;
@@ -144,7 +148,9 @@ impl Api {
                 self.writes.push(("delete", key.0, key.2));
                 return Some(Change::Gone(Arc::new(known)));
             }
-            Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return None,
+            Action::Apply { .. } | Action::Tell { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => {
+                return None;
+            }
         };
         if verb != "same" {
             self.writes.push((verb, key.0, key.2));
