@@ -12,11 +12,11 @@ use jiff::Timestamp;
 use netloom_api::{
     admission::GroupKind,
     fabric, foreign,
-    hostnet::{self, names},
+    hostnet::{self, HostNetworkConfigStatus, names},
     rollout::annotation,
 };
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{request::ObjectRef, signs::Signs};
@@ -79,6 +79,8 @@ pub(crate) struct Mark {
     pub(crate) digest: Option<String>,
     /// The status that we write; of the kinds in [`TOLD`] only.
     pub(crate) status: Option<Value>,
+    /// The same of host networks, which have an entry for each of hundreds of nodes: read once, when it comes.
+    pub(crate) hosted: Option<Arc<HostNetworkConfigStatus>>,
     /// Annotations that we write; of the kinds of host networks and of nodes only.
     pub(crate) notes: BTreeMap<&'static str, String>,
     /// What holds it when it is deleted; of uplinks and host networks only.
@@ -88,7 +90,7 @@ pub(crate) struct Mark {
 }
 
 /// Kinds whose status is compared with what is to be told.
-const TOLD: [GroupKind<'static>; 5] = [POLICY, ROLLOUT, CLUSTER_NETWORK, HOST_NETWORK, MONITOR];
+const TOLD: [GroupKind<'static>; 4] = [POLICY, ROLLOUT, CLUSTER_NETWORK, MONITOR];
 /// Annotations that are compared with what is to be told, with the kinds that have them.
 const NOTED: [(GroupKind<'static>, &str); 7] = [
     (UPLINK, names::MATCHED_NODES),
@@ -230,6 +232,7 @@ impl Mark {
             conditions: if kind == NODE { conditions(object) } else { BTreeSet::new() },
             digest: (kind == STATE).then(|| annotation(annotation::DIGEST)).flatten(),
             status: TOLD.contains(&kind).then(|| object.get("status").cloned()).flatten(),
+            hosted: (kind == HOST_NETWORK).then(|| hosted(object)).flatten(),
             notes: NOTED
                 .iter()
                 .filter(|(noted, _)| *noted == kind)
@@ -255,8 +258,13 @@ impl Mark {
 
     /// What matters and is not in a snapshot.
     fn beside(&self) -> impl PartialEq + '_ {
-        (&self.uid, &self.conditions, &self.digest, &self.status, &self.notes, &self.finalizers)
+        (&self.uid, &self.conditions, &self.digest, &self.status, &self.hosted, &self.notes, &self.finalizers)
     }
+}
+
+/// The status of a host network; what cannot be read was never told.
+fn hosted(object: &Value) -> Option<Arc<HostNetworkConfigStatus>> {
+    HostNetworkConfigStatus::deserialize(object.get("status")?).ok().map(Arc::new)
 }
 
 fn finalizers(object: &Value) -> Vec<String> {

@@ -22,12 +22,14 @@ use netloom_compile::{
     hostnet::{Asking, NetworkReport},
     reason,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::{
     answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
-    held, room, uplinks,
+    held,
+    room::{self, Readiness as _},
+    uplinks,
 };
 use crate::{
     controller::Work,
@@ -47,6 +49,30 @@ struct Scene<'a> {
     answers: &'a BTreeMap<&'a str, NodeAnswer<'a>>,
     /// Why nodes are not told what is wanted now, when that failed somewhere.
     failed: Option<Arc<str>>,
+}
+
+/// What is to be said of a node. Most of thousands of entries have no room and are only counted, so they are written last.
+enum Entry<'a> {
+    Whole(Box<NodeStatus>),
+    Judged(Judged<'a>),
+}
+
+/// How a node is, and what there is to say of it.
+struct Judged<'a> {
+    verdict: Verdict,
+    /// What the node answered, where that tells which addresses it has.
+    answer: Option<&'a NodeAnswer<'a>>,
+    /// Its lease, as far as it is done.
+    lease: Option<&'a HostLease>,
+}
+
+impl room::Readiness for Entry<'_> {
+    fn is_ready(&self) -> bool {
+        match self {
+            Self::Whole(entry) => entry.is_ready(),
+            Self::Judged(judged) => judged.verdict.is_ready(),
+        }
+    }
 }
 
 /// Every host network, also those whose wish cannot be read.
@@ -107,7 +133,7 @@ pub(super) fn tell(
         if held::metadata(mark, FINALIZER, report).is_some() {
             continue;
         }
-        let before: HostNetworkConfigStatus = mark.status_as();
+        let before = mark.hosted.clone().unwrap_or_default();
         let after = scene.status(meta, spec, report, &before);
         scene.write(meta, mark, &before, &after, work);
     }
@@ -115,10 +141,8 @@ pub(super) fn tell(
 
 /// The interfaces that an object is said to have on nodes.
 pub(super) fn interfaces<'a>(index: &'a Index, key: &ObjectKey) -> impl Iterator<Item = &'a str> {
-    // Not as its type has it: this is asked for every object in every turn.
-    let status = index.mark(HOST_NETWORK, key).and_then(|mark| mark.status.as_ref());
-    let nodes = status.and_then(|status| status.get("nodeStatus")?.as_object());
-    nodes.into_iter().flat_map(Map::values).filter_map(|entry| entry.get("interface")?.as_str())
+    let status = index.mark(HOST_NETWORK, key).and_then(|mark| mark.hosted.as_ref());
+    status.into_iter().flat_map(|status| status.node_status.values()).filter_map(|entry| entry.interface.as_deref())
 }
 
 fn target(key: &ObjectKey) -> ObjectRef {
@@ -133,53 +157,64 @@ impl Scene<'_> {
         report: &NetworkReport,
         before: &HostNetworkConfigStatus,
     ) -> HostNetworkConfigStatus {
-        let mut node_status = self.left_over(meta, before, &report.matched);
+        let left = self.left_over(meta, before, &report.matched);
+        let mut entries: BTreeMap<&str, Entry<'_>> =
+            left.into_iter().map(|(node, entry)| (node, Entry::Whole(Box::new(entry)))).collect();
         let mut ready = 0;
         if let Some(spec) = spec {
-            for node in &report.matched {
+            for node in report.matched.iter() {
                 let known = before.node_status.get(node);
                 let stood = known.map_or_else(
                     || room::stood_unlisted(before, meta.generation),
                     |known| stood_at(known, meta.generation),
                 );
                 let entry = self.entry(meta, spec, (report, stood), node, known);
-                ready += usize::from(condition::is_ready(&entry.conditions));
-                node_status.insert(node.clone(), entry);
+                ready += usize::from(entry.is_ready());
+                entries.insert(node, entry);
             }
             if report.matched.is_empty() {
-                for node in &report.stranded {
+                for node in report.stranded.iter() {
                     let why = format!("the node has no uplink into cluster network {:?}", spec.cluster_network);
                     let verdict = Verdict::new(Truth::False, "NoUplink", why);
                     let known = before.node_status.get(node);
-                    node_status.entry(node.clone()).or_insert_with(|| self.bare(meta, spec, &verdict, known));
+                    let bare = || Entry::Whole(Box::new(self.bare(meta, spec, &verdict, known)));
+                    entries.entry(node).or_insert_with(bare);
                 }
             }
         }
         let verdict = overall(report, ready);
-        self.summed(meta, verdict, node_status, before)
+        let write = |node: &str, entry: Entry<'_>| match (entry, spec) {
+            (Entry::Whole(entry), _) => *entry,
+            (Entry::Judged(judged), Some(spec)) => {
+                self.written(meta, spec, report, judged, before.node_status.get(node))
+            }
+            (Entry::Judged(_), None) => NodeStatus::default(),
+        };
+        self.summed(meta, verdict, entries, before, write)
     }
 
     /// The status, with as many nodes as there is room for.
-    fn summed(
+    fn summed<E: room::Readiness>(
         &self,
         meta: &Meta,
         verdict: Verdict,
-        all: BTreeMap<String, NodeStatus>,
+        all: BTreeMap<&str, E>,
         before: &HostNetworkConfigStatus,
+        write: impl Fn(&str, E) -> NodeStatus,
     ) -> HostNetworkConfigStatus {
-        let (node_status, unlisted) = room::bounded(all, meta.generation);
+        let (node_status, unlisted) = room::bounded(all, meta.generation, write);
         let verdict = room::told(verdict, node_status.len(), unlisted.as_ref());
         let conditions = vec![verdict.condition(self.now, &before.conditions)];
         HostNetworkConfigStatus { conditions, node_status, unlisted }
     }
 
     /// Entries of nodes that the object is not for any more and that have not reported to be rid of it.
-    fn left_over(
-        &self,
+    fn left_over<'n>(
+        &'n self,
         meta: &Meta,
-        before: &HostNetworkConfigStatus,
+        before: &'n HostNetworkConfigStatus,
         matched: &BTreeSet<String>,
-    ) -> BTreeMap<String, NodeStatus> {
+    ) -> BTreeMap<&'n str, NodeStatus> {
         let has_it = |node: &str| {
             let answer = self.answers.get(node);
             answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
@@ -190,7 +225,7 @@ impl Scene<'_> {
             self.answers.keys().filter(|node| before.unlisted.is_some() && !before.node_status.contains_key(**node));
         let others = listed.chain(unlisted.map(|node| (*node, None))).filter(|(node, _)| !matched.contains(*node));
         let held = others.filter(|(node, _)| has_it(node));
-        held.map(|(node, entry)| (node.to_owned(), self.taken_back(node, entry.cloned().unwrap_or_default()))).collect()
+        held.map(|(node, entry)| (node, self.taken_back(node, entry.cloned().unwrap_or_default()))).collect()
     }
 
     /// The entry of a node that shall not have the object any more.
@@ -218,22 +253,22 @@ impl Scene<'_> {
         }
     }
 
-    fn entry(
-        &self,
+    fn entry<'n>(
+        &'n self,
         meta: &Meta,
         spec: &HostNetworkConfigSpec,
         (report, stood): (&NetworkReport, bool),
         node: &str,
         before: Option<&NodeStatus>,
-    ) -> NodeStatus {
+    ) -> Entry<'n> {
         let refused = report.refused.get(node);
         let is_open = refused.is_none_or(|finding| finding.reason == reason::NOT_REPORTED);
-        if is_open && self.is_lost(node) {
-            return self.last_known(meta, spec, before);
-        }
-        let interface = report.interface.clone().unwrap_or_default();
         let answer = self.answers.get(node);
-        let lease = answer.and_then(|answer| answer.lease(&interface)).filter(|_| spec.mode == Mode::Dhcp);
+        if is_open && answer.is_some_and(NodeAnswer::is_lost) {
+            return Entry::Whole(Box::new(self.last_known(meta, spec, before)));
+        }
+        let interface = report.interface.as_deref().unwrap_or_default();
+        let lease = answer.and_then(|answer| answer.lease(interface)).filter(|_| spec.mode == Mode::Dhcp);
         let lent = lease.and_then(|lease| lease.address.as_ref()).map(|address| &address.0);
         // What the node is at, or could not do, may be to put the address of a new lease in place.
         let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
@@ -259,11 +294,25 @@ impl Scene<'_> {
         let done = progress == Progress::Done && refused.is_none();
         // Of a link that somebody changed nobody says which addresses it has.
         let known = done && drift.is_none();
-        let fixed = answer.filter(|_| known).and_then(|answer| answer.address(&interface)).map(str::to_owned);
+        Entry::Judged(Judged { verdict, answer: answer.filter(|_| known), lease: lease.filter(|_| done) })
+    }
+
+    /// The entry as it is written.
+    fn written(
+        &self,
+        meta: &Meta,
+        spec: &HostNetworkConfigSpec,
+        report: &NetworkReport,
+        Judged { verdict, answer, lease }: Judged<'_>,
+        before: Option<&NodeStatus>,
+    ) -> NodeStatus {
+        let interface = report.interface.clone().unwrap_or_default();
+        let fixed = answer.and_then(|answer| answer.address(&interface)).map(str::to_owned);
+        let lent = answer.and(lease).and_then(|lease| lease.address.as_ref()).map(|address| address.0.clone());
         NodeStatus {
             interface: Some(interface),
-            addresses: fixed.into_iter().chain(lent.filter(|_| known).cloned()).collect(),
-            lease: lease.filter(|_| done).and_then(told_lease),
+            addresses: fixed.into_iter().chain(lent).collect(),
+            lease: lease.and_then(told_lease),
             ..self.bare(meta, spec, &verdict, before)
         }
     }
@@ -288,13 +337,13 @@ impl Scene<'_> {
 
     /// A deleted object waits for nodes, and for nothing else.
     fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
-        let before: HostNetworkConfigStatus = mark.status_as();
+        let before = mark.hosted.clone().unwrap_or_default();
         let mut node_status = self.left_over(meta, &before, &BTreeSet::new());
         for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
             // One that was told while its entry could not be written.
-            node_status.entry((*node).to_owned()).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
+            node_status.entry(*node).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
         }
-        node_status.retain(|node, _| self.answers.get(node.as_str()).is_some_and(|answer| !answer.is_silent()));
+        node_status.retain(|node, _| self.answers.get(node).is_some_and(|answer| !answer.is_silent()));
         if !held::is_held(mark, FINALIZER) {
             return;
         }
@@ -305,7 +354,7 @@ impl Scene<'_> {
         if let Some(failed) = &self.failed {
             message = format!("{message}; {failed}");
         }
-        let after = self.summed(meta, Verdict::pending(&message), node_status, &before);
+        let after = self.summed(meta, Verdict::pending(&message), node_status, &before, |_, entry| entry);
         self.write(meta, mark, &before, &after, work);
     }
 

@@ -13,26 +13,42 @@ use super::condition::{self, Verdict};
 /// nodes stand in the object too: together they stay below 1 MiB with five thousand nodes.
 const MOST: usize = 224 << 10;
 
-/// As many entries as there is room for, and how many nodes have none.
-pub(super) fn bounded(
-    all: BTreeMap<String, NodeStatus>,
+/// Something that is said of a node, written or not.
+pub(super) trait Readiness {
+    /// Whether the node has what it shall have.
+    fn is_ready(&self) -> bool;
+}
+
+impl Readiness for NodeStatus {
+    fn is_ready(&self) -> bool {
+        condition::is_ready(&self.conditions)
+    }
+}
+
+/// As many entries as there is room for, and how many nodes have none. Only what is listed is written.
+pub(super) fn bounded<E: Readiness>(
+    all: BTreeMap<&str, E>,
     generation: Option<i64>,
+    write: impl Fn(&str, E) -> NodeStatus,
 ) -> (BTreeMap<String, NodeStatus>, Option<Unlisted>) {
     // A thousand bytes are more than an entry takes, so few nodes need not be measured.
     if all.len() <= MOST / 1000 {
-        return (all, None);
+        return (all.into_iter().map(|(node, entry)| (node.to_owned(), write(node, entry))).collect(), None);
     }
-    let is_ready = |entry: &NodeStatus| condition::is_ready(&entry.conditions);
-    let (ready, waiting): (BTreeMap<_, _>, BTreeMap<_, _>) = all.into_iter().partition(|(_, entry)| is_ready(entry));
+    let (ready, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, entry)| entry.is_ready());
     let (mut room, mut listed) = (MOST, BTreeMap::new());
     let mut unlisted = Unlisted { observed_generation: generation, ..Unlisted::default() };
     for (node, entry) in waiting.into_iter().chain(ready) {
+        let is_ready = entry.is_ready();
         if room > 0 {
+            let entry = write(node, entry);
             room = room.saturating_sub(node.len() + size(&entry));
+            if room > 0 {
+                listed.insert(node.to_owned(), entry);
+                continue;
+            }
         }
-        if room > 0 {
-            listed.insert(node, entry);
-        } else if is_ready(&entry) {
+        if is_ready {
             unlisted.ready += 1;
         } else {
             unlisted.waiting += 1;
@@ -98,14 +114,22 @@ mod tests {
         (0..nodes).map(|number| (format!("n{:05}", nodes - number), entry(number))).collect()
     }
 
+    fn fitted(
+        all: &BTreeMap<String, NodeStatus>,
+        generation: Option<i64>,
+    ) -> (BTreeMap<String, NodeStatus>, Option<Unlisted>) {
+        let all = all.iter().map(|(node, entry)| (node.as_str(), entry.clone())).collect();
+        bounded(all, generation, |_, entry| entry)
+    }
+
     #[test]
     fn few_nodes_are_all_listed() {
-        assert_eq!(bounded(entries(200, 3), Some(1)), (entries(200, 3), None));
+        assert_eq!(fitted(&entries(200, 3), Some(1)), (entries(200, 3), None));
     }
 
     #[test]
     fn of_many_those_that_are_not_ready_are_listed_and_the_rest_is_counted() {
-        let (listed, unlisted) = bounded(entries(5000, 3), Some(7));
+        let (listed, unlisted) = fitted(&entries(5000, 3), Some(7));
         let counted = unlisted.clone().unwrap();
         assert_eq!((counted.ready as usize, counted.waiting), (5000 - listed.len(), 0));
         assert_eq!(listed.values().filter(|entry| !condition::is_ready(&entry.conditions)).count(), 3);
