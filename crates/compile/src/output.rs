@@ -72,7 +72,7 @@ fn network(asking: Asking, name: &str, report: &NetworkReport) -> Value {
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1beta1"),
         "kind": asking.kind(),
-        "metadata": {"name": name, "annotations": {names::MATCHED_NODES: json!(report.matched).to_string()}},
+        "metadata": {"name": name, "annotations": {names::MATCHED_NODES: json!(*report.matched).to_string()}},
     });
     let verdicts: Vec<Value> = report.verdicts().iter().map(spoken).collect();
     if !verdicts.is_empty() {

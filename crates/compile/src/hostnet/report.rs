@@ -1,6 +1,9 @@
 //! What there is to say about uplinks and host networks: for which nodes they are, and what does not work where.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use netloom_api::condition::Truth;
 
@@ -29,10 +32,11 @@ pub struct NetworkReport {
     pub interface: Option<String>,
     /// Whether tunnels of overlay networks use that, as far as it is in force.
     pub underlay: bool,
-    /// The nodes that it is for: selected, and for a host network also reached by its cluster network.
-    pub matched: BTreeSet<String>,
+    /// The nodes that it is for: selected, and for a host network also reached by its cluster network. Many objects are
+    /// for the same ones.
+    pub matched: Arc<BTreeSet<String>>,
     /// Nodes that a host network selects and its cluster network does not reach.
-    pub stranded: BTreeSet<String>,
+    pub stranded: Arc<BTreeSet<String>>,
     /// What does not work, by node.
     pub refused: BTreeMap<String, Finding>,
 }
@@ -79,29 +83,60 @@ pub(crate) fn reports<'a>(
     for (object, broken) in &networks.broken {
         reports.entry(object.clone()).or_default().broken = Some(broken.clone());
     }
-    let mut of = |asking: Asking, name: &str, tell: &mut dyn FnMut(&mut NetworkReport)| {
-        if let Some(report) = reports.get_mut(&(asking, name.to_owned())) {
-            tell(report);
-        }
-    };
-    for (group, choice) in groups.iter().zip(choices) {
-        let members = || group.members.iter().cloned();
-        for uplink in &choice.matched {
-            of(Asking::VlanConfig, &uplink.source.key.name, &mut |report| report.matched.extend(members()));
-        }
-        for host in &choice.hosts {
-            of(Asking::HostNetworkConfig, &host.source.key.name, &mut |report| report.matched.extend(members()));
-        }
-        for host in &choice.stranded {
-            of(Asking::HostNetworkConfig, &host.source.key.name, &mut |report| report.stranded.extend(members()));
+    let mut members = Members { groups, known: HashMap::new() };
+    for (object, Chosen { matched, stranded }) in chosen(choices) {
+        if let Some(report) = reports.get_mut(&(object.0, object.1.to_owned())) {
+            report.matched = members.of(matched);
+            report.stranded = members.of(stranded);
         }
     }
     for (node, part) in parts {
         for refusal in &part.refusals {
-            of(refusal.asking, &refusal.name, &mut |report| {
+            if let Some(report) = reports.get_mut(&(refusal.asking, refusal.name.clone())) {
                 report.refused.entry(node.to_owned()).or_insert_with(|| refusal.finding.clone());
-            });
+            }
         }
     }
     reports
+}
+
+/// Groups of nodes that an object is for, and those that it selects and does not reach.
+#[derive(Default)]
+struct Chosen {
+    matched: Vec<usize>,
+    stranded: Vec<usize>,
+}
+
+fn chosen(choices: &[Choice]) -> BTreeMap<(Asking, &str), Chosen> {
+    let mut chosen: BTreeMap<(Asking, &str), Chosen> = BTreeMap::new();
+    for (group, choice) in choices.iter().enumerate() {
+        for uplink in &choice.matched {
+            chosen.entry((Asking::VlanConfig, &uplink.source.key.name)).or_default().matched.push(group);
+        }
+        for host in &choice.hosts {
+            chosen.entry((Asking::HostNetworkConfig, &host.source.key.name)).or_default().matched.push(group);
+        }
+        for host in &choice.stranded {
+            chosen.entry((Asking::HostNetworkConfig, &host.source.key.name)).or_default().stranded.push(group);
+        }
+    }
+    chosen
+}
+
+/// The names of the nodes of groups, each set of them made once.
+struct Members<'a> {
+    groups: &'a [Group],
+    known: HashMap<Vec<usize>, Arc<BTreeSet<String>>>,
+}
+
+impl Members<'_> {
+    fn of(&mut self, groups: Vec<usize>) -> Arc<BTreeSet<String>> {
+        if let Some(known) = self.known.get(&groups) {
+            return known.clone();
+        }
+        let names = groups.iter().flat_map(|group| self.groups[*group].members.iter().cloned());
+        let made = Arc::new(names.collect::<BTreeSet<String>>());
+        self.known.insert(groups, made.clone());
+        made
+    }
 }

@@ -201,10 +201,11 @@ fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, Node
     let uplinks = compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::VlanConfig);
     for ((_, name), report) in uplinks {
         let Some(network) = &report.cluster_network else { continue };
-        for node in &report.matched {
+        let generation = generation(index, name, report);
+        for node in report.matched.iter() {
             let Some(answer) = answers.get(node.as_str()) else { continue };
             let stands = stands(index, (network, node), name);
-            let (generation, was) = (generation(index, name, report), was_connected(index, (network, node)));
+            let was = was_connected(index, (network, node));
             let connection = Connection { generation, was, ..connection(name, node, report, answer, stands) };
             let known = connections.entry(network.clone()).or_default();
             if known.get(node).is_none_or(|known| known.displaced) {
