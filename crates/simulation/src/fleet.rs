@@ -48,19 +48,20 @@ impl Fleet {
             Self { now: server_clock(0), controller: Controller::new(Settings::default()), ..Self::default() };
         for number in 0..nodes {
             let name = people::name(number);
-            fleet.put(people::node(number));
-            fleet.put(json!({
+            fleet.put(people::node(number), None);
+            let state = json!({
                 "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
                 "metadata": {"namespace": people::NAMESPACE, "name": name},
                 "spec": {"managed": true, "nodeName": name},
                 "status": {"currentState": {"interfaces": [
                     {"name": people::UPLINK, "type": "ethernet", "state": "up", "mtu": 1500},
                 ]}},
-            }));
+            });
+            fleet.put(state, None);
         }
         let at_once = json!({"canary": {"nodes": 1, "soakSeconds": 0}, "waves": ["100%"], "maxUnavailable": "100%"});
         for object in people::host_networks(0, nodes).chain([people::rollout(&at_once)]) {
-            fleet.put(object);
+            fleet.put(object, None);
         }
         for kind in Index::KINDS {
             let objects = fleet.list(*kind).map(|object| Arc::new(read(object))).collect();
@@ -75,10 +76,11 @@ impl Fleet {
             let address = |node: usize| format!("10.{}.{}.{}/16", number % 256, node / 250, 1 + node % 250);
             let ips: Map<String, Value> = (0..nodes).map(|node| (people::name(node), json!(address(node)))).collect();
             let spec = json!({"clusterNetwork": "cluster-1", "vlanID": 100 + number, "mode": "static", "ips": ips});
-            self.write(json!({
+            let object = json!({
                 "apiVersion": "network.harvesterhci.io/v1beta1", "kind": "HostNetworkConfig",
                 "metadata": {"name": format!("h{number}")}, "spec": spec,
-            }));
+            });
+            self.write(object, None);
         }
     }
 
@@ -86,9 +88,10 @@ impl Fleet {
     pub fn move_address(&mut self, network: u16, node: usize, address: &str) {
         let key = ObjectKey::global(format!("h{network}"));
         let target = ObjectRef { kind: GroupKind::new("network.harvesterhci.io", "HostNetworkConfig"), key };
-        let Some(mut object) = self.objects.get(&target).map(|text| read(text)) else { return };
+        let Some(mut object) = self.get(&target) else { return };
         object["spec"]["ips"][people::name(node)] = json!(address);
-        self.write(object);
+        let before = self.before(&target, &object);
+        self.write(object, before);
     }
 
     /// Every object of a kind.
@@ -102,16 +105,18 @@ impl Fleet {
             let until = self.now.checked_add(SignedDuration::from_secs(15)).unwrap_or(Timestamp::MAX);
             let turn = self.controller.decide(self.now, &self.index, Leadership::Leading { until });
             self.turns += 1;
-            for chain in &turn.chains {
+            let is_idle = turn.chains.is_empty();
+            for chain in turn.chains {
                 let mut broken = false;
-                for request in &chain.0 {
+                for request in chain.0 {
+                    let id = request.id;
                     let answer = if broken { Answer::Skipped } else { self.carry_out(request) };
                     broken |= answer != Answer::Done;
-                    self.controller.answered(self.now, request.id, &answer);
+                    self.controller.answered(self.now, id, &answer);
                 }
             }
             let acted = self.nodes_answer();
-            if turn.chains.is_empty() && !acted {
+            if is_idle && !acted {
                 let Some(wake_at) = turn.wake_at else { return true };
                 self.now = wake_at;
             }
@@ -123,70 +128,88 @@ impl Fleet {
     fn nodes_answer(&mut self) -> bool {
         let told = std::mem::take(&mut self.answers);
         for target in &told {
-            let Some(mut config) = self.objects.get(target).map(|text| read(text)) else { continue };
+            let Some(mut config) = self.get(target) else { continue };
             let state = ObjectRef { kind: STATE, key: ObjectKey::new(people::NAMESPACE, target.key.name.as_str()) };
-            let state = self.objects.get(&state).map(|text| read(text)).unwrap_or_default();
+            let state = self.get(&state).unwrap_or_default();
             if state["metadata"]["annotations"]["netloom.dev/digest"] != config["spec"]["stateDigest"] {
                 self.answers.insert(target.clone());
                 continue;
             }
+            let before = Before::of(&config, &config);
             config["status"] = json!({
                 "configStatus": "provisioned", "lastAppliedRevision": config["spec"]["revision"],
                 "inPlaceRevision": config["spec"]["revision"], "observedGeneration": config["metadata"]["generation"],
             });
-            self.write(config);
+            self.write(config, Some(before));
         }
         told.len() > self.answers.len()
     }
 
-    fn carry_out(&mut self, request: &Request) -> Answer {
-        let target = &request.target;
-        let known = self.objects.get(target).map(|text| read(text));
+    fn carry_out(&mut self, Request { target, action, .. }: Request) -> Answer {
+        let known = self.get(&target);
         let is_stale = |given: &Value| {
             let wanted = given.pointer("/metadata/resourceVersion");
             wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
         };
-        let (verb, object) = match &request.action {
-            Action::Create { object } => ("create", known.clone().unwrap_or_else(|| object.clone())),
-            Action::Apply { object } if !is_stale(object) => ("apply", applied(known.as_ref(), object)),
-            Action::Tell { object, host } if !is_stale(object) => {
-                ("apply", applied(known.as_ref(), &netloom_control::told(object, host.as_deref())))
+        let (verb, before, object) = match action {
+            Action::Apply { object } | Action::Tell { object, .. } | Action::ApplyStatus { object }
+                if is_stale(&object) =>
+            {
+                return Answer::Refused;
             }
-            Action::ApplyStatus { object } if !is_stale(object) => {
-                let Some(mut all) = known.clone() else { return Answer::Refused };
+            Action::Patch { patch } if is_stale(&patch) => return Answer::Refused,
+            Action::Create { object } => {
+                let object = known.unwrap_or(object);
+                ("create", self.before(&target, &object), object)
+            }
+            Action::Apply { object } => return self.apply(&target, known, object),
+            Action::Tell { object, host } => {
+                return self.apply(&target, known, netloom_control::told(&object, host.as_deref()));
+            }
+            Action::ApplyStatus { mut object } => {
+                let Some(mut all) = known else { return Answer::Refused };
+                let before = Before::of(&all, &all);
                 // Of a network state an agent tells the rest.
                 if target.kind == STATE {
-                    all["status"]["conditions"] = object["status"]["conditions"].clone();
+                    all["status"]["conditions"] = object["status"]["conditions"].take();
                 } else {
-                    all["status"] = object["status"].clone();
+                    all["status"] = object["status"].take();
                 }
-                ("status", all)
+                ("status", Some(before), all)
             }
-            Action::Patch { patch } if !is_stale(patch) => {
-                let Some(all) = known.as_ref().and_then(|known| netloom_patch::merge_patch(known, patch).ok()) else {
-                    return Answer::Refused;
-                };
-                ("patch", all)
+            Action::Patch { patch } => {
+                let Some(known) = known else { return Answer::Refused };
+                let Ok(all) = netloom_patch::merge_patch(&known, &patch) else { return Answer::Refused };
+                ("patch", Some(Before::of(&known, &all)), all)
             }
             Action::Delete { .. } => {
                 let Some(gone) = known else { return Answer::Refused };
                 *self.requests.entry(("delete", target.kind.kind)).or_default() += 1;
-                self.objects.remove(target);
+                self.objects.remove(&target);
                 self.index.take(self.now, Change::Gone(Arc::new(gone)));
                 return Answer::Done;
             }
-            Action::Apply { .. } | Action::Tell { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => {
-                return Answer::Refused;
-            }
         };
-        let host = |object: &Value| object["spec"]["host"].clone();
-        if target.kind == CONFIG && verb == "apply" {
+        self.answer(verb, &target, before, object)
+    }
+
+    /// The controller applies its part of an object.
+    fn apply(&mut self, target: &ObjectRef, known: Option<Value>, given: Value) -> Answer {
+        if target.kind == CONFIG {
             self.answers.insert(target.clone());
-            if known.as_ref().map(host) != Some(host(&object)) {
+            if known.as_ref().map(|known| &known["spec"]["host"]) != Some(&given["spec"]["host"]) {
                 *self.changes.entry(target.key.name.clone()).or_default() += 1;
             }
         }
-        if self.write(object) {
+        let before = known.as_ref().map(|known| {
+            let same = given.get("spec").is_none_or(|spec| known.get("spec") == Some(spec));
+            Before { same, ..Before::of(known, &Value::Null) }
+        });
+        self.answer("apply", target, before, applied(known, given))
+    }
+
+    fn answer(&mut self, verb: &'static str, target: &ObjectRef, before: Option<Before>, object: Value) -> Answer {
+        if self.write(object, before) {
             *self.requests.entry((verb, target.kind.kind)).or_default() += 1;
             Answer::Done
         } else {
@@ -196,23 +219,25 @@ impl Fleet {
     }
 
     /// Somebody writes an object, and the controller hears of it; says whether it is not too large.
-    fn write(&mut self, object: Value) -> bool {
-        let Some(stored) = self.put(object) else { return false };
+    fn write(&mut self, object: Value, before: Option<Before>) -> bool {
+        let Some(stored) = self.put(object, before) else { return false };
         self.index.take(self.now, Change::Put(Arc::new(stored)));
         true
     }
 
     /// Stores an object as a server does; none where a server would not.
-    fn put(&mut self, mut object: Value) -> Option<Value> {
+    fn put(&mut self, mut object: Value, before: Option<Before>) -> Option<Value> {
         let target = crate::server::reference(&object).or_else(|| event(&object))?;
-        let known = self.objects.get(&target).map(|text| read(text));
         self.version += 1;
-        let old = |name: &str| known.as_ref().map(|known| known["metadata"][name].clone());
-        let same = known.as_ref().is_some_and(|known| known["spec"] == object["spec"]);
-        let generation = old("generation").and_then(|number| number.as_i64()).unwrap_or_default();
-        object["metadata"]["generation"] = json!(generation + i64::from(!same));
-        object["metadata"]["uid"] = old("uid").unwrap_or_else(|| json!(format!("u{}", self.version)));
-        object["metadata"]["creationTimestamp"] = old("creationTimestamp").unwrap_or_else(|| json!(self.now));
+        let before = before.unwrap_or_else(|| Before {
+            generation: 0,
+            same: false,
+            uid: json!(format!("u{}", self.version)),
+            created: json!(self.now),
+        });
+        object["metadata"]["generation"] = json!(before.generation + i64::from(!before.same));
+        object["metadata"]["uid"] = before.uid;
+        object["metadata"]["creationTimestamp"] = before.created;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let text = object.to_string();
         if text.len() > MOST {
@@ -225,17 +250,49 @@ impl Fleet {
         Some(object)
     }
 
+    fn get(&self, target: &ObjectRef) -> Option<Value> {
+        self.objects.get(target).map(|text| read(text))
+    }
+
+    /// What a server keeps of an object that is there when somebody writes it.
+    fn before(&self, target: &ObjectRef, next: &Value) -> Option<Before> {
+        self.get(target).map(|known| Before::of(&known, next))
+    }
+
     fn list(&self, kind: GroupKind<'static>) -> impl Iterator<Item = &str> {
         self.objects.iter().filter(move |(target, _)| target.kind == kind).map(|(_, text)| text.as_ref())
     }
 }
 
+/// What a server keeps of an object when the next version of it is written. Objects are kept as text, and reading the large
+/// ones more than once is most of what a server costs here.
+#[derive(Debug)]
+struct Before {
+    generation: i64,
+    uid: Value,
+    created: Value,
+    /// Whether the next version wants the same.
+    same: bool,
+}
+
+impl Before {
+    fn of(known: &Value, next: &Value) -> Self {
+        let metadata = |name: &str| known["metadata"][name].clone();
+        Self {
+            generation: metadata("generation").as_i64().unwrap_or_default(),
+            uid: metadata("uid"),
+            created: metadata("creationTimestamp"),
+            same: std::ptr::eq(known, next) || known["spec"] == next["spec"],
+        }
+    }
+}
+
 /// What an object is when the controller has applied its part: what it says of the specification is all there is.
-fn applied(known: Option<&Value>, given: &Value) -> Value {
-    let mut all = known.cloned().unwrap_or_else(|| json!({}));
+fn applied(known: Option<Value>, mut given: Value) -> Value {
+    let mut all = known.unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind", "spec", "status"] {
-        if let Some(value) = given.get(field) {
-            all[field] = value.clone();
+        if let Some(value) = given.get_mut(field) {
+            all[field] = value.take();
         }
     }
     let before = all.get("metadata").cloned().unwrap_or_else(|| json!({}));
