@@ -5,6 +5,8 @@ use bench_table::{Bound, Row, Series, Unit};
 
 use crate::{ROUNDS, Said};
 
+const MEBIBYTE: f64 = 1_048_576.0;
+
 pub async fn compiling(program: &str) -> Result<Vec<Row>, Failure> {
     let [mut all, mut zone, mut every] = [const { Series(Vec::new()) }; 3];
     for _ in 0..ROUNDS {
@@ -82,6 +84,40 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
             peer: None,
             figure: (of("changes elsewhere for another address", 1.0)?, Unit::Pieces),
             bound: Bound::AtMost(0.0),
+        },
+    ])
+}
+
+/// A fleet whose nodes do at once what they are told. Times and memory are those of the machine, for information.
+pub async fn fleet(program: &str) -> Result<Vec<Row>, Failure> {
+    let said = Said::by(program, &["fleet"]).await?;
+    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![said.value(name)? / part]));
+    if said.value("refused as too large")? > 0.0 {
+        return Err("something was asked for that no server stores".into());
+    }
+    Ok(vec![
+        Row {
+            what: "256 host networks on 5000 simulated nodes: API writes when one node gets another address, the edit \
+                   among them, status aside"
+                .to_owned(),
+            ours: Some((of("edited", 1e3)?, Unit::Milliseconds)),
+            peer: Some(("writes of status", of("status", 1.0)?, Unit::Pieces)),
+            figure: (of("writes", 1.0)?, Unit::Pieces),
+            bound: Bound::AtMost(3.0),
+        },
+        Row {
+            what: "the same: changes of the other 4999 nodes".to_owned(),
+            ours: None,
+            peer: None,
+            figure: (of("elsewhere", 1.0)?, Unit::Pieces),
+            bound: Bound::AtMost(0.0),
+        },
+        Row {
+            what: "the same: the largest object that was written".to_owned(),
+            ours: Some((of("rolled out", 1e3)?, Unit::Milliseconds)),
+            peer: Some(("memory of the whole simulation", of("memory", MEBIBYTE)?, Unit::Mebibytes)),
+            figure: (of("largest object", MEBIBYTE)?, Unit::Mebibytes),
+            bound: Bound::AtMost(1.0),
         },
     ])
 }

@@ -43,8 +43,15 @@ use tokio::process::Command;
 
 /// Rounds of every figure; the median of an odd number is a real one.
 const ROUNDS: u32 = 5;
-const NAMES: [&str; 6] =
-    ["control-compile", "control-rollout", "control-acts", "control-rest", "control-large", "control-leases"];
+const NAMES: [&str; 7] = [
+    "control-compile",
+    "control-rollout",
+    "control-fleet",
+    "control-acts",
+    "control-rest",
+    "control-large",
+    "control-leases",
+];
 
 fn main() -> ExitCode {
     match run() {
@@ -91,6 +98,9 @@ async fn measure(programs: Programs<'_>, places: [&str; 4], name: Option<&str>) 
     }
     if wanted("control-rollout") {
         rows.extend(decisions::rolling(rollout).await?);
+    }
+    if wanted("control-fleet") {
+        rows.extend(decisions::fleet(rollout).await?);
     }
     // Both are about one node with many links.
     if wanted("control-acts") || wanted("control-rest") {

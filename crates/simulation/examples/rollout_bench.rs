@@ -1,17 +1,35 @@
 //! What a change of a thousand simulated nodes takes.
 //!
 //! `cargo run --profile dist -p netloom-simulation --example rollout_bench` prints one line for each figure: name, value,
-//! unit. Times are those of the simulation, so they are the same on every machine.
+//! unit. Times are those of the simulation, so they are the same on every machine. With `fleet`, in a process of its own for
+//! what it takes of memory: what many host networks on very many nodes cost, and that in the time of the machine.
 
-#![expect(clippy::print_stdout, reason = "the figures are the output of this program")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "measuring and printing is all that this does")]
 
-use netloom_simulation::{Cluster, MILLISECOND, Wanted, measure};
+use std::{fs, time::Instant};
+
+use netloom_simulation::{Cluster, Fleet, MILLISECOND, Wanted, measure};
 
 const NODES: usize = 1000;
 /// The node that gets another address.
 const MOVES: usize = 3;
+/// More decisions than any of it takes.
+const TURNS: usize = 200;
 
 fn main() -> Result<(), String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => rollouts(),
+        ["fleet"] => fleet(5000, 256),
+        ["fleet", nodes, networks] => {
+            let number = |word: &str| word.parse::<u16>().map_err(|error| format!("{word}: {error}"));
+            fleet(number(nodes)?.into(), number(networks)?)
+        }
+        _ => Err("usage: rollout_bench [fleet [NODES NETWORKS]]".to_owned()),
+    }
+}
+
+fn rollouts() -> Result<(), String> {
     let wanted = Wanted::Mtu(1450);
     let mut cluster = measure::begun(NODES, None);
     cluster.requests.clear();
@@ -62,4 +80,40 @@ fn writes(cluster: &Cluster) -> usize {
 fn written(cluster: &Cluster, verb: &str) -> usize {
     let of_verb = cluster.requests.iter().filter(|((other, kind), _)| *other == verb && *kind != "Event");
     of_verb.map(|(_, count)| count).sum()
+}
+
+/// What host networks on a whole fleet take until all nodes have them, and then another address of one node.
+fn fleet(nodes: usize, networks: u16) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut fleet = Fleet::new(nodes);
+    fleet.add_host_networks(networks, nodes);
+    if !fleet.run(TURNS) || fleet.changes.len() != nodes {
+        return Err("not every node gets every host network".to_owned());
+    }
+    println!("rolled out: {} ms", begun.elapsed().as_millis());
+    fleet.requests.clear();
+    fleet.changes.clear();
+    let edited = Instant::now();
+    fleet.move_address(7, MOVES, "10.7.254.254/16");
+    if !fleet.run(TURNS) || fleet.changes.is_empty() {
+        return Err("the node does not get the other address".to_owned());
+    }
+    println!("edited: {} ms", edited.elapsed().as_millis());
+    let asked = fleet.requests.iter().filter(|((verb, kind), _)| *verb != "status" && *kind != "Event");
+    // The edit is a person's, and not among the requests.
+    println!("writes: {} requests", 1 + asked.map(|(_, count)| count).sum::<usize>());
+    let status = fleet.requests.iter().filter(|((verb, _), _)| *verb == "status");
+    println!("status: {} requests", status.map(|(_, count)| count).sum::<usize>());
+    println!("elsewhere: {} changes", fleet.changes_but_of(MOVES));
+    println!("largest object: {} bytes", fleet.largest.0);
+    println!("refused as too large: {} requests", fleet.too_large);
+    println!("memory: {} bytes", peak().ok_or("the kernel does not say how much memory was used")?);
+    Ok(())
+}
+
+/// The most memory that this process ever had.
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }

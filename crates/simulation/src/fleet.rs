@@ -94,6 +94,11 @@ impl Fleet {
         self.write(object, before);
     }
 
+    /// How often nodes other than this one were told something else about their hosts.
+    pub fn changes_but_of(&self, node: usize) -> usize {
+        self.changes.iter().filter(|(name, _)| **name != people::name(node)).map(|(_, count)| count).sum()
+    }
+
     /// Every object of a kind.
     pub fn all(&self, kind: &str) -> Vec<Value> {
         self.objects.iter().filter(|(target, _)| target.kind.kind == kind).map(|(_, text)| read(text)).collect()

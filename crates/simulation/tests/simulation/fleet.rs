@@ -45,7 +45,7 @@ fn many_host_networks_on_some_nodes_roll_out_and_an_edit_costs_three_writes() {
     rolls_out(160, 256);
 }
 
-/// The figure: `cargo test --release -p netloom-simulation --test simulation fleet -- --ignored` takes minutes and some GiB.
+/// The figure, which `./x bench control-fleet` measures; here it takes minutes and some GiB.
 #[test]
 #[ignore = "takes minutes and some GiB of memory"]
 fn five_thousand_nodes_with_256_host_networks_roll_out() {
