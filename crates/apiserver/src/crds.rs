@@ -61,7 +61,8 @@ impl Definitions {
             return known.clone();
         }
         let written = metadata::text(object, "resourceVersion").parse().map_or(now, Revision);
-        let since = if known.is_some() { now } else { written };
+        // What is read may be newer than the revision that the store has told so far.
+        let since = if known.is_some() { now.max(written) } else { written };
         let fresh = ReadDefinition { identity, definition: Arc::new(Definition::read(object)), since };
         read.insert(name, fresh.clone());
         fresh
