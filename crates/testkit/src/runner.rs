@@ -161,7 +161,8 @@ fn report(
                 not_run.push(test.name);
             }
             Err(why) => {
-                writeln!(out, "FAILED ({took:.1} s)")?;
+                // Here and at the end: a log that was cut short has one of the two.
+                writeln!(out, "FAILED ({took:.1} s)\n{why}")?;
                 failures.push((test.name, why));
             }
         }
