@@ -188,7 +188,9 @@ bounded() { # COMMAND ARGS...
 }
 
 stop_child() {
-    say interrupted
+    # Who reads this may have ended by the same Ctrl-C; everything is stopped all the same.
+    trap '' PIPE
+    say interrupted || true
     close_way_in
     close_input
     { kill -TERM "$child" && wait "$child"; } 2>/dev/null || true
