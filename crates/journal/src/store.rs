@@ -22,7 +22,7 @@ use netloom_model::Ownership;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, NetnsId, Summary,
+    Error, Incarnation, NetnsId, Summary,
     error::At as _,
     record::{self, Begin, HEADER, Log, Reading, Record},
 };
@@ -34,12 +34,16 @@ const OWNERSHIP_FORMAT: &str = "netloom-ownership 1";
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
+    /// Which life of a named namespace this is: one that was deleted and made again has nothing of its predecessor.
+    life: Option<Incarnation>,
 }
 
 /// The ownership file. Read in full, written from borrowed parts.
 #[derive(Serialize)]
 struct OwnershipOut<'a> {
     format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    life: Option<&'a Incarnation>,
     ownership: &'a Ownership,
 }
 
@@ -47,6 +51,8 @@ struct OwnershipOut<'a> {
 #[serde(deny_unknown_fields)]
 struct OwnershipIn {
     format: String,
+    #[serde(default)]
+    life: Option<Incarnation>,
     ownership: Ownership,
 }
 
@@ -76,7 +82,13 @@ impl Store {
         for parent in new.iter().filter_map(|path| path.parent()).filter(|path| path.is_dir()) {
             File::open(parent).and_then(|parent| parent.sync_all()).at("sync", parent)?;
         }
-        Ok(Self { dir })
+        Ok(Self { dir, life: None })
+    }
+
+    /// The same folder, for this life of its namespace.
+    #[must_use]
+    pub fn in_life(self, life: Incarnation) -> Self {
+        Self { life: Some(life), ..self }
     }
 
     /// The folder itself.
@@ -93,10 +105,15 @@ impl Store {
             Err(error) => return Err(error).at("read", &path),
         };
         let damaged = |why: String| Error::Damaged { path: path.clone(), why };
-        let file: OwnershipIn =
+        let mut file: OwnershipIn =
             serde_json::from_slice(&bytes).map_err(|error| damaged(format!("not a record of ownership: {error}")))?;
         if file.format != OWNERSHIP_FORMAT {
             return Err(damaged(format!("its format is {:?}, this program knows {OWNERSHIP_FORMAT:?}", file.format)));
+        }
+        if let (Some(then), Some(now)) = (&file.life, &self.life)
+            && then != now
+        {
+            file.ownership.forget_kernel();
         }
         Ok(file.ownership)
     }
@@ -105,12 +122,15 @@ impl Store {
     pub(crate) fn write_ownership(&self, ownership: &Ownership) -> Result<(), Error> {
         let (path, new) = (self.dir.join("ownership.json"), self.dir.join("ownership.json.new"));
         let mut file = BufWriter::with_capacity(1 << 16, private().truncate(true).open(&new).at("write", &new)?);
-        serde_json::to_writer(&mut file, &OwnershipOut { format: OWNERSHIP_FORMAT, ownership })
-            .map_err(io::Error::from)
-            .and_then(|()| file.write_all(b"\n"))
-            .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
-            .and_then(|file| file.sync_all())
-            .at("write", &new)?;
+        serde_json::to_writer(
+            &mut file,
+            &OwnershipOut { format: OWNERSHIP_FORMAT, life: self.life.as_ref(), ownership },
+        )
+        .map_err(io::Error::from)
+        .and_then(|()| file.write_all(b"\n"))
+        .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
+        .and_then(|file| file.sync_all())
+        .at("write", &new)?;
         fs::rename(&new, &path).at("replace", &path)?;
         self.sync_dir()
     }
@@ -273,6 +293,19 @@ pub(crate) mod tests {
         assert_eq!(mode(&store.dir().join("ownership.json")), 0o600);
         store.begin_journal(begin(1)).unwrap();
         assert_eq!(mode(&store.journal_path()), 0o600);
+    }
+
+    #[test]
+    fn a_namespace_that_was_made_again_has_nothing_of_its_predecessor_but_files() {
+        let scratch = Scratch::new();
+        let store = |life| Store::of_netns(&scratch.0, "blue").unwrap().in_life(Incarnation::named(life));
+        let mut owned = some_ownership();
+        let claim = owned.claims[&ObjectKey::HostnameRunning].clone();
+        owned.claims.insert(ObjectKey::HostnameConfig, claim);
+        store("first").write_ownership(&owned).unwrap();
+        assert_eq!(store("first").ownership().unwrap(), owned);
+        let second = store("second").ownership().unwrap();
+        assert_eq!(second.claims.into_keys().collect::<Vec<_>>(), [ObjectKey::HostnameConfig]);
     }
 
     #[test]

@@ -254,6 +254,11 @@ impl Ownership {
         if kernel.address_protocol { is_marked(address) } else { claim.is_some_and(Claim::was_absent) }
     }
 
+    /// Forgets what went with an earlier life of the namespace: everything but what is kept in files.
+    pub fn forget_kernel(&mut self) {
+        self.claims.retain(|key, _| matches!(key, ObjectKey::Resolver | ObjectKey::HostnameConfig));
+    }
+
     /// Forgets that one owner ever asked for anything. What nobody else asked for stays on the host as it is
     /// and is nobody's any more.
     pub fn forget(&mut self, owner: &str) {

@@ -72,7 +72,14 @@ impl Place {
         Ok(match (&self.namespace, self.namespace.name(), self.unnamed) {
             (Namespace::Host, _, None) => Store::of_host(&self.state_dir)?,
             (Namespace::Host, _, Some(id)) => Store::of_unnamed(&self.state_dir, id)?,
-            (Namespace::Named(_) | Namespace::Path(_), Some(name), _) => Store::of_netns(&self.state_dir, name)?,
+            (Namespace::Named(_) | Namespace::Path(_), Some(name), _) => {
+                let store = Store::of_netns(&self.state_dir, name)?;
+                // A namespace that cannot be looked at cannot be entered either, and that says why.
+                match self.incarnation() {
+                    Ok(life) => store.in_life(life),
+                    Err(_) => store,
+                }
+            }
             (Namespace::Named(_) | Namespace::Path(_), None, _) => {
                 return Err(PlaceError::Nameless(self.namespace.clone()));
             }
