@@ -45,6 +45,12 @@ fn limited(source: String, from: &mut dyn Read) -> Result<Input, Failure> {
             "{source}: the document is larger than {limit} MiB; split it into several documents"
         )));
     }
+    // What a failed command left behind `>`: taken for a document it would ask for nothing, and take everything back.
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Failure::refused(format_args!(
+            "{source} is empty; to ask for nothing, write `interfaces: []` into it"
+        )));
+    }
     Ok(Input { source, bytes })
 }
 
@@ -52,6 +58,15 @@ fn limited(source: String, from: &mut dyn Read) -> Result<Input, Failure> {
 mod tests {
     use super::*;
     use crate::failure::Exit;
+
+    #[test]
+    fn an_empty_file_is_no_document() {
+        for empty in ["", " \n\t\n"] {
+            let refused = limited("void.yaml".to_owned(), &mut empty.as_bytes()).unwrap_err();
+            assert_eq!(refused.exit, Exit::Refused);
+            assert!(refused.message.starts_with("void.yaml is empty; "), "{}", refused.message);
+        }
+    }
 
     #[test]
     fn an_endless_document_is_refused_without_reading_it_all() {
