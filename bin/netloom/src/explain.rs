@@ -156,7 +156,7 @@ fn asked(key: &ObjectKey, claim: &Claim) -> Asked {
 
 /// A place in a document, and for whom it was asked when that is not the document itself.
 fn by(owner: &str, origin: &Origin) -> String {
-    if *owner == *origin.source { origin.to_string() } else { format!("{owner}, in {origin}") }
+    if *owner == *origin.source.owner() { origin.to_string() } else { format!("{owner}, in {origin}") }
 }
 
 /// The value that something had before.
@@ -229,7 +229,7 @@ mod tests {
     fn host() -> (Observed, Ownership) {
         let mut ours = Link::new(name("eth0.5"), LinkKind::Vlan);
         ours.up = true;
-        ours.alias = Some(Alias::ours("site.yaml", None));
+        ours.alias = Some(Alias::ours([&"site.yaml".into()], None));
         ours.addresses.push(Address::new("192.0.2.1".parse().unwrap(), 24, Protocol::NETLOOM));
         let mut card = Link::new(name("eth0"), LinkKind::Ethernet);
         card.alt_names.insert("enp1s0".parse().unwrap());
@@ -246,7 +246,7 @@ mod tests {
         };
         let routes = [route("198.51.100.0/24", Protocol::NETLOOM), route("0.0.0.0/0", Protocol::DHCP)];
         let claim = |before| Claim {
-            origins: [("site.yaml".into(), Origin::new("site.yaml".into(), "interfaces[0]", 4))].into(),
+            origins: [("site.yaml".into(), Origin::new("site.yaml", "interfaces[0]", 4))].into(),
             before,
             ours: Previous::Present,
         };

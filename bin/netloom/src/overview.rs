@@ -100,7 +100,7 @@ mod tests {
         let name: IfName = "br0".parse().unwrap();
         let mut link = Link::new(name, LinkKind::Bridge);
         link.up = true;
-        link.alias = Some(Alias::ours("site.yaml", None));
+        link.alias = Some(Alias::ours([&"site.yaml".into()], None));
         link.addresses.push(Address::new("192.0.2.1".parse().unwrap(), 24, Protocol::NETLOOM));
         let route = Route {
             table: RouteTable::MAIN,

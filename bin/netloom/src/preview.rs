@@ -482,7 +482,7 @@ mod tests {
     fn a_new_link_is_one_line_and_its_address_another() {
         let steps = vec![
             create("eth0.5", vlan(5)),
-            Step::SetAlias { name: name("eth0.5"), alias: Some(Alias::ours("a.yaml", None)) },
+            Step::SetAlias { name: name("eth0.5"), alias: Some(Alias::ours([&"a.yaml".into()], None)) },
             Step::AddAddress { name: name("eth0.5"), address: address("192.0.2.1") },
         ];
         assert_eq!(

@@ -7,7 +7,7 @@ pub(crate) mod uplinks;
 
 use netloom_api::hostnet::names;
 use netloom_compile::reason;
-use netloom_control::{FAILED_ELSEWHERE, NODE_LOST};
+use netloom_control::{NODE_LOST, ROLLOUT_STOPPED};
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.
@@ -140,8 +140,7 @@ fn is_failure(condition: &Value) -> bool {
 
 /// Whether something was not told to a node because another one could not have it.
 fn tells_of_failure(condition: &Value) -> bool {
-    // The reasons of host networks are given, and none of them says this.
-    part(condition, "message").contains(FAILED_ELSEWHERE)
+    part(condition, "reason") == ROLLOUT_STOPPED
 }
 
 fn part<'a>(condition: &'a Value, key: &str) -> &'a str {
@@ -261,8 +260,7 @@ mod tests {
         assert_eq!(outlook("Pending", "the node is at it"), Outlook::UnderWay);
         assert_eq!(outlook("NoOffer", "nobody answers"), Outlook::UnderWay, "the node asks again");
         assert_eq!(outlook("ApplyFailed", "no such link"), failed("no such link"));
-        let elsewhere = format!("revision r failed on n0, and {FAILED_ELSEWHERE}: no such link");
-        assert_eq!(outlook("Pending", &elsewhere), failed(&elsewhere));
+        assert_eq!(outlook(ROLLOUT_STOPPED, "revision r failed on n0"), failed("revision r failed on n0"));
         for reason in IDLE {
             assert_eq!(outlook(reason, "something else is missing"), Outlook::Idle);
         }

@@ -118,7 +118,7 @@ pub(crate) struct Resolved {
 /// Reads a document and its name.
 pub(crate) fn document(file: &std::path::Path) -> Result<(String, Document), Failure> {
     let input::Input { source, bytes } = input::load(file)?;
-    let document = netloom_nmyaml::parse(&source, &bytes).map_err(Failure::refused)?;
+    let document = netloom_nmyaml::parse(source.as_str(), &bytes).map_err(Failure::refused)?;
     Ok((source, document))
 }
 

@@ -245,6 +245,7 @@ impl Worker {
             scope.ethtool = true;
         };
         possible_in(&namespace, &state).map_err(|error| Failure::new(Reason::InvalidDesiredState, error))?;
+        let source = wish.source();
         let request = Request {
             options: netloom_plan::Options { protected, allow_cut: false },
             scope,
@@ -252,7 +253,7 @@ impl Worker {
             timing,
             stop: Some(&stop),
             first,
-            ..Request::new(&state, wish.source())
+            ..Request::new(&state, &source)
         };
         let drivers = needs_drivers(&state, &Ownership::default());
         // Who else manages a link is said before it is changed, and stops nothing.

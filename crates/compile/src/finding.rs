@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use netloom_model::Source;
 use serde_json::Value;
 
 use crate::key::ObjectKey;
@@ -102,8 +103,8 @@ pub enum Asker {
     Hand,
     /// A policy.
     Policy(ObjectKey),
-    /// An uplink or host network, by kind and name.
-    Network(String, String),
+    /// An uplink or host network.
+    Network(Source),
 }
 
 impl fmt::Display for Asker {
@@ -111,7 +112,7 @@ impl fmt::Display for Asker {
         match self {
             Self::Hand => f.write_str("the desired state written by hand"),
             Self::Policy(key) => write!(f, "policy {key}"),
-            Self::Network(kind, name) => write!(f, "{kind} {name:?}"),
+            Self::Network(source) => source.fmt(f),
         }
     }
 }

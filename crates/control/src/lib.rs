@@ -35,7 +35,7 @@ mod tell;
 
 pub use controller::{Answer, Controller, Leadership, Settings, Turn};
 pub use index::{Change, Index};
-pub use networks::{FAILED_ELSEWHERE, HOST_NETWORK_FINALIZER, NODE_LOST, UPLINK_FINALIZER};
+pub use networks::{HOST_NETWORK_FINALIZER, NODE_LOST, ROLLOUT_STOPPED, UPLINK_FINALIZER};
 pub use request::{Action, Chain, ObjectRef, Request, RequestId, told};
 
 /// The name under which the controller owns fields.

@@ -1,7 +1,7 @@
 //! The journal's records and the text that they are kept as. Pure: bytes in, values out.
 //!
 //! ```text
-//! netloom-journal 1
+//! netloom-journal 2
 //! {"Begin":{…}} 000004d2 1c291ca3     one record: JSON, its length and its CRC-32, both in hex
 //! {"Sent":{"through":256}} 00000018 …
 //! ```
@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Incarnation, Moment};
 
-pub(crate) const HEADER: &str = "netloom-journal 1\n";
+pub(crate) const HEADER: &str = "netloom-journal 2\n";
+/// That of the version before, with each origin as text; the model reads both.
+const OLD_HEADER: &str = "netloom-journal 1\n";
 
 /// How much of a record is summed and written at a time.
 const PIECE: usize = 1 << 16;
@@ -127,8 +129,9 @@ pub(crate) fn write(record: &Record<'_>, to: &mut impl io::Write) -> io::Result<
 
 /// Reads a journal.
 pub(crate) fn read(bytes: &[u8]) -> Reading {
-    let Some(rest) = bytes.strip_prefix(HEADER.as_bytes()) else {
-        return if HEADER.as_bytes().starts_with(bytes) || bytes.iter().all(|&b| b == 0) {
+    let headers = [HEADER, OLD_HEADER].map(str::as_bytes);
+    let Some(rest) = headers.iter().find_map(|header| bytes.strip_prefix(*header)) else {
+        return if headers.iter().any(|header| header.starts_with(bytes)) || bytes.iter().all(|&b| b == 0) {
             Reading::NothingDone
         } else {
             Reading::Damaged("it does not start as a journal of this version does")
@@ -328,6 +331,8 @@ pub(crate) mod tests {
         assert_eq!(log.begin, begin(3));
         assert_eq!((log.sent, log.phase, log.whole), (3, Phase::Undone, full().len()));
         assert_eq!(log.not_ours, BTreeSet::from([1]));
+        let old = [OLD_HEADER.as_bytes(), &full()[HEADER.len()..]].concat();
+        assert_eq!(read(&old), Reading::Log(log), "that of the version before");
     }
 
     #[test]

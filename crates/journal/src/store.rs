@@ -28,7 +28,9 @@ use crate::{
 };
 
 /// The word and version by which our ownership file is known.
-const OWNERSHIP_FORMAT: &str = "netloom-ownership 1";
+const OWNERSHIP_FORMAT: &str = "netloom-ownership 2";
+/// The one before, with each origin as text; the model reads both.
+const OLD_OWNERSHIP_FORMAT: &str = "netloom-ownership 1";
 
 /// The state folder of one network namespace.
 #[derive(Debug, Clone)]
@@ -107,7 +109,7 @@ impl Store {
         let damaged = |why: String| Error::Damaged { path: path.clone(), why };
         let mut file: OwnershipIn =
             serde_json::from_slice(&bytes).map_err(|error| damaged(format!("not a record of ownership: {error}")))?;
-        if file.format != OWNERSHIP_FORMAT {
+        if ![OWNERSHIP_FORMAT, OLD_OWNERSHIP_FORMAT].contains(&file.format.as_str()) {
             return Err(damaged(format!("its format is {:?}, this program knows {OWNERSHIP_FORMAT:?}", file.format)));
         }
         if let (Some(then), Some(now)) = (&file.life, &self.life)
@@ -252,7 +254,7 @@ fn private() -> OpenOptions {
 pub(crate) mod tests {
     use std::{os::unix::fs::PermissionsExt as _, sync::atomic::AtomicU32, sync::atomic::Ordering};
 
-    use netloom_model::{Claim, ObjectKey, Previous};
+    use netloom_model::{Claim, ObjectKey, Origin, Previous, Source};
 
     use super::*;
     use crate::record::tests::begin;
@@ -306,6 +308,20 @@ pub(crate) mod tests {
         assert_eq!(store("first").ownership().unwrap(), owned);
         let second = store("second").ownership().unwrap();
         assert_eq!(second.claims.into_keys().collect::<Vec<_>>(), [ObjectKey::HostnameConfig]);
+    }
+
+    #[test]
+    fn a_record_of_the_version_before_is_read() {
+        let scratch = Scratch::new();
+        let store = Store::of_host(&scratch.0).unwrap();
+        let old = r#"{"format":"netloom-ownership 1","ownership":{"claims":[["HostnameRunning",{"origins":{"agent":
+            {"source":"NodeNetworkState d/n","path":"spec","line":0}},"before":"Absent","ours":{"Hostname":"a"}}]]}}"#;
+        fs::write(store.dir().join("ownership.json"), old).unwrap();
+        let state = Source::object(("nmstate.io", "NodeNetworkState"), "d", "n");
+        let mut wanted = some_ownership();
+        let claim = wanted.claims.get_mut(&ObjectKey::HostnameRunning).unwrap();
+        claim.origins.insert("agent".into(), Origin::new(state, "spec", 0));
+        assert_eq!(store.ownership().unwrap(), wanted);
     }
 
     #[test]

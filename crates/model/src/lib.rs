@@ -13,6 +13,7 @@
 //! pure: no socket, file, clock or document format is known here.
 
 mod address;
+mod alias;
 mod attr;
 mod attrs;
 mod bond;
@@ -32,6 +33,7 @@ mod system;
 mod wish;
 
 pub use address::{Address, AddressExtra, AddressLabel, Neighbour};
+pub use alias::Alias;
 pub use attr::{Attr, Change, Section, Shape, Value};
 pub use attrs::Attrs;
 pub use bridge::{FdbEntry, FdbKey, VlanMembership};
@@ -40,7 +42,7 @@ pub use host::{Host, LinkFacts, Observed, OperState, Target};
 pub use kernel::{KernelFeatures, KernelVersion, NoVersion};
 pub use link::{Link, LinkKind};
 pub use mirror::{Direction, FlowMatch, Mirror, MirrorAction, MirrorKey};
-pub use origin::{Alias, Origin};
+pub use origin::{CoOwner, Origin, Source, SourceObject};
 pub use ownership::{BRIDGE_IPTABLES, Claim, ObjectKey, Origins, Ownership, Previous};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};

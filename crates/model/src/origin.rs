@@ -1,128 +1,180 @@
-//! Who asked for something, and how a link says so in the kernel itself.
+//! Who asked for something.
+
+mod record;
+pub(crate) mod text;
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-/// The document or object, and the place in it, that asked for something.
+pub(crate) use record::Shared;
+
+/// Who asks: an object of the cluster, or a document. Thousands of routes have one source, so it is shared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Source(Arc<Asker>);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+enum Asker {
+    Document(Arc<str>),
+    Object(SourceObject),
+}
+
+/// An object of the cluster that asks for something.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+pub struct SourceObject {
+    /// The group of its kind: two groups may have a kind of the same name.
+    pub group: Box<str>,
+    /// Its kind.
+    pub kind: Box<str>,
+    /// Its namespace; empty when it has none.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+impl Source {
+    /// An object; the namespace is empty when it has none.
+    pub fn object((group, kind): (&str, &str), namespace: &str, name: &str) -> Self {
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(Box::from);
+        Self(Arc::new(Asker::Object(SourceObject { group, kind, namespace, name })))
+    }
+
+    /// The group of a kind that the first versions wrote without one.
+    pub fn group_of(kind: &str) -> &'static str {
+        text::known(kind).map_or("", |(group, _)| group)
+    }
+
+    /// The object, unless it is a document that asks.
+    pub fn as_object(&self) -> Option<&SourceObject> {
+        match &*self.0 {
+            Asker::Document(_) => None,
+            Asker::Object(object) => Some(object),
+        }
+    }
+
+    /// Whether an object of this group and kind asks.
+    pub fn is_of(&self, (group, kind): (&str, &str)) -> bool {
+        self.as_object().is_some_and(|object| (&*object.group, &*object.kind) == (group, kind))
+    }
+
+    /// The name that stands for all that the source asks for.
+    pub fn owner(&self) -> Arc<str> {
+        match &*self.0 {
+            Asker::Document(name) => Arc::clone(name),
+            Asker::Object(_) => self.to_string().into(),
+        }
+    }
+}
+
+impl From<&str> for Source {
+    /// A document, by the name that messages have for it.
+    fn from(document: &str) -> Self {
+        Self(Arc::new(Asker::Document(document.into())))
+    }
+}
+
+/// The object or document, and the place in it, that asked for something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "record::Written")]
 pub struct Origin {
-    /// The document's name, or kind, namespace and name of an object.
-    pub source: Arc<str>,
+    /// Who asked.
+    pub source: Source,
     /// The path of the field, such as `interfaces[3]`.
     pub path: Arc<str>,
     /// The line in the document, from 1; 0 when the source has no lines.
     pub line: u32,
-    /// Further objects that have a part in it, in words: those that a document was merged from, and those that ask for
-    /// no more than it does. The source is the same with and without them, and so is what a link says of itself.
+    /// Everybody else who has a part in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with: Option<Arc<str>>,
+    pub co_owners: Option<Arc<[CoOwner]>>,
+}
+
+/// Somebody else who has a part in what an origin asked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CoOwner {
+    /// The place that has a part in it.
+    pub origin: Origin,
+    /// Whether it asks for something that the others do not. Else it is one of those that a document was merged from, or
+    /// asks for no more than the others do; what a link says of itself is the same with and without it.
+    pub adds: bool,
 }
 
 impl Origin {
     /// A place in a source.
-    pub fn new(source: Arc<str>, path: impl Into<Arc<str>>, line: u32) -> Self {
-        Self { source, path: path.into(), line, with: None }
+    pub fn new(source: impl Into<Source>, path: impl Into<Arc<str>>, line: u32) -> Self {
+        Self { source: source.into(), path: path.into(), line, co_owners: None }
     }
 
     /// Two places that ask for one thing together.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let here = self.alone();
-        let both = Self { source: format!("{here} and {}", other.source).into(), ..other.clone() };
-        both.beside(self.with.as_deref())
+        let here = CoOwner { origin: self.alone(), adds: true };
+        let with = other.co_owners(false).chain(self.co_owners(false)).cloned();
+        other.alone().among(self.co_owners(true).cloned().chain([here]).chain(with))
     }
 
     /// The same place, in which others have a part too.
     #[must_use]
-    pub fn beside<T: AsRef<str>>(mut self, others: impl IntoIterator<Item = T>) -> Self {
-        for other in others {
-            let other = other.as_ref();
-            let with = self.with.as_ref().map_or_else(|| other.to_owned(), |known| format!("{known}, {other}"));
-            self.with = Some(with.into());
-        }
-        self
+    pub fn beside(self, others: impl IntoIterator<Item = Self>) -> Self {
+        let known = self.co_owners.clone();
+        let others = others.into_iter().map(|origin| CoOwner { origin, adds: false });
+        self.among(known.iter().flat_map(|known| known.iter().cloned()).chain(others))
     }
 
     /// The same place, whoever else has a part in it.
     #[must_use]
     pub fn alone(&self) -> Self {
-        Self { with: None, ..self.clone() }
+        Self { co_owners: None, ..self.clone() }
+    }
+
+    /// Everybody who asks for something of it, in order.
+    pub fn owners(&self) -> impl Iterator<Item = &Source> {
+        self.co_owners(true).map(|other| &other.origin.source).chain([&self.source])
+    }
+
+    /// Those who have a part without asking for more.
+    pub fn partakers(&self) -> impl Iterator<Item = &Self> {
+        self.co_owners(false).map(|other| &other.origin)
+    }
+
+    fn co_owners(&self, adds: bool) -> impl Iterator<Item = &CoOwner> {
+        self.co_owners.iter().flat_map(|all| all.iter()).filter(move |other| other.adds == adds)
+    }
+
+    fn among(mut self, others: impl Iterator<Item = CoOwner>) -> Self {
+        let others: Arc<[CoOwner]> = others.collect();
+        self.co_owners = (!others.is_empty()).then_some(others);
+        self
     }
 }
 
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Asker::Document(name) => f.write_str(name),
+            Asker::Object(object) if object.namespace.is_empty() => write!(f, "{} {}", object.kind, object.name),
+            Asker::Object(object) => write!(f, "{} {}/{}", object.kind, object.namespace, object.name),
+        }
+    }
+}
+
+/// How an origin is shown to people, everywhere.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.source)?;
+        for other in self.co_owners(true) {
+            write!(f, "{} and ", other.origin)?;
+        }
+        write!(f, "{}", self.source)?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
         if !self.path.is_empty() {
             write!(f, " ({})", self.path)?;
         }
-        if let Some(with) = &self.with {
-            write!(f, " with {with}")?;
+        for (at, other) in self.partakers().enumerate() {
+            write!(f, "{}{other}", if at == 0 { " with " } else { ", " })?;
         }
         Ok(())
-    }
-}
-
-/// A link's alias: the text that `ip link` shows under it.
-///
-/// On a link that netloom made it reads `netloom SOURCE` or `netloom SOURCE | DESCRIPTION`; any
-/// other text is somebody else's and only a description.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Alias(Box<str>);
-
-impl Alias {
-    /// The longest alias that the kernel keeps, in bytes.
-    pub const MAX: usize = 255;
-    const MARK: &'static str = "netloom ";
-    const BAR: &'static str = " | ";
-
-    /// The alias of a link that `source` asked for. A text too long for the kernel ends in `…`; the
-    /// whole source is in the ownership record.
-    pub fn ours(source: &str, description: Option<&str>) -> Self {
-        let mut text = format!("{}{source}", Self::MARK);
-        if let Some(description) = description {
-            text.push_str(Self::BAR);
-            text.push_str(description);
-        }
-        Self::raw(&text.replace(['\n', '\r', '\0'], " "))
-    }
-
-    /// Any text, as the kernel reported it or a person wrote it.
-    pub fn raw(text: &str) -> Self {
-        if text.len() <= Self::MAX {
-            return Self(text.into());
-        }
-        let mut end = Self::MAX - '…'.len_utf8();
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self(format!("{}…", &text[..end]).into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether netloom made the link that carries this.
-    pub fn is_ours(&self) -> bool {
-        self.0.starts_with(Self::MARK)
-    }
-
-    /// Who asked for the link, when it is ours.
-    pub fn source(&self) -> Option<&str> {
-        let rest = self.0.strip_prefix(Self::MARK)?;
-        Some(rest.split_once(Self::BAR).map_or(rest, |(source, _)| source))
-    }
-
-    /// What a person wrote about the link.
-    pub fn description(&self) -> Option<&str> {
-        if self.is_ours() { self.0.split_once(Self::BAR).map(|(_, text)| text) } else { Some(&self.0) }
     }
 }
 
@@ -130,21 +182,27 @@ impl Alias {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_alias_of_ours_tells_source_and_description_apart() {
-        let alias = Alias::ours("site.yaml", Some("uplink of rack 4"));
-        assert!(alias.is_ours());
-        assert_eq!(alias.source(), Some("site.yaml"));
-        assert_eq!(alias.description(), Some("uplink of rack 4"));
-        let foreign = Alias::raw("to the core");
-        assert!(!foreign.is_ours());
-        assert_eq!(foreign.description(), Some("to the core"));
+    fn place(text: &str) -> Origin {
+        text::place(text)
     }
 
     #[test]
-    fn a_long_alias_fits_the_kernel_and_says_that_it_was_cut() {
-        let alias = Alias::ours(&"ä".repeat(300), None);
-        assert!(alias.as_str().len() <= Alias::MAX);
-        assert!(alias.as_str().ends_with('…'));
+    fn everybody_who_has_a_part_is_shown_and_told_apart() {
+        let (network, state) = (place("HostNetworkConfig h (spec.vlanID)"), place("NodeNetworkState d/n (spec)"));
+        let policy = place("NodeNetConfPolicy d/p");
+        let both = network.and(&state.clone().beside([policy.clone()]));
+        let shown = "HostNetworkConfig h (spec.vlanID) and NodeNetworkState d/n (spec) with NodeNetConfPolicy d/p";
+        assert_eq!(both.to_string(), shown);
+        assert!(both.owners().eq([&network.source, &state.source]));
+        assert_eq!(network.clone().beside([state, policy]).owners().collect::<Vec<_>>(), [&network.source]);
+    }
+
+    #[test]
+    fn kinds_of_one_name_are_told_apart_by_their_group() {
+        let of = |group| Source::object((group, "ClusterNetwork"), "", "c");
+        assert_eq!(of("danm.k8s.io").to_string(), of("network.harvesterhci.io").to_string());
+        assert_ne!(of("danm.k8s.io"), of("network.harvesterhci.io"));
+        assert!(of("danm.k8s.io").is_of(("danm.k8s.io", "ClusterNetwork")));
+        assert!(!of("danm.k8s.io").is_of(("network.harvesterhci.io", "ClusterNetwork")));
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Address, Alias, Attr, FdbEntry, FdbKey, KernelFeatures, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route,
-    RouteKey, RuleKey, Value, VlanMembership,
+    RouteKey, RuleKey, Value, VlanMembership, origin::Shared,
 };
 
 /// What people call the kernel's setting that shows the frames of bridges to iptables.
@@ -237,8 +237,16 @@ fn is_marked(address: &Address) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ownership {
     /// Claims by object.
-    #[serde(with = "crate::pairs")]
+    #[serde(serialize_with = "crate::pairs::serialize", deserialize_with = "shared")]
     pub claims: BTreeMap<ObjectKey, Claim>,
+}
+
+/// Reads claims, of which many have one owner and one source.
+fn shared<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<ObjectKey, Claim>, D::Error> {
+    let mut shared = Shared::default();
+    crate::pairs::deserialize_each(from, |claim: &mut Claim| {
+        claim.origins.0.iter_mut().for_each(|(owner, origin)| shared.share(owner, origin));
+    })
 }
 
 impl Ownership {
@@ -302,7 +310,7 @@ mod tests {
 
     #[test]
     fn forgetting_an_owner_leaves_what_others_asked_for() {
-        let origin = || Origin::new(Arc::from("x"), "", 0);
+        let origin = || Origin::new("x", "", 0);
         let claim = |owners: &[&str]| Claim {
             origins: owners.iter().map(|owner| (Arc::from(*owner), origin())).collect(),
             before: Previous::Absent,

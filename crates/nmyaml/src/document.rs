@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 use ipnet::IpNet;
 use netloom_model::{
     Attrs, ControllerWish, FdbEntry, FdbKey, FlowMatch, LinkKind, MirrorAction, MirrorKey, Neighbour, Presence,
+    Source,
 };
 use netloom_types::{AltName, Family, IfName, Lifetime, Protocol, VlanId};
 
@@ -34,7 +35,7 @@ impl Document {
     }
 
     /// The name that the document was read under.
-    pub fn source(&self) -> &str {
+    pub fn source(&self) -> &Source {
         &self.places.source
     }
 }
@@ -42,7 +43,7 @@ impl Document {
 /// Where the values of a document stand in its text. Equal to any other: it is no content.
 #[derive(Clone)]
 pub(crate) struct Places {
-    pub(crate) source: Arc<str>,
+    pub(crate) source: Source,
     pub(crate) tree: Option<Arc<Node>>,
 }
 
@@ -74,7 +75,7 @@ impl Eq for Places {}
 
 impl fmt::Debug for Places {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.source)
+        self.source.fmt(f)
     }
 }
 

@@ -3,7 +3,9 @@
 //! Every refusal names the document, the place in it, the line, what was found there and what to do.
 //! Invariant: a [`DocumentError`] holds at least one refusal.
 
-use std::{fmt, sync::Arc};
+use std::fmt::{self, Display as _};
+
+use netloom_model::Source;
 
 /// Stable names of the rules that a document can break.
 pub mod reason {
@@ -67,7 +69,7 @@ pub struct Refusal {
 /// Everything that a document was refused for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentError {
-    document: Arc<str>,
+    document: Source,
     refusals: Vec<Refusal>,
 }
 
@@ -75,7 +77,7 @@ impl DocumentError {
     /// Most people fix a few lines and try again; a page of the same message helps nobody.
     pub(crate) const MOST: usize = 100;
 
-    pub(crate) fn new(document: Arc<str>, mut refusals: Vec<Refusal>) -> Self {
+    pub(crate) fn new(document: Source, mut refusals: Vec<Refusal>) -> Self {
         debug_assert!(!refusals.is_empty(), "an error without a refusal");
         refusals.sort_by_key(|r| r.line);
         refusals.truncate(Self::MOST);
@@ -83,7 +85,7 @@ impl DocumentError {
     }
 
     /// The name of the document.
-    pub fn document(&self) -> &str {
+    pub fn document(&self) -> &Source {
         &self.document
     }
 
@@ -117,7 +119,7 @@ impl std::error::Error for DocumentError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The name of the document.
-    pub document: Arc<str>,
+    pub document: Source,
     /// The place in it.
     pub path: String,
     /// The line, from 1; 0 when no line is meant.
@@ -143,8 +145,8 @@ pub(crate) fn about(link: Option<&str>, message: String) -> String {
     if named { message } else { format!("link {link}: {message}") }
 }
 
-fn write_place(f: &mut fmt::Formatter<'_>, document: &str, line: u32, path: &str) -> fmt::Result {
-    f.write_str(document)?;
+fn write_place(f: &mut fmt::Formatter<'_>, document: &Source, line: u32, path: &str) -> fmt::Result {
+    document.fmt(f)?;
     if line > 0 {
         write!(f, ":{line}")?;
     }

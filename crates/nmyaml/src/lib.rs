@@ -29,6 +29,6 @@ pub use changes::{diff, revert};
 pub use document::Document;
 pub use errors::{DocumentError, Refusal, Warning};
 pub use read::parse;
-pub use report::{Heard, MADE_FOR_HOST_NETWORKS, ReportOptions, container_links, report, unfold};
+pub use report::{Heard, MADE_FOR_CONFIG, ReportOptions, container_links, report, unfold};
 pub use resolve::{ResolveOptions, Resolved};
 pub use tree::MAX_BYTES;

@@ -135,10 +135,12 @@ fn the_object_of_the_node_that_a_link_was_made_for_is_told() {
     let state = "NodeNetworkState default/n1";
     let (both, other) = (format!("{state} and HostNetworkConfig h"), format!("{state} and somebody"));
     let config = Some("NodeNetworkConfig");
-    let table = [(state, Some(state)), ("VlanConfig v", config), (&both, config), (&other, None), ("site.yaml", None)];
-    for (source, told_for) in table {
+    let (typed, danm) = ("NodeNetworkState.nmstate.io default/n1", "ClusterNetwork.danm.k8s.io c");
+    let of_old = [(state, Some(state)), ("VlanConfig v", config), (&both, config)];
+    let table = [(typed, Some(state)), (danm, config), (&other, None), ("site.yaml", None)];
+    for (source, told_for) in of_old.into_iter().chain(table) {
         let mut observed = host(0, 0);
-        let alias = Some(netloom_model::Alias::ours(source, None));
+        let alias = Some(netloom_model::Alias::raw(&format!("netloom {source}")));
         put(&mut observed, Link { alias, ..link("spare", LinkKind::Dummy) });
         let told = told(&observed);
         let spare = told["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "spare").unwrap();

@@ -59,8 +59,7 @@ fn join(known: &mut Entry, entry: &Entry, lost: &mut Vec<Lost>) {
     // Who asks for a link that two objects share must not depend on which came first. Who asks for no more than is asked
     // for already has a part in it all the same.
     known.origin = if known.value == before {
-        let other = entry.origin.alone().to_string();
-        known.origin.clone().beside([other.as_str()]).beside(entry.origin.with.as_deref())
+        known.origin.clone().beside([entry.origin.alone()]).beside(entry.origin.partakers().cloned())
     } else {
         known.origin.and(&entry.origin)
     };
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     fn both(first: &Value, second: &Value) -> (Value, Vec<String>) {
-        let (combined, lost) = combine(Entries::of("A x", first), Entries::of("B y", second));
+        let (combined, lost) = combine(Entries::of(&"A x".into(), first), Entries::of(&"B y".into(), second));
         (combined.document().0, lost.into_iter().map(|lost| lost.0).collect())
     }
 
@@ -149,7 +148,7 @@ mod tests {
     fn what_two_ask_for_together_has_both_for_its_origin() {
         let origin = |second: &Value| {
             let first = json!({"interfaces": [{"name": "a", "mtu": 9000}]});
-            let (combined, _) = combine(Entries::of("A x", &first), Entries::of("B y", second));
+            let (combined, _) = combine(Entries::of(&"A x".into(), &first), Entries::of(&"B y".into(), second));
             combined.interfaces[0].origin.to_string()
         };
         let more = json!({"interfaces": [{"name": "b"}, {"name": "a", "state": "up"}]});

@@ -1,14 +1,13 @@
 //! A document on its way from objects to the parser: entries, each with who asked for it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_compile::nodestate::Provenance;
-use netloom_model::Origin;
+use netloom_compile::{ObjectKey, nodestate::Provenance};
+use netloom_model::{Origin, Source};
 use netloom_types::IfName;
 use serde_json::{Map, Value, json};
+
+use crate::objects::POLICY;
 
 /// An entry of a list, and who asked for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,9 +44,8 @@ pub(crate) struct Entries {
 impl Entries {
     /// Takes a document apart. What has another form than a document stays in one piece, for the parser
     /// to refuse.
-    pub(crate) fn of(source: &str, document: &Value) -> Self {
+    pub(crate) fn of(source: &Source, document: &Value) -> Self {
         let mut entries = Self::default();
-        let source: Arc<str> = Arc::from(source);
         for (key, value) in document.as_object().into_iter().flatten() {
             let list = match key.as_str() {
                 "interfaces" => Some((&mut entries.interfaces, value, "interfaces".to_owned())),
@@ -102,8 +100,8 @@ impl Entries {
         for entry in &mut self.interfaces {
             let Some(name) = entry.value["name"].as_str() else { continue };
             let asking = provenance.shares.iter().filter(|(_, share)| share.interfaces.contains_key(name));
-            let policies: Vec<String> = asking.map(|(policy, _)| format!("NodeNetConfPolicy {policy}")).collect();
-            entry.origin = entry.origin.alone().beside(policies);
+            let source = |key: &ObjectKey| Source::object((POLICY.group, POLICY.kind), &key.namespace, &key.name);
+            entry.origin = entry.origin.clone().beside(asking.map(|(policy, _)| Origin::new(source(policy), "", 0)));
         }
     }
 
@@ -147,18 +145,18 @@ mod tests {
             "route-rules": {"config": [{"priority": 5}]},
             "interfaces": [{"name": "a"}, {"name": "b"}],
         });
-        let (same, origins) = Entries::of("x", &document).document();
+        let (same, origins) = Entries::of(&"x".into(), &document).document();
         assert_eq!(same, document);
         assert_eq!(origins["interfaces[1]"].path.as_ref(), "spec.desiredState.interfaces[1]");
         for odd in [json!({"interfaces": 5}), json!({"routes": {"config": [], "odd": 1}}), json!({"x": []})] {
-            assert_eq!(Entries::of("x", &odd).document().0, odd, "what is no document reaches the parser");
+            assert_eq!(Entries::of(&"x".into(), &odd).document().0, odd, "what is no document reaches the parser");
         }
     }
 
     #[test]
     fn listening_is_taken_out_and_anything_else_of_that_name_stays() {
         let mut entries = Entries::of(
-            "x",
+            &"x".into(),
             &json!({"interfaces": [
                 {"name": "a", "lldp": {"enabled": true}},
                 {"name": "b", "lldp": {"enabled": false, "neighbors": []}},

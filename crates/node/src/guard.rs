@@ -180,7 +180,8 @@ mod tests {
         vlan.attrs.wish(Attr::Base, Value::Link(name("mgmt-br")));
         assert_eq!(guards(VLAN, &observed, &[]), ["10.0.0.0/24", "10.0.7.0/24"]);
         assert_eq!(guards("mgmt-br", &observed, &[]), ["10.0.7.0/24"]);
-        observed.host.links.get_mut(&name("vlan7")).unwrap().alias = Some(Alias::ours("HostNetworkConfig h", None));
+        observed.host.links.get_mut(&name("vlan7")).unwrap().alias =
+            Some(Alias::ours([&"HostNetworkConfig h".into()], None));
         assert_eq!(guards(VLAN, &observed, &[]), ["10.0.0.0/24"], "a host network of ours");
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_api::{fabric::node_network_config::LeaseProblem, hostnet};
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
 use netloom_types::{IfName, Lifetime, Protocol, RouteTable, VlanId};
@@ -22,10 +22,10 @@ use crate::{
 
 /// The metric of routes that a server gives, unless the wish says another: behind those of the node.
 const METRIC: u32 = 1024;
-/// The objects whose interfaces are as large as their uplinks allow, and not as somebody said.
-const HOST_NETWORK: &str = "HostNetworkConfig ";
 /// A lease counts as over so many seconds before its end: an address must not end while it is being set.
 const LAST: i64 = 2;
+/// The objects whose interfaces are as large as their uplinks allow, and not as somebody said.
+const HOST_NETWORK: (&str, &str) = (hostnet::GROUP, "HostNetworkConfig");
 
 /// How a link asks for a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +183,7 @@ fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
         table: table.unwrap_or(RouteTable::MAIN),
         metric: number("auto-route-metric").unwrap_or(METRIC),
         // What a host network has by its uplink is how much there can be.
-        sized: entry.value["mtu"].is_number() && !entry.origin.source.starts_with(HOST_NETWORK),
+        sized: entry.value["mtu"].is_number() && !entry.origin.owners().any(|owner| owner.is_of(HOST_NETWORK)),
         origin: entry.origin_of("ipv4.dhcp"),
     })
 }
@@ -213,8 +213,8 @@ fn host_name(entry: &Entry) -> Result<NameChoice, Failure> {
 }
 
 fn refused(entry: &Entry, path: &str, why: &str) -> Failure {
-    let Origin { source, path: at, .. } = &entry.origin;
-    Failure::new(Reason::InvalidDesiredState, format_args!("{source} ({at}.{path}): {why}"))
+    let at = Origin { path: format!("{}.{path}", entry.origin.path).into(), ..entry.origin.clone() };
+    Failure::new(Reason::InvalidDesiredState, format_args!("{at}: {why}"))
 }
 
 /// Lays what was given over what is wanted of the links that ask for it. Routes that people want over such a link wait for

@@ -194,7 +194,7 @@ mod tests {
         let vlan = add(&mut observed, "bond0.7", LinkKind::Vlan);
         vlan.attrs.set(Attr::Base, Value::Link(name("bond0")));
         vlan.attrs.set(Attr::VlanId, Value::Int(7));
-        vlan.alias = Some(Alias::ours("HostNetworkConfig storage", None));
+        vlan.alias = Some(Alias::ours([&"HostNetworkConfig storage".into()], None));
         let all = listed(&observed).interfaces;
         let [bond, vlan, card] = &all[..] else { panic!("{all:?}") };
         assert_eq!((bond.members.as_slice(), bond.state.as_str()), (["eth0".to_owned()].as_slice(), "lowerlayerdown"));

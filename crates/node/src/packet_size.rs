@@ -19,7 +19,7 @@ pub(crate) type Uplink = (IfName, IfName);
 /// The uplinks that the controller makes.
 pub(crate) fn uplinks(host: &HostConfig) -> Vec<Uplink> {
     let bonds = host.links.iter().filter(|link| link.kind == HostLinkKind::Bond);
-    let bonds = bonds.filter(|link| link.origin.kind == Asking::VlanConfig.kind());
+    let bonds = bonds.filter(|link| link.origin.group_kind() == Asking::VlanConfig.group_kind());
     bonds.filter_map(|bond| Some((bond.name.0.parse().ok()?, bond.controller.as_ref()?.0.parse().ok()?))).collect()
 }
 

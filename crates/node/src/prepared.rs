@@ -13,7 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostLinkKind};
+use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostBridgeVlan, HostConfig, HostLinkKind};
 use netloom_compile::nodestate::Provenance;
 use netloom_model::{
     Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, VlanMembership,
@@ -68,7 +68,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let (entries, state_lost) = combine(config, state);
     let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
-    let document = netloom_nmyaml::parse(&wish.source, document.to_string().as_bytes())
+    let document = netloom_nmyaml::parse(wish.source.clone(), document.to_string().as_bytes())
         .map_err(|error| Failure::refused(&error))?;
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
@@ -93,7 +93,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
 /// Who asked first for something on a bridge of a cluster network.
 fn bridging(host: &HostConfig) -> Option<Origin> {
     let bridges = host.links.iter().filter(|link| link.kind == HostLinkKind::Bridge).map(|link| &link.origin);
-    bridges.chain(host.bridge_vlans.iter().map(|vlan| &vlan.origin)).next().map(host_config::origin)
+    bridges.chain(host.bridge_vlans.iter().map(|vlan| &vlan.origin)).next().map(EntryOrigin::origin)
 }
 
 impl Prepared {
@@ -129,8 +129,8 @@ impl Prepared {
     }
 
     /// The name of the wish for people and records.
-    pub fn source(&self) -> &str {
-        &self.wish.source
+    pub fn source(&self) -> String {
+        self.wish.source.to_string()
     }
 
     /// Holds the wish against a host on which so much was asked for before, with what its links were given by now. To
@@ -186,7 +186,7 @@ impl Prepared {
     fn lay_vlans(&self, state: &mut HostState, observed: &Observed, owned: &Ownership) -> Result<(), Failure> {
         let mut all: BTreeMap<IfName, (VlanMembership, Origin)> = BTreeMap::new();
         for vlan in &self.vlans {
-            let origin = host_config::origin(&vlan.origin);
+            let origin = vlan.origin.origin();
             let refuse = |why: &str| Failure::new(Reason::InvalidDesiredState, format_args!("{origin}: {why}"));
             let name: IfName = vlan.port.0.parse().map_err(|_| refuse("the port has no valid name"))?;
             let id = |number: u16| VlanId::try_from(number).map_err(|error| refuse(&error.to_string()));
@@ -331,7 +331,7 @@ mod tests {
             assert!(text.contains(asking), "{asking:?} in {text:?}");
         }
         let hand = told(Wish { provenance: None, ..wish });
-        assert_eq!(hand.links[&d0].origin.source, link.origin.source, "what a link says of itself stays");
+        assert!(hand.links[&d0].origin.owners().eq(link.origin.owners()), "what a link says of itself stays");
         assert!(!hand.links[&d0].origin.to_string().contains("Policy"));
     }
 
@@ -378,7 +378,7 @@ mod tests {
         let name: IfName = "mgmt-bo".parse().unwrap();
         let owned_by = |owner: &str| {
             let claim = Claim {
-                origins: [(owner.into(), Origin::new(owner.into(), "", 0))].into_iter().collect(),
+                origins: [(owner.into(), Origin::new(owner, "", 0))].into_iter().collect(),
                 before: Previous::Vlans(before.clone()),
                 ours: Previous::Vlans(ours.clone()),
             };
@@ -391,7 +391,7 @@ mod tests {
         let entry = json!({"port": "mgmt-bo", "min": 2014, "max": 2014, "origin": origin});
         let named_before = [serde_json::from_value(entry).unwrap()];
         assert_eq!(added(&Ownership::default(), &bond, &named_before), set(&[]));
-        bond.alias = Some(Alias::ours("site.yaml", None));
+        bond.alias = Some(Alias::ours([&"site.yaml".into()], None));
         assert_eq!(
             added(&Ownership::default(), &bond, &named_before),
             set(&[2014]),

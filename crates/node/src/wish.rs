@@ -7,9 +7,12 @@ use netloom_api::{
     rollout::annotation,
 };
 use netloom_compile::NodeState;
+use netloom_model::Source;
 use netloom_types::IfName;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
+
+use crate::objects::STATE;
 
 /// Everything that the objects of a node want of it. Two that are equal need not be tried twice; which policies asked makes
 /// no difference to that.
@@ -20,8 +23,8 @@ pub struct Wish {
     pub uid: String,
     /// Its generation.
     pub generation: i64,
-    /// Its kind, namespace and name, as messages and records have it.
-    pub source: String,
+    /// The object itself.
+    pub source: Source,
     /// Records of earlier versions say when it was made.
     #[serde(default, skip_serializing)]
     pub created: IgnoredAny,
@@ -93,7 +96,7 @@ impl Wish {
         Self {
             uid: uid(raw),
             generation: state.meta.generation.unwrap_or_default(),
-            source: format!("NodeNetworkState {}", state.meta.key),
+            source: Source::object((STATE.group, STATE.kind), &state.meta.key.namespace, &state.meta.key.name),
             created: IgnoredAny,
             document: state.desired.clone().filter(|document| !is_empty(document)),
             provenance: state.provenance.clone(),

@@ -89,8 +89,7 @@ fn claim(
     observed: &Observed,
     ours: Previous,
 ) {
-    let source = wish.whole_of.as_ref().or(wish.part_of.as_ref()).unwrap_or(&origin.source);
-    let owner: Arc<str> = Arc::clone(source);
+    let owner = wish.whole_of.as_ref().or(wish.part_of.as_ref()).map_or_else(|| origin.source.owner(), Arc::clone);
     follow(record, &key, observed, &ours);
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),

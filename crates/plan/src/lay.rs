@@ -173,7 +173,7 @@ fn new_link(wish: &LinkWish, ground: Ground<'_>) -> Result<GoalLink, PlanError> 
     let mut link = Link::new(name, kind);
     link.up = true;
     let description = wish.description.as_deref().filter(|text| !text.is_empty());
-    link.alias = Some(Alias::ours(&wish.origin.source, description));
+    link.alias = Some(Alias::ours(wish.origin.owners(), description));
     overlay(wish, &mut link, ground);
     Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, lists: lists(wish), origin: Some(wish.origin.clone()) })
 }
@@ -193,8 +193,8 @@ pub(crate) fn unasked(link: &Link) -> Link {
 fn over_existing(wish: &LinkWish, mut link: Link, now: &Link, ground: Ground<'_>) -> GoalLink {
     if let Some(description) = &wish.description {
         let text = Some(&**description).filter(|text| !text.is_empty());
-        link.alias = match link.alias.as_ref().and_then(Alias::source) {
-            Some(source) => Some(Alias::ours(source, text)),
+        link.alias = match &link.alias {
+            Some(alias) => alias.described(text),
             None => text.map(Alias::raw),
         };
     }

@@ -1,7 +1,5 @@
 //! Links that stand on others go down with them.
 
-use std::sync::Arc;
-
 use netloom_model::{Attr, HostState, LinkKind, LinkWish, Origin, Ownership, Value};
 use netloom_plan::{Options, PlanError, plan};
 use netloom_sim::SimHost;
@@ -12,7 +10,7 @@ fn name(text: &str) -> IfName {
 }
 
 fn link(link: &str, kind: LinkKind, up: Option<bool>) -> LinkWish {
-    let mut wish = LinkWish::new(name(link), kind, Origin::new(Arc::from("site.yaml"), "", 7));
+    let mut wish = LinkWish::new(name(link), kind, Origin::new("site.yaml", "", 7));
     wish.up = up;
     wish
 }

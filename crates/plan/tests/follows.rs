@@ -1,7 +1,5 @@
 //! What the kernel derives from something else follows it, unless somebody asks for a value.
 
-use std::sync::Arc;
-
 use netloom_model::{Attr, ControllerWish, HostState, LinkKind, LinkWish, Origin, Ownership, Value};
 use netloom_plan::{Options, Planned, plan};
 use netloom_sim::SimHost;
@@ -15,7 +13,7 @@ fn name(text: &str) -> IfName {
 }
 
 fn link(link: &str, kind: LinkKind) -> LinkWish {
-    let mut wish = LinkWish::new(name(link), kind, Origin::new(Arc::from("site.yaml"), "", 7));
+    let mut wish = LinkWish::new(name(link), kind, Origin::new("site.yaml", "", 7));
     wish.up = Some(true);
     wish
 }

@@ -3,7 +3,7 @@
 //! A host is what a random wish made of an empty one; then a second random wish is planned. Wishes
 //! that the kernel would refuse are fine, they must only be refused before anything is done.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use netloom_model::{
     Address, AddressWish, Attr, ControllerWish, FdbEntry, FdbKey, HostState, LinkKind, LinkWish, NextHop, Observed,
@@ -20,7 +20,7 @@ fn name(text: &str) -> IfName {
 }
 
 fn origin() -> Origin {
-    Origin::new(Arc::from("law.yaml"), "", 1)
+    Origin::new("law.yaml", "", 1)
 }
 
 #[derive(Debug, Clone)]

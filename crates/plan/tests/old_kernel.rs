@@ -1,7 +1,5 @@
 //! What a plan makes of kernels that lack something.
 
-use std::sync::Arc;
-
 use netloom_model::{
     Address, AddressWish, HostState, KernelFeatures, KernelVersion, LinkKind, LinkWish, Origin, Ownership, Step,
 };
@@ -19,7 +17,7 @@ fn address(ip: &str, protocol: Protocol) -> Address {
 
 /// A link with these addresses, beside which others may be.
 fn wish(addresses: &[Address]) -> HostState {
-    let origin = || Origin::new(Arc::from("site.yaml"), "", 1);
+    let origin = || Origin::new("site.yaml", "", 1);
     let mut link = LinkWish::new(name(), LinkKind::Dummy, origin());
     let asked = |&address: &Address| AddressWish { address, origin: origin() };
     link.ipv4.addresses = Some(addresses.iter().map(asked).collect());

@@ -17,7 +17,7 @@ fn name(text: &str) -> IfName {
 }
 
 fn origin() -> Origin {
-    Origin::new(Arc::from("site.yaml"), "", 1)
+    Origin::new("site.yaml", "", 1)
 }
 
 fn address(text: &str, protocol: Protocol) -> Address {

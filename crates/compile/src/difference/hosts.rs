@@ -22,11 +22,7 @@ impl Asked {
     }
 
     fn by(&mut self, origin: &EntryOrigin) {
-        let EntryOrigin { kind, namespace, name, path: _ } = origin;
-        self.askers.insert(match namespace {
-            Some(namespace) => format!("{kind} {namespace}/{name}"),
-            None => format!("{kind} {name}"),
-        });
+        self.askers.insert(origin.source().to_string());
     }
 }
 

@@ -46,6 +46,11 @@ impl Asking {
             Self::HostNetworkConfig => "HostNetworkConfig",
         }
     }
+
+    /// The group of the kind, and its name.
+    pub fn group_kind(self) -> (&'static str, &'static str) {
+        (netloom_api::hostnet::GROUP, self.kind())
+    }
 }
 
 /// An object that cannot be used as it stands.

@@ -13,6 +13,7 @@ use netloom_api::{
         },
         text::{Interface, InterfaceAddress, Mac},
     },
+    foreign::ATTACHMENT,
     hostnet::{BondMode, BondOptions, MGMT, Mode, names},
 };
 use serde_json::json;
@@ -277,7 +278,8 @@ impl<'a> Maker<'a> {
     fn carry(&self, network: &str, ground: &mut Ground<'_>, except: &BTreeSet<u16>) {
         for attachment in self.networks.attachments.get(network).into_iter().flat_map(|carried| &carried.all) {
             let asked = EntryOrigin {
-                kind: "NetworkAttachmentDefinition".to_owned(),
+                group: ATTACHMENT.group.to_owned(),
+                kind: ATTACHMENT.kind.to_owned(),
                 namespace: Some(attachment.namespace.clone()),
                 name: attachment.name.0.clone(),
                 path: "spec.config".to_owned(),
@@ -392,7 +394,9 @@ fn taken(path: &str, device: &str) -> Finding {
 }
 
 fn origin(asking: Asking, name: &str, path: &str) -> EntryOrigin {
-    EntryOrigin { kind: asking.kind().to_owned(), namespace: None, name: name.to_owned(), path: path.to_owned() }
+    let (group, kind) = asking.group_kind();
+    let [group, kind, name, path] = [group, kind, name, path].map(str::to_owned);
+    EntryOrigin { group, kind, namespace: None, name, path }
 }
 
 /// A link that is up and nothing else.

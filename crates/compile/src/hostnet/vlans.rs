@@ -56,7 +56,13 @@ mod tests {
     use super::*;
 
     fn origin(name: &str) -> EntryOrigin {
-        EntryOrigin { kind: "K".to_owned(), namespace: None, name: name.to_owned(), path: String::new() }
+        EntryOrigin {
+            group: String::new(),
+            kind: "K".to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+            path: String::new(),
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_nmyaml::MADE_FOR_HOST_NETWORKS;
+use netloom_nmyaml::MADE_FOR_CONFIG;
 use serde_json::Value;
 
 /// Links by name.
@@ -183,8 +183,8 @@ fn link(interface: &Value) -> Link {
             || interface.get("addressed") == Some(&Value::Bool(true)),
         has_ipv4: interface.get("ipv4").is_some_and(has_ip),
         made: text(interface, "madeBy").is_some(),
-        wished: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_HOST_NETWORKS),
-        hosted: text(interface, "madeFor") == Some(MADE_FOR_HOST_NETWORKS),
+        wished: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_CONFIG),
+        hosted: text(interface, "madeFor") == Some(MADE_FOR_CONFIG),
         untagged: untagged(interface),
         // A node that has only just begun to listen leaves the list out.
         listened: interface.pointer("/lldp/neighbors").is_some_and(Value::is_array),

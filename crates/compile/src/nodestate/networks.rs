@@ -64,8 +64,9 @@ impl Claimed {
             if unit.controller().is_some_and(|controller| bare.contains(&controller)) {
                 unit.claim_as_port();
             }
-            id.push(json!([origin.kind, origin.name, entry]));
-            units.push((unit, Asker::Network(origin.kind.clone(), origin.name.clone())));
+            let source = origin.source();
+            id.push(json!([source, entry]));
+            units.push((unit, Asker::Network(source)));
         }
         Self { id: if id.is_empty() { 0 } else { digest::number(&json!(id)) }, units }
     }

@@ -7,6 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::{
+    condition::Truth,
     fabric::{
         NodeNetworkConfig,
         node_network_config::{
@@ -20,8 +21,11 @@ use netloom_api::{
 use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
 use netloom_rollout::Liveness;
 
-use super::Told;
+use super::{Told, condition::Verdict};
 use crate::{index::Index, picture};
+
+/// An object of this front end, by group, kind and name.
+type Asked<'a> = ((&'a str, &'a str), &'a str);
 
 /// How far a node is with one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +48,8 @@ pub(super) struct NodeAnswer<'a> {
     /// What it had in place when it was told the next thing, and has until that is done.
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
-    /// Kinds and names of objects that want something else of the node than it was told.
-    changed: HashSet<(&'a str, &'a str)>,
+    /// Objects that want something else of the node than it was told.
+    changed: HashSet<Asked<'a>>,
     /// The addresses that it shall have, by link.
     addresses: HashMap<&'a str, &'a str>,
     leases: &'a [HostLease],
@@ -53,7 +57,9 @@ pub(super) struct NodeAnswer<'a> {
     drift: &'a [HostDrift],
     /// Whether it is told in this turn what is wanted now.
     is_told_now: bool,
-    /// Why it was not told yet what is wanted now.
+    /// Why nobody else is told what is wanted now, when it failed somewhere.
+    stopped: Option<Arc<str>>,
+    /// Why it was not told yet what is wanted now, when it did not.
     waits: Arc<str>,
     /// Whether the cluster has not heard of it for a while.
     is_lost: bool,
@@ -95,7 +101,8 @@ pub(super) fn all<'a>(
                 leases: status.map_or(&[], |status| &status.leases),
                 drift: status.map_or(&[], |status| &status.drift),
                 is_told_now: told_now.contains(node.name()),
-                waits: Arc::clone(failed.as_ref().or(told.decision.held_up.get(node.name())).unwrap_or(&in_turn)),
+                stopped: failed.clone(),
+                waits: Arc::clone(told.decision.held_up.get(node.name()).unwrap_or(&in_turn)),
                 // A node whose kubelet is silent and whose agent is not answers for itself.
                 is_lost: node.lost && index.signs().liveness(now, node.name()) != Liveness::Alive,
                 is_alone: alone.contains(node.name()),
@@ -105,9 +112,6 @@ pub(super) fn all<'a>(
         .collect()
 }
 
-/// Is in what is said of a node that does not get what is wanted because another one could not have it.
-pub const FAILED_ELSEWHERE: &str = "nobody else gets it until that is mended";
-
 /// Why nobody else is told what is wanted now, when it failed somewhere: whichever of its objects was to blame.
 pub(super) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let name = compiled.revision.name.as_str();
@@ -115,7 +119,7 @@ pub(super) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let status = revision.status.as_ref().filter(|status| status.is_invalid)?;
     let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
     let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
-    Some(format!("revision {name} failed on {node}, and {FAILED_ELSEWHERE}: {why}").into())
+    Some(format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into())
 }
 
 /// What a node says about what it was told now; what it said about an earlier wish does not count.
@@ -140,7 +144,7 @@ impl NodeAnswer<'_> {
         if self.wish.is_none() {
             return Progress::Untold;
         }
-        if self.changed.contains(&(asking.kind(), name)) {
+        if self.changed.contains(&(asking.group_kind(), name)) {
             return if self.is_told_now { Progress::Told } else { Progress::Untold };
         }
         match &self.answered {
@@ -181,8 +185,8 @@ impl NodeAnswer<'_> {
     }
 
     /// Why the node was not told yet what is wanted now.
-    pub(super) fn waits(&self) -> &str {
-        &self.waits
+    pub(super) fn waits(&self, truth: Truth) -> Verdict {
+        Verdict::waiting(truth, self.stopped.as_deref(), &self.waits)
     }
 
     /// Whether the node was never told anything.
@@ -237,7 +241,7 @@ impl NodeAnswer<'_> {
 }
 
 fn is(origin: &EntryOrigin, asking: Asking, name: &str) -> bool {
-    origin.kind == asking.kind() && origin.name == name
+    origin.group_kind() == asking.group_kind() && origin.name == name
 }
 
 fn origins(host: &HostConfig) -> impl Iterator<Item = &EntryOrigin> {
@@ -254,13 +258,13 @@ fn links<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterat
     made.chain(carrying).filter(move |(origin, _)| is(origin, asking, name)).map(|(_, link)| link)
 }
 
-/// Kinds and names of the objects of which two configurations do not have the same.
-fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<(&'a str, &'a str)> {
+/// The objects of which two configurations do not have the same.
+fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<Asked<'a>> {
     let mut found = HashSet::new();
     macro_rules! compare {
         ($($list:ident),*) => {$(
-            let mut both: HashMap<(&str, &str), (Vec<_>, Vec<_>)> = HashMap::new();
-            let key = |origin: &'a EntryOrigin| (origin.kind.as_str(), origin.name.as_str());
+            let mut both: HashMap<Asked<'a>, (Vec<_>, Vec<_>)> = HashMap::new();
+            let key = |origin: &'a EntryOrigin| (origin.group_kind(), origin.name.as_str());
             for entry in one.into_iter().flat_map(|one| &one.$list) {
                 both.entry(key(&entry.origin)).or_default().0.push(entry);
             }

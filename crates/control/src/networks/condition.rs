@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use netloom_api::{condition::Truth, hostnet::HostCondition};
 
+/// The reason of a node that does not get what is wanted now because another one could not have it.
+pub const ROLLOUT_STOPPED: &str = "RolloutStopped";
+
 /// Whether something is ready, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
@@ -24,6 +27,14 @@ impl Verdict {
     /// It is on its way.
     pub(super) fn pending(message: &str) -> Self {
         Self::new(Truth::False, "Pending", message)
+    }
+
+    /// Nobody is at it yet, for this reason unless it was stopped elsewhere.
+    pub(super) fn waiting(truth: Truth, stopped: Option<&str>, message: &str) -> Self {
+        match stopped {
+            Some(why) => Self::new(truth, ROLLOUT_STOPPED, why),
+            None => Self::new(truth, "Pending", message),
+        }
     }
 
     pub(super) fn is_ready(&self) -> bool {

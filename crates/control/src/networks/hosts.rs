@@ -230,8 +230,8 @@ impl Scene<'_> {
 
     /// The entry of a node that shall not have the object any more.
     fn taken_back(&self, node: &str, entry: NodeStatus) -> NodeStatus {
-        let message = self.failed.as_deref().unwrap_or("is being taken back");
-        let verdict = if self.is_lost(node) { uplinks::lost() } else { Verdict::pending(message) };
+        let waiting = || Verdict::waiting(Truth::False, self.failed.as_deref(), "is being taken back");
+        let verdict = if self.is_lost(node) { uplinks::lost() } else { waiting() };
         let conditions = vec![verdict.condition(self.now, &entry.conditions)];
         NodeStatus { conditions, ..entry }
     }
@@ -278,7 +278,8 @@ impl Scene<'_> {
         let verdict = match (refused, &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
             (None, Progress::Untold) => {
-                Verdict::pending(answer.map_or("the node is not in the cluster", NodeAnswer::waits))
+                let gone = || Verdict::pending("the node is not in the cluster");
+                answer.map_or_else(gone, |answer| answer.waits(Truth::False))
             }
             (None, Progress::Told) => Verdict::pending("the node is at it"),
             (None, Progress::Failed(why)) => {

@@ -32,7 +32,7 @@ use netloom_rollout::Decision;
 
 use crate::{controller::Work, index::Index};
 
-pub use answers::FAILED_ELSEWHERE;
+pub use condition::ROLLOUT_STOPPED;
 pub use hosts::FINALIZER as HOST_NETWORK_FINALIZER;
 pub use uplinks::{FINALIZER as UPLINK_FINALIZER, NODE_LOST};
 

@@ -187,7 +187,7 @@ fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     }
     match answer.and_then(NodeAnswer::failure) {
         Some(why) => Verdict::new(Truth::False, "ApplyFailed", why),
-        None => Verdict::new(Truth::Unknown, "Pending", failed.unwrap_or("is being taken back")),
+        None => Verdict::waiting(Truth::Unknown, failed, "is being taken back"),
     }
 }
 
@@ -249,7 +249,7 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
         }
         _ if answer.is_lost() => lost(),
         (Some(finding), _) => unknown(&finding.message),
-        (None, Progress::Untold) => unknown(answer.waits()),
+        (None, Progress::Untold) => answer.waits(Truth::Unknown),
         (None, Progress::Told) => unknown("the node is at it"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
         // What was wanted before stands where the object breaks a rule now, and says so.

@@ -68,7 +68,7 @@ fn name(text: &str) -> IfName {
 }
 
 fn origin() -> Origin {
-    Origin::new("site.yaml".into(), "", 0)
+    Origin::new("site.yaml", "", 0)
 }
 
 fn link(text: &str, kind: LinkKind, attrs: &[(Attr, Value)]) -> LinkWish {

@@ -14,6 +14,8 @@ mod value;
 
 use std::{mem, sync::Arc};
 
+use netloom_model::Source;
+
 use crate::{
     document::{Dns, Document, Hostname, Places},
     errors::{DocumentError, OBJECT, about, reason},
@@ -25,8 +27,8 @@ use crate::{
 ///
 /// A text with nothing in it is an empty document. All refusals are reported together, as far as
 /// the text can be understood at all.
-pub fn parse(source: &str, bytes: &[u8]) -> Result<Document, DocumentError> {
-    let source: Arc<str> = source.into();
+pub fn parse(source: impl Into<Source>, bytes: &[u8]) -> Result<Document, DocumentError> {
+    let source = source.into();
     let refused = |refusals| DocumentError::new(source.clone(), refusals);
     let Some(node) = tree::read(bytes).map_err(|refusal| refused(vec![refusal]))? else {
         return Ok(Document { places: Places { source, tree: None }, ..Document::default() });

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Attr, Link, LinkKind, Observed};
+use netloom_model::{Attr, Link, LinkKind, Observed, Source};
 use netloom_types::IfName;
 use serde_json::{Map, Value, json};
 
@@ -148,22 +148,21 @@ impl Picture {
     }
 }
 
-/// The kind of object that holds a node's desired state. That and what host networks want are worked out from what is
-/// reported here, so what they made must be told from what is there without them.
-const STATE: &str = "NodeNetworkState ";
-/// What `madeFor` says of links that host networks asked for: the kind of object that holds what they want.
-pub const MADE_FOR_HOST_NETWORKS: &str = "NodeNetworkConfig";
-/// The kinds whose wishes are in that.
-const HOST_NETWORKS: [&str; 2] = ["VlanConfig ", "HostNetworkConfig "];
+/// The kind of object that holds a node's desired state. That and what the controller has for the node are worked out
+/// from what is reported here, so what they made must be told from what is there without them.
+const STATE: (&str, &str) = ("nmstate.io", "NodeNetworkState");
+/// What `madeFor` says of links that came with what the controller has for the node: the kind of object that holds it.
+pub const MADE_FOR_CONFIG: &str = "NodeNetworkConfig";
 
 /// The object of the node that a link was made for, by who asked for it. The same on every link that it is on, or links
 /// that are alike could not be folded.
-fn made_for(source: &str) -> Option<&str> {
-    let mut asking = source.split(" and ");
-    if asking.any(|one| HOST_NETWORKS.iter().any(|kind| one.starts_with(kind))) {
-        return Some(MADE_FOR_HOST_NETWORKS);
+fn made_for(owners: &[Source]) -> Option<String> {
+    let is_config = |owner: &Source| owner.as_object().is_some() && !owner.is_of(STATE);
+    match owners {
+        owners if owners.iter().any(is_config) => Some(MADE_FOR_CONFIG.to_owned()),
+        [state] if state.is_of(STATE) => Some(state.to_string()),
+        _ => None,
     }
-    (source.starts_with(STATE) && !source.contains(" and ")).then_some(source)
 }
 
 /// Whether a link is one of those that there are many of.
@@ -189,10 +188,10 @@ fn entry(scope: &Scope<'_>, view: &View<'_>, link: &Link, detail: Detail) -> Val
         Detail::Lines => shorten(&mut interface, scope.observed, link),
     }
     // Whoever decides what a node shall have must not take over a link that somebody else made.
-    let ours = link.alias.as_ref().is_some_and(netloom_model::Alias::is_ours);
-    interface.facts.extend(ours.then(|| ("madeBy", "netloom".into())));
-    let source = link.alias.as_ref().and_then(netloom_model::Alias::source);
-    interface.facts.extend(source.and_then(made_for).map(|object| ("madeFor", object.into())));
+    let alias = link.alias.as_ref().filter(|alias| alias.is_ours());
+    interface.facts.extend(alias.map(|_| ("madeBy", "netloom".into())));
+    let made_for = alias.and_then(|alias| made_for(&alias.owners()));
+    interface.facts.extend(made_for.map(|object| ("madeFor", Raw::text(object))));
     let heard = scope.heard.get(&link.name);
     interface.lldp = heard.map(|_| true);
     let mut entry = print::interface_value(&interface);

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::{document::Document, print, show};
 
 pub use fold::unfold;
-pub use links::MADE_FOR_HOST_NETWORKS;
+pub use links::MADE_FOR_CONFIG;
 
 /// Where a person sees what a report only counts.
 const WHOLE: &str = "netloom state show";

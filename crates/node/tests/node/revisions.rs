@@ -192,7 +192,7 @@ fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_former_have_
     // Although the desired state is the older object: nodes must not differ by what was written first there.
     assert_eq!((rig.mtu("c0"), rig.mtu("d0")), (Some(1400), Some(1350)));
     let made = &rig.host.sim.observed().links[&"c0".parse().unwrap()];
-    assert_eq!(made.alias.as_ref().unwrap().as_str(), "netloom VlanConfig v");
+    assert_eq!(made.alias.as_ref().unwrap().as_str(), "netloom VlanConfig.network.harvesterhci.io v");
     assert_eq!(made.addresses[0].ip.to_string(), "192.0.2.9");
     assert_eq!(answer(&rig)[0], "provisioned");
     let (degraded, reason, said) = rig.condition("Degraded");

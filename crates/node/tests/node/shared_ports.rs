@@ -100,7 +100,7 @@ fn what_another_owner_of_the_record_asked_for_is_not_ours_to_take() {
         let tagged =
             |tagged: VlanSet| Previous::Vlans(VlanMembership { tagged, ..VlanMembership::access(VlanId::MIN) });
         let claim = Claim {
-            origins: [("site.yaml".into(), Origin::new("site.yaml".into(), "interfaces[0]", 1))].into_iter().collect(),
+            origins: [("site.yaml".into(), Origin::new("site.yaml", "interfaces[0]", 1))].into_iter().collect(),
             before: tagged(ids([2021])),
             ours: tagged(ids([2021, 2022])),
         };

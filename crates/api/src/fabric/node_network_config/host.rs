@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use netloom_model::{Origin, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,10 @@ pub struct HostConfig {
 /// Who asked for an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryOrigin {
+    /// The group of its kind. Versions before this one left it out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub group: String,
     /// The kind of the object.
     #[schemars(length(min = 1, max = 63))]
     pub kind: String,
@@ -57,6 +62,24 @@ pub struct EntryOrigin {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub path: String,
+}
+
+impl EntryOrigin {
+    /// The object.
+    pub fn source(&self) -> Source {
+        Source::object(self.group_kind(), self.namespace.as_deref().unwrap_or_default(), &self.name)
+    }
+
+    /// The object, and the place in it.
+    pub fn origin(&self) -> Origin {
+        Origin::new(self.source(), self.path.as_str(), 0)
+    }
+
+    /// The group and the name of its kind.
+    pub fn group_kind(&self) -> (&str, &str) {
+        let group = if self.group.is_empty() { Source::group_of(&self.kind) } else { &self.group };
+        (group, &self.kind)
+    }
 }
 
 /// A link that shall be there.
