@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::fabric::node_network_config::host::{HostConfig, HostLinkKind};
+use netloom_api::fabric::node_network_config::host::{HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::NodeState;
 use serde_json::Value;
 
@@ -25,18 +25,19 @@ pub(crate) fn count(state: &NodeState, after: Option<&Value>) -> u32 {
 
 /// Links that an agent made and addresses that go when what host networks want becomes `after`.
 pub(crate) fn of_host(before: Option<&HostConfig>, after: Option<&HostConfig>) -> u32 {
-    let links = |host: Option<&HostConfig>| -> BTreeSet<String> {
-        let made = host.into_iter().flat_map(|host| &host.links).filter(|link| link.kind != HostLinkKind::Existing);
-        made.map(|link| link.name.0.clone()).collect()
+    let gone = had(before).difference(&had(after)).count();
+    u32::try_from(gone).unwrap_or(u32::MAX)
+}
+
+/// Links that an agent made, and their addresses; which one a server lends makes no difference.
+fn had(host: Option<&HostConfig>) -> BTreeSet<(&str, Option<&str>)> {
+    let one = |entry| match entry {
+        HostEntry::Link(link) if link.kind != HostLinkKind::Existing => Some((link.name.0.as_str(), None)),
+        HostEntry::Address(one) => Some((one.link.0.as_str(), Some(one.address.0.as_str()))),
+        HostEntry::Dhcp(dhcp) => Some((dhcp.link.0.as_str(), Some(""))),
+        HostEntry::Link(_) | HostEntry::Route(_) | HostEntry::Rule(_) | HostEntry::BridgeVlan(_) => None,
     };
-    let addresses = |host: Option<&HostConfig>| -> BTreeSet<(String, String)> {
-        let all = host.into_iter().flat_map(|host| &host.addresses);
-        let leased = host.into_iter().flat_map(|host| &host.dhcp).map(|dhcp| (dhcp.link.0.clone(), String::new()));
-        all.map(|one| (one.link.0.clone(), one.address.0.clone())).chain(leased).collect()
-    };
-    let links = links(before).difference(&links(after)).count();
-    let addresses = addresses(before).difference(&addresses(after)).count();
-    u32::try_from(links + addresses).unwrap_or(u32::MAX)
+    host.into_iter().flat_map(HostConfig::entries).filter_map(one).collect()
 }
 
 fn interfaces(document: Option<&Value>) -> impl Iterator<Item = &Value> {

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use netloom_api::fabric::{
     GROUP, NodeNetworkConfig,
     node_network_config::{
-        ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus, host::HostConfig,
+        ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus,
+        host::{HostConfig, HostEntry},
     },
     text::Interface,
 };
@@ -94,8 +95,7 @@ fn link_of<'a>(path: &str, host: &'a HostConfig) -> Option<&'a str> {
     let is_property =
         |rest: &str| rest.strip_prefix('.').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
     let is = |name: &&str| path.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || is_property(rest));
-    let ports = host.bridge_vlans.iter().map(|entry| &entry.port);
-    let names = host.links.iter().map(|link| &link.name).chain(ports).map(|name| name.0.as_str());
+    let names = host.entries().filter_map(HostEntry::link).map(|name| name.0.as_str());
     names.filter(is).max_by_key(|name| name.len())
 }
 

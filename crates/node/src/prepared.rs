@@ -13,7 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostBridgeVlan, HostConfig, HostLinkKind};
+use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::nodestate::Provenance;
 use netloom_model::{
     Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, VlanMembership,
@@ -92,8 +92,12 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
 
 /// Who asked first for something on a bridge of a cluster network.
 fn bridging(host: &HostConfig) -> Option<Origin> {
-    let bridges = host.links.iter().filter(|link| link.kind == HostLinkKind::Bridge).map(|link| &link.origin);
-    bridges.chain(host.bridge_vlans.iter().map(|vlan| &vlan.origin)).next().map(EntryOrigin::origin)
+    let is_bridging = |entry: &HostEntry<'_>| match entry {
+        HostEntry::Link(link) => link.kind == HostLinkKind::Bridge,
+        HostEntry::BridgeVlan(_) => true,
+        HostEntry::Address(_) | HostEntry::Dhcp(_) | HostEntry::Route(_) | HostEntry::Rule(_) => false,
+    };
+    host.entries().find(is_bridging).map(|entry| entry.origin().origin())
 }
 
 impl Prepared {

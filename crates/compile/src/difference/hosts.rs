@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig};
+use netloom_api::fabric::node_network_config::host::{HostConfig, HostEntry};
 use serde_json::{Value, json};
 
 use super::things::Thing;
@@ -20,42 +20,32 @@ impl Asked {
     pub(super) fn askers(&self) -> Vec<String> {
         self.askers.iter().cloned().collect()
     }
-
-    fn by(&mut self, origin: &EntryOrigin) {
-        self.askers.insert(origin.source().to_string());
-    }
 }
 
 /// Everything that is asked for.
 pub(super) fn things(config: Option<&HostConfig>) -> BTreeMap<Thing, Asked> {
     let mut all: BTreeMap<Thing, Asked> = BTreeMap::new();
-    let Some(HostConfig { links, bridge_vlans, addresses, dhcp, routes, rules }) = config else { return all };
-    for link in links {
-        let asked = all.entry(Thing::HostLink(link.name.0.clone())).or_default();
-        asked.values.extend(values(&json!(link)));
-        asked.by(&link.origin);
-    }
-    for vlan in bridge_vlans {
-        let asked = all.entry(Thing::HostLink(vlan.port.0.clone())).or_default();
-        let end = if vlan.max == vlan.min { String::new() } else { format!("-{}", vlan.max) };
-        add(&mut asked.values, "vlans", json!(format!("{}{end}", vlan.min)));
-        asked.by(&vlan.origin);
-    }
-    for address in addresses {
-        let asked = all.entry(Thing::HostLink(address.link.0.clone())).or_default();
-        add(&mut asked.values, "addresses", json!(address.address));
-        asked.by(&address.origin);
-    }
-    for lease in dhcp {
-        let asked = all.entry(Thing::HostLink(lease.link.0.clone())).or_default();
-        asked.values.extend(values(&json!(lease)).into_iter().map(|(path, value)| (format!("dhcp.{path}"), value)));
-        asked.by(&lease.origin);
-    }
-    for route in routes {
-        all.entry(Thing::HostOther(format!("route {}", shown(&json!(route))))).or_default().by(&route.origin);
-    }
-    for rule in rules {
-        all.entry(Thing::HostOther(format!("rule {}", shown(&json!(rule))))).or_default().by(&rule.origin);
+    for entry in config.into_iter().flat_map(HostConfig::entries) {
+        let thing = match (entry, entry.link()) {
+            (HostEntry::Route(route), _) => Thing::HostOther(format!("route {}", shown(&json!(route)))),
+            (HostEntry::Rule(rule), _) => Thing::HostOther(format!("rule {}", shown(&json!(rule)))),
+            (_, link) => Thing::HostLink(link.map(|link| link.0.clone()).unwrap_or_default()),
+        };
+        let asked = all.entry(thing).or_default();
+        asked.askers.insert(entry.origin().source().to_string());
+        match entry {
+            HostEntry::Link(link) => asked.values.extend(values(&json!(link))),
+            HostEntry::Address(address) => add(&mut asked.values, "addresses", json!(address.address)),
+            HostEntry::Dhcp(lease) => {
+                let values = values(&json!(lease)).into_iter();
+                asked.values.extend(values.map(|(path, value)| (format!("dhcp.{path}"), value)));
+            }
+            HostEntry::BridgeVlan(vlan) => {
+                let end = if vlan.max == vlan.min { String::new() } else { format!("-{}", vlan.max) };
+                add(&mut asked.values, "vlans", json!(format!("{}{end}", vlan.min)));
+            }
+            HostEntry::Route(_) | HostEntry::Rule(_) => {}
+        }
     }
     all
 }

@@ -3,7 +3,7 @@
 //! It is not part of the desired state, and nodes get it beside that. A policy that wants something else is left out
 //! before nodes see it, since they could only refuse what contradicts itself.
 
-use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostLink, HostLinkKind};
+use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostEntry, HostLink, HostLinkKind};
 use serde_json::{Value, json};
 
 use super::{claim::Unit, inventory::Inventory, merge::Who};
@@ -38,20 +38,23 @@ impl Claimed {
     /// difference: nobody else may say it.
     pub(crate) fn of(config: &HostConfig, inventory: &Inventory) -> Self {
         let mut entries: Vec<(Value, &EntryOrigin)> = Vec::new();
-        for link in &config.links {
-            entries.push((document::interface(link), &link.origin));
-        }
-        for address in &config.addresses {
-            let entry = entry_of(&mut entries, &address.link.0, &address.origin);
-            document::add_address(entry, address);
-            for family in ["ipv4", "ipv6"] {
-                if let Some(list) = entry.pointer_mut(&format!("/{family}/address")) {
-                    *list = json!("what it lists for each node");
+        for entry in config.entries() {
+            match entry {
+                HostEntry::Link(link) => entries.push((document::interface(link), &link.origin)),
+                HostEntry::Address(address) => {
+                    let entry = entry_of(&mut entries, &address.link.0, &address.origin);
+                    document::add_address(entry, address);
+                    for family in ["ipv4", "ipv6"] {
+                        if let Some(list) = entry.pointer_mut(&format!("/{family}/address")) {
+                            *list = json!("what it lists for each node");
+                        }
+                    }
                 }
+                HostEntry::Dhcp(lease) => {
+                    document::add_lease(entry_of(&mut entries, &lease.link.0, &lease.origin), lease);
+                }
+                HostEntry::Route(_) | HostEntry::Rule(_) | HostEntry::BridgeVlan(_) => {}
             }
-        }
-        for lease in &config.dhcp {
-            document::add_lease(entry_of(&mut entries, &lease.link.0, &lease.origin), lease);
         }
         // What is in one of these has no addresses of its own.
         let has_ports = |link: &&HostLink| matches!(link.kind, HostLinkKind::Bond | HostLinkKind::Bridge);

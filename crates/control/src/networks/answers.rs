@@ -12,9 +12,8 @@ use netloom_api::{
         NodeNetworkConfig,
         node_network_config::{
             ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
-            host::{EntryOrigin, HostConfig},
+            host::{EntryOrigin, HostConfig, HostEntry},
         },
-        text::Interface,
     },
     hostnet::names,
 };
@@ -181,7 +180,7 @@ impl NodeAnswer<'_> {
 
     /// Whether the node was told anything that an object asked for.
     pub(super) fn was_told(&self, asking: Asking, name: &str) -> bool {
-        self.told.is_some_and(|told| origins(told).any(|origin| is(origin, asking, name)))
+        self.told.is_some_and(|told| asked(told, asking, name).next().is_some())
     }
 
     /// Why the node was not told yet what is wanted now.
@@ -225,8 +224,8 @@ impl NodeAnswer<'_> {
     /// What of an object's links is not as it was set, as far as the node leaves it so.
     pub(super) fn drift(&self, asking: Asking, name: &str) -> Option<&HostDrift> {
         let told = self.told?;
-        let asked = |drift: &HostDrift| links(told, asking, name).any(|link| *link == drift.link);
-        self.drift.iter().find(|drift| asked(drift))
+        let is_asked = |drift: &HostDrift| asked(told, asking, name).any(|entry| entry.link() == Some(&drift.link));
+        self.drift.iter().find(|drift| is_asked(drift))
     }
 
     /// Whether there is an address for a link: a fixed one, or one that a server lent.
@@ -244,49 +243,26 @@ fn is(origin: &EntryOrigin, asking: Asking, name: &str) -> bool {
     origin.group_kind() == asking.group_kind() && origin.name == name
 }
 
-fn origins(host: &HostConfig) -> impl Iterator<Item = &EntryOrigin> {
-    let links = host.links.iter().map(|entry| &entry.origin);
-    let addresses = host.addresses.iter().map(|entry| &entry.origin);
-    let dhcp = host.dhcp.iter().map(|entry| &entry.origin);
-    links.chain(addresses).chain(dhcp).chain(host.bridge_vlans.iter().map(|entry| &entry.origin))
-}
-
-/// The links that an object asked for something on.
-fn links<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterator<Item = &'a Interface> {
-    let made = host.links.iter().map(|entry| (&entry.origin, &entry.name));
-    let carrying = host.bridge_vlans.iter().map(|entry| (&entry.origin, &entry.port));
-    made.chain(carrying).filter(move |(origin, _)| is(origin, asking, name)).map(|(_, link)| link)
+/// What an object asked for, in order.
+fn asked<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterator<Item = HostEntry<'a>> {
+    host.entries().filter(move |entry| is(entry.origin(), asking, name))
 }
 
 /// The objects of which two configurations do not have the same.
 fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<Asked<'a>> {
-    let mut found = HashSet::new();
-    macro_rules! compare {
-        ($($list:ident),*) => {$(
-            let mut both: HashMap<Asked<'a>, (Vec<_>, Vec<_>)> = HashMap::new();
-            let key = |origin: &'a EntryOrigin| (origin.group_kind(), origin.name.as_str());
-            for entry in one.into_iter().flat_map(|one| &one.$list) {
-                both.entry(key(&entry.origin)).or_default().0.push(entry);
-            }
-            for entry in other.into_iter().flat_map(|other| &other.$list) {
-                both.entry(key(&entry.origin)).or_default().1.push(entry);
-            }
-            found.extend(both.into_iter().filter(|(_, (one, other))| one != other).map(|(key, _)| key));
-        )*};
+    let mut both: HashMap<Asked<'a>, [Vec<HostEntry<'a>>; 2]> = HashMap::new();
+    for (at, host) in [one, other].into_iter().enumerate() {
+        for entry in host.into_iter().flat_map(HostConfig::entries) {
+            let key = (entry.origin().group_kind(), entry.origin().name.as_str());
+            both.entry(key).or_default()[at].push(entry);
+        }
     }
-    compare!(links, addresses, dhcp, bridge_vlans);
-    found
+    both.into_iter().filter(|(_, [one, other])| one != other).map(|(key, _)| key).collect()
 }
 
 /// Whether two configurations have the same of what one object asked for.
 fn same(one: Option<&HostConfig>, other: Option<&HostConfig>, asking: Asking, name: &str) -> bool {
     let empty = HostConfig::default();
     let (one, other) = (one.unwrap_or(&empty), other.unwrap_or(&empty));
-    macro_rules! equal {
-        ($($list:ident),*) => {$(
-            one.$list.iter().filter(|entry| is(&entry.origin, asking, name))
-                .eq(other.$list.iter().filter(|entry| is(&entry.origin, asking, name)))
-        )&&*};
-    }
-    equal!(links, addresses, dhcp, bridge_vlans)
+    asked(one, asking, name).eq(asked(other, asking, name))
 }

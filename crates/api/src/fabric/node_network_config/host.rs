@@ -41,6 +41,60 @@ pub struct HostConfig {
     pub bridge_vlans: Vec<HostBridgeVlan>,
 }
 
+/// One entry of what a node shall have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostEntry<'a> {
+    /// A link.
+    Link(&'a HostLink),
+    /// An address of a link.
+    Address(&'a HostAddress),
+    /// A link that gets its address by DHCP.
+    Dhcp(&'a HostDhcp),
+    /// A route.
+    Route(&'a HostRoute),
+    /// A policy rule.
+    Rule(&'a HostRule),
+    /// VLANs of a bridge port.
+    BridgeVlan(&'a HostBridgeVlan),
+}
+
+impl HostConfig {
+    /// Every entry, in the order in which they stand. Whoever looks at a configuration as a whole looks here, so that
+    /// nobody forgets a list.
+    pub fn entries(&self) -> impl Iterator<Item = HostEntry<'_>> {
+        let Self { links, addresses, dhcp, routes, rules, bridge_vlans } = self;
+        let links = links.iter().map(HostEntry::Link);
+        let leases = addresses.iter().map(HostEntry::Address).chain(dhcp.iter().map(HostEntry::Dhcp));
+        let ways = routes.iter().map(HostEntry::Route).chain(rules.iter().map(HostEntry::Rule));
+        links.chain(leases).chain(ways).chain(bridge_vlans.iter().map(HostEntry::BridgeVlan))
+    }
+}
+
+impl<'a> HostEntry<'a> {
+    /// Who asked for it.
+    pub fn origin(self) -> &'a EntryOrigin {
+        match self {
+            Self::Link(entry) => &entry.origin,
+            Self::Address(entry) => &entry.origin,
+            Self::Dhcp(entry) => &entry.origin,
+            Self::Route(entry) => &entry.origin,
+            Self::Rule(entry) => &entry.origin,
+            Self::BridgeVlan(entry) => &entry.origin,
+        }
+    }
+
+    /// The link that it makes, or gives something to.
+    pub fn link(self) -> Option<&'a Interface> {
+        match self {
+            Self::Link(entry) => Some(&entry.name),
+            Self::Address(entry) => Some(&entry.link),
+            Self::Dhcp(entry) => Some(&entry.link),
+            Self::BridgeVlan(entry) => Some(&entry.port),
+            Self::Route(_) | Self::Rule(_) => None,
+        }
+    }
+}
+
 /// Who asked for an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryOrigin {
