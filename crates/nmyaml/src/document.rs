@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
 use netloom_model::{
-    Attrs, ControllerWish, FdbEntry, FdbKey, FlowMatch, LinkKind, MirrorAction, MirrorKey, Neighbour, Presence,
-    Source,
+    Attrs, ControllerWish, DhcpWish, FdbEntry, FdbKey, FlowMatch, LinkKind, MirrorAction, MirrorKey, Neighbour,
+    Presence, Source,
 };
 use netloom_types::{AltName, Family, IfName, Lifetime, Protocol, VlanId};
 
@@ -34,6 +34,13 @@ impl Document {
         *self == Self::default()
     }
 
+    /// What the link is called whose entry `path` leads into, such as that of `interfaces[3].vlan.id`.
+    pub(crate) fn link_at(&self, path: &str) -> Option<&str> {
+        let (index, _) = path.strip_prefix("interfaces[")?.split_once(']')?;
+        let entry = self.interfaces.get(index.parse::<usize>().ok()?)?;
+        Some(entry.name.as_str()).filter(|name| *name != "*")
+    }
+
     /// The name that the document was read under.
     pub fn source(&self) -> &Source {
         &self.places.source
@@ -51,11 +58,6 @@ impl Places {
     /// The line of a path, 0 when the document was not read from a text.
     pub(crate) fn line(&self, path: &str) -> u32 {
         self.tree.as_ref().map_or(0, |tree| tree.line_of(path))
-    }
-
-    /// What the link is called whose entry `path` leads into.
-    pub(crate) fn link(&self, path: &str) -> Option<&str> {
-        self.tree.as_ref()?.link_at(path)
     }
 }
 
@@ -96,10 +98,14 @@ pub(crate) struct Dns {
 
 /// `state` of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
+    /// It is there, and up.
     Up,
+    /// It is there, and down.
     Down,
+    /// It is not there.
     Absent,
+    /// Whatever it is.
     Ignore,
 }
 
@@ -134,20 +140,23 @@ impl Identifier {
 
 /// One entry of `interfaces`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interface {
-    pub(crate) name: IfName,
+pub struct Interface {
+    /// What the document calls the link.
+    pub name: IfName,
     pub(crate) kind: Option<LinkKind>,
-    pub(crate) state: Option<State>,
+    /// What shall become of it.
+    pub state: Option<State>,
     pub(crate) identifier: Option<Identifier>,
     pub(crate) profile_name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) pci_address: Option<String>,
     pub(crate) copy_mac_from: Option<IfName>,
     /// Detached is `controller: ""`.
-    pub(crate) controller: ControllerWish,
-    pub(crate) alt_names: BTreeMap<AltName, Presence>,
+    pub controller: ControllerWish,
+    /// Further names.
+    pub alt_names: BTreeMap<AltName, Presence>,
     /// Every single-valued property, those of its own kind's block included.
-    pub(crate) attrs: Attrs,
+    pub attrs: Attrs,
     /// The key of the kind's block that was written; it may tell the kind when `type` does not.
     pub(crate) block: Option<&'static str>,
     /// Ports of a bridge, bond or VRF.
@@ -160,7 +169,8 @@ pub(crate) struct Interface {
     pub(crate) fdb: Vec<FdbItem>,
     pub(crate) mirrors: Vec<MirrorItem>,
     pub(crate) features: BTreeMap<Box<str>, bool>,
-    pub(crate) lldp: Option<bool>,
+    /// Whether neighbours are listened for.
+    pub lldp: Option<bool>,
     /// Parts of the format that netloom keeps and never changes.
     pub(crate) kept: BTreeMap<&'static str, Raw>,
     /// What only a report says.
@@ -168,7 +178,8 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    pub(crate) fn new(name: IfName) -> Self {
+    /// An entry that says nothing but which link is meant.
+    pub fn new(name: IfName) -> Self {
         Self {
             name,
             kind: None,
@@ -297,6 +308,59 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// How the client is asked for it.
+    pub(crate) fn wish(self, enabled: bool) -> DhcpWish {
+        let Self {
+            auto_dns,
+            auto_gateway,
+            auto_routes,
+            route_table,
+            route_metric,
+            client_id,
+            duid,
+            send_hostname,
+            custom_hostname,
+        } = self;
+        DhcpWish {
+            enabled,
+            auto_dns,
+            auto_gateway,
+            auto_routes,
+            route_table,
+            route_metric,
+            client_id,
+            duid,
+            send_hostname,
+            custom_hostname,
+        }
+    }
+
+    pub(crate) fn of(wish: DhcpWish) -> Self {
+        let DhcpWish {
+            enabled: _,
+            auto_dns,
+            auto_gateway,
+            auto_routes,
+            route_table,
+            route_metric,
+            client_id,
+            duid,
+            send_hostname,
+            custom_hostname,
+        } = wish;
+        Self {
+            auto_dns,
+            auto_gateway,
+            auto_routes,
+            route_table,
+            route_metric,
+            client_id,
+            duid,
+            send_hostname,
+            custom_hostname,
+        }
+    }
+
     /// The keys that are said.
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         let Self {
@@ -369,20 +433,25 @@ pub(crate) enum EntryState {
 
 /// One entry of `routes.config` or `.running`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct RouteEntry {
+pub struct RouteEntry {
     pub(crate) state: EntryState,
-    /// Host bits as they were written.
-    pub(crate) destination: Option<IpNet>,
-    pub(crate) next_hop_interface: Option<IfName>,
-    pub(crate) next_hop_address: Option<IpAddr>,
+    /// Where it leads; host bits as they were written.
+    pub destination: Option<IpNet>,
+    /// The link that packets leave by.
+    pub next_hop_interface: Option<IfName>,
+    /// The gateway.
+    pub next_hop_address: Option<IpAddr>,
     pub(crate) on_link: Option<bool>,
-    /// `None` for -1 too.
-    pub(crate) metric: Option<u32>,
-    pub(crate) table_id: Option<u32>,
+    /// The metric; `None` for -1 too.
+    pub metric: Option<u32>,
+    /// The table.
+    pub table_id: Option<u32>,
     pub(crate) vrf_name: Option<IfName>,
     pub(crate) weight: Option<u16>,
-    pub(crate) route_type: Option<netloom_model::RouteType>,
-    pub(crate) source: Option<IpAddr>,
+    /// What becomes of packets that have no way onward.
+    pub route_type: Option<netloom_model::RouteType>,
+    /// The address that packets of the host itself leave with.
+    pub source: Option<IpAddr>,
     pub(crate) mtu: Option<u32>,
     pub(crate) lock_mtu: Option<bool>,
     pub(crate) advmss: Option<u32>,
@@ -396,7 +465,7 @@ pub(crate) struct RouteEntry {
 
 /// A prefix in a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum RulePrefix {
+pub enum RulePrefix {
     /// Nothing is said.
     #[default]
     Unsaid,
@@ -417,17 +486,23 @@ impl RulePrefix {
 
 /// One entry of `route-rules.config`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct RuleEntry {
+pub struct RuleEntry {
     pub(crate) absent: bool,
-    pub(crate) family: Option<Family>,
-    pub(crate) from: RulePrefix,
-    pub(crate) to: RulePrefix,
-    /// `None` for -1 too.
-    pub(crate) priority: Option<u32>,
-    pub(crate) table: Option<u32>,
-    pub(crate) fwmark: Option<u32>,
+    /// The address family.
+    pub family: Option<Family>,
+    /// Sources that it fits.
+    pub from: RulePrefix,
+    /// Destinations that it fits.
+    pub to: RulePrefix,
+    /// Its place; `None` for -1 too.
+    pub priority: Option<u32>,
+    /// The table in which such packets are routed.
+    pub table: Option<u32>,
+    /// The mark that packets carry.
+    pub fwmark: Option<u32>,
     pub(crate) fwmask: Option<u32>,
-    pub(crate) iif: Option<IfName>,
+    /// The link that packets come in by.
+    pub iif: Option<IfName>,
     pub(crate) oif: Option<IfName>,
     /// blackhole, unreachable or prohibit.
     pub(crate) action: Option<netloom_model::RuleAction>,

@@ -13,6 +13,7 @@
 mod changes;
 mod document;
 mod emit;
+mod entry;
 pub mod errors;
 mod print;
 mod quick;
@@ -26,7 +27,7 @@ mod tree;
 mod words;
 
 pub use changes::{diff, revert};
-pub use document::Document;
+pub use document::{Document, Interface, RouteEntry, RuleEntry, RulePrefix, State};
 pub use errors::{DocumentError, Refusal, Warning};
 pub use read::parse;
 pub use report::{Heard, MADE_FOR_CONFIG, ReportOptions, container_links, report, unfold};

@@ -1,7 +1,8 @@
-//! Two documents for one host: what both want is wanted, and where they contradict each other the one with
+//! Two wishes for one host: what both want is wanted, and where they contradict each other the one with
 //! precedence keeps all of its entry, the other loses all of its own. Never half of each.
 
-use serde_json::{Map, Value};
+use netloom_nmyaml::Interface;
+use serde_json::Value;
 
 use crate::document::{Entries, Entry};
 
@@ -9,24 +10,26 @@ use crate::document::{Entries, Entry};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lost(pub(crate) String);
 
-/// Lays `second` beside `first`, which has precedence.
+/// Lays `second` beside `first`, which has precedence and consists of entries only.
 pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost>) {
     let mut lost = Vec::new();
     // One document may speak of a link twice, and of a route once for each of its hops.
     let (links, routes) = (first.interfaces.len(), first.routes.len());
     for entry in second.interfaces {
-        let same = |known: &&mut Entry| known.value.get("name") == entry.value.get("name");
-        match first.interfaces[..links].iter_mut().find(same) {
-            Some(known) => join(known, &entry, &mut lost),
+        match first.interfaces[..links].iter_mut().find(|known| known.value.name == entry.value.name) {
+            Some(known) => join(known, entry, &mut lost),
             None => first.interfaces.push(entry),
         }
     }
     for entry in second.routes {
-        let same = |known: &&Entry| route_key(&known.value) == route_key(&entry.value);
         let there = &first.routes[..routes];
-        match there.iter().find(same) {
+        match there.iter().find(|known| known.value.is_same_way(&entry.value)) {
             Some(_) if there.iter().any(|known| known.value == entry.value) => {}
-            Some(known) => lost.push(told(known, &entry, "")),
+            Some(known) => {
+                let (wanted, other) = (known.value.to_value(), entry.value.to_value());
+                let subject = other["destination"].as_str().unwrap_or("entry").to_owned();
+                lost.push(told(&subject, (known, &wanted), (&entry, &other)));
+            }
             None => first.routes.push(entry),
         }
     }
@@ -35,59 +38,40 @@ pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost
             first.rules.push(entry);
         }
     }
-    for (key, value) in second.rest {
-        match first.rest.get_mut(&key) {
-            Some(known) => match contradiction(known, &value) {
-                Some(path) => lost.push(Lost(format!("{key}{path} is wanted otherwise by an object with precedence"))),
-                None => lay_over(known, &value),
-            },
-            None => {
-                first.rest.insert(key, value);
-            }
-        }
-    }
+    first.rest = second.rest;
     (first, lost)
 }
 
-fn join(known: &mut Entry, entry: &Entry, lost: &mut Vec<Lost>) {
-    if let Some(path) = contradiction(&known.value, &entry.value) {
-        lost.push(told(known, entry, &path));
+fn join(known: &mut Entry<Interface>, entry: Entry<Interface>, lost: &mut Vec<Lost>) {
+    let (before, other) = (known.value.to_value(), entry.value.to_value());
+    if let Some(path) = contradiction(&before, &other) {
+        let at = |value: &Value| value.pointer(&path.replace('.', "/")).cloned().unwrap_or_default();
+        let subject = format!("{}{path}", entry.value.name);
+        lost.push(told(&subject, (&*known, &at(&before)), (&entry, &at(&other))));
         return;
     }
-    let before = known.value.clone();
-    lay_over(&mut known.value, &entry.value);
+    let had = known.value.clone();
+    known.value.lay_over(entry.value);
     // Who asks for a link that two objects share must not depend on which came first. Who asks for no more than is asked
     // for already has a part in it all the same.
-    known.origin = if known.value == before {
+    known.origin = if known.value == had {
         known.origin.clone().beside([entry.origin.alone()]).beside(entry.origin.partakers().cloned())
     } else {
         known.origin.and(&entry.origin)
     };
-    for (path, origin) in &entry.parts {
-        let pointer = format!("/{}", path.split('[').next().unwrap_or(path).replace('.', "/"));
+    for (path, origin) in entry.parts {
+        let pointer = format!("/{}", path.split('[').next().unwrap_or(&path).replace('.', "/"));
         if before.pointer(&pointer).is_none() {
-            known.parts.insert(path.clone(), origin.clone());
+            known.parts.insert(path, origin);
         }
     }
 }
 
-fn told(known: &Entry, entry: &Entry, path: &str) -> Lost {
-    let subject = ["name", "destination"].iter().find_map(|key| entry.value.get(key)?.as_str()).unwrap_or("entry");
-    let at = |entry: &Entry| {
-        let pointer = path.replace('.', "/");
-        entry.value.pointer(&pointer).map(Value::to_string).unwrap_or_default()
-    };
+fn told<T>(subject: &str, (known, wanted): (&Entry<T>, &Value), (entry, other): (&Entry<T>, &Value)) -> Lost {
     let (winner, loser) = (&known.origin, &entry.origin);
     Lost(format!(
-        "{subject}{path}: {winner} wants {} and has precedence, {loser} wants {}: the entry of the latter is left out",
-        at(known),
-        at(entry)
+        "{subject}: {winner} wants {wanted} and has precedence, {loser} wants {other}: the entry of the latter is left out"
     ))
-}
-
-/// What the kernel tells routes apart by.
-fn route_key(route: &Value) -> [Option<&Value>; 4] {
-    ["destination", "table-id", "metric", "state"].map(|key| route.get(key))
 }
 
 /// The path of the first value that is not the same in both, such as `.ipv4.address`.
@@ -101,31 +85,20 @@ fn contradiction(one: &Value, other: &Value) -> Option<String> {
     }
 }
 
-fn lay_over(into: &mut Value, from: &Value) {
-    let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
-    lay_fields(into, from);
-}
-
-fn lay_fields(into: &mut Map<String, Value>, from: &Map<String, Value>) {
-    for (key, value) in from {
-        match into.get_mut(key) {
-            Some(known) => lay_over(known, value),
-            None => {
-                into.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
+    fn entries(source: &str, document: &Value) -> Entries {
+        Entries::of(netloom_nmyaml::parse(source, document.to_string().as_bytes()).unwrap())
+    }
+
     fn both(first: &Value, second: &Value) -> (Value, Vec<String>) {
-        let (combined, lost) = combine(Entries::of(&"A x".into(), first), Entries::of(&"B y".into(), second));
-        (combined.document().0, lost.into_iter().map(|lost| lost.0).collect())
+        let (combined, lost) = combine(entries("A x", first), entries("B y", second));
+        let document = serde_json::from_str(&combined.document().0.to_json()).unwrap();
+        (document, lost.into_iter().map(|lost| lost.0).collect())
     }
 
     #[test]
@@ -148,7 +121,7 @@ mod tests {
     fn what_two_ask_for_together_has_both_for_its_origin() {
         let origin = |second: &Value| {
             let first = json!({"interfaces": [{"name": "a", "mtu": 9000}]});
-            let (combined, _) = combine(Entries::of(&"A x".into(), &first), Entries::of(&"B y".into(), second));
+            let (combined, _) = combine(entries("A x", &first), entries("B y", second));
             combined.interfaces[0].origin.to_string()
         };
         let more = json!({"interfaces": [{"name": "b"}, {"name": "a", "state": "up"}]});

@@ -1,39 +1,53 @@
-//! `NodeNetworkConfig.spec.host` as a document, each entry with the object that asked for it.
+//! `NodeNetworkConfig.spec.host` as typed entries, each with the object that asked for it.
 //!
 //! VLANs of bridge ports have no place in a document in the kernel's own terms, so they are laid over the
 //! wish afterwards.
 
 use netloom_api::{
-    fabric::node_network_config::host::{EntryOrigin, HostConfig, HostLink},
+    fabric::node_network_config::host::{EntryOrigin, HostConfig, HostEntry},
     hostnet::names,
 };
 use netloom_compile::hostnet::document;
 use netloom_model::Origin;
-use serde_json::{Map, json};
+use netloom_nmyaml::Interface;
+use netloom_types::IfName;
 
-use crate::document::{Entries, Entry};
+use crate::{
+    Failure, Reason,
+    document::{Entries, Entry},
+};
 
 /// The part of a configuration of a node that a document can say.
-pub(crate) fn entries(host: &HostConfig, node: &str) -> Entries {
-    let HostConfig { links, addresses, dhcp, routes, rules, bridge_vlans: _ } = host;
-    let link = |link: &HostLink| Entry::new(document::interface(link), link.origin.origin());
-    let mut interfaces: Vec<Entry> = links.iter().map(link).collect();
-    for address in addresses {
-        let entry = entry_of(&mut interfaces, &address.link.0, &address.origin);
-        let part = document::add_address(&mut entry.value, address);
-        entry.parts.insert(part, given_to(node, &address.origin));
+pub(crate) fn entries(host: &HostConfig, node: &str) -> Result<Entries, Failure> {
+    let mut all = Entries::default();
+    for entry in host.entries() {
+        add(&mut all, entry, node).map_err(|why| {
+            let origin = entry.origin().origin();
+            Failure::new(Reason::InvalidDesiredState, format_args!("{origin}: {why}"))
+        })?;
     }
-    for lease in dhcp {
-        let entry = entry_of(&mut interfaces, &lease.link.0, &lease.origin);
-        let part = document::add_lease(&mut entry.value, lease);
-        entry.parts.insert(part, lease.origin.origin());
+    Ok(all)
+}
+
+fn add(all: &mut Entries, entry: HostEntry<'_>, node: &str) -> Result<(), String> {
+    let origin = entry.origin();
+    match entry {
+        HostEntry::Link(link) => all.interfaces.push(Entry::new(document::interface(link)?, origin.origin())),
+        HostEntry::Address(address) => {
+            let entry = entry_of(&mut all.interfaces, &address.link.0, origin)?;
+            let part = document::add_address(&mut entry.value, address)?;
+            entry.parts.insert(part, given_to(node, origin));
+        }
+        HostEntry::Dhcp(lease) => {
+            let entry = entry_of(&mut all.interfaces, &lease.link.0, origin)?;
+            let part = document::add_lease(&mut entry.value, lease);
+            entry.parts.insert(part, origin.origin());
+        }
+        HostEntry::Route(route) => all.routes.push(Entry::new(document::route(route)?, origin.origin())),
+        HostEntry::Rule(rule) => all.rules.push(Entry::new(document::rule(rule)?, origin.origin())),
+        HostEntry::BridgeVlan(_) => {}
     }
-    Entries {
-        interfaces,
-        routes: routes.iter().map(|one| Entry::new(document::route(one), one.origin.origin())).collect(),
-        rules: rules.iter().map(|one| Entry::new(document::rule(one), one.origin.origin())).collect(),
-        rest: Map::new(),
-    }
+    Ok(())
 }
 
 /// Who gave an address to a node. Objects list such addresses by node; what is written for a node says only the list.
@@ -46,10 +60,15 @@ fn given_to(node: &str, asker: &EntryOrigin) -> Origin {
 }
 
 /// The entry of a link; made when only its addresses are spoken of.
-fn entry_of<'a>(interfaces: &'a mut Vec<Entry>, link: &str, asker: &EntryOrigin) -> &'a mut Entry {
-    let at = interfaces.iter().position(|entry| entry.value["name"] == *link).unwrap_or_else(|| {
-        interfaces.push(Entry::new(json!({"name": link}), asker.origin()));
+fn entry_of<'a>(
+    interfaces: &'a mut Vec<Entry<Interface>>,
+    link: &str,
+    asker: &EntryOrigin,
+) -> Result<&'a mut Entry<Interface>, String> {
+    let name: IfName = link.parse().map_err(|error| format!("{link:?}: {error}"))?;
+    let at = interfaces.iter().position(|entry| entry.value.name == name).unwrap_or_else(|| {
+        interfaces.push(Entry::new(Interface::new(name), asker.origin()));
         interfaces.len() - 1
     });
-    &mut interfaces[at]
+    Ok(&mut interfaces[at])
 }

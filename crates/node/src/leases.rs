@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::{fabric::node_network_config::LeaseProblem, hostnet};
 use netloom_dhcp::{HostName, Lease, RouteChoice};
-use netloom_model::{Address, AddressWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish};
-use netloom_types::{IfName, Lifetime, Protocol, RouteTable, VlanId};
-use serde_json::Value;
+use netloom_model::{
+    Address, AddressWish, Attr, DhcpWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish,
+};
+use netloom_nmyaml::{Interface, State};
+use netloom_types::{Family, IfName, Lifetime, Protocol, RouteTable, VlanId};
 
 use crate::{
     Failure, Reason,
@@ -132,87 +134,80 @@ pub type Leases = BTreeMap<IfName, Given>;
 /// The links of a wish that ask for a lease, or why one cannot.
 pub(crate) fn wanted(entries: &Entries) -> Result<BTreeMap<IfName, LeaseWish>, Failure> {
     let mut all = BTreeMap::new();
-    for entry in entries.interfaces.iter().filter(|entry| entry.value["state"] != "absent") {
-        // What is no name is refused where documents are read.
-        let Some(name) = entry.value["name"].as_str().and_then(|name| name.parse::<IfName>().ok()) else { continue };
-        if asks(&entry.value["ipv6"]) {
+    for entry in entries.interfaces.iter().filter(|entry| entry.value.state != Some(State::Absent)) {
+        if entry.value.lease(Family::Ipv6).is_some() {
             let why = "there is no client for DHCPv6 here; give addresses, or take what routers advertise (autoconf)";
             return Err(refused(entry, "ipv6.dhcp", why));
         }
-        if asks(&entry.value["ipv4"]) {
-            all.insert(name, wish(name, entry)?);
+        if let Some(dhcp) = entry.value.lease(Family::Ipv4) {
+            all.insert(entry.value.name, wish(entry, &dhcp)?);
         }
     }
     Ok(all)
 }
 
-fn asks(block: &Value) -> bool {
-    block["dhcp"] == true && block["enabled"] != false
-}
-
-fn wish(name: IfName, entry: &Entry) -> Result<LeaseWish, Failure> {
-    let block = &entry.value["ipv4"];
-    if entry.value["identifier"] == "mac-address" {
+fn wish(entry: &Entry<Interface>, dhcp: &DhcpWish) -> Result<LeaseWish, Failure> {
+    if entry.value.is_found_by_mac() {
         let why = "who asks for a lease must be named, not found by a hardware address; name the interface itself";
         return Err(refused(entry, "ipv4.dhcp", why));
     }
-    if block["auto-dns"] == true {
+    if dhcp.auto_dns == Some(true) {
         let why = "name servers of a lease are not used here; say them under dns-resolver, and auto-dns: false";
         return Err(refused(entry, "ipv4.auto-dns", why));
     }
-    if !matches!(block["dhcp-client-id"].as_str(), None | Some("iaid+duid")) {
+    if !matches!(dhcp.client_id.as_deref(), None | Some("iaid+duid")) {
         let why = "the node tells its networks apart to servers by iaid+duid, and by nothing else";
         return Err(refused(entry, "ipv4.dhcp-client-id", why));
     }
-    if block["auto-gateway"] == true && block["auto-routes"] == false {
+    if dhcp.auto_gateway == Some(true) && dhcp.auto_routes == Some(false) {
         let why = "the way to everywhere is one of the routes of a lease; say auto-routes: true too";
         return Err(refused(entry, "ipv4.auto-gateway", why));
     }
-    let number = |key: &str| block[key].as_u64().and_then(|number| u32::try_from(number).ok());
-    let table = number("auto-route-table-id").and_then(|id| RouteTable::try_from(id).ok());
-    let (network, vlan) = network(name, &entry.value["vlan"]);
+    let table = dhcp.route_table.and_then(|id| RouteTable::try_from(id).ok());
+    let (network, vlan) = network(&entry.value);
+    let sized = entry.value.attrs.int(Attr::Mtu).is_some();
     Ok(LeaseWish {
         network,
         vlan,
-        routes: match (block["auto-routes"].as_bool(), block["auto-gateway"].as_bool()) {
+        routes: match (dhcp.auto_routes, dhcp.auto_gateway) {
             (Some(false), _) => RouteChoice::None,
             (Some(true) | None, Some(true)) => RouteChoice::All,
             (Some(true) | None, Some(false) | None) => RouteChoice::Specific,
         },
-        name: host_name(entry)?,
+        name: host_name(entry, dhcp)?,
         table: table.unwrap_or(RouteTable::MAIN),
-        metric: number("auto-route-metric").unwrap_or(METRIC),
+        metric: dhcp.route_metric.unwrap_or(METRIC),
         // What a host network has by its uplink is how much there can be.
-        sized: entry.value["mtu"].is_number() && !entry.origin.owners().any(|owner| owner.is_of(HOST_NETWORK)),
+        sized: sized && !entry.origin.owners().any(|owner| owner.is_of(HOST_NETWORK)),
         origin: entry.origin_of("ipv4.dhcp"),
     })
 }
 
 /// A VLAN is known by what it is on, as the name of its link may be a short one: by the cluster network where it is on the
 /// bridge of one. Another link may be called like a cluster network, so what is on that has a mark.
-fn network(name: IfName, vlan: &Value) -> (String, Option<VlanId>) {
-    let id = vlan["id"].as_u64().and_then(|id| u16::try_from(id).ok()).and_then(|id| VlanId::try_from(id).ok());
-    match (vlan["base-iface"].as_str(), id) {
+fn network(entry: &Interface) -> (String, Option<VlanId>) {
+    let id = entry.attrs.int(Attr::VlanId).and_then(|id| VlanId::try_from(u16::try_from(id).ok()?).ok());
+    match (entry.attrs.link(Attr::Base), id) {
         (Some(base), Some(id)) => {
+            let base = base.as_str();
             (base.strip_suffix("-br").map_or_else(|| format!("@{base}"), str::to_owned), Some(id))
         }
-        _ => (name.to_string(), None),
+        _ => (entry.name.to_string(), None),
     }
 }
 
-fn host_name(entry: &Entry) -> Result<NameChoice, Failure> {
-    let block = &entry.value["ipv4"];
-    if block["dhcp-send-hostname"] == false {
+fn host_name(entry: &Entry<Interface>, dhcp: &DhcpWish) -> Result<NameChoice, Failure> {
+    if dhcp.send_hostname == Some(false) {
         return Ok(NameChoice::Nothing);
     }
-    let Some(name) = block["dhcp-custom-hostname"].as_str() else { return Ok(NameChoice::Own) };
+    let Some(name) = &dhcp.custom_hostname else { return Ok(NameChoice::Own) };
     match name.parse() {
         Ok(name) => Ok(NameChoice::Other(name)),
         Err(error) => Err(refused(entry, "ipv4.dhcp-custom-hostname", &error.to_string())),
     }
 }
 
-fn refused(entry: &Entry, path: &str, why: &str) -> Failure {
+fn refused(entry: &Entry<Interface>, path: &str, why: &str) -> Failure {
     let at = Origin { path: format!("{}.{path}", entry.origin.path).into(), ..entry.origin.clone() };
     Failure::new(Reason::InvalidDesiredState, format_args!("{at}: {why}"))
 }

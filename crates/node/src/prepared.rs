@@ -58,18 +58,18 @@ pub struct Prepared {
 pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let default = HostConfig::default();
     let host = wish.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
-    let mut state = Entries::of(&wish.source, wish.document.as_ref().unwrap_or(&serde_json::Value::Null));
+    let text = wish.document.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
+    let document = netloom_nmyaml::parse(wish.source.clone(), text.as_bytes());
+    let mut state = Entries::of(document.map_err(|error| Failure::refused(&error))?);
     let listen = state.take_listening();
     // A record that cannot be read is told of where the wish is made; the wish itself does not depend on it.
     let provenance = wish.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
     state.name_policies(&provenance.unwrap_or_default());
-    let config = host_config::entries(host, wish.config.as_ref().map_or("", |config| &config.name));
+    let config = host_config::entries(host, wish.config.as_ref().map_or("", |config| &config.name))?;
     // The same order on every node, whatever was written first there: policies are compiled with it in mind.
     let (entries, state_lost) = combine(config, state);
     let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
-    let document = netloom_nmyaml::parse(wish.source.clone(), document.to_string().as_bytes())
-        .map_err(|error| Failure::refused(&error))?;
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
     let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
     let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));

@@ -1,16 +1,19 @@
-//! What `NodeNetworkConfig.spec.host` says, as entries of a document.
+//! What `NodeNetworkConfig.spec.host` says, as the entries that a document has too.
 //!
-//! Nodes carry it out, and policies are held against it before: both must read it in the same way.
+//! Nodes carry it out beside their desired state, and policies are compared to it before: both must read it in the same way.
+//! The fields of the API are text that its schema has checked; here they become values.
 
-use std::collections::BTreeMap;
+use std::{fmt::Display, net::IpAddr, str::FromStr};
 
 use netloom_api::fabric::node_network_config::host::{
     HostAddress, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
 };
-use serde_json::{Map, Value, json};
+use netloom_model::{Attr, ControllerWish, DhcpWish, LinkKind, Presence, RouteType, Value};
+use netloom_nmyaml::{Interface, RouteEntry, RuleEntry, RulePrefix, State};
+use netloom_types::{Family, IpNet};
 
-/// A link as an entry of a document.
-pub fn interface(link: &HostLink) -> Value {
+/// The entry of a link, or what is wrong with it.
+pub fn interface(link: &HostLink) -> Result<Interface, String> {
     let HostLink {
         name,
         kind,
@@ -29,152 +32,118 @@ pub fn interface(link: &HostLink) -> Value {
         vlan_filtering,
         origin: _,
     } = link;
-    let base = base.as_ref().map(|base| &base.0);
-    let mut entry = Fields::default();
-    entry.put("name", Some(&name.0));
-    entry.put("type", word(*kind));
-    entry.put("state", Some(if *up { "up" } else { "down" }));
-    entry.put("mtu", *mtu);
-    entry.put("tx-queue-length", *tx_queue_length);
-    let further: Vec<Value> = alt_names.iter().map(|name| json!({"name": name})).collect();
-    entry.put("alt-names", (!further.is_empty()).then_some(further));
-    entry.put("mac-address", mac_address.as_ref().map(|mac| &mac.0));
-    entry.put("controller", controller.as_ref().map(|controller| &controller.0));
-    match kind {
-        HostLinkKind::Vlan => entry.put("vlan", Some(json!({"id": vlan_id, "base-iface": base}))),
-        HostLinkKind::Vrf => entry.put("vrf", Some(json!({"route-table-id": table}))),
-        HostLinkKind::Vxlan => {
-            let mut block = Fields::default();
-            block.put("base-iface", base);
-            if let Some(vxlan) = vxlan {
-                block.put("id", Some(vxlan.vni));
-                block.put("local", vxlan.local.as_ref().map(|ip| &ip.0));
-                block.put("remote", vxlan.remote.as_ref().map(|ip| &ip.0));
-                block.put("destination-port", vxlan.port);
-                block.put("learning", vxlan.learning);
-            }
-            entry.put("vxlan", Some(block.0));
-        }
-        HostLinkKind::Bond => {
-            let mut block = Fields::default();
-            block.put("mode", bond_mode.as_ref());
-            block.put("options", said(options));
-            entry.put("link-aggregation", Some(block.0));
-        }
-        HostLinkKind::Bridge => {
-            let mut all = Fields(said(options).unwrap_or_default());
-            all.put("vlan-filtering", *vlan_filtering);
-            entry.put("bridge", Some(json!({"options": all.0})));
-        }
-        HostLinkKind::Dummy | HostLinkKind::Existing => {}
+    let name = value(&name.0)?;
+    let mut entry = kind_of(*kind).map_or_else(|| Interface::new(name), |kind| Interface::of_kind(name, kind));
+    entry.state = Some(if *up { State::Up } else { State::Down });
+    for alt in alt_names {
+        entry.alt_names.insert(value(alt)?, Presence::Present);
     }
-    entry.0.into()
+    if let Some(controller) = controller {
+        entry.controller = ControllerWish::Of(value(&controller.0)?);
+    }
+    let vxlan = vxlan.as_ref();
+    let numbers = [
+        (Attr::Mtu, *mtu),
+        (Attr::TxQueueLength, *tx_queue_length),
+        (Attr::VlanId, vlan_id.map(u32::from)),
+        (Attr::VrfTable, *table),
+        (Attr::VxlanId, vxlan.map(|vxlan| vxlan.vni)),
+        (Attr::VxlanPort, vxlan.and_then(|vxlan| vxlan.port).map(u32::from)),
+    ];
+    let switches =
+        [(Attr::VxlanLearning, vxlan.and_then(|vxlan| vxlan.learning)), (Attr::BridgeVlanFiltering, *vlan_filtering)];
+    let texts = [
+        (Attr::Mac, mac_address.as_ref().map(|mac| &mac.0)),
+        (Attr::Base, base.as_ref().map(|base| &base.0)),
+        (Attr::VxlanLocal, vxlan.and_then(|vxlan| vxlan.local.as_ref()).map(|ip| &ip.0)),
+        (Attr::VxlanRemote, vxlan.and_then(|vxlan| vxlan.remote.as_ref()).map(|ip| &ip.0)),
+        (Attr::BondMode, bond_mode.as_ref()),
+    ];
+    let numbers = numbers.map(|(attr, number)| (attr, number.map(|number| Value::Int(number.into()))));
+    let switches = switches.map(|(attr, on)| (attr, on.map(Value::Bool)));
+    for (attr, value) in numbers.into_iter().chain(switches) {
+        if let Some(value) = value {
+            entry.attrs.wish(attr, value);
+        }
+    }
+    for (attr, text) in texts {
+        text.map_or(Ok(()), |text| entry.say(attr, text))?;
+    }
+    options.iter().try_for_each(|(option, text)| entry.say_option(option, text))?;
+    Ok(entry)
 }
 
-fn word(kind: HostLinkKind) -> Option<&'static str> {
+fn kind_of(kind: HostLinkKind) -> Option<LinkKind> {
     Some(match kind {
         HostLinkKind::Existing => return None,
-        HostLinkKind::Bond => "bond",
-        HostLinkKind::Bridge => "linux-bridge",
-        HostLinkKind::Vlan => "vlan",
-        HostLinkKind::Vxlan => "vxlan",
-        HostLinkKind::Vrf => "vrf",
-        HostLinkKind::Dummy => "dummy",
+        HostLinkKind::Bond => LinkKind::Bond,
+        HostLinkKind::Bridge => LinkKind::Bridge,
+        HostLinkKind::Vlan => LinkKind::Vlan,
+        HostLinkKind::Vxlan => LinkKind::Vxlan,
+        HostLinkKind::Vrf => LinkKind::Vrf,
+        HostLinkKind::Dummy => LinkKind::Dummy,
     })
 }
 
-/// Options are written as text; a document tells numbers and switches apart from words.
-fn said(options: &BTreeMap<String, String>) -> Option<Map<String, Value>> {
-    let value = |text: &String| match text.as_str() {
-        "true" => json!(true),
-        "false" => json!(false),
-        _ => text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number)),
-    };
-    (!options.is_empty()).then(|| options.iter().map(|(key, text)| (key.clone(), value(text))).collect())
-}
-
 /// Adds an address; gives its path in the entry.
-pub fn add_address(interface: &mut Value, address: &HostAddress) -> String {
-    let (ip, length) = address.address.0.split_once('/').unwrap_or((&address.address.0, ""));
-    let family = if ip.contains(':') { "ipv6" } else { "ipv4" };
-    let length = length.parse::<u64>().map_or_else(|_| json!(length), |length| json!(length));
-    // Others may have addresses on what is there already, such as the one that the node is reached by. What is made
-    // here has those that are said here.
-    let ours = interface.get("type").is_some();
-    let block = &mut interface[family];
-    block["enabled"] = json!(true);
-    block["allow-extra-address"] = json!(!ours);
-    let item = json!({"ip": ip, "prefix-length": length});
-    let at = block["address"].as_array().map_or(0, Vec::len);
-    match block.get_mut("address").and_then(Value::as_array_mut) {
-        Some(list) => list.push(item),
-        None => block["address"] = json!([item]),
-    }
-    format!("{family}.address[{at}]")
+pub fn add_address(interface: &mut Interface, address: &HostAddress) -> Result<String, String> {
+    let net: IpNet = value(&address.address.0)?;
+    Ok(interface.add_address(net.addr(), net.prefix_len()))
 }
 
 /// Adds the wish for a lease; gives its path in the entry.
-pub fn add_lease(interface: &mut Value, lease: &HostDhcp) -> String {
+pub fn add_lease(interface: &mut Interface, lease: &HostDhcp) -> String {
     let HostDhcp { link: _, family, table, metric, routes, gateway, origin: _ } = lease;
-    // As for addresses: what others have on a link that is there already stays.
-    let ours = interface.get("type").is_some();
-    let mut block = Fields::default();
-    block.put("enabled", Some(true));
-    block.put("dhcp", Some(true));
-    block.put("allow-extra-address", Some(!ours));
-    block.put("auto-route-table-id", *table);
-    block.put("auto-route-metric", *metric);
-    block.put("auto-routes", *routes);
-    block.put("auto-gateway", *gateway);
-    for (key, value) in block.0 {
-        interface[family_word(*family)][key] = value;
-    }
-    format!("{}.dhcp", family_word(*family))
+    let wish = DhcpWish {
+        enabled: true,
+        route_table: *table,
+        route_metric: *metric,
+        auto_routes: *routes,
+        auto_gateway: *gateway,
+        ..DhcpWish::default()
+    };
+    interface.ask_for_lease(family_of(*family), wish)
 }
 
-fn family_word(family: IpFamily) -> &'static str {
+fn family_of(family: IpFamily) -> Family {
     match family {
-        IpFamily::Ipv4 => "ipv4",
-        IpFamily::Ipv6 => "ipv6",
+        IpFamily::Ipv4 => Family::Ipv4,
+        IpFamily::Ipv6 => Family::Ipv6,
     }
 }
 
-/// A route as an entry of a document.
-pub fn route(route: &HostRoute) -> Value {
+/// The entry of a route, or what is wrong with it.
+pub fn route(route: &HostRoute) -> Result<RouteEntry, String> {
     let HostRoute { destination, gateway, link, table, metric, source, origin: _ } = route;
-    let mut entry = Fields::default();
-    entry.put("destination", Some(&destination.0));
-    entry.put("next-hop-address", gateway.as_ref().map(|ip| &ip.0));
-    entry.put("next-hop-interface", link.as_ref().map(|link| &link.0));
-    entry.put("route-type", (gateway.is_none() && link.is_none()).then_some("blackhole"));
-    entry.put("table-id", *table);
-    entry.put("metric", *metric);
-    entry.put("source", source.as_ref().map(|ip| &ip.0));
-    entry.0.into()
+    let ip = |ip: &netloom_api::fabric::text::Ip| value::<IpAddr>(&ip.0);
+    let mut entry = RouteEntry::default();
+    entry.destination = Some(value(&destination.0)?);
+    entry.next_hop_address = gateway.as_ref().map(ip).transpose()?;
+    entry.next_hop_interface = link.as_ref().map(|link| value(&link.0)).transpose()?;
+    entry.route_type = (gateway.is_none() && link.is_none()).then_some(RouteType::Blackhole);
+    entry.table_id = *table;
+    entry.metric = *metric;
+    entry.source = source.as_ref().map(ip).transpose()?;
+    Ok(entry)
 }
 
-/// A rule as an entry of a document.
-pub fn rule(rule: &HostRule) -> Value {
+/// The entry of a rule, or what is wrong with it.
+pub fn rule(rule: &HostRule) -> Result<RuleEntry, String> {
     let HostRule { family, priority, from, to, iif, mark, table, origin: _ } = rule;
-    let mut entry = Fields::default();
-    entry.put("family", Some(family_word(*family)));
-    entry.put("priority", Some(*priority));
-    entry.put("ip-from", from.as_ref().map(|net| &net.0));
-    entry.put("ip-to", to.as_ref().map(|net| &net.0));
-    entry.put("iif", iif.as_ref().map(|link| &link.0));
-    entry.put("fwmark", *mark);
-    entry.put("route-table", Some(*table));
-    entry.0.into()
+    let net = |net: &Option<netloom_api::fabric::text::Cidr>| {
+        net.as_ref().map_or(Ok(RulePrefix::Unsaid), |net| value(&net.0).map(RulePrefix::Net))
+    };
+    let mut entry = RuleEntry::default();
+    entry.family = Some(family_of(*family));
+    entry.priority = Some(*priority);
+    entry.from = net(from)?;
+    entry.to = net(to)?;
+    entry.iif = iif.as_ref().map(|link| value(&link.0)).transpose()?;
+    entry.fwmark = *mark;
+    entry.table = Some(*table);
+    Ok(entry)
 }
 
-/// A block of a document that is being written.
-#[derive(Default)]
-struct Fields(Map<String, Value>);
-
-impl Fields {
-    fn put(&mut self, key: &str, value: Option<impl serde::Serialize>) {
-        if let Some(value) = value {
-            self.0.insert(key.to_owned(), json!(value));
-        }
-    }
+fn value<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("{text:?}: {error}"))
 }

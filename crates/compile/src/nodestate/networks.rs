@@ -4,7 +4,9 @@
 //! before nodes see it, since they could only refuse what contradicts itself.
 
 use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostEntry, HostLink, HostLinkKind};
-use serde_json::{Value, json};
+use netloom_nmyaml::Interface;
+use netloom_types::IfName;
+use serde_json::json;
 
 use super::{claim::Unit, inventory::Inventory, merge::Who};
 use crate::{digest, finding::Asker, hostnet::document};
@@ -37,21 +39,20 @@ impl Claimed {
     /// What a configuration claims of the links of nodes that report these. Which address a node gets makes no
     /// difference: nobody else may say it.
     pub(crate) fn of(config: &HostConfig, inventory: &Inventory) -> Self {
-        let mut entries: Vec<(Value, &EntryOrigin)> = Vec::new();
+        let mut entries: Vec<(Interface, &EntryOrigin)> = Vec::new();
         for entry in config.entries() {
+            // What a configuration says is made here, so there is nothing wrong with it.
             match entry {
-                HostEntry::Link(link) => entries.push((document::interface(link), &link.origin)),
+                HostEntry::Link(link) => {
+                    entries.extend(document::interface(link).ok().map(|entry| (entry, &link.origin)));
+                }
                 HostEntry::Address(address) => {
                     let entry = entry_of(&mut entries, &address.link.0, &address.origin);
-                    document::add_address(entry, address);
-                    for family in ["ipv4", "ipv6"] {
-                        if let Some(list) = entry.pointer_mut(&format!("/{family}/address")) {
-                            *list = json!("what it lists for each node");
-                        }
-                    }
+                    entry.map(|entry| document::add_address(entry, address));
                 }
                 HostEntry::Dhcp(lease) => {
-                    document::add_lease(entry_of(&mut entries, &lease.link.0, &lease.origin), lease);
+                    let entry = entry_of(&mut entries, &lease.link.0, &lease.origin);
+                    entry.map(|entry| document::add_lease(entry, lease));
                 }
                 HostEntry::Route(_) | HostEntry::Rule(_) | HostEntry::BridgeVlan(_) => {}
             }
@@ -62,13 +63,19 @@ impl Claimed {
         let mut id = Vec::new();
         let mut units = Vec::new();
         for (entry, origin) in &entries {
-            let (Some(fields), Some(name)) = (entry.as_object(), entry["name"].as_str()) else { continue };
-            let mut unit = Unit::interface(name, fields, &origin.path, inventory);
+            let mut value = entry.to_value();
+            for family in ["ipv4", "ipv6"] {
+                if let Some(list) = value.pointer_mut(&format!("/{family}/address")) {
+                    *list = json!("what it lists for each node");
+                }
+            }
+            let Some(fields) = value.as_object() else { continue };
+            let mut unit = Unit::interface(entry.name.as_str(), fields, &origin.path, inventory);
             if unit.controller().is_some_and(|controller| bare.contains(&controller)) {
                 unit.claim_as_port();
             }
             let source = origin.source();
-            id.push(json!([source, entry]));
+            id.push(json!([source, value]));
             units.push((unit, Asker::Network(source)));
         }
         Self { id: if id.is_empty() { 0 } else { digest::number(&json!(id)) }, units }
@@ -76,13 +83,14 @@ impl Claimed {
 }
 
 fn entry_of<'v, 'o>(
-    entries: &'v mut Vec<(Value, &'o EntryOrigin)>,
+    entries: &'v mut Vec<(Interface, &'o EntryOrigin)>,
     link: &str,
     asker: &'o EntryOrigin,
-) -> &'v mut Value {
-    let at = entries.iter().position(|(entry, _)| entry["name"] == *link).unwrap_or_else(|| {
-        entries.push((json!({"name": link}), asker));
+) -> Option<&'v mut Interface> {
+    let link: IfName = link.parse().ok()?;
+    let at = entries.iter().position(|(entry, _)| entry.name == link).unwrap_or_else(|| {
+        entries.push((Interface::new(link), asker));
         entries.len() - 1
     });
-    &mut entries[at].0
+    Some(&mut entries[at].0)
 }

@@ -10,7 +10,7 @@ mod ports;
 mod routes;
 mod rules;
 pub(crate) mod spot;
-mod value;
+pub(crate) mod value;
 
 use std::{mem, sync::Arc};
 

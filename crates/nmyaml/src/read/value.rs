@@ -32,7 +32,7 @@ fn all(fields: &Fields<'_>, which: &[Attr], attrs: &mut Attrs) {
 }
 
 /// Reads one property.
-pub(super) fn value(spot: &Spot<'_>, attr: Attr) -> Option<Value> {
+pub(crate) fn value(spot: &Spot<'_>, attr: Attr) -> Option<Value> {
     if spot.scalar() == Some("") && attr.accepts(&Value::Unset) {
         return Some(Value::Unset);
     }

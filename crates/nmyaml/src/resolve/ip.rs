@@ -1,11 +1,11 @@
 //! Addresses, neighbours and leases of one link.
 
-use netloom_model::{Address, AddressWish, Attr, DhcpWish, IpWish, LinkKind, LinkWish, Value};
+use netloom_model::{Address, AddressWish, Attr, IpWish, LinkKind, LinkWish, Value};
 use netloom_types::{Family, IfName, Lifetime};
 
 use super::Merge;
 use crate::{
-    document::{AddressItem, Interface, Ip, Lease},
+    document::{AddressItem, Interface, Ip},
     errors::reason,
 };
 
@@ -65,7 +65,7 @@ impl Merge<'_> {
             addresses,
             keep_extra: ip.allow_extra_address.unwrap_or_default(),
             neighbours: ip.neighbors.as_ref().map(|list| list.iter().copied().collect()),
-            dhcp: ip.dhcp.map(|on| Box::new(dhcp(on, &ip.lease))),
+            dhcp: ip.dhcp.map(|on| Box::new(ip.lease.clone().wish(on))),
         }
     }
 
@@ -181,31 +181,5 @@ fn outlasts(a: Lifetime, b: Lifetime) -> bool {
         (_, Lifetime::Forever) => false,
         (Lifetime::Forever, Lifetime::Seconds(_)) => true,
         (Lifetime::Seconds(a), Lifetime::Seconds(b)) => a > b,
-    }
-}
-
-fn dhcp(enabled: bool, lease: &Lease) -> DhcpWish {
-    let Lease {
-        auto_dns,
-        auto_gateway,
-        auto_routes,
-        route_table,
-        route_metric,
-        client_id,
-        duid,
-        send_hostname,
-        custom_hostname,
-    } = lease.clone();
-    DhcpWish {
-        enabled,
-        auto_dns,
-        auto_gateway,
-        auto_routes,
-        route_table,
-        route_metric,
-        client_id,
-        duid,
-        send_hostname,
-        custom_hostname,
     }
 }

@@ -153,7 +153,7 @@ impl<'a> Merge<'a> {
     fn refuse(&mut self, path: impl Into<String>, reason: &'static str, message: impl Into<String>) {
         let path = path.into();
         let line = self.doc.places.line(&path);
-        let message = about(self.doc.places.link(&path), message.into());
+        let message = about(self.doc.link_at(&path), message.into());
         self.refusals.push(Refusal { path, line, reason, message });
     }
 
@@ -161,7 +161,7 @@ impl<'a> Merge<'a> {
         let path = path.into();
         let line = self.doc.places.line(&path);
         let document = self.doc.places.source.clone();
-        let message = about(self.doc.places.link(&path), message.into());
+        let message = about(self.doc.link_at(&path), message.into());
         self.warnings.push(Warning { document, path, line, message });
     }
 
