@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request as HttpRequest};
 use kube::Client;
-use netloom_node::{Action, Answer, Chain, Change, Event, MANAGER, ObjectRef, Request, told};
+use netloom_node::{Event, MANAGER};
+use netloom_object::{Action, Answer, Chain, Change, ObjectRef, Request, with_late};
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, time::timeout};
 
@@ -66,11 +67,8 @@ impl Api {
                 let target = format!("{collection}?fieldManager={MANAGER}");
                 self.request(Method::POST, &target, "application/json", object).await
             }
-            Action::Apply { object } => {
-                self.request(Method::PATCH, &format!("{path}{owned}"), "application/apply-patch+yaml", object).await
-            }
-            Action::Tell { object, host } => {
-                let object = told(object, host.as_deref());
+            Action::Apply { object, late } => {
+                let object = with_late(object, late.as_ref());
                 self.request(Method::PATCH, &format!("{path}{owned}"), "application/apply-patch+yaml", &object).await
             }
             Action::ApplyStatus { object } => {

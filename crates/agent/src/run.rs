@@ -246,7 +246,7 @@ impl Shell {
         let mut listed = std::collections::BTreeSet::new();
         while listed.len() < kinds.len() {
             let Some(event) = self.queue.recv().await else { return };
-            if let Event::Objects(netloom_node::Change::Listed { kind, .. }) = &event {
+            if let Event::Objects(netloom_object::Change::Listed { kind, .. }) = &event {
                 listed.insert(*kind);
             }
             self.take(event);
@@ -336,7 +336,7 @@ impl Shell {
                     leasing.reach(addresses);
                 }
             }
-            Event::Objects(netloom_node::Change::Listed { .. }) => {
+            Event::Objects(netloom_object::Change::Listed { .. }) => {
                 self.metrics.listed();
                 self.pulse.read();
             }

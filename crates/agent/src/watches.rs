@@ -12,7 +12,8 @@ use kube::{
     },
 };
 use netloom_api::admission::GroupKind;
-use netloom_node::{Agent, Change, Event, Mode, NODE, POLICY, STATE};
+use netloom_node::{Agent, Event, Mode, NODE, POLICY, STATE};
+use netloom_object::Change;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
 

@@ -8,6 +8,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
 use netloom_compile::{Compiled, Compiler, Layout, ObjectKey, Wishes};
+use netloom_object::{Action, Answer, Chain, ObjectRef, Request, RequestId};
 use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
@@ -16,7 +17,6 @@ use crate::{
     networks, parts,
     patience::Patience,
     picture,
-    request::{Action, Chain, ObjectRef, Request, RequestId},
     sightings::Sightings,
     status, tell,
 };
@@ -56,19 +56,6 @@ pub enum Leadership {
         /// When the lease ends unless it is renewed.
         until: Timestamp,
     },
-}
-
-/// What came of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// It is done; what the server answered was put into the index before.
-    Done,
-    /// It was refused, or nothing was heard of it; asked again it may be done.
-    Refused,
-    /// It is not allowed, or not what the server takes: asked again it would be refused again.
-    Denied,
-    /// It was not sent, because one before it in its chain was refused.
-    Skipped,
 }
 
 /// What to do now, and when to ask again.

@@ -1,7 +1,4 @@
 //! Everything that is watched, as it was last seen.
-//!
-//! Watch events and the answers to our own writes come by different ways, so an older version of an
-//! object may arrive after a newer one. Versions of objects grow, and an older one never replaces a newer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,10 +13,11 @@ use netloom_api::{
     rollout::annotation,
 };
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
+use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{request::ObjectRef, signs::Signs};
+use crate::signs::Signs;
 
 pub(crate) const NODE: GroupKind<'static> = foreign::NODE;
 pub(crate) const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
@@ -37,29 +35,12 @@ pub(crate) const MONITOR: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "L
 pub(crate) const ATTACHMENT: GroupKind<'static> = foreign::ATTACHMENT;
 pub(crate) const LEASE: GroupKind<'static> = foreign::LEASE;
 
-/// Something that happened to objects.
-#[derive(Debug, Clone)]
-pub enum Change {
-    /// An object is there, new or changed; also what a server answers to a write.
-    Put(Arc<Value>),
-    /// An object went; this is what it was last.
-    Gone(Arc<Value>),
-    /// All objects of a kind were listed anew.
-    Listed {
-        /// The kind.
-        kind: GroupKind<'static>,
-        /// Every object of it.
-        objects: Vec<Arc<Value>>,
-    },
-}
-
 /// Everything that is watched.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     snapshot: Snapshot,
-    marks: BTreeMap<ObjectRef, Mark>,
+    marks: Ledger<Mark>,
     signs: Signs,
-    listed: BTreeSet<GroupKind<'static>>,
     changes: u64,
     changed_at: Option<Timestamp>,
 }
@@ -71,8 +52,6 @@ pub(crate) struct Mark {
     /// The version as the server writes it.
     pub(crate) resource_version: String,
     pub(crate) generation: Option<i64>,
-    /// Whether it went; kept so that an older version does not bring it back.
-    gone: bool,
     /// Types of conditions that are `True`; of nodes only.
     pub(crate) conditions: BTreeSet<String>,
     /// The digest that the wish was written with; of network states only.
@@ -142,7 +121,7 @@ impl Index {
 
     /// Whether every kind was listed.
     pub fn is_whole(&self) -> bool {
-        Self::KINDS.iter().all(|kind| self.listed.contains(kind))
+        Self::KINDS.iter().all(|kind| self.marks.is_listed(*kind))
     }
 
     /// The objects.
@@ -161,23 +140,23 @@ impl Index {
     }
 
     pub(crate) fn mark(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Mark> {
-        let reference = ObjectRef { kind, key: key.clone() };
-        self.marks.get(&reference).filter(|mark| !mark.gone)
+        self.marks.get(kind, key)
     }
 
     fn put(&mut self, object: &Value) -> bool {
         let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
-        let mark = Mark::read(reference.kind, object);
-        let known = self.marks.get(&reference);
-        if known.is_some_and(|known| !mark.is_newer_than(known)) {
+        let version = Version::of(object);
+        if !self.marks.is_news(&reference, version) {
             return false;
         }
-        let elsewhere = known.is_none_or(|known| known.gone || known.beside() != mark.beside());
+        let mark = Mark::read(reference.kind, object);
+        let known = self.marks.get(reference.kind, &reference.key);
+        let elsewhere = known.is_none_or(|known| known.beside() != mark.beside());
         let state = self.snapshot.states.get(&reference.key).cloned().filter(|_| reference.kind == STATE);
         let put = self.snapshot.put(object);
         let now = self.snapshot.states.get(&reference.key);
         let idle = state.zip(now).is_some_and(|(before, now)| says_the_same(&before, now));
-        self.marks.insert(reference, mark);
+        self.marks.put(reference, version, mark);
         match put {
             Put::Changed if idle => elsewhere,
             Put::Changed | Put::Unreadable => true,
@@ -188,27 +167,15 @@ impl Index {
 
     fn gone(&mut self, object: &Value) -> bool {
         let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
-        let mark = Mark { gone: true, ..Mark::read(reference.kind, object) };
-        // The version of an object that goes is that of its going, or the last that it had.
-        let stale = self.marks.get(&reference).is_some_and(|known| known.is_newer_than(&mark));
-        if stale {
-            return false;
-        }
-        let removed = self.snapshot.remove(reference.kind, &reference.key);
-        self.marks.insert(reference, mark);
-        removed
+        self.marks.gone(reference.clone(), Version::of(object)) && self.snapshot.remove(reference.kind, &reference.key)
     }
 
-    /// A list is newer than every event before it, so what it does not have is gone.
     fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) -> bool {
         let Some(kind) = Self::KINDS.iter().copied().find(|known| *known == kind) else { return false };
-        let mut changed = self.listed.insert(kind);
-        let listed: BTreeSet<ObjectRef> = objects.iter().filter_map(|object| reference(object)).collect();
-        let missing: Vec<ObjectRef> =
-            self.marks.keys().filter(|known| known.kind == kind && !listed.contains(known)).cloned().collect();
-        for reference in missing {
-            changed |= self.snapshot.remove(kind, &reference.key);
-            self.marks.remove(&reference);
+        let mut changed = !self.marks.is_listed(kind);
+        let listed = objects.iter().filter_map(|object| reference(object)).collect();
+        for missing in self.marks.listed(kind, &listed) {
+            changed |= self.snapshot.remove(kind, &missing.key);
         }
         for object in objects {
             changed |= self.put(object);
@@ -228,7 +195,6 @@ impl Mark {
             uid: text("/metadata/uid"),
             resource_version: text("/metadata/resourceVersion"),
             generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
-            gone: false,
             conditions: if kind == NODE { conditions(object) } else { BTreeSet::new() },
             digest: (kind == STATE).then(|| annotation(annotation::DIGEST)).flatten(),
             status: TOLD.contains(&kind).then(|| object.get("status").cloned()).flatten(),
@@ -246,14 +212,6 @@ impl Mark {
     /// The status as its type has it; what cannot be read was never told.
     pub(crate) fn status_as<T: DeserializeOwned + Default>(&self) -> T {
         self.status.as_ref().and_then(|status| T::deserialize(status).ok()).unwrap_or_default()
-    }
-
-    /// Whether it is a later version; when that cannot be told it is.
-    fn is_newer_than(&self, known: &Self) -> bool {
-        match (self.resource_version.parse::<u64>(), known.resource_version.parse::<u64>()) {
-            (Ok(new), Ok(known)) => new > known,
-            (Ok(_) | Err(_), _) => true,
-        }
     }
 
     /// What matters and is not in a snapshot.
@@ -284,11 +242,7 @@ fn says_the_same(a: &NodeState, b: &NodeState) -> bool {
 }
 
 fn reference(object: &Value) -> Option<ObjectRef> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let kind = Index::KINDS.iter().copied().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
-    let key = ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"));
-    (!key.name.is_empty()).then_some(ObjectRef { kind, key })
+    ObjectRef::among(Index::KINDS.iter().copied(), object)
 }
 
 fn conditions(node: &Value) -> BTreeSet<String> {

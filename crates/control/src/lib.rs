@@ -27,16 +27,14 @@ mod parts;
 mod patience;
 mod picture;
 mod removals;
-mod request;
 mod sightings;
 mod signs;
 mod status;
 mod tell;
 
-pub use controller::{Answer, Controller, Leadership, Settings, Turn};
-pub use index::{Change, Index};
+pub use controller::{Controller, Leadership, Settings, Turn};
+pub use index::Index;
 pub use networks::{HOST_NETWORK_FINALIZER, NODE_LOST, ROLLOUT_STOPPED, UPLINK_FINALIZER};
-pub use request::{Action, Chain, ObjectRef, Request, RequestId, told};
 
 /// The name under which the controller owns fields.
 pub const MANAGER: &str = "netloom-controller";

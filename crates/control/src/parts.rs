@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
 use netloom_compile::{Layout, ObjectKey, unnamed};
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
     controller::Work,
     index::{Index, PART, REVISION},
-    request::{Action, ObjectRef},
 };
 
 /// How old a part is before it may be removed: longer than any list of a server is behind.

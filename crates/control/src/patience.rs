@@ -5,11 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use netloom_object::ObjectRef;
 
-use crate::{
-    controller::{Settings, later},
-    request::ObjectRef,
-};
+use crate::controller::{Settings, later};
 
 /// Objects whose last write was refused.
 #[derive(Debug, Clone, Default)]

@@ -15,6 +15,7 @@ use netloom_api::{
     rollout::{Phase, RolloutPolicyStatus},
 };
 use netloom_compile::{Compiled, Frozen, ObjectKey, StateReport, Verdict, Wishes, reason};
+use netloom_object::{Action, ObjectRef};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,7 +25,6 @@ use crate::{
     controller::Work,
     index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
     parts,
-    request::{Action, ObjectRef},
 };
 
 /// How many nodes that are passed over a revision names: an object has bounds, and nobody reads more.

@@ -17,6 +17,7 @@ use netloom_api::{
     rollout::{Drift, annotation},
 };
 use netloom_compile::{NodeWish, ObjectKey, Wishes};
+use netloom_object::{Action, LateField, ObjectRef};
 use netloom_rollout::{Assignment, Decision, Terms};
 use serde_json::{Map, Value, json};
 
@@ -24,7 +25,6 @@ use crate::{
     controller::Work,
     index::{CONFIG, Index, NODE, STATE},
     picture,
-    request::{Action, ObjectRef},
 };
 
 /// Asks for both objects of a node to say what a revision says.
@@ -47,9 +47,15 @@ pub(crate) fn assign(
             object["metadata"]["annotations"][key] = json!(value);
         }
     }
-    let mut chain = vec![(target, Action::Tell { object, host: wish.host.cloned() })];
+    let mut chain = vec![(target, Action::Apply { object, late: host(wish) })];
     chain.extend(state(index, wish, &assignment.revision));
     work.0.push(chain);
+}
+
+/// What host networks want of a node, shared with what was compiled until it is sent.
+fn host(wish: NodeWish<'_>) -> Option<LateField> {
+    let part = wish.host.filter(|part| part.config.is_some())?.clone();
+    Some(LateField::new("host", move || json!(part.config)))
 }
 
 /// Completes what was told to nodes and is only half written, but for those that are told something now. Where the

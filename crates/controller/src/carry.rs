@@ -17,7 +17,8 @@ use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
 };
-use netloom_control::{Action, Answer, Chain, Change, MANAGER, Request, RequestId};
+use netloom_control::MANAGER;
+use netloom_object::{Action, Answer, Chain, Change, Request, RequestId, with_late};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -126,7 +127,7 @@ impl Carrier {
         };
         let action = match request.action {
             Action::Create { .. } => "create",
-            Action::Apply { .. } | Action::Tell { .. } => "apply",
+            Action::Apply { .. } => "apply",
             Action::ApplyStatus { .. } => "apply_status",
             Action::Patch { .. } => "patch",
             Action::Delete { .. } => "delete",
@@ -180,9 +181,8 @@ async fn perform(api: &Api<DynamicObject>, request: &Request, resource: &ApiReso
             let creating = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
             api.create(&creating, &object).await?
         }
-        Action::Apply { object } => api.patch(name, &applying, &Patch::Apply(object)).await?,
-        Action::Tell { object, host } => {
-            api.patch(name, &applying, &Patch::Apply(netloom_control::told(object, host.as_deref()))).await?
+        Action::Apply { object, late } => {
+            api.patch(name, &applying, &Patch::Apply(with_late(object, late.as_ref()))).await?
         }
         Action::ApplyStatus { object } => api.patch_status(name, &applying, &Patch::Apply(object)).await?,
         Action::Patch { patch } => {
@@ -238,8 +238,7 @@ fn judge(request: &Request, resource: &ApiResource, why: &kube::Error) -> (Outco
 mod tests {
     use kube::core::Status;
     use netloom_api::{admission::GroupKind, fabric};
-    use netloom_compile::ObjectKey;
-    use netloom_control::ObjectRef;
+    use netloom_object::{ObjectKey, ObjectRef};
 
     use super::*;
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
-use netloom_control::{Change, Controller, Index, Leadership as Leads, Settings, Turn};
+use netloom_control::{Controller, Index, Leadership as Leads, Settings, Turn};
+use netloom_object::Change;
 use tokio::{
     sync::mpsc,
     task::JoinSet,

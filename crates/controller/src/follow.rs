@@ -19,7 +19,8 @@ use kube::{
     },
 };
 use netloom_api::{admission::GroupKind, foreign, generate::NAMESPACE, registry};
-use netloom_control::{Change, Index};
+use netloom_control::Index;
+use netloom_object::Change;
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use netloom_api::admission::{GroupKind, Objects};
-use netloom_control::Change;
+use netloom_object::Change;
 use serde_json::Value;
 use tokio::sync::watch;
 

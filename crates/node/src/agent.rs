@@ -8,8 +8,8 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::{Answer, Chain, RequestId};
 use netloom_model::{Observed, Ownership};
+use netloom_object::{Answer, Chain, RequestId};
 use netloom_types::IfName;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_control::{Action, Answer, Chain, ObjectRef, Request, RequestId};
+use netloom_object::{Action, Answer, Chain, ObjectRef, Request, RequestId};
 
 use crate::backoff::{later, wait};
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_control::{Answer, Chain, Change, RequestId};
 use netloom_managers::Managed;
 use netloom_model::Observed;
+use netloom_object::{Answer, Chain, Change, RequestId};
 use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 

@@ -62,7 +62,6 @@ pub use failure::{Failure, Reason};
 pub use guard::guarded;
 pub use leases::{Given, LeaseOrder, LeaseWish, Leased, Leases, NameChoice, Others};
 pub use leasing::problem;
-pub use netloom_control::{Action, Answer, Chain, Change, ObjectRef, Request, RequestId, told};
 pub use objects::{CONFIG, LINKS, NODE, POLICY, STATE};
 pub use prepared::{Prepared, prepare};
 pub use report::{Heard, current_state};

@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use netloom_api::{condition::Conditions, fabric::node_network_status::NodeNetworkStatusStatus};
 use netloom_compile::ObjectKey;
-use netloom_control::{Action, ObjectRef};
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,18 +1,14 @@
 //! The objects of one node, as they were last seen.
 //!
-//! Watch events and the answers to our own writes come by different ways, so an older version of an object
-//! may arrive after a newer one; it never replaces it. Objects of other nodes are not taken in. What a network
+//! Objects of other nodes are not taken in. What a network
 //! state reports is most of it and read once in a while, so it is kept apart from the object, as text; and of the
 //! links that a node lists for the cluster only a digest is kept, for nobody here reads them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use netloom_api::{admission::GroupKind, fabric};
 use netloom_compile::{NodeState, ObjectKey, Snapshot};
-use netloom_control::{Change, ObjectRef};
+use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde_json::Value;
 
 use crate::{Mode, listing, report::ReportText};
@@ -37,17 +33,14 @@ pub(crate) struct Objects {
     node: String,
     mode: Mode,
     snapshot: Snapshot,
-    seen: BTreeMap<ObjectRef, Seen>,
-    listed: BTreeSet<GroupKind<'static>>,
+    seen: Ledger<Seen>,
     /// Grows with every change.
     changes: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Seen {
-    version: Option<u64>,
-    /// None once it went; remembered so that an older version does not bring it back.
-    object: Option<Arc<Value>>,
+    object: Arc<Value>,
     /// What a network state reports.
     report: Option<ReportText>,
     /// What tells two lists of links apart.
@@ -73,12 +66,12 @@ impl Objects {
             Mode::Centralized => &[STATE, CONFIG],
             Mode::Distributed => &[STATE, CONFIG, NODE, POLICY],
         };
-        needed.iter().all(|kind| self.listed.contains(kind))
+        needed.iter().all(|kind| self.seen.is_listed(*kind))
     }
 
     /// Whether objects of a kind were listed.
     pub(crate) fn is_listed(&self, kind: GroupKind<'static>) -> bool {
-        self.listed.contains(&kind)
+        self.seen.is_listed(kind)
     }
 
     pub(crate) fn snapshot(&self) -> &Snapshot {
@@ -91,17 +84,17 @@ impl Objects {
 
     /// An object as the server has it, but for what it reports.
     pub(crate) fn raw(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Arc<Value>> {
-        self.seen.get(&ObjectRef { kind, key: key.clone() })?.object.as_ref()
+        self.seen.get(kind, key).map(|seen| &seen.object)
     }
 
     /// What a network state reports.
     pub(crate) fn report(&self, key: &ObjectKey) -> Option<&ReportText> {
-        self.seen.get(&ObjectRef { kind: STATE, key: key.clone() })?.report.as_ref()
+        self.seen.get(STATE, key)?.report.as_ref()
     }
 
     /// What tells one list of links from another.
     pub(crate) fn digest(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<u64> {
-        self.seen.get(&ObjectRef { kind, key: key.clone() })?.digest
+        self.seen.get(kind, key)?.digest
     }
 
     /// The node's network states, the one that counts first: it is called like the node, else it is the
@@ -120,17 +113,17 @@ impl Objects {
         let Some(reference) = reference(&object) else { return };
         if !self.is_ours(reference.kind, &object) {
             // It was given to another node.
-            self.forget(&reference, &object);
+            self.forget(reference, &object);
             return;
         }
-        let version = version(&object);
-        if self.seen.get(&reference).is_some_and(|seen| !is_newer(version, seen.version)) {
+        let version = Version::of(&object);
+        if !self.seen.is_news(&reference, version) {
             return;
         }
         if reference.kind == LINKS {
             // Nothing follows from it, so nothing has changed.
             let (object, digest) = listing::taken_apart(&object);
-            self.seen.insert(reference, Seen { version, object: Some(Arc::new(object)), report: None, digest });
+            self.seen.put(reference, version, Seen { object: Arc::new(object), report: None, digest });
             return;
         }
         // Policies are merged by the links that a node reports.
@@ -142,37 +135,33 @@ impl Objects {
         if !whole {
             self.snapshot.put(&object);
         }
-        self.seen.insert(reference, Seen { version, object: Some(object), report, digest: None });
+        self.seen.put(reference, version, Seen { object, report, digest: None });
         self.changes += 1;
     }
 
     fn gone(&mut self, object: &Arc<Value>) {
         if let Some(reference) = reference(object) {
-            self.forget(&reference, object);
+            self.forget(reference, object);
         }
     }
 
-    fn forget(&mut self, reference: &ObjectRef, last: &Value) {
-        let version = version(last);
-        // The version of an object that goes is that of its going, or the last that it had.
-        if !self.seen.get(reference).is_some_and(|seen| seen.version == version || is_newer(version, seen.version)) {
+    fn forget(&mut self, reference: ObjectRef, last: &Value) {
+        // Of what was never the node's nothing is remembered.
+        if !self.seen.knows(&reference) {
             return;
         }
-        self.snapshot.remove(reference.kind, &reference.key);
-        self.seen.insert(reference.clone(), Seen { version, object: None, report: None, digest: None });
-        self.changes += 1;
+        let (kind, key) = (reference.kind, reference.key.clone());
+        if self.seen.gone(reference, Version::of(last)) {
+            self.snapshot.remove(kind, &key);
+            self.changes += 1;
+        }
     }
 
-    /// A list is newer than every event before it, so what it does not have is gone.
     fn replace(&mut self, kind: GroupKind<'static>, objects: Vec<Arc<Value>>) {
-        self.listed.insert(kind);
         self.changes += 1;
-        let listed: BTreeSet<ObjectRef> = objects.iter().filter_map(|object| reference(object)).collect();
-        let missing: Vec<ObjectRef> =
-            self.seen.keys().filter(|known| known.kind == kind && !listed.contains(known)).cloned().collect();
-        for reference in missing {
-            self.snapshot.remove(kind, &reference.key);
-            self.seen.remove(&reference);
+        let listed = objects.iter().filter_map(|object| reference(object)).collect();
+        for missing in self.seen.listed(kind, &listed) {
+            self.snapshot.remove(kind, &missing.key);
         }
         for object in objects {
             self.put(object);
@@ -197,18 +186,7 @@ fn taken_apart(object: Arc<Value>) -> (Arc<Value>, Option<ReportText>) {
 }
 
 fn reference(object: &Value) -> Option<ObjectRef> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let kind = ALL.into_iter().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
-    Some(ObjectRef { kind, key: ObjectKey::new(text("/metadata/namespace"), text("/metadata/name")) })
-}
-
-fn version(object: &Value) -> Option<u64> {
-    object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
-}
-
-fn is_newer(version: Option<u64>, known: Option<u64>) -> bool {
-    version.zip(known).is_none_or(|(version, known)| version > known)
+    ObjectRef::among(ALL.into_iter(), object)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::{Action, ObjectRef};
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{condition::short, wish::uid};

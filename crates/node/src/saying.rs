@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::host::HostConfig;
 use netloom_compile::ObjectKey;
-use netloom_control::{Action, ObjectRef};
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use netloom_control::{Action, Change, Request};
 use netloom_node::{CONFIG, STATE};
+use netloom_object::{Action, Change, Request};
 use serde_json::{Value, json};
 
 use crate::Process;
@@ -44,10 +44,7 @@ pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Reques
         return request;
     }
     let part = match &mut request.action {
-        Action::Create { object }
-        | Action::Apply { object }
-        | Action::Tell { object, .. }
-        | Action::ApplyStatus { object } => object,
+        Action::Create { object } | Action::Apply { object, .. } | Action::ApplyStatus { object } => object,
         Action::Patch { patch } => patch,
         Action::Delete { .. } => return request,
     };

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use netloom_api::{admission::GroupKind, rollout::RolloutPolicySpec};
 use netloom_control::{
-    Answer, Chain, Change, Controller, Index, Leadership,
+    Controller, Index, Leadership,
     lease::{Candidate, Outcome, Step},
 };
 use netloom_node::Event;
+use netloom_object::{Answer, Chain, Change};
 use serde_json::json;
 
 use crate::{

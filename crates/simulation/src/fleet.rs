@@ -13,8 +13,9 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, ObjectRef, Request, Settings};
+use netloom_control::{Controller, Index, Leadership, Settings};
 use netloom_node::{CONFIG, STATE};
+use netloom_object::{Action, Answer, Change, ObjectRef, Request};
 use serde_json::{Map, Value, json};
 
 use crate::{people, process::server_clock, server::MOST};
@@ -157,9 +158,7 @@ impl Fleet {
             wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
         };
         let (verb, before, object) = match action {
-            Action::Apply { object } | Action::Tell { object, .. } | Action::ApplyStatus { object }
-                if is_stale(&object) =>
-            {
+            Action::Apply { object, .. } | Action::ApplyStatus { object } if is_stale(&object) => {
                 return Answer::Refused;
             }
             Action::Patch { patch } if is_stale(&patch) => return Answer::Refused,
@@ -167,9 +166,9 @@ impl Fleet {
                 let object = known.unwrap_or(object);
                 ("create", self.before(&target, &object), object)
             }
-            Action::Apply { object } => return self.apply(&target, known, object),
-            Action::Tell { object, host } => {
-                return self.apply(&target, known, netloom_control::told(&object, host.as_deref()));
+            Action::Apply { object, late: None } => return self.apply(&target, known, object),
+            Action::Apply { object, late: Some(late) } => {
+                return self.apply(&target, known, late.written_into(object));
             }
             Action::ApplyStatus { mut object } => {
                 let Some(mut all) = known else { return Answer::Refused };

@@ -2,8 +2,8 @@
 
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::ObjectRef;
 use netloom_node::{CONFIG, NODE, POLICY, STATE};
+use netloom_object::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::host::{PATH, WIRE};

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use netloom_control::{Action, Answer, Change, Request};
 use netloom_node::Event;
+use netloom_object::{Action, Answer, Change, Request};
 
 use crate::{
     Bug, Cluster, MILLISECOND, Process, SECOND, bug, cluster::Happening, lease::name_of, process::server_clock,
@@ -141,7 +141,7 @@ impl Cluster {
 fn verb(action: &Action) -> &'static str {
     match action {
         Action::Create { .. } => "create",
-        Action::Apply { .. } | Action::Tell { .. } => "apply",
+        Action::Apply { .. } => "apply",
         Action::ApplyStatus { .. } => "status",
         Action::Patch { .. } => "patch",
         Action::Delete { .. } => "delete",

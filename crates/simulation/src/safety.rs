@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_control::{Change, ObjectRef};
 use netloom_node::{CONFIG, Leases, Mode, NODE, Prepared, STATE};
+use netloom_object::{Change, ObjectRef};
 use serde_json::Value;
 
 use crate::{

@@ -12,7 +12,8 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::{Action, Change, Index, ObjectRef, Request};
+use netloom_control::Index;
+use netloom_object::{Action, Change, ObjectRef, Request, with_late};
 use serde_json::{Value, json};
 
 use crate::fields::{self, Path};
@@ -107,13 +108,9 @@ impl Server {
                 self.fits(target, object)?;
                 Ok(self.store(now, target, object.clone()))
             }
-            Action::Apply { object } => {
+            Action::Apply { object, late } => {
                 self.expect(target, object)?;
-                self.apply(now, target, manager, false, object)
-            }
-            Action::Tell { object, host } => {
-                self.expect(target, object)?;
-                self.apply(now, target, manager, false, &netloom_control::told(object, host.as_deref()))
+                self.apply(now, target, manager, false, &with_late(object, late.as_ref()))
             }
             Action::ApplyStatus { object } => {
                 known.ok_or(Refusal::NotFound)?;
@@ -319,8 +316,8 @@ pub(crate) fn reference(object: &Value) -> Option<ObjectRef> {
 
 #[cfg(test)]
 mod tests {
-    use netloom_control::RequestId;
     use netloom_node::STATE;
+    use netloom_object::RequestId;
 
     use super::*;
 

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use netloom_compile::ObjectKey;
-use netloom_control::{Index, ObjectRef};
+use netloom_control::Index;
 use netloom_node::Mode;
+use netloom_object::ObjectRef;
 use netloom_types::IfName;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fmt};
 
 use netloom_api::admission::GroupKind;
-use netloom_control::Change;
+use netloom_object::Change;
 
 use crate::{Cluster, Process, requests::Requests};
 

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use netloom_api::admission::GroupKind;
-use netloom_control::{Change, Index};
+use netloom_control::Index;
 use netloom_node::{Agent, Event, POLICY, STATE};
+use netloom_object::Change;
 use serde_json::Value;
 
 use crate::{Bug, Cluster, MILLISECOND, Micros, Process, SECOND, bug, cluster::Happening, people, server::Entry};

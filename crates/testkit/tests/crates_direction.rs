@@ -23,6 +23,7 @@ const PURE: &[&str] = &[
     "netloom-managers",
     "netloom-schema",
     "netloom-patch",
+    "netloom-object",
     "netloom-api",
     "netloom-compile",
     "netloom-rollout",
@@ -87,20 +88,24 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-schema", &[]),
     ("netloom-cel", &["netloom-schema"]),
     ("netloom-patch", &["netloom-schema"]),
-    ("netloom-api", &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-probing", "netloom-schema"]),
-    ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-types"]),
+    ("netloom-object", &[]),
+    (
+        "netloom-api",
+        &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-probing", "netloom-schema"],
+    ),
+    ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-types"]),
     ("netloom-rollout", &["netloom-api", "netloom-probing"]),
-    ("netloom-control", &["netloom-api", "netloom-compile", "netloom-rollout"]),
+    ("netloom-control", &["netloom-api", "netloom-compile", "netloom-object", "netloom-rollout"]),
     (
         "netloom-node",
         &[
             "netloom-api",
             "netloom-compile",
-            "netloom-control",
             "netloom-dhcp",
             "netloom-managers",
             "netloom-model",
             "netloom-nmyaml",
+            "netloom-object",
             "netloom-plan",
             "netloom-probing",
             "netloom-types",
@@ -116,6 +121,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "netloom-model",
             "netloom-nmyaml",
             "netloom-node",
+            "netloom-object",
             "netloom-patch",
             "netloom-plan",
             "netloom-probing",
@@ -129,7 +135,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "netloom-apiserver",
         &["netloom-api", "netloom-cel", "netloom-https", "netloom-patch", "netloom-schema", "netloom-store"],
     ),
-    ("netloom-controller", &["netloom-api", "netloom-compile", "netloom-control", "netloom-https", "netloom-schema"]),
+    ("netloom-controller", &["netloom-api", "netloom-control", "netloom-https", "netloom-object", "netloom-schema"]),
 ];
 
 /// Crates by name, each with the crates that it is built with.

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+pub use netloom_object::GroupKind;
 use serde_json::Value;
 
 use super::{
@@ -16,22 +17,6 @@ use super::{
     packed::Kept,
 };
 use crate::{definition::Index, dig, foreign, registry};
-
-/// A kind by its names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupKind<'a> {
-    /// The API group; empty for the core group.
-    pub group: &'a str,
-    /// The kind.
-    pub kind: &'a str,
-}
-
-impl<'a> GroupKind<'a> {
-    /// The kind of that group and name.
-    pub const fn new(group: &'a str, kind: &'a str) -> Self {
-        Self { group, kind }
-    }
-}
 
 /// The stored objects, read-only.
 pub trait View: Send + Sync {

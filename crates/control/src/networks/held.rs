@@ -4,10 +4,11 @@
 //! kind; those of others are left alone.
 
 use netloom_compile::hostnet::NetworkReport;
+use netloom_object::Action;
 use serde_json::{Value, json};
 
 use super::matched;
-use crate::{index::Mark, request::Action};
+use crate::index::Mark;
 
 /// What the object shall say of itself, where it does not.
 pub(super) fn metadata(mark: &Mark, finalizer: &str, report: &NetworkReport) -> Option<Value> {

@@ -22,6 +22,7 @@ use netloom_compile::{
     hostnet::{Asking, NetworkReport},
     reason,
 };
+use netloom_object::{Action, ObjectRef};
 use serde_json::json;
 
 use super::{
@@ -34,7 +35,6 @@ use super::{
 use crate::{
     controller::Work,
     index::{HOST_NETWORK, Index, Mark},
-    request::{Action, ObjectRef},
 };
 
 /// Holds a deleted object until every live node that had it has let go of it.

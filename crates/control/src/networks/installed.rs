@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use netloom_api::hostnet::{BondOptions, GROUP, LinkAttributes, MGMT, Uplink, VlanConfigSpec, names};
 use netloom_compile::{ObjectKey, nodestate::Inventory};
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
     controller::Work,
     index::{CLUSTER_NETWORK, Index, UPLINK},
-    request::{Action, ObjectRef},
 };
 
 /// The label by which a node is selected alone.

@@ -10,13 +10,13 @@ use netloom_api::{
     hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, names},
 };
 use netloom_compile::{Node, ObjectKey};
+use netloom_object::{Action, ObjectRef};
 use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::{
     controller::Work,
     index::{CLUSTER_NETWORK, Index, MONITOR},
-    request::{Action, ObjectRef},
 };
 
 /// What a physical interface is called as a type.
@@ -67,7 +67,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
                 "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
                 "status": after,
             });
-            work.single(ObjectRef { kind: MONITOR, key: key.clone() }, Action::Apply { object });
+            work.single(ObjectRef { kind: MONITOR, key: key.clone() }, Action::Apply { object, late: None });
         }
     }
 }

@@ -12,6 +12,7 @@ use netloom_compile::{
     hostnet::Asking,
     nodestate::{Inventory, Link},
 };
+use netloom_object::{Action, ObjectRef};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -22,7 +23,6 @@ use super::{
 use crate::{
     controller::Work,
     index::{Index, NODE},
-    request::{Action, ObjectRef},
 };
 
 /// Asks for labels and annotations that are not true.

@@ -2,12 +2,12 @@
 
 use netloom_api::hostnet::{MGMT, names};
 use netloom_compile::{Compiled, ObjectKey, hostnet::Asking};
+use netloom_object::{Action, ObjectRef};
 use serde_json::json;
 
 use crate::{
     controller::Work,
     index::{ATTACHMENT, Index},
-    request::{Action, ObjectRef},
 };
 
 /// Asks for labels that are not true. Attachments of other people's overlays are left alone: a label of ours would put them

@@ -18,6 +18,7 @@ use netloom_compile::{
     hostnet::{Asking, NetworkReport},
     reason,
 };
+use netloom_object::{Action, ObjectRef};
 use serde_json::json;
 
 use super::{
@@ -29,7 +30,6 @@ use super::{
 use crate::{
     controller::Work,
     index::{CLUSTER_NETWORK, Index, Mark, UPLINK, VLAN_STATUS},
-    request::{Action, ObjectRef},
 };
 
 /// The reason of a node that nobody waits for: what it shall have it gets when it is back, and it loses the rest.
@@ -305,7 +305,7 @@ fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connecti
     if let Some(mark) = index.mark(VLAN_STATUS, &key) {
         object["metadata"]["resourceVersion"] = json!(mark.resource_version);
     }
-    work.single(ObjectRef { kind: VLAN_STATUS, key }, Action::Apply { object });
+    work.single(ObjectRef { kind: VLAN_STATUS, key }, Action::Apply { object, late: None });
 }
 
 /// A cluster network is ready as soon as a node is connected, and as long as one is, also while its uplinks are changed; that
@@ -329,7 +329,7 @@ fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Co
                 "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
                 "status": after,
             });
-            work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Apply { object });
+            work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Apply { object, late: None });
         }
     }
 }

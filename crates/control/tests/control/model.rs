@@ -7,7 +7,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::admission::{self, GroupKind, Objects, Operation, Review, User};
-use netloom_control::{Action, Answer, Change, Controller, Index, Leadership, Request, Settings, Turn};
+use netloom_control::{Controller, Index, Leadership, Settings, Turn};
+use netloom_object::{Action, Answer, Change, Request, with_late};
 use serde_json::{Value, json};
 
 /// What a server takes in one request.
@@ -103,19 +104,16 @@ impl Api {
             let wanted = given.pointer("/metadata/resourceVersion");
             wanted.is_some() && wanted != known.as_ref().and_then(|known| known.pointer("/metadata/resourceVersion"))
         };
-        let whole = match &request.action {
-            Action::Tell { object, host } => Action::Apply { object: netloom_control::told(object, host.as_deref()) },
-            other => other.clone(),
-        };
-        let (verb, stored) = match &whole {
+        let (verb, stored) = match &request.action {
             Action::Create { .. } if known.is_some() => ("same", known?),
             Action::Create { object } | Action::ApplyStatus { object } if object.to_string().len() > MOST => {
                 return None;
             }
             Action::Create { object } => ("create", self.store(object.clone())),
-            Action::Apply { object } if !wrong(object) => {
+            Action::Apply { object, late } if !wrong(object) => {
+                let object = with_late(object, late.as_ref());
                 let mut merged = known.unwrap_or_else(|| json!({}));
-                merge(&mut merged, object);
+                merge(&mut merged, &object);
                 // The controller is the only one who applies these, so what it leaves out goes.
                 for part in ["spec", "status"] {
                     if object.get(part).is_some() {
@@ -148,9 +146,7 @@ impl Api {
                 self.writes.push(("delete", key.0, key.2));
                 return Some(Change::Gone(Arc::new(known)));
             }
-            Action::Apply { .. } | Action::Tell { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => {
-                return None;
-            }
+            Action::Apply { .. } | Action::ApplyStatus { .. } | Action::Patch { .. } => return None,
         };
         if verb != "same" {
             self.writes.push((verb, key.0, key.2));

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 use netloom_api::admission::GroupKind;
-use netloom_control::{Action, Change, Controller, Index, Leadership, Turn};
+use netloom_control::{Controller, Index, Leadership, Turn};
+use netloom_object::{Action, Change};
 use serde_json::json;
 
 use crate::model::Rig;

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, KernelFeatures, Ownership, Step, Value as AttrValue};
 use netloom_node::{
-    Action, Agent, Answer, Chain, Change, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Others,
-    Prepared, Reason, Request, Settings,
+    Agent, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Others, Prepared, Reason, Settings,
 };
+use netloom_object::{Action, Answer, Chain, Change, Request};
 use netloom_plan::{Options, plan};
 use netloom_probing::ProbeTiming;
 use netloom_sim::SimHost;
@@ -81,9 +81,7 @@ impl Api {
                 merge(&mut merged, patch);
                 ("patch", self.store(merged))
             }
-            Action::Apply { .. } | Action::Tell { .. } | Action::Delete { .. } => {
-                panic!("an agent does not ask for {request:?}")
-            }
+            Action::Apply { .. } | Action::Delete { .. } => panic!("an agent does not ask for {request:?}"),
             Action::ApplyStatus { .. } | Action::Patch { .. } => return None,
         };
         self.writes.push((verb, key.0, key.2));
@@ -547,8 +545,8 @@ impl Rig {
         let object = json!({"kind": "NodeNetworkConfig", "status": {"configStatus": "provisioned",
             "lastAppliedRevision": spec["revision"], "observedGeneration": meta["generation"]}});
         let target =
-            netloom_node::ObjectRef { kind: netloom_node::CONFIG, key: netloom_compile::ObjectKey::global("n") };
-        self.check(&Request { id: netloom_node::RequestId(0), target, action: Action::ApplyStatus { object } });
+            netloom_object::ObjectRef { kind: netloom_node::CONFIG, key: netloom_compile::ObjectKey::global("n") };
+        self.check(&Request { id: netloom_object::RequestId(0), target, action: Action::ApplyStatus { object } });
     }
 
     pub(crate) fn state(&self) -> &Value {

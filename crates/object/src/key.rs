@@ -3,6 +3,9 @@
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde_json::Value;
+
+use crate::kind::GroupKind;
 
 /// Namespace and name of an object; the namespace is empty for kinds that have none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +37,26 @@ impl fmt::Display for ObjectKey {
     }
 }
 
+/// An object by kind and names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: GroupKind<'static>,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+}
+
+impl ObjectRef {
+    /// The object that a document is, where its kind is one of `kinds` and it has a name.
+    pub fn among(mut kinds: impl Iterator<Item = GroupKind<'static>>, object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let kind = kinds.find(|kind| kind.group == group && kind.kind == text("/kind"))?;
+        let key = ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"));
+        (!key.name.is_empty()).then_some(Self { kind, key })
+    }
+}
+
 /// What every object says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -50,7 +73,8 @@ pub struct Meta {
 }
 
 impl Meta {
-    pub(crate) fn of(meta: ObjectMeta) -> Self {
+    /// What the metadata of an object says.
+    pub fn of(meta: ObjectMeta) -> Self {
         Self {
             key: ObjectKey::new(meta.namespace.unwrap_or_default(), meta.name.unwrap_or_default()),
             generation: meta.generation,
@@ -94,5 +118,19 @@ mod tests {
         ];
         all.sort_by(|a, b| a.precedence().cmp(&b.precedence()));
         assert_eq!(all.map(|meta| meta.key.name), ["d", "a", "c", "b"]);
+    }
+
+    #[test]
+    fn only_objects_of_known_kinds_with_a_name_are_referred_to() {
+        let kinds = || [GroupKind::new("", "Node"), GroupKind::new("g.io", "Thing")].into_iter();
+        let of = |version: &str, kind: &str, name: &str| {
+            let metadata = serde_json::json!({"namespace": "n", "name": name});
+            let object = serde_json::json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+            ObjectRef::among(kinds(), &object).map(|found| (found.kind.group, found.key.to_string()))
+        };
+        assert_eq!(of("g.io/v1", "Thing", "a"), Some(("g.io", "n/a".to_owned())));
+        assert_eq!(of("v1", "Node", "a"), Some(("", "n/a".to_owned())));
+        assert_eq!(of("other.io/v1", "Thing", "a"), None, "a kind of the same name in another group");
+        assert_eq!(of("g.io/v1", "Thing", ""), None);
     }
 }
