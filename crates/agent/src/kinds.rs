@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use kube::Resource;
+use kube::{
+    Resource,
+    api::{ApiResource, GroupVersionKind},
+};
 use netloom_api::{
     admission::GroupKind,
     fabric::{NodeNetworkConfig, NodeNetworkStatus},
@@ -13,8 +16,14 @@ use netloom_api::{
 };
 use netloom_node::{CONFIG, LINKS, POLICY, STATE};
 
+/// How objects of a kind are asked for.
+pub(crate) fn resource(kind: GroupKind<'static>) -> ApiResource {
+    let (version, plural) = served(kind);
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, &version, kind.kind), &plural)
+}
+
 /// The version and the name in URLs.
-pub(crate) fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'static, str>) {
+fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'static, str>) {
     match kind {
         STATE => of::<NodeNetworkState>(),
         POLICY => of::<NodeNetConfPolicy>(),
@@ -27,4 +36,23 @@ pub(crate) fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'stati
 
 fn of<K: Resource<DynamicType = ()>>() -> (Cow<'static, str>, Cow<'static, str>) {
     (K::version(&()), K::plural(&()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::api::DynamicObject;
+    use netloom_node::NODE;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_that_an_agent_writes_has_its_place() {
+        let at = |kind, namespace| DynamicObject::url_path(&resource(kind), namespace);
+        assert_eq!(at(STATE, Some("d")), "/apis/nmstate.io/v1/namespaces/d/nodenetworkstates");
+        assert_eq!(at(CONFIG, None), "/apis/network.t-caas.telekom.com/v1alpha1/nodenetworkconfigs");
+        assert_eq!(at(LINKS, None), "/apis/network.t-caas.telekom.com/v1alpha1/nodenetworkstatuses");
+        assert_eq!(at(NODE, None), "/api/v1/nodes");
+        let event = GroupKind::new("events.k8s.io", "Event");
+        assert_eq!(at(event, Some("d")), "/apis/events.k8s.io/v1/namespaces/d/events");
+    }
 }

@@ -158,7 +158,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         let (client, node, pulse) = (client.clone(), options.node.clone(), Arc::clone(&pulse));
         tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, pulse }.run());
     }
-    let api = Api { client, events, metrics: Arc::clone(&metrics) };
+    let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);
     let mut shell =
         Shell { agent, api, hands, ears, leasing, clock, metrics, pulse, options, queue, changed, worked: false };

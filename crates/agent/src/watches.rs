@@ -3,21 +3,15 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject, GroupVersionKind},
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, Event as Watched},
-    },
-};
+use kube::Client;
 use netloom_api::admission::GroupKind;
+use netloom_client::Watch;
 use netloom_node::{Agent, Event, Mode, NODE, POLICY, STATE};
 use netloom_object::Change;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
 
-use crate::{kinds::served, whereabouts::Whereabouts};
+use crate::{kinds::resource, whereabouts::Whereabouts};
 
 /// What is followed, and who is told.
 pub(crate) struct Follower<'a> {
@@ -33,19 +27,17 @@ impl Follower<'_> {
     /// Follows every kind that the agent must know; the tasks end when `tasks` is dropped.
     pub(crate) fn follow(&self, tasks: &mut JoinSet<()>) {
         for kind in Agent::kinds(self.mode) {
-            let resource = resource(*kind);
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            let fields = selector(*kind, self.node);
+            let watch = Watch { fields, ..Watch::all(*kind, resource(*kind)) };
             let moving = self.api.clone().filter(Whereabouts::may_change);
-            let one = One { kind: *kind, resource, events: self.events.clone(), moving };
-            tasks.spawn(one.follow(api, selector(*kind, self.node)));
+            tasks.spawn(One { watch, events: self.events.clone(), moving }.follow(self.client.clone()));
         }
     }
 }
 
 /// One kind that is followed.
 struct One {
-    kind: GroupKind<'static>,
-    resource: ApiResource,
+    watch: Watch,
     events: UnboundedSender<Event>,
     /// Where the API is, when that may change.
     moving: Option<Whereabouts>,
@@ -60,30 +52,15 @@ fn selector(kind: GroupKind<'static>, node: &str) -> Option<String> {
     }
 }
 
-fn resource(kind: GroupKind<'static>) -> ApiResource {
-    let (version, plural) = served(kind);
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, &version, kind.kind), &plural)
-}
-
 impl One {
-    async fn follow(self, api: Api<DynamicObject>, selector: Option<String>) {
-        let Self { kind, resource, events, moving } = self;
-        let config = selector.iter().fold(watcher::Config::default(), |config, selector| config.fields(selector));
-        let mut stream = watcher::watcher(api, config).default_backoff().boxed();
-        let mut listed = Vec::new();
-        while let Some(event) = stream.next().await {
-            let change = match event {
-                Ok(Watched::Init) => {
-                    listed.clear();
-                    continue;
-                }
-                Ok(Watched::InitApply(object)) => {
-                    listed.push(whole(object, &resource));
-                    continue;
-                }
-                Ok(Watched::InitDone) => Change::Listed { kind, objects: std::mem::take(&mut listed) },
-                Ok(Watched::Apply(object)) => Change::Put(whole(object, &resource)),
-                Ok(Watched::Delete(object)) => Change::Gone(whole(object, &resource)),
+    async fn follow(self, client: Client) {
+        let Self { watch, events, moving } = self;
+        let kind = watch.kind;
+        let mut changes = watch.follow(client);
+        while let Some(change) = changes.next().await {
+            let change = match change {
+                Ok(change) if kind == NODE => without_status(change),
+                Ok(change) => change,
                 Err(why) => {
                     tracing::warn!(kind = kind.kind, %why, "the watch was interrupted");
                     continue;
@@ -101,18 +78,17 @@ impl One {
     }
 }
 
-/// An object with its kind, which lists leave out, and without what nothing here reads.
-fn whole(object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
-    let DynamicObject { types: _, mut metadata, data: mut value } = object;
-    metadata.managed_fields = None;
-    value["metadata"] = json!(metadata);
-    value["apiVersion"] = json!(resource.api_version);
-    value["kind"] = json!(resource.kind);
-    if resource.kind == NODE.kind {
-        // Images and the like are most of a node, and change all the time.
-        value.as_object_mut().map(|node| node.remove("status"));
+/// Images and the like are most of a node, change all the time, and nothing here reads them.
+fn without_status(change: Change) -> Change {
+    let bare = |mut node: Arc<Value>| {
+        Arc::make_mut(&mut node).as_object_mut().map(|node| node.remove("status"));
+        node
+    };
+    match change {
+        Change::Put(node) => Change::Put(bare(node)),
+        Change::Gone(node) => Change::Gone(bare(node)),
+        Change::Listed { kind, objects } => Change::Listed { kind, objects: objects.into_iter().map(bare).collect() },
     }
-    Arc::new(value)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
+use netloom_client::Ended;
 use netloom_control::{Controller, Index, Leadership as Leads, Settings, Turn};
 use netloom_object::Change;
 use tokio::{
@@ -16,13 +17,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{
-    carry::{Carrier, Ended},
-    clock::Clock,
-    elect::Leadership,
-    health::Pulse,
-    metrics::Metrics,
-};
+use crate::{carry::Carrier, clock::Clock, elect::Leadership, health::Pulse, metrics::Metrics};
 
 /// Changes that wait for the loop. More of them wait in the watches, and there in the server.
 pub const QUEUE: usize = 1024;
@@ -113,11 +108,11 @@ impl Drive {
 
     fn answered(&mut self, ended: Ended) {
         let now = self.clock.now().wall;
-        let Ended { id, answer, change } = ended;
+        let Ended { request, outcome, change, .. } = ended;
         if let Some(change) = change {
             self.index.take(now, change);
         }
-        self.controller.answered(now, id, &answer);
+        self.controller.answered(now, request.id, &outcome.answer());
     }
 }
 

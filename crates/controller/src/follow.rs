@@ -1,7 +1,6 @@
 //! One watch for each kind, the same code for all.
 //!
-//! Lists in pages, then watches with bookmarks; a watch that is too far behind is listed anew. What comes of
-//! it goes to those who asked: the view of the admission rules, the index of the control loop. Both are fed
+//! What comes of it goes to those who asked: the view of the admission rules, the index of the control loop. Both are fed
 //! by the same watch.
 //!
 //! A kind that the cluster does not serve is empty for the rules. For the control loop it is not known:
@@ -10,18 +9,11 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject},
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, Event},
-    },
-};
+use kube::{Client, api::ApiResource};
 use netloom_api::{admission::GroupKind, foreign, generate::NAMESPACE, registry};
+use netloom_client::Watch;
 use netloom_control::Index;
 use netloom_object::Change;
-use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{definitions::Definitions, metrics::Metrics, view::Current};
@@ -92,16 +84,12 @@ impl Follower {
 
     /// Watches until the cluster serves the kind no more, or otherwise.
     async fn watch(&mut self, client: Client, resource: ApiResource) {
-        let api: Api<DynamicObject> = match self.kind {
-            // Those of kubelets are renewed all the time, and say nothing about agents.
-            foreign::LEASE => Api::namespaced_with(client, NAMESPACE, &resource),
-            _ => Api::all_with(client, &resource),
-        };
-        let mut events = watcher::watcher(api, watcher::Config::default()).default_backoff().boxed();
-        let mut fresh = Vec::new();
+        // Leases of kubelets are renewed all the time, and say nothing about agents.
+        let namespace = (self.kind == foreign::LEASE).then_some(NAMESPACE);
+        let mut changes = Watch { namespace, ..Watch::all(self.kind, resource.clone()) }.follow(client);
         loop {
-            let event = tokio::select! {
-                event = events.next() => event,
+            let change = tokio::select! {
+                change = changes.next() => change,
                 () = self.definitions.changed() => {
                     if self.definitions.resource(self.kind) == Some(Some(resource.clone())) {
                         continue;
@@ -109,11 +97,12 @@ impl Follower {
                     return;
                 }
             };
-            match event {
-                Some(Ok(event)) => {
-                    if let Some(change) = self.change(event, &resource, &mut fresh) {
-                        self.tell(change).await;
+            match change {
+                Some(Ok(change)) => {
+                    if matches!(change, Change::Listed { .. }) {
+                        self.metrics.listed(self.kind.kind);
                     }
+                    self.tell(change).await;
                 }
                 Some(Err(why)) => {
                     self.metrics.interrupted(self.kind.kind);
@@ -121,30 +110,6 @@ impl Follower {
                 }
                 None => return,
             }
-        }
-    }
-
-    fn change(
-        &self,
-        event: Event<DynamicObject>,
-        resource: &ApiResource,
-        fresh: &mut Vec<Arc<Value>>,
-    ) -> Option<Change> {
-        match event {
-            Event::Init => {
-                fresh.clear();
-                None
-            }
-            Event::InitApply(object) => {
-                fresh.push(value(object, resource));
-                None
-            }
-            Event::InitDone => {
-                self.metrics.listed(self.kind.kind);
-                Some(Change::Listed { kind: self.kind, objects: std::mem::take(fresh) })
-            }
-            Event::Apply(object) => Some(Change::Put(value(object, resource))),
-            Event::Delete(object) => Some(Change::Gone(value(object, resource))),
         }
     }
 
@@ -157,18 +122,6 @@ impl Follower {
             std::future::pending::<()>().await;
         }
     }
-}
-
-/// An object as the rest of the program has it. Items of a list may come without the names of their kind;
-/// who manages which field is of no interest and half of the size.
-pub(crate) fn value(object: DynamicObject, resource: &ApiResource) -> Arc<Value> {
-    let DynamicObject { types: _, mut metadata, data } = object;
-    metadata.managed_fields = None;
-    let mut value = data;
-    value["apiVersion"] = resource.api_version.as_str().into();
-    value["kind"] = resource.kind.as_str().into();
-    value["metadata"] = serde_json::to_value(metadata).unwrap_or_default();
-    Arc::new(value)
 }
 
 #[cfg(test)]

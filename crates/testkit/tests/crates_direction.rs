@@ -54,6 +54,7 @@ const INPUT_OUTPUT: &[&str] = &[
     "tokio",
     "netloom-agent",
     "netloom-apiserver",
+    "netloom-client",
     "netloom-controller",
     "netloom-https",
     "netloom-journal",
@@ -89,6 +90,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-cel", &["netloom-schema"]),
     ("netloom-patch", &["netloom-schema"]),
     ("netloom-object", &[]),
+    ("netloom-client", &["netloom-object"]),
     (
         "netloom-api",
         &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-probing", "netloom-schema"],
@@ -135,7 +137,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "netloom-apiserver",
         &["netloom-api", "netloom-cel", "netloom-https", "netloom-patch", "netloom-schema", "netloom-store"],
     ),
-    ("netloom-controller", &["netloom-api", "netloom-control", "netloom-https", "netloom-object", "netloom-schema"]),
+    (
+        "netloom-controller",
+        &["netloom-api", "netloom-client", "netloom-control", "netloom-https", "netloom-object", "netloom-schema"],
+    ),
 ];
 
 /// Crates by name, each with the crates that it is built with.

@@ -18,6 +18,7 @@ use kube::{
     runtime::{WatchStreamExt as _, watcher},
 };
 use netloom_api::generate::{CONFIGURATION, CONFIGURATION_KINDS};
+use netloom_client::read;
 use serde_json::{Value, json};
 use tokio_rustls::rustls::{
     crypto::CryptoProvider,
@@ -26,7 +27,7 @@ use tokio_rustls::rustls::{
 };
 
 use super::authority::{Authority, CertificateError};
-use crate::{clock::Clock, elect::Leadership, follow::value};
+use crate::{clock::Clock, elect::Leadership};
 
 /// The Secret of the authority.
 const SECRET: &str = "netloom-webhook";
@@ -275,7 +276,7 @@ fn one(
     let events = watcher::watch_object(api, name).default_backoff();
     events.filter_map(move |event| {
         let seen = match event {
-            Ok(object) => Some((place, object.map(|object| Value::clone(&value(object, &resource))))),
+            Ok(object) => Some((place, object.map(|object| Value::clone(&read(object, &resource))))),
             Err(why) => {
                 tracing::warn!(kind = resource.kind, name, %why, "the watch of an object was interrupted");
                 None
