@@ -2,7 +2,10 @@
 //!
 //! Kinds of older interfaces that spell conditions differently declare their own.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::{RoundMode, Timestamp, TimestampRound, Unit},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,61 @@ pub enum Truth {
     False,
     /// Nobody can tell yet.
     Unknown,
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+/// What is observed of an object, before it has a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// What is observed, such as `Ready`.
+    pub kind: &'static str,
+    /// Whether it holds.
+    pub truth: Truth,
+    /// A stable word for programs.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Observation {
+    /// An observation.
+    pub fn new(
+        kind: &'static str,
+        truth: impl Into<Truth>,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { kind, truth: truth.into(), reason: reason.into(), message: message.into() }
+    }
+
+    /// The condition that says it; its time stays as long as the truth does.
+    pub fn at(self, now: Timestamp, generation: Option<i64>, before: &Conditions) -> Condition {
+        let known = before.get(self.kind).map(|known| (known.status, &known.last_transition_time));
+        Condition {
+            kind: self.kind.to_owned(),
+            status: self.truth,
+            observed_generation: generation,
+            last_transition_time: since(self.truth, known).cloned().unwrap_or_else(|| seconds(now)),
+            reason: self.reason,
+            message: self.message,
+        }
+    }
+}
+
+/// Since when something holds, by what was known of it before; none when it has just changed.
+pub(crate) fn since<T>(truth: Truth, before: Option<(Truth, T)>) -> Option<T> {
+    before.filter(|(known, _)| *known == truth).map(|(_, time)| time)
+}
+
+/// A time as servers keep it: they cut it to whole seconds, and what was cut would look like a change.
+pub fn seconds(time: Timestamp) -> Time {
+    let cut = time.round(TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Trunc));
+    Time(cut.unwrap_or(time))
 }
 
 /// One observation about an object.
@@ -69,12 +127,30 @@ impl Conditions {
     pub fn set(&mut self, mut condition: Condition) {
         match self.0.iter_mut().find(|known| known.kind == condition.kind) {
             Some(known) => {
-                if known.status == condition.status {
-                    condition.last_transition_time = known.last_transition_time.clone();
+                if let Some(time) = since(condition.status, Some((known.status, &known.last_transition_time))) {
+                    condition.last_transition_time = time.clone();
                 }
                 *known = condition;
             }
             None => self.0.push(condition),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_condition_stays_while_its_truth_does() {
+        let first = Timestamp::from_millisecond(1_500).unwrap();
+        let seen = |truth: bool, message: &str| Observation::new("Available", truth, "R", message);
+        let mut all = Conditions(vec![seen(true, "a").at(first, Some(1), &Conditions::default())]);
+        assert_eq!(all.0[0].last_transition_time.0.as_millisecond(), 1_000);
+        let later = Timestamp::from_second(9).unwrap();
+        let same = seen(true, "b").at(later, Some(2), &all);
+        assert_eq!((same.last_transition_time.0.as_second(), same.message.as_str()), (1, "b"));
+        all.set(same);
+        assert_eq!(seen(false, "c").at(later, Some(2), &all).last_transition_time.0.as_second(), 9);
     }
 }

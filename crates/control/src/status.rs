@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use netloom_api::{
     admission::GroupKind,
-    condition::{Condition, Conditions, Truth},
+    condition::{Condition, Conditions, Observation, Truth},
     fabric::{
         GROUP, NetworkConfigRevision,
         network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
@@ -45,9 +45,9 @@ pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, wo
                 (verdict.status, verdict.reason, verdict.message) =
                     (Truth::False, reason::ROLLOUT_FAILED, trial.words());
             }
-            let said =
-                Said { kind: verdict.kind, truth: verdict.status, reason: verdict.reason, message: &verdict.message };
-            conditions.0.push(said.condition(now, report.generation, &before.conditions));
+            let Verdict { kind, status, reason, message } = verdict;
+            let seen = Observation::new(kind, status, reason, message);
+            conditions.0.push(seen.at(now, report.generation, &before.conditions));
         }
         let matched_nodes = Some(count(report.matched_nodes));
         let after = NodeNetConfPolicyStatus { observed_generation: report.generation, conditions, matched_nodes };
@@ -105,8 +105,7 @@ pub(crate) fn of_states(now: Timestamp, index: &Index, compiled: &Compiled, work
         let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
         let after: Vec<Condition> = wanted
             .map(|Verdict { kind, status, reason, message }| {
-                let said = Said { kind, truth: *status, reason, message };
-                said.condition(now, state.meta.generation, before)
+                Observation::new(*kind, *status, *reason, message).at(now, state.meta.generation, before)
             })
             .collect();
         let known = before.0.iter().filter(|condition| is_ours(&condition.kind, &condition.reason));
@@ -158,9 +157,7 @@ fn revision_status(
 ) -> NetworkConfigRevisionStatus {
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let everywhere = outcome.phase == RevisionPhase::Active && outcome.ready + outcome.apart == outcome.total;
-    let truth = if everywhere { Truth::True } else { Truth::False };
-    let reason = revision_word(outcome.phase);
-    let ready = Said { kind: "Ready", truth, reason, message: &outcome.message };
+    let ready = Observation::new("Ready", everywhere, revision_word(outcome.phase), &outcome.message);
     // While it is tried again, it still says how the last attempt failed.
     let failure = outcome.failure.as_ref().or(outcome.before.as_ref());
     let attempts = failure.map_or(0, |failure| failure.attempts);
@@ -186,7 +183,7 @@ fn revision_status(
         passed_over: passed_over
             .map(|(node, reason)| PassedOver { node: node.clone(), reason: reason.clone() })
             .collect(),
-        conditions: Conditions(vec![ready.condition(now, None, &before.conditions)]),
+        conditions: Conditions(vec![ready.at(now, None, &before.conditions)]),
         phase: Some(outcome.phase),
         message: Some(outcome.message.clone()),
         proven_at: outcome.proven_at.map(MicroTime),
@@ -213,14 +210,12 @@ fn rollout_status(
     generation: Option<i64>,
     before: &RolloutPolicyStatus,
 ) -> RolloutPolicyStatus {
-    let truth = |holds: bool| if holds { Truth::True } else { Truth::False };
     let moving = matches!(outcome.phase, Phase::Canary | Phase::Soaking | Phase::Wave | Phase::Reverting);
     let bad = matches!(outcome.phase, Phase::Blocked | Phase::Reverting) || outcome.nodes.failed > 0;
     let reason = phase_word(outcome.phase);
     let said = [("Ready", outcome.phase == Phase::Done), ("Progressing", moving), ("Degraded", bad)];
     let conditions = said.map(|(kind, holds)| {
-        let said = Said { kind, truth: truth(holds), reason, message: &outcome.message };
-        said.condition(now, generation, &before.conditions)
+        Observation::new(kind, holds, reason, &outcome.message).at(now, generation, &before.conditions)
     });
     RolloutPolicyStatus {
         observed_generation: generation,
@@ -230,29 +225,6 @@ fn rollout_status(
         last_good_revision: outcome.last_good.clone(),
         wave: outcome.wave,
         nodes: Some(outcome.nodes.clone()),
-    }
-}
-
-/// A condition without its times.
-struct Said<'a> {
-    kind: &'a str,
-    truth: Truth,
-    reason: &'a str,
-    message: &'a str,
-}
-
-impl Said<'_> {
-    /// The condition; the time stays as long as the truth does.
-    fn condition(&self, now: Timestamp, generation: Option<i64>, before: &Conditions) -> Condition {
-        let known = before.get(self.kind).filter(|known| known.status == self.truth);
-        Condition {
-            kind: self.kind.to_owned(),
-            status: self.truth,
-            observed_generation: generation,
-            last_transition_time: known.map_or(Time(now), |known| known.last_transition_time.clone()),
-            reason: self.reason.to_owned(),
-            message: self.message.to_owned(),
-        }
     }
 }
 

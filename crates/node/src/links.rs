@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use jiff::Timestamp;
 use netloom_api::{
-    condition::Conditions,
+    condition::{Conditions, Observation},
     fabric::{
         node_network_status::{NodeInterface, NodeNetworkStatusStatus, NodeRoute},
         text::{InterfaceAddress, Ip},
@@ -20,7 +20,7 @@ use netloom_nmyaml::ReportOptions;
 use netloom_types::{IfName, Protocol, RouteTable};
 use serde::Serialize;
 
-use crate::{Heard, condition::Said};
+use crate::{Heard, condition::seen};
 
 /// The most bytes of links, and of routes: together half of what a server takes in one request.
 const MOST: (usize, usize) = (512 * 1024, 128 * 1024);
@@ -46,19 +46,19 @@ pub(crate) fn list(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) 
     interfaces.sort_by(|one, other| one.name.cmp(&other.name));
     let (routes, cut_routes) = fitting(routes(observed, &of_pods).into_iter(), MOST.1);
     let conditions =
-        Conditions(vec![ready(cut_links, cut_routes).condition(Timestamp::UNIX_EPOCH, None, &Conditions::default())]);
+        Conditions(vec![ready(cut_links, cut_routes).at(Timestamp::UNIX_EPOCH, None, &Conditions::default())]);
     NodeNetworkStatusStatus { interfaces, routes, last_updated: None, conditions }
 }
 
 /// What the condition says.
-fn ready(links: usize, routes: usize) -> Said {
+fn ready(links: usize, routes: usize) -> Observation {
     if links + routes == 0 {
-        return Said::new("Ready", true, "Reported", "everything is listed");
+        return seen("Ready", true, "Reported", "everything is listed");
     }
     let message = format!(
         "there is no room for {links} interfaces and {routes} routes; `netloom state show` on the node shows them all"
     );
-    Said::new("Ready", false, "Shortened", message)
+    seen("Ready", false, "Shortened", message)
 }
 
 /// As many as fit, and how many do not.

@@ -6,7 +6,10 @@
 //! network state has it at once, and nobody needs it twice. What stands at the server is known by a digest; the list itself is kept only until it stands there.
 
 use jiff::Timestamp;
-use netloom_api::{condition::Conditions, fabric::node_network_status::NodeNetworkStatusStatus};
+use netloom_api::{
+    condition::{Conditions, Observation, seconds},
+    fabric::node_network_status::NodeNetworkStatusStatus,
+};
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
@@ -14,7 +17,6 @@ use serde_json::{Value, json};
 use crate::{
     Agent, LINKS, NODE, Settings,
     backoff::later,
-    condition::{Said, seconds},
     pace::Pace,
     people::fingerprint,
     target::{Target, chosen},
@@ -153,9 +155,7 @@ impl Agent {
             .and_then(|conditions| serde_json::from_value(conditions.clone()).ok())
             .unwrap_or_default();
         let timed = |condition: netloom_api::condition::Condition| {
-            let said =
-                Said { kind: "Ready", truth: condition.status, reason: condition.reason, message: condition.message };
-            said.condition(now, None, &before)
+            Observation::new("Ready", condition.status, condition.reason, condition.message).at(now, None, &before)
         };
         list.conditions = Conditions(std::mem::take(&mut list.conditions.0).into_iter().map(timed).collect());
         list.last_updated = Some(seconds(now));

@@ -3,9 +3,10 @@
 //! Two programs that manage one link undo each other's changes. The node goes on all the same: its condition says so as
 //! long as it is so, and an event when it begins, with the lines of configuration that hand the link over.
 
+use netloom_api::condition::Observation;
 use netloom_managers::Managed;
 
-use crate::{Agent, condition::Said, people::Told};
+use crate::{Agent, condition::seen, people::Told};
 
 /// The condition that is there as long as another program manages a link of the wish.
 pub(crate) const CONDITION: &str = "OtherManager";
@@ -14,8 +15,8 @@ pub(crate) const CONDITION: &str = "OtherManager";
 const NAMED: usize = 3;
 
 /// The condition, when there is something to say.
-pub(crate) fn said(managed: &[Managed]) -> Option<Said> {
-    (!managed.is_empty()).then(|| Said::new(CONDITION, true, "LinkManagedElsewhere", message(managed)))
+pub(crate) fn said(managed: &[Managed]) -> Option<Observation> {
+    (!managed.is_empty()).then(|| seen(CONDITION, true, "LinkManagedElsewhere", message(managed)))
 }
 
 fn message(managed: &[Managed]) -> String {

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use netloom_api::{
-    condition::Conditions,
+    condition::{Conditions, Observation, seconds},
     nodestate::{LastApplied, NodeNetworkStateStatus, Retry, StateDocument},
 };
 use netloom_compile::reason::NODE_NOT_FOUND;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     Drift,
     attempt::{Attempt, Stage},
-    condition::{Said, milliseconds, seconds, short},
+    condition::{milliseconds, seen, short},
     others,
     report::ReportText,
     wish::uid,
@@ -70,7 +70,7 @@ pub(crate) fn managed(picture: &Picture<'_>) -> Option<Status> {
     let usual = [said_managed(), available(picture), progressing(picture), degraded(picture)];
     for said in usual.into_iter().chain(others::said(picture.managed)) {
         if !is_foreign(&before.conditions, said.kind) {
-            after.conditions.0.push(said.condition(picture.now, picture.generation, &before.conditions));
+            after.conditions.0.push(said.at(picture.now, picture.generation, &before.conditions));
         }
     }
     if let Some((failure, count, next)) = picture.attempt.failure() {
@@ -93,32 +93,32 @@ pub(crate) fn unmanaged(
 ) -> Option<Value> {
     let before = standing(object);
     let mut after = ours(&before);
-    let said = Said::new("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
+    let said = seen("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
     if before.conditions.get("Managed").is_some_and(|known| known.status == said.truth) {
         return None;
     }
-    after.conditions.set(said.condition(now, generation, &before.conditions));
+    after.conditions.set(said.at(now, generation, &before.conditions));
     Some(apply(object, after, reported))
 }
 
 /// What to write on a second object for one node; none when the controller or somebody has said it.
 pub(crate) fn conflicting(now: Timestamp, object: &Value, generation: Option<i64>, message: &str) -> Option<Value> {
     let before = standing(object);
-    let said = Said::new("Conflict", true, netloom_compile::reason::CONFLICT, message);
+    let said = seen("Conflict", true, netloom_compile::reason::CONFLICT, message);
     if before.conditions.get("Conflict").is_some_and(|known| known.status == said.truth) {
         return None;
     }
-    let conditions = Conditions(vec![said.condition(now, generation, &before.conditions)]);
+    let conditions = Conditions(vec![said.at(now, generation, &before.conditions)]);
     Some(apply(object, NodeNetworkStateStatus { conditions, ..NodeNetworkStateStatus::default() }, None))
 }
 
-fn said_managed() -> Said {
-    Said::new("Managed", true, "Managed", "the node keeps to the desired state and reports")
+fn said_managed() -> Observation {
+    seen("Managed", true, "Managed", "the node keeps to the desired state and reports")
 }
 
-fn available(picture: &Picture<'_>) -> Said {
+fn available(picture: &Picture<'_>) -> Observation {
     let attempt = picture.attempt;
-    let said = |truth, reason, message: String| Said::new("Available", truth, reason, message);
+    let said = |truth, reason, message: String| seen("Available", truth, reason, message);
     if let Some((failure, ..)) = attempt.failure() {
         return said(false, failure.reason(), failure.message.clone());
     }
@@ -136,8 +136,8 @@ fn available(picture: &Picture<'_>) -> Said {
     }
 }
 
-fn progressing(picture: &Picture<'_>) -> Said {
-    let said = |truth, reason, message: &str| Said::new("Progressing", truth, reason, message);
+fn progressing(picture: &Picture<'_>) -> Observation {
+    let said = |truth, reason, message: &str| seen("Progressing", truth, reason, message);
     match &picture.attempt.stage {
         Stage::Running { .. } | Stage::Untried if picture.wanted => {
             said(true, "Applying", "the desired state is being brought about")
@@ -150,8 +150,8 @@ fn progressing(picture: &Picture<'_>) -> Said {
     }
 }
 
-fn degraded(picture: &Picture<'_>) -> Said {
-    let said = |truth, reason, message: String| Said::new("Degraded", truth, reason, message);
+fn degraded(picture: &Picture<'_>) -> Observation {
+    let said = |truth, reason, message: String| seen("Degraded", truth, reason, message);
     if let Some((failure, ..)) = picture.attempt.failure() {
         let undone = if failure.undone { "the change was taken back: " } else { "" };
         return said(true, failure.reason(), format!("{undone}{}", failure.message));

@@ -1,7 +1,10 @@
 //! The condition `ready` in the spelling of host networks, with its times.
 
 use jiff::Timestamp;
-use netloom_api::{condition::Truth, hostnet::HostCondition};
+use netloom_api::{
+    condition::{Observation, Truth},
+    hostnet::HostCondition,
+};
 
 /// The reason of a node that does not get what is wanted now because another one could not have it.
 pub const ROLLOUT_STOPPED: &str = "RolloutStopped";
@@ -41,26 +44,10 @@ impl Verdict {
         self.truth == Truth::True
     }
 
-    /// The condition. What says what was said before is the same to the second, so that it is not written again.
+    /// The condition, with its times.
     pub(super) fn condition(&self, now: Timestamp, before: &[HostCondition]) -> HostCondition {
         let Self { truth, reason, message } = self;
-        let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let known = before.iter().find(|condition| condition.kind == "ready");
-        if let Some(known) = known
-            && (known.status, &known.reason, &known.message) == (*truth, &said(reason), &said(message))
-        {
-            return known.clone();
-        }
-        let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
-        let since = known.filter(|known| known.status == *truth).and_then(|known| known.last_transition_time.clone());
-        HostCondition {
-            kind: "ready".to_owned(),
-            status: *truth,
-            last_update_time: Some(now.clone()),
-            last_transition_time: Some(since.unwrap_or(now)),
-            reason: said(reason),
-            message: said(message),
-        }
+        HostCondition::at(Observation::new("ready", *truth, reason, message), now, before)
     }
 }
 
