@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use kube::Client;
-use netloom_api::admission::GroupKind;
 use netloom_client::Watch;
-use netloom_node::{Agent, Event, Mode, NODE, POLICY, STATE};
+use netloom_node::{Agent, Event, Mode, NODE, owner};
 use netloom_object::Change;
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
@@ -27,7 +26,7 @@ impl Follower<'_> {
     /// Follows every kind that the agent must know; the tasks end when `tasks` is dropped.
     pub(crate) fn follow(&self, tasks: &mut JoinSet<()>) {
         for kind in Agent::kinds(self.mode) {
-            let fields = selector(*kind, self.node);
+            let fields = owner(*kind).selector(self.node);
             let watch = Watch { fields, ..Watch::all(*kind, resource(*kind)) };
             let moving = self.api.clone().filter(Whereabouts::may_change);
             tasks.spawn(One { watch, events: self.events.clone(), moving }.follow(self.client.clone()));
@@ -41,15 +40,6 @@ struct One {
     events: UnboundedSender<Event>,
     /// Where the API is, when that may change.
     moving: Option<Whereabouts>,
-}
-
-/// What the server shall leave out.
-fn selector(kind: GroupKind<'static>, node: &str) -> Option<String> {
-    match kind {
-        STATE => Some(format!("spec.nodeName={node}")),
-        POLICY => None,
-        _ => Some(format!("metadata.name={node}")),
-    }
 }
 
 impl One {
@@ -93,6 +83,8 @@ fn without_status(change: Change) -> Change {
 
 #[cfg(test)]
 mod tests {
+    use netloom_node::POLICY;
+
     use super::*;
 
     /// A thousand agents that each followed everything would be a thousand times as much for the server to say.
@@ -100,7 +92,7 @@ mod tests {
     fn only_objects_of_the_own_node_are_asked_for() {
         for mode in [Mode::Centralized, Mode::Distributed] {
             for kind in Agent::kinds(mode) {
-                let asked = selector(*kind, "n1");
+                let asked = owner(*kind).selector("n1");
                 let wanted = match kind.kind {
                     "NodeNetworkState" => Some("spec.nodeName=n1"),
                     "NodeNetworkConfig" | "NodeNetworkStatus" | "Node" => Some("metadata.name=n1"),

@@ -9,6 +9,7 @@ use kube_core::{CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use crate::owner::{NodeField, Owner};
 use crate::{
     admission::{Findings, Review, Write, admit},
     effects::FieldEffect,
@@ -16,17 +17,6 @@ use crate::{
 
 /// The definitions that are checked in, as JSON, by the names of their files.
 static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
-
-/// Whose agent may write an object of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// No agent: people and the controller write it.
-    Cluster,
-    /// The agent of the node that the object is named after.
-    NodeOfName,
-    /// The agent of the node that `spec.nodeName` names.
-    NodeOfSpec,
-}
 
 /// A question that rules ask of the view, answered without reading every object.
 #[derive(Debug, Clone, Copy)]

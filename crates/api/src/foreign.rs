@@ -61,8 +61,8 @@ pub(crate) fn indexes(kind: GroupKind<'_>) -> &'static [Index] {
 }
 
 /// Whose agent may write an object of a foreign kind; none where that is not ours to say.
-pub(crate) fn owner(kind: GroupKind<'_>) -> Option<Owner> {
-    (kind == NODE || kind == LEASE).then_some(Owner::NodeOfName)
+pub fn owner(kind: GroupKind<'_>) -> Option<Owner> {
+    (kind == NODE || kind == LEASE).then_some(Owner::NODE_OF_NAME)
 }
 
 /// The rules that objects of foreign kinds keep where ours depend on them.

@@ -21,6 +21,7 @@ pub mod foreign;
 pub mod generate;
 pub mod hostnet;
 pub mod nodestate;
+mod owner;
 pub mod registry;
 pub mod rollout;
 pub mod selector;
@@ -28,5 +29,5 @@ pub mod selector;
 mod structural;
 pub mod yaml;
 
-pub use definition::{Declared, Index, Kind, Owner};
+pub use definition::{Declared, Index, Kind, NodeField, Owner};
 pub use registry::{find, kinds};

@@ -62,7 +62,7 @@ pub use failure::{Failure, Reason};
 pub use guard::guarded;
 pub use leases::{Given, LeaseOrder, LeaseWish, Leased, Leases, NameChoice, Others};
 pub use leasing::problem;
-pub use objects::{CONFIG, LINKS, NODE, POLICY, STATE};
+pub use objects::{CONFIG, LINKS, NODE, POLICY, STATE, owner};
 pub use prepared::{Prepared, prepare};
 pub use report::{Heard, current_state};
 pub use settings::{Drift, Mode, Settings};

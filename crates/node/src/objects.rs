@@ -6,7 +6,13 @@
 
 use std::sync::Arc;
 
-use netloom_api::{admission::GroupKind, fabric};
+use netloom_api::{
+    Declared as _, Owner,
+    admission::GroupKind,
+    fabric::{self, NodeNetworkConfig, NodeNetworkStatus},
+    foreign,
+    nodestate::{NodeNetConfPolicy, NodeNetworkState},
+};
 use netloom_compile::{NodeState, ObjectKey, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde_json::Value;
@@ -14,7 +20,7 @@ use serde_json::Value;
 use crate::{Mode, listing, report::ReportText};
 
 /// The node itself.
-pub const NODE: GroupKind<'static> = netloom_api::foreign::NODE;
+pub const NODE: GroupKind<'static> = foreign::NODE;
 /// Policies for the network state of nodes.
 pub const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
 /// The network state of the node.
@@ -26,6 +32,17 @@ pub const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetwor
 pub const LINKS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
 
 const ALL: [GroupKind<'static>; 5] = [NODE, POLICY, STATE, CONFIG, LINKS];
+
+/// Whose agent objects of a kind concern: an agent asks the server for no others.
+pub fn owner(kind: GroupKind<'static>) -> Owner {
+    match kind {
+        POLICY => NodeNetConfPolicy::OWNER,
+        STATE => NodeNetworkState::OWNER,
+        CONFIG => NodeNetworkConfig::OWNER,
+        LINKS => NodeNetworkStatus::OWNER,
+        other => foreign::owner(other).unwrap_or(Owner::Cluster),
+    }
+}
 
 /// The objects of one node.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +128,7 @@ impl Objects {
 
     fn put(&mut self, object: Arc<Value>) {
         let Some(reference) = reference(&object) else { return };
-        if !self.is_ours(reference.kind, &object) {
+        if !owner(reference.kind).concerns(&object, &self.node) {
             // It was given to another node.
             self.forget(reference, &object);
             return;
@@ -165,15 +182,6 @@ impl Objects {
         }
         for object in objects {
             self.put(object);
-        }
-    }
-
-    fn is_ours(&self, kind: GroupKind<'static>, object: &Value) -> bool {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        match kind {
-            STATE => text("/spec/nodeName") == self.node,
-            POLICY => true,
-            _ => text("/metadata/name") == self.node,
         }
     }
 }

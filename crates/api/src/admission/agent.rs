@@ -2,7 +2,7 @@
 //!
 //! An agent's identity lies on its node, so it must be assumed stolen together with the node. Who
 //! holds it may change what that node is told and reports, and nothing of any other node. An object
-//! is of a node by its name, or by `spec.nodeName` for kinds that are selected by it; both the
+//! is of a node by the field that its kind says, its name or another; both the
 //! stored and the new content count, so that no object is taken over or given away.
 //!
 //! Of its Node an agent may take taints off, those that keep work away until the network is in place, and
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::{
     admission::{Operation, Review, User},
-    definition::Owner,
+    definition::{NodeField, Owner},
     dig, foreign,
     generate::NAMESPACE,
     registry,
@@ -78,14 +78,23 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
         Identity::Nameless => return Some(of_no_node(review.user)),
         Identity::Node(node) => node,
     };
+    refusal_by(owner, review, node)
+}
+
+fn refusal_by(owner: Owner, review: &Review<'_>, node: &str) -> Option<String> {
     match owner {
         Owner::Cluster => {
             Some(format!("the agent of node {node:?} may not write objects of kind {}", review.kind.kind))
         }
-        Owner::NodeOfName => foreign_name(review, node)
+        Owner::Node(field) if field.is_name() => foreign_name(review, node)
             .or_else(|| lock_of_controllers(review, node))
             .or_else(|| more_than_taints(review, node)),
-        Owner::NodeOfSpec => foreign_name_on_create(review, node).or_else(|| foreign_node_name(review, node)),
+        Owner::Node(field) => {
+            let created = field.named && review.operation == Operation::Create;
+            // A name is where the agent of another node would create its own object.
+            let name = if created { foreign_name(review, node) } else { None };
+            name.or_else(|| foreign_node(field, review, node))
+        }
     }
 }
 
@@ -163,19 +172,51 @@ fn only_taints_go(new: &Value, old: &Value) -> bool {
     left.iter().all(|taint| before.contains(taint)) && rest(new) == rest(old)
 }
 
-/// A name is where the agent of another node would create its own object.
-fn foreign_name_on_create(review: &Review<'_>, node: &str) -> Option<String> {
-    if review.operation == Operation::Create { foreign_name(review, node) } else { None }
-}
-
-fn foreign_node_name(review: &Review<'_>, node: &str) -> Option<String> {
-    let of_node = |object: &Value| dig::text(object, "spec.nodeName") == Some(node);
-    let own = |object: Option<&Value>| object.is_none_or(of_node);
+fn foreign_node(field: NodeField, review: &Review<'_>, node: &str) -> Option<String> {
+    let own = |object: Option<&Value>| object.is_none_or(|object| field.names(object, node));
     let seen = review.object.is_some() || review.old.is_some();
     (!seen || !own(review.object) || !own(review.old)).then(|| {
         format!(
-            "the agent of node {node:?} may write only a {} whose spec.nodeName is {node:?}, before and after the write",
-            review.kind.kind
+            "the agent of node {node:?} may write only a {} whose {} is {node:?}, before and after the write",
+            review.kind.kind, field.path
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::{GroupKind, Objects};
+
+    #[test]
+    fn objects_of_free_names_are_of_the_node_that_their_field_names() {
+        let owner = Owner::Node(NodeField { path: "spec.Host", named: false });
+        let (user, view) = (User::new("netloom:agent:n1", &[GROUP]), Objects::default());
+        let of = |node: &str| json!({"metadata": {"name": "x-1"}, "spec": {"Host": node}});
+        let judge = |operation, new: Option<&Value>, old: Option<&Value>| {
+            let review = Review {
+                operation,
+                kind: GroupKind::new("g.io", "Thing"),
+                namespace: None,
+                name: "x-1",
+                subresource: None,
+                object: new,
+                old,
+                user: &user,
+                dry_run: false,
+                view: &view,
+            };
+            refusal_by(owner, &review, "n1")
+        };
+        let (own, other) = (of("n1"), of("n2"));
+        assert_eq!(judge(Operation::Create, Some(&own), None), None);
+        assert_eq!(judge(Operation::Delete, None, Some(&own)), None);
+        let why =
+            "the agent of node \"n1\" may write only a Thing whose spec.Host is \"n1\", before and after the write";
+        for (new, old) in [(&own, &other), (&other, &own)] {
+            assert_eq!(judge(Operation::Update, Some(new), Some(old)).as_deref(), Some(why));
+        }
+    }
 }

@@ -125,8 +125,8 @@ fn writers(kind: &Kind) -> &'static str {
     match (kind.owner, kind.editable) {
         (Owner::Cluster, true) => "people",
         (Owner::Cluster, false) => "the controller",
-        (Owner::NodeOfName | Owner::NodeOfSpec, true) => "people, the controller and the agent of the node",
-        (Owner::NodeOfName | Owner::NodeOfSpec, false) => "the controller and the agent of the node",
+        (Owner::Node(_), true) => "people, the controller and the agent of the node",
+        (Owner::Node(_), false) => "the controller and the agent of the node",
     }
 }
 

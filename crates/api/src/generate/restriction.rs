@@ -11,7 +11,7 @@ use crate::{
         agent,
         taints::{TaintKey, may_take_off},
     },
-    definition::{Kind, Owner},
+    definition::{Kind, NodeField, Owner},
     foreign::CONTROLLER_LOCK,
     registry::kinds,
     yaml,
@@ -202,49 +202,104 @@ fn node() -> String {
 
 fn variables() -> Value {
     let named = "object == null ? oldObject.metadata.name : (has(object.metadata.name) ? object.metadata.name : '')";
-    json!([
-        {"name": "node", "expression": node()},
-        {"name": "resource", "expression": "request.resource.resource + '.' + request.resource.group"},
-        {"name": "name", "expression": named},
-        {"name": "byName", "expression": format!("variables.resource in {}", list(Owner::NodeOfName))},
-        {"name": "bySpec", "expression": format!("variables.resource in {}", list(Owner::NodeOfSpec))},
-    ])
+    let of_field = |field: NodeField| json!({"name": of(field), "expression": among(|owner| owner.path == field.path)});
+    let mut variables = vec![
+        json!({"name": "node", "expression": node()}),
+        json!({"name": "resource", "expression": "request.resource.resource + '.' + request.resource.group"}),
+        json!({"name": "name", "expression": named}),
+        json!({"name": "byName", "expression": among(NodeField::is_name)}),
+        json!({"name": "createdByName", "expression": among(|owner| owner.named && !owner.is_name())}),
+    ];
+    variables.extend(fields().into_iter().map(of_field));
+    variables.into()
 }
 
 fn validations() -> Value {
-    let of_node = |object: &str| {
-        format!(
-            "({object} == null || (has({object}.spec) && has({object}.spec.nodeName) && {object}.spec.nodeName == variables.node))"
-        )
-    };
-    json!([
-        {
-            "expression": "variables.node != ''",
-            "message": "an agent of no node may write nothing",
-            "reason": "Forbidden",
-        },
-        {
-            "expression": "variables.byName || variables.bySpec",
+    let fields = fields();
+    let owned = ["byName".to_owned()].into_iter().chain(fields.iter().map(|field| of(*field)));
+    let owned: Vec<String> = owned.map(|name| format!("variables.{name}")).collect();
+    let mut validations = vec![
+        of_some_node(),
+        json!({
+            "expression": owned.join(" || "),
             "messageExpression": "'the agent of node ' + variables.node + ' may not write ' + variables.resource",
             "reason": "Forbidden",
-        },
-        {
-            "expression": "!(variables.byName || (variables.bySpec && request.operation == 'CREATE')) || variables.name == variables.node",
+        }),
+        json!({
+            "expression": "!(variables.byName || (variables.createdByName && request.operation == 'CREATE')) || variables.name == variables.node",
             "messageExpression": "'the agent of node ' + variables.node + ' may write only the object of that name, not ' + variables.name",
             "reason": "Forbidden",
-        },
-        {
-            "expression": format!("!variables.bySpec || ({} && {})", of_node("object"), of_node("oldObject")),
-            "messageExpression": "'the agent of node ' + variables.node + ' may write only objects whose spec.nodeName is that node'",
+        }),
+    ];
+    validations.extend(fields.into_iter().map(|field| {
+        let (object, old) = (is_node(field.path, "object"), is_node(field.path, "oldObject"));
+        json!({
+            "expression": format!("!variables.{} || ({object} && {old})", of(field)),
+            "messageExpression": format!(
+                "'the agent of node ' + variables.node + ' may write only objects whose {} is that node'",
+                field.path
+            ),
             "reason": "Forbidden",
-        },
-    ])
+        })
+    }));
+    validations.into()
 }
 
-/// The resources of one owner as a list in the language of the policy.
-fn list(owner: Owner) -> String {
-    let of_owner = |kind: &&Kind| kind.owner == owner;
+/// Whether an object is not there, or is of the node by a field, in the language of the policy.
+fn is_node(path: &str, object: &str) -> String {
+    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+    let there: Vec<String> = ends.map(|end| format!("has({object}.{})", &path[..end])).collect();
+    format!("({object} == null || ({} && {object}.{path} == variables.node))", there.join(" && "))
+}
+
+/// The fields that name the nodes of objects, but for their names.
+fn fields() -> Vec<NodeField> {
+    let mut fields: Vec<NodeField> = Vec::new();
+    for field in kinds().iter().filter_map(node_field).filter(|field| !field.is_name()) {
+        if fields.iter().all(|known| known.path != field.path) {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+fn node_field(kind: &Kind) -> Option<NodeField> {
+    match kind.owner {
+        Owner::Cluster => None,
+        Owner::Node(field) => Some(field),
+    }
+}
+
+/// What the variable is called that says whether a resource is of nodes by a field: `spec.nodeName` is `bySpecNodeName`.
+fn of(field: NodeField) -> String {
+    let mut name = "by".to_owned();
+    for part in field.path.split('.') {
+        let (first, rest) = part.split_at(1);
+        name.push_str(&first.to_uppercase());
+        name.push_str(rest);
+    }
+    name
+}
+
+/// Whether the resource is one of those that nodes own by some fields, in the language of the policy.
+fn among(is: impl Fn(NodeField) -> bool) -> String {
+    let of_owner = |kind: &&Kind| node_field(kind).is_some_and(&is);
     let names: Vec<String> =
         kinds().iter().filter(of_owner).map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
-    format!("[{}]", names.join(", "))
+    format!("variables.resource in [{}]", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_field_becomes_a_rule_of_the_policy() {
+        let field = NodeField { path: "spec.Host", named: false };
+        assert_eq!(of(field), "bySpecHost");
+        assert_eq!(
+            is_node(field.path, "object"),
+            "(object == null || (has(object.spec) && has(object.spec.Host) && object.spec.Host == variables.node))"
+        );
+    }
 }

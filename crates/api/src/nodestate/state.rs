@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     admission::{Findings, GroupKind, Write},
     condition::Conditions,
-    definition::{Declared, Index, Owner},
+    definition::{Declared, Index, NodeField, Owner},
     dig,
     effects::{Effect, FieldEffect, field},
     nodestate::StateDocument,
@@ -128,7 +128,7 @@ const BY_NODE: &str = "nodeName";
 const SELF: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
 
 impl Declared for NodeNetworkState {
-    const OWNER: Owner = Owner::NodeOfSpec;
+    const OWNER: Owner = Owner::Node(NodeField { path: "spec.nodeName", named: true });
     const EDITABLE: bool = true;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
     const INDEXES: &'static [Index] = &[Index { name: BY_NODE, keys: node_name }];

@@ -107,11 +107,11 @@ fn every_kind_says_whose_it_is_and_the_rule_holds_for_it() {
                     Owner::Cluster => {
                         format!("the agent of node \"n1\" may not write objects of kind {}", kind.kind)
                     }
-                    Owner::NodeOfName => {
+                    Owner::Node(field) if field.is_name() => {
                         format!("the agent of node \"n1\" may write only the {} of that name, not \"n2\"", kind.kind)
                     }
                     // Which of its two rules it breaks depends on what is done; both are said elsewhere.
-                    Owner::NodeOfSpec => {
+                    Owner::Node(_) => {
                         format!("the agent of node \"n1\" may write only {}", why.split("only ").nth(1).unwrap_or("?"))
                     }
                 };
@@ -240,4 +240,17 @@ fn an_agent_tells_of_its_own_node_and_changes_nobody_elses_words() {
     }
     let nameless = Cluster::default().by(User::new(agent::SERVICE_ACCOUNT, &[]));
     assert_eq!(refusals(&nameless.create(&event(Some("n1")))).len(), 1);
+}
+
+/// Agents select their objects by the field that says whose they are, so servers must be able to.
+#[test]
+fn every_field_that_names_the_node_of_an_object_can_be_selected_by() {
+    for kind in kinds() {
+        let Owner::Node(field) = kind.owner else { continue };
+        let crd = kind.crd();
+        let listed = crd.pointer("/spec/versions/0/selectableFields").and_then(Value::as_array);
+        let path = format!(".{}", field.path);
+        let selectable = listed.into_iter().flatten().any(|entry| entry["jsonPath"] == path);
+        assert!(field.is_name() || selectable, "{} is not selectable by {path}", kind.kind);
+    }
 }

@@ -187,10 +187,12 @@ fn of_node(example: &Value, kind: &Kind, node: &str) -> Value {
     let mut object = example.clone();
     match kind.owner {
         Owner::Cluster => {}
-        Owner::NodeOfName => object["metadata"]["name"] = json!(node),
-        Owner::NodeOfSpec => {
+        Owner::Node(field) => {
             object["metadata"]["name"] = json!(node);
-            object["spec"]["nodeName"] = json!(node);
+            let path = format!("/{}", field.path.replace('.', "/"));
+            if let Some(named) = object.pointer_mut(&path) {
+                *named = json!(node);
+            }
         }
     }
     object

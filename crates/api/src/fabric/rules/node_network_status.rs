@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Declared for NodeNetworkStatus {
-    const OWNER: Owner = Owner::NodeOfName;
+    const OWNER: Owner = Owner::NODE_OF_NAME;
     const EFFECTS: &'static [FieldEffect] = effects::NODE_STATUS;
     const INDEXES: &'static [Index] =
         &[Index { name: hostnet::BY_INSTALLER_VLAN, keys: |status: &Value| hostnet::installer_vlans(status) }];

@@ -23,7 +23,7 @@ use crate::{
 const CLUSTER: &str = "cluster";
 
 impl Declared for NodeNetworkConfig {
-    const OWNER: Owner = Owner::NodeOfName;
+    const OWNER: Owner = Owner::NODE_OF_NAME;
     const EFFECTS: &'static [FieldEffect] = effects::NODE_CONFIG;
 
     fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
