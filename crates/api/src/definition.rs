@@ -18,6 +18,18 @@ use crate::{
 /// The definitions that are checked in, as JSON, by the names of their files.
 static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
+/// Who brings the definition of a kind to a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Install {
+    /// Netloom does: the kind is its own.
+    Always,
+    /// Netloom does where there is none, and keeps what it has made: on another cluster the definition is somebody
+    /// else's, and is left alone.
+    IfAbsent,
+    /// Somebody else does, everywhere.
+    Never,
+}
+
 /// A question that rules ask of the view, answered without reading every object.
 #[derive(Debug, Clone, Copy)]
 pub struct Index {
@@ -31,6 +43,8 @@ pub struct Index {
 pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned {
     /// Whose agent may write such an object.
     const OWNER: Owner = Owner::Cluster;
+    /// Who brings the definition to a cluster.
+    const INSTALL: Install = Install::Always;
     /// Whether `status` is written through a subresource of its own.
     const STATUS_SUBRESOURCE: bool = true;
     /// Whether people write such objects; false for those that only the controller or agents keep.
@@ -63,6 +77,8 @@ pub struct Kind {
     pub plural: &'static str,
     /// Whose agent may write such an object.
     pub owner: Owner,
+    /// Who brings the definition to a cluster.
+    pub install: Install,
     /// Whether people write such objects.
     pub editable: bool,
     /// Where every field of the schema takes effect.
@@ -87,6 +103,7 @@ impl Kind {
             kind: fixed(T::kind(&())),
             plural: fixed(T::plural(&())),
             owner: T::OWNER,
+            install: T::INSTALL,
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             indexes: T::INDEXES,

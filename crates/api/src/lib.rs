@@ -29,5 +29,5 @@ pub mod selector;
 mod structural;
 pub mod yaml;
 
-pub use definition::{Declared, Index, Kind, NodeField, Owner};
+pub use definition::{Declared, Index, Install, Kind, NodeField, Owner};
 pub use registry::{find, kinds};

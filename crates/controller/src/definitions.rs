@@ -7,14 +7,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::StreamExt as _;
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt as _,
     api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
     runtime::{
         WatchStreamExt as _,
         watcher::{self, Event},
     },
 };
-use netloom_api::{admission::GroupKind, foreign, registry};
+use netloom_api::{Install, Kind, admission::GroupKind, foreign, registry};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -183,20 +183,65 @@ fn replace(known: &watch::Sender<Option<Known>>, change: impl FnOnce(&mut Option
     });
 }
 
+/// Says of a definition that a controller made it where there was none.
+const MADE_HERE: &str = "netloom.dev/installed";
+
+/// What is done about one definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    /// It is brought to what this program has; fields of others are taken over only when `forced`.
+    Apply { forced: bool },
+    /// It is somebody else's.
+    Leave,
+}
+
+/// What to do about a definition, by what the cluster has of it.
+fn deed(install: Install, known: Option<&DynamicObject>) -> Deed {
+    match (install, known) {
+        (Install::Always, _) => Deed::Apply { forced: true },
+        // Whoever makes it at the same moment wins.
+        (Install::IfAbsent, None) => Deed::Apply { forced: false },
+        (Install::IfAbsent, Some(known)) if known.annotations().contains_key(MADE_HERE) => Deed::Apply { forced: true },
+        (Install::IfAbsent, Some(_)) | (Install::Never, _) => Deed::Leave,
+    }
+}
+
 /// Brings the definitions of all kinds to what this program has, as long as it `may`. Says whether all are.
 pub(crate) async fn install(client: &Client, may: impl Fn() -> bool) -> Result<bool, InstallError> {
     let api = api(client.clone());
-    let parameters = PatchParams::apply(netloom_control::MANAGER).force();
+    let mut installed = 0;
     for kind in registry::kinds() {
         if !may() {
             return Ok(false);
         }
         let name = format!("{}.{}", kind.plural, kind.group);
-        let applied = api.patch(&name, &parameters, &Patch::Apply(kind.crd())).await;
-        applied.map_err(|source| InstallError { name, source: Box::new(source) })?;
+        let applied = install_one(&api, kind, &name).await;
+        installed += usize::from(applied.map_err(|source| InstallError { name, source: Box::new(source) })?);
     }
-    tracing::info!(count = registry::kinds().len(), "the definitions of all kinds are installed");
+    tracing::info!(count = installed, "the definitions of all kinds are installed");
     Ok(true)
+}
+
+/// Says whether the definition is now what this program has.
+async fn install_one(api: &Api<DynamicObject>, kind: &Kind, name: &str) -> kube::Result<bool> {
+    let mut definition = kind.crd();
+    let known = match kind.install {
+        Install::Always | Install::Never => None,
+        Install::IfAbsent => {
+            definition["metadata"]["annotations"][MADE_HERE] = "true".into();
+            api.get_opt(name).await?
+        }
+    };
+    let parameters = PatchParams::apply(netloom_control::MANAGER);
+    let parameters = match deed(kind.install, known.as_ref()) {
+        Deed::Apply { forced: true } => parameters.force(),
+        Deed::Apply { forced: false } => parameters,
+        Deed::Leave => {
+            tracing::info!(name, "the definition is somebody else's and is left alone");
+            return Ok(false);
+        }
+    };
+    api.patch(name, &parameters, &Patch::Apply(definition)).await.map(|_| true)
 }
 
 #[cfg(test)]
@@ -229,5 +274,22 @@ mod tests {
         assert!(Definition::read(&newer).unwrap().1.resource(kind).is_none());
         assert_eq!(fixed_or_own(kind).unwrap().plural, "nodenetworkstates");
         assert_eq!(fixed_or_own(GroupKind::new("", "Node")).unwrap().plural, "nodes");
+    }
+
+    #[test]
+    fn a_definition_that_somebody_else_made_is_never_overwritten() {
+        let known = |annotations: Value| -> DynamicObject {
+            serde_json::from_value(json!({"metadata": {"name": "things.g.io", "annotations": annotations}})).unwrap()
+        };
+        let (theirs, ours) = (known(json!({})), known(json!({MADE_HERE: "true"})));
+        let forced = Deed::Apply { forced: true };
+        for (install, wanted) in [
+            (Install::Always, [forced, forced, forced]),
+            (Install::IfAbsent, [Deed::Apply { forced: false }, Deed::Leave, forced]),
+            (Install::Never, [Deed::Leave, Deed::Leave, Deed::Leave]),
+        ] {
+            let found = [None, Some(&theirs), Some(&ours)].map(|known| deed(install, known));
+            assert_eq!(found, wanted, "{install:?}: none, somebody else's, ours");
+        }
     }
 }

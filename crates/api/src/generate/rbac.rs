@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{HEADER, webhook::CONFIGURATION};
 use crate::{
     admission::{CONTROLLER_GROUP, agent},
-    definition::{Kind, Owner},
+    definition::{Install, Kind, Owner},
     registry::kinds,
     yaml,
 };
@@ -126,7 +126,8 @@ fn controller_rules() -> Vec<Value> {
     // It follows every definition and applies those of its own kinds: of an apply the name is known, so it can be bound.
     let definitions = ["customresourcedefinitions"];
     rules.push(rule("apiextensions.k8s.io", definitions, &READ));
-    let own = kinds().iter().map(|kind| format!("{}.{}", kind.plural, kind.group));
+    let installed = kinds().iter().filter(|kind| kind.install != Install::Never);
+    let own = installed.map(|kind| format!("{}.{}", kind.plural, kind.group));
     rules.push(named(rule("apiextensions.k8s.io", definitions, &["create", "patch"]), own));
     // It reads and changes its own configurations. Whoever installs it creates them.
     let hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
