@@ -13,12 +13,16 @@ use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
 use crate::{
-    index::{CONFIG, Index, REVISION, STATE},
-    networks, parts,
+    front_end::{Assigned, FrontEnds, Scene},
+    index::Index,
+    kinds::{CONFIG, REVISION},
+    parts,
     patience::Patience,
     picture,
+    policies::STATE,
     sightings::Sightings,
     status, tell,
+    work::Work,
 };
 
 /// How long to wait for what.
@@ -71,6 +75,7 @@ pub struct Turn {
 #[derive(Debug, Clone, Default)]
 pub struct Controller {
     settings: Settings,
+    front_ends: FrontEnds,
     compiler: Compiler,
     /// Requests under way, and what they are about.
     outstanding: BTreeMap<RequestId, ObjectRef>,
@@ -111,21 +116,24 @@ impl Controller {
         self.decided_at = Some(now);
         let compiled = self.compiler.compile(index.snapshot());
         let mut work = Work::default();
-        status::of_policies(now, index, &compiled, &mut work);
-        status::of_states(now, index, &compiled, &mut work);
         let wishes = self.wishes(index, &compiled, picture::worth_compiling(index));
         let mut left = picture::left_behind(index);
         left.retain(|revision| !wishes.contains_key(revision));
         let mut earlier = self.wishes(index, &compiled, left);
         earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
-        networks::prepare(now, index, &compiled, &mut work);
+        let (front_ends, scene) = (self.front_ends.clone(), Scene { now, index, compiled: &compiled });
+        for front_end in front_ends.iter() {
+            front_end.prepare(scene, &mut work);
+        }
         let (frozen, layout) = freeze(index, &compiled, &mut work).unzip();
         parts::collect(now, index, layout.flatten().as_ref(), &mut work);
-        // What is said of networks waits for the revision: then it is known who is told it. A revision that cannot be
+        // What is said of what nodes have waits for the revision: then it is known who is told it. A revision that cannot be
         // made must not keep those that can from being taken back or finished.
         if frozen.is_none_or(|targets| targets.iter().any(|target| self.patience.knows(target))) {
             let decision = self.roll(now, index, &wishes, &mut work);
-            networks::tell(now, index, &compiled, networks::Told { earlier: &earlier, decision: &decision }, &mut work);
+            for front_end in front_ends.iter() {
+                front_end.report(scene, Assigned { earlier: &earlier, decision: &decision }, &mut work);
+            }
         }
         let mut turn = self.send(now, work);
         if turn.chains.is_empty() {
@@ -191,11 +199,7 @@ impl Controller {
         tell::finish(now, index, wishes, &decision, work);
         tell::terms(index, &decision.terms, &told, work);
         for name in &decision.obsolete {
-            let key = ObjectKey::global(name.as_str());
-            if let Some(mark) = index.mark(REVISION, &key) {
-                let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
-                work.single(ObjectRef { kind: REVISION, key }, Action::Delete { uid, resource_version });
-            }
+            work.delete(index, REVISION, &ObjectKey::global(name.as_str()));
         }
         self.wake_at = decision.wake_at;
         decision.assignments.retain(|assignment| !refused.contains(&assignment.node));
@@ -286,16 +290,6 @@ fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(Vec<Ob
     let targets = chain.iter().map(|(target, _)| target.clone()).collect();
     work.0.push(chain);
     Some((targets, Some(layout)))
-}
-
-/// Chains of requests without their numbers.
-#[derive(Debug, Default)]
-pub(crate) struct Work(pub(crate) Vec<Vec<(ObjectRef, Action)>>);
-
-impl Work {
-    pub(crate) fn single(&mut self, target: ObjectRef, action: Action) {
-        self.0.push(vec![(target, action)]);
-    }
 }
 
 pub(crate) fn name(revision: &NetworkConfigRevision) -> &str {

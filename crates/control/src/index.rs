@@ -1,43 +1,28 @@
 //! Everything that is watched, as it was last seen.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use jiff::Timestamp;
-use netloom_api::{
-    admission::GroupKind,
-    fabric, foreign,
-    hostnet::{self, HostNetworkConfigStatus, names},
-    rollout::annotation,
-};
+use netloom_api::admission::GroupKind;
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};
-use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::signs::Signs;
-
-pub(crate) const NODE: GroupKind<'static> = foreign::NODE;
-pub(crate) const POLICY: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
-pub(crate) const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
-pub(crate) const CONFIG: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkConfig");
-pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevision");
-pub(crate) const PART: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NetworkConfigRevisionPart");
-pub(crate) const STATUS: GroupKind<'static> = GroupKind::new(fabric::GROUP, "NodeNetworkStatus");
-pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
-pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "ClusterNetwork");
-pub(crate) const UPLINK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanConfig");
-pub(crate) const HOST_NETWORK: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "HostNetworkConfig");
-pub(crate) const VLAN_STATUS: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "VlanStatus");
-pub(crate) const MONITOR: GroupKind<'static> = GroupKind::new(hostnet::GROUP, "LinkMonitor");
-pub(crate) const ATTACHMENT: GroupKind<'static> = foreign::ATTACHMENT;
-pub(crate) const LEASE: GroupKind<'static> = foreign::LEASE;
+use crate::{
+    kept::Kept,
+    kinds::{Kinds, LEASE},
+    policies::STATE,
+    signs::Signs,
+};
 
 /// Everything that is watched.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Index {
+    kinds: Cow<'static, Kinds>,
     snapshot: Snapshot,
     marks: Ledger<Mark>,
     signs: Signs,
@@ -45,65 +30,43 @@ pub struct Index {
     changed_at: Option<Timestamp>,
 }
 
-/// What is kept of an object beside what a snapshot reads.
+/// What is kept of an object beside what a snapshot reads, as far as the table of kinds wants it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) uid: String,
     /// The version as the server writes it.
     pub(crate) resource_version: String,
     pub(crate) generation: Option<i64>,
-    /// Types of conditions that are `True`; of nodes only.
+    /// Types of conditions that are `True`.
     pub(crate) conditions: BTreeSet<String>,
-    /// The digest that the wish was written with; of network states only.
-    pub(crate) digest: Option<String>,
-    /// The status that we write; of the kinds in [`TOLD`] only.
-    pub(crate) status: Option<Value>,
-    /// The same of host networks, which have an entry for each of hundreds of nodes: read once, when it comes.
-    pub(crate) hosted: Option<Arc<HostNetworkConfigStatus>>,
-    /// Annotations that we write; of the kinds of host networks and of nodes only.
+    /// The status that we write.
+    pub(crate) status: Option<Kept>,
+    /// Annotations that we write.
     pub(crate) notes: BTreeMap<&'static str, String>,
-    /// What holds it when it is deleted; of uplinks and host networks only.
+    /// What holds it when it is deleted.
     pub(crate) finalizers: Vec<String>,
-    /// What it asks for; of rollout policies only, and looked at where one cannot be read whole.
+    /// What it asks for; looked at where an object cannot be read whole.
     pub(crate) spec: Option<Value>,
 }
 
-/// Kinds whose status is compared with what is to be told.
-const TOLD: [GroupKind<'static>; 4] = [POLICY, ROLLOUT, CLUSTER_NETWORK, MONITOR];
-/// Annotations that are compared with what is to be told, with the kinds that have them.
-const NOTED: [(GroupKind<'static>, &str); 7] = [
-    (UPLINK, names::MATCHED_NODES),
-    (HOST_NETWORK, names::MATCHED_NODES),
-    (NODE, names::TUNNEL_INTERFACE),
-    (CLUSTER_NETWORK, names::UPLINK_MTU),
-    (CLUSTER_NETWORK, names::MTU_SOURCE),
-    (CLUSTER_NETWORK, names::VLAN_IDS),
-    (CLUSTER_NETWORK, names::VLAN_IDS_HASH),
-];
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            kinds: Cow::Borrowed(Kinds::built_in()),
+            snapshot: Snapshot::default(),
+            marks: Ledger::default(),
+            signs: Signs::default(),
+            changes: 0,
+            changed_at: None,
+        }
+    }
+}
 
 impl Index {
-    /// Every kind that must be followed.
-    pub const KINDS: &'static [GroupKind<'static>] = &[
-        NODE,
-        POLICY,
-        STATE,
-        CONFIG,
-        REVISION,
-        PART,
-        STATUS,
-        ROLLOUT,
-        CLUSTER_NETWORK,
-        UPLINK,
-        HOST_NETWORK,
-        VLAN_STATUS,
-        MONITOR,
-        ATTACHMENT,
-        LEASE,
-    ];
-
-    /// Those among them that a cluster may do without: where one is not served there is no object of it.
-    pub const OPTIONAL: &'static [GroupKind<'static>] =
-        &[CLUSTER_NETWORK, UPLINK, HOST_NETWORK, VLAN_STATUS, MONITOR, ATTACHMENT];
+    /// The kinds that it follows.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
 
     /// Takes note of a change.
     pub fn take(&mut self, now: Timestamp, change: Change) {
@@ -121,7 +84,7 @@ impl Index {
 
     /// Whether every kind was listed.
     pub fn is_whole(&self) -> bool {
-        Self::KINDS.iter().all(|kind| self.marks.is_listed(*kind))
+        self.kinds.all().iter().all(|kind| self.marks.is_listed(*kind))
     }
 
     /// The objects.
@@ -143,13 +106,48 @@ impl Index {
         self.marks.get(kind, key)
     }
 
+    /// The object that a document is. Signs of life are kept elsewhere.
+    fn reference(&self, object: &Value) -> Option<ObjectRef> {
+        self.kinds.reference(object).filter(|reference| reference.kind != LEASE)
+    }
+
+    fn mark_of(&self, kind: GroupKind<'static>, object: &Value) -> Mark {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let annotation = |name: &str| {
+            let annotations = object.pointer("/metadata/annotations")?;
+            annotations.get(name)?.as_str().map(str::to_owned)
+        };
+        let mut mark = Mark {
+            uid: text("/metadata/uid"),
+            resource_version: text("/metadata/resourceVersion"),
+            generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
+            ..Mark::default()
+        };
+        for row in self.kinds.rows(kind) {
+            mark.notes.extend(row.notes.iter().filter_map(|name| Some((*name, annotation(name)?))));
+            if row.conditions {
+                mark.conditions = conditions(object);
+            }
+            if let Some(read) = row.status {
+                mark.status = object.get("status").and_then(read);
+            }
+            if row.held {
+                mark.finalizers = finalizers(object);
+            }
+            if row.spec {
+                mark.spec = object.get("spec").cloned();
+            }
+        }
+        mark
+    }
+
     fn put(&mut self, object: &Value) -> bool {
-        let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
+        let Some(reference) = self.reference(object) else { return false };
         let version = Version::of(object);
         if !self.marks.is_news(&reference, version) {
             return false;
         }
-        let mark = Mark::read(reference.kind, object);
+        let mark = self.mark_of(reference.kind, object);
         let known = self.marks.get(reference.kind, &reference.key);
         let elsewhere = known.is_none_or(|known| known.beside() != mark.beside());
         let state = self.snapshot.states.get(&reference.key).cloned().filter(|_| reference.kind == STATE);
@@ -166,14 +164,16 @@ impl Index {
     }
 
     fn gone(&mut self, object: &Value) -> bool {
-        let Some(reference) = reference(object).filter(|reference| reference.kind != LEASE) else { return false };
+        let Some(reference) = self.reference(object) else { return false };
         self.marks.gone(reference.clone(), Version::of(object)) && self.snapshot.remove(reference.kind, &reference.key)
     }
 
     fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) -> bool {
-        let Some(kind) = Self::KINDS.iter().copied().find(|known| *known == kind) else { return false };
+        if !self.kinds.has(kind) {
+            return false;
+        }
         let mut changed = !self.marks.is_listed(kind);
-        let listed = objects.iter().filter_map(|object| reference(object)).collect();
+        let listed = objects.iter().filter_map(|object| self.kinds.reference(object)).collect();
         for missing in self.marks.listed(kind, &listed) {
             changed |= self.snapshot.remove(kind, &missing.key);
         }
@@ -185,44 +185,15 @@ impl Index {
 }
 
 impl Mark {
-    fn read(kind: GroupKind<'static>, object: &Value) -> Self {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let annotation = |name: &str| {
-            let annotations = object.pointer("/metadata/annotations")?;
-            annotations.get(name)?.as_str().map(str::to_owned)
-        };
-        Self {
-            uid: text("/metadata/uid"),
-            resource_version: text("/metadata/resourceVersion"),
-            generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
-            conditions: if kind == NODE { conditions(object) } else { BTreeSet::new() },
-            digest: (kind == STATE).then(|| annotation(annotation::DIGEST)).flatten(),
-            status: TOLD.contains(&kind).then(|| object.get("status").cloned()).flatten(),
-            hosted: (kind == HOST_NETWORK).then(|| hosted(object)).flatten(),
-            notes: NOTED
-                .iter()
-                .filter(|(noted, _)| *noted == kind)
-                .filter_map(|(_, name)| Some((*name, annotation(name)?)))
-                .collect(),
-            finalizers: if matches!(kind, UPLINK | HOST_NETWORK) { finalizers(object) } else { Vec::new() },
-            spec: (kind == ROLLOUT).then(|| object.get("spec").cloned()).flatten(),
-        }
-    }
-
     /// The status as its type has it; what cannot be read was never told.
-    pub(crate) fn status_as<T: DeserializeOwned + Default>(&self) -> T {
-        self.status.as_ref().and_then(|status| T::deserialize(status).ok()).unwrap_or_default()
+    pub(crate) fn status_as<T: 'static>(&self) -> Option<&T> {
+        self.status.as_ref()?.get()
     }
 
     /// What matters and is not in a snapshot.
     fn beside(&self) -> impl PartialEq + '_ {
-        (&self.uid, &self.conditions, &self.digest, &self.status, &self.hosted, &self.notes, &self.finalizers)
+        (&self.uid, &self.conditions, &self.status, &self.notes, &self.finalizers)
     }
-}
-
-/// The status of a host network; what cannot be read was never told.
-fn hosted(object: &Value) -> Option<Arc<HostNetworkConfigStatus>> {
-    HostNetworkConfigStatus::deserialize(object.get("status")?).ok().map(Arc::new)
 }
 
 fn finalizers(object: &Value) -> Vec<String> {
@@ -241,10 +212,6 @@ fn says_the_same(a: &NodeState, b: &NodeState) -> bool {
         && (&a.hand, &a.inventory, &a.status.conditions) == (&b.hand, &b.inventory, &b.status.conditions)
 }
 
-fn reference(object: &Value) -> Option<ObjectRef> {
-    ObjectRef::among(Index::KINDS.iter().copied(), object)
-}
-
 fn conditions(node: &Value) -> BTreeSet<String> {
     let all = node.pointer("/status/conditions").and_then(Value::as_array);
     let holds = |condition: &&Value| condition.get("status").and_then(Value::as_str) == Some("True");
@@ -257,6 +224,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::NODE;
 
     fn node(version: u64, zone: &str, ready: &str) -> Arc<Value> {
         Arc::new(json!({
@@ -325,7 +293,7 @@ mod tests {
     #[test]
     fn an_index_is_whole_when_every_kind_was_listed() {
         let mut index = Index::default();
-        for kind in Index::KINDS {
+        for kind in Kinds::built_in().all() {
             assert!(!index.is_whole());
             index.take(Timestamp::UNIX_EPOCH, Change::Listed { kind: *kind, objects: Vec::new() });
         }

@@ -20,20 +20,26 @@
 
 mod bearing;
 mod controller;
+mod front_end;
 mod index;
+mod kept;
+mod kinds;
 pub mod lease;
 mod networks;
 mod parts;
 mod patience;
 mod picture;
+mod policies;
 mod removals;
 mod sightings;
 mod signs;
 mod status;
 mod tell;
+mod work;
 
 pub use controller::{Controller, Leadership, Settings, Turn};
 pub use index::Index;
+pub use kinds::Kinds;
 pub use networks::{HOST_NETWORK_FINALIZER, NODE_LOST, ROLLOUT_STOPPED, UPLINK_FINALIZER};
 
 /// The name under which the controller owns fields.

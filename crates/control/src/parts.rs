@@ -12,8 +12,9 @@ use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
-    controller::Work,
-    index::{Index, PART, REVISION},
+    index::Index,
+    kinds::{PART, REVISION},
+    work::Work,
 };
 
 /// How old a part is before it may be removed: longer than any list of a server is behind.

@@ -21,7 +21,9 @@ use serde_json::Value;
 use crate::{
     bearing,
     controller::{later, name},
-    index::{Index, Mark, NODE, ROLLOUT, STATE},
+    index::{Index, Mark},
+    kinds::{NODE, ROLLOUT},
+    policies::STATE,
     removals,
     sightings::Sightings,
 };
@@ -207,7 +209,11 @@ pub(crate) fn has_state(index: &Index, wish: NodeWish<'_>) -> bool {
 }
 
 fn digest_of_state<'a>(index: &'a Index, wish: NodeWish<'_>) -> &'a str {
-    index.mark(STATE, wish.object).and_then(|mark| mark.digest.as_deref()).unwrap_or_default()
+    index
+        .mark(STATE, wish.object)
+        .and_then(|mark| mark.notes.get(annotation::DIGEST))
+        .map(String::as_str)
+        .unwrap_or_default()
 }
 
 /// Every node that stays, with what it was told and what it answered.
@@ -293,7 +299,7 @@ fn held(index: &Index, object: &Unreadable) -> Policy {
     Policy {
         name: object.meta.key.name.clone(),
         spec: RolloutPolicySpec { node_selector, priority, ..RolloutPolicySpec::default() },
-        phase: mark.map(Mark::status_as::<RolloutPolicyStatus>).and_then(|status| status.phase),
+        phase: mark.and_then(Mark::status_as::<RolloutPolicyStatus>).and_then(|status| status.phase),
         unreadable: Some(object.why.clone()),
     }
 }

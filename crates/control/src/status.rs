@@ -1,4 +1,4 @@
-//! What is told about revisions and policies, and to people.
+//! What is told about revisions and rollouts, and to people.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,118 +6,30 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use netloom_api::{
     admission::GroupKind,
-    condition::{Condition, Conditions, Observation, Truth},
+    condition::{Conditions, Observation},
     fabric::{
-        GROUP, NetworkConfigRevision,
+        GROUP,
         network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
     },
-    nodestate::NodeNetConfPolicyStatus,
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{Compiled, Frozen, ObjectKey, StateReport, Verdict, Wishes, reason};
+use netloom_compile::{ObjectKey, Wishes};
 use netloom_object::{Action, ObjectRef};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     bearing,
-    controller::Work,
-    index::{Index, NODE, POLICY, REVISION, ROLLOUT, STATE},
+    index::Index,
+    kinds::{NODE, REVISION, ROLLOUT},
     parts,
+    work::Work,
 };
 
 /// How many nodes that are passed over a revision names: an object has bounds, and nobody reads more.
 const MOST_PASSED_OVER: usize = 100;
 
 pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Event");
-
-/// Asks for the status of every policy of node states that differs.
-pub(crate) fn of_policies(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
-    let trial = Trial::of(index, compiled);
-    for (key, report) in &compiled.policies {
-        let Some(mark) = index.mark(POLICY, key) else { continue };
-        let before: NodeNetConfPolicyStatus =
-            mark.status.as_ref().and_then(|status| serde_json::from_value(status.clone()).ok()).unwrap_or_default();
-        let mut conditions = Conditions::default();
-        for mut verdict in report.verdicts() {
-            if verdict.kind == "Ready" && verdict.status == Truth::True && trial.has_failed(key) {
-                (verdict.status, verdict.reason, verdict.message) =
-                    (Truth::False, reason::ROLLOUT_FAILED, trial.words());
-            }
-            let Verdict { kind, status, reason, message } = verdict;
-            let seen = Observation::new(kind, status, reason, message);
-            conditions.0.push(seen.at(now, report.generation, &before.conditions));
-        }
-        let matched_nodes = Some(count(report.matched_nodes));
-        let after = NodeNetConfPolicyStatus { observed_generation: report.generation, conditions, matched_nodes };
-        if after != before {
-            work.status(index, (POLICY, "nmstate.io/v1"), key, &after);
-        }
-    }
-}
-
-/// What became of the revision that has all policies as they are now.
-struct Trial<'a> {
-    failed: Option<(&'a NetworkConfigRevision, Frozen<'a>)>,
-    /// What nodes had before: a policy that was so already is not to blame.
-    good: Option<(&'a NetworkConfigRevision, Frozen<'a>)>,
-}
-
-impl<'a> Trial<'a> {
-    fn of(index: &'a Index, compiled: &Compiled) -> Self {
-        let revisions = &index.snapshot().revisions;
-        let status = |revision: &NetworkConfigRevision| revision.status.clone().unwrap_or_default();
-        let wished = revisions.get(&ObjectKey::global(compiled.revision.name.as_str())).map(AsRef::as_ref);
-        let proven = revisions.iter().map(|(_, revision)| revision.as_ref()).filter(|revision| {
-            let status = status(revision);
-            !status.is_invalid && status.proven_at.is_some()
-        });
-        let with_content = |revision: &'a NetworkConfigRevision| (revision, index.snapshot().frozen(revision));
-        Self {
-            failed: wished.filter(|revision| status(revision).is_invalid).map(with_content),
-            good: proven.max_by_key(|revision| revision.sequence()).map(with_content),
-        }
-    }
-
-    /// Whether a policy came with the revision that failed, or was changed by it.
-    fn has_failed(&self, policy: &ObjectKey) -> bool {
-        let frozen = |revision: &Frozen<'a>| Some(&revision.policy(&policy.namespace, &policy.name)?.spec);
-        let good = self.good.as_ref().and_then(|(_, good)| frozen(good));
-        self.failed.as_ref().is_some_and(|(_, failed)| frozen(failed) != good)
-    }
-
-    fn words(&self) -> String {
-        let failed = self.failed.as_ref().map(|(revision, _)| *revision);
-        let status = failed.and_then(|failed| failed.status.clone()).unwrap_or_default();
-        let name = failed.map(crate::controller::name).unwrap_or_default();
-        let (node, why) = (status.failed_node.unwrap_or_default(), status.failed_message.unwrap_or_default());
-        format!("revision {name}, which brought this version of the policy, failed on node {node}: {why}")
-    }
-}
-
-/// Asks for the conditions of network states that no agent writes: a second object for one node, and an
-/// object for a node that is not there. All others are the agents' own.
-pub(crate) fn of_states(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
-    for (key, state) in index.snapshot().states.iter() {
-        let before = &state.status.conditions;
-        let verdicts = compiled.states.get(key).map(StateReport::verdicts).unwrap_or_default();
-        let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
-        let after: Vec<Condition> = wanted
-            .map(|Verdict { kind, status, reason, message }| {
-                Observation::new(*kind, *status, *reason, message).at(now, state.meta.generation, before)
-            })
-            .collect();
-        let known = before.0.iter().filter(|condition| is_ours(&condition.kind, &condition.reason));
-        if !known.eq(&after) {
-            work.status(index, (STATE, "nmstate.io/v1"), key, &json!({"conditions": after}));
-        }
-    }
-}
-
-fn is_ours(kind: &str, reason: &str) -> bool {
-    kind == "Conflict" || reason == reason::NODE_NOT_FOUND
-}
 
 /// Asks for the status of every revision that differs.
 pub(crate) fn of_revisions(
@@ -140,7 +52,7 @@ pub(crate) fn of_revisions(
             after.message = Some(missing);
         }
         if after != before {
-            work.status(index, (REVISION, &format!("{GROUP}/v1alpha1")), &key, &after);
+            work.status(index, REVISION, &key, &after);
         }
     }
 }
@@ -196,10 +108,10 @@ pub(crate) fn of_rollouts(now: Timestamp, index: &Index, decision: &Decision, wo
     for outcome in decision.policies.iter().filter(|outcome| !outcome.name.is_empty()) {
         let key = ObjectKey::global(outcome.name.as_str());
         let Some(mark) = index.mark(ROLLOUT, &key) else { continue };
-        let before: RolloutPolicyStatus = mark.status_as();
+        let before: RolloutPolicyStatus = mark.status_as().cloned().unwrap_or_default();
         let after = rollout_status(now, outcome, mark.generation, &before);
         if after != before {
-            work.status(index, (ROLLOUT, "netloom.dev/v1alpha1"), &key, &after);
+            work.status(index, ROLLOUT, &key, &after);
         }
     }
 }
@@ -225,29 +137,6 @@ fn rollout_status(
         last_good_revision: outcome.last_good.clone(),
         wave: outcome.wave,
         nodes: Some(outcome.nodes.clone()),
-    }
-}
-
-impl Work {
-    /// A status is tied to the version that was looked at as well: one that was decided on long ago, by a
-    /// process that was stopped meanwhile, must not take back what was said since.
-    fn status(
-        &mut self,
-        index: &Index,
-        (kind, version): (GroupKind<'static>, &str),
-        key: &ObjectKey,
-        status: &impl Serialize,
-    ) {
-        let mut object = json!({
-            "apiVersion": version, "kind": kind.kind, "metadata": {"name": key.name}, "status": status,
-        });
-        if !key.namespace.is_empty() {
-            object["metadata"]["namespace"] = json!(key.namespace);
-        }
-        if let Some(known) = index.mark(kind, key) {
-            object["metadata"]["resourceVersion"] = json!(known.resource_version);
-        }
-        self.single(ObjectRef { kind, key: key.clone() }, Action::ApplyStatus { object });
     }
 }
 
@@ -321,8 +210,4 @@ fn phase_word(phase: Phase) -> &'static str {
         Phase::Waiting => "Waiting",
         Phase::Blocked => "Blocked",
     }
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -22,9 +22,11 @@ use netloom_rollout::{Assignment, Decision, Terms};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    controller::Work,
-    index::{CONFIG, Index, NODE, STATE},
+    index::Index,
+    kinds::{CONFIG, NODE},
     picture,
+    policies::STATE,
+    work::Work,
 };
 
 /// Asks for both objects of a node to say what a revision says.

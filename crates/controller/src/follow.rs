@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use kube::{Client, api::ApiResource};
 use netloom_api::{admission::GroupKind, foreign, generate::NAMESPACE, registry};
 use netloom_client::Watch;
-use netloom_control::Index;
+use netloom_control::Kinds;
 use netloom_object::Change;
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -37,7 +37,7 @@ pub fn follow(
 ) {
     let mut all = viewed();
     all.push(foreign::LEASE);
-    let kinds = if outlets.view.is_some() { all.as_slice() } else { Index::KINDS };
+    let kinds = if outlets.view.is_some() { all.as_slice() } else { Kinds::built_in().all() };
     for kind in kinds {
         let follower = Follower {
             kind: *kind,
@@ -72,7 +72,7 @@ impl Follower {
                     if let Some(view) = &self.outlets.view {
                         view.absent(self.kind);
                     }
-                    if Index::OPTIONAL.contains(&self.kind) {
+                    if Kinds::built_in().is_optional(self.kind) {
                         self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
                     }
                     self.definitions.changed().await;
@@ -117,7 +117,7 @@ impl Follower {
         if let Some(view) = self.outlets.view.as_ref().filter(|_| foreign::is_viewed(self.kind)) {
             view.take(self.kind, &change);
         }
-        if Index::KINDS.contains(&self.kind) && self.outlets.index.send(change).await.is_err() {
+        if Kinds::built_in().has(self.kind) && self.outlets.index.send(change).await.is_err() {
             // The loop has ended, and with it the process: there is nothing left to follow for.
             std::future::pending::<()>().await;
         }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_rules_see_all_that_the_loop_sees() {
         let viewed = viewed();
-        for kind in Index::KINDS {
+        for kind in Kinds::built_in().all() {
             assert!(viewed.contains(kind) || *kind == foreign::LEASE, "{kind:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_control::Index;
+use netloom_control::Kinds;
 use netloom_node::Mode;
 use serde_json::{Map, Value, json};
 
@@ -133,7 +133,7 @@ impl Cluster {
     /// Everything that there is in the end, on the server and on nodes, without times and numbers that a death may
     /// change.
     pub(crate) fn everything(&self) -> Value {
-        let objects = Index::KINDS.iter().flat_map(|kind| self.server.list(*kind));
+        let objects = Kinds::built_in().all().iter().flat_map(|kind| self.server.list(*kind));
         // A wish that another one followed at once may never have become a revision.
         let objects = objects.filter(|object| object["status"]["phase"] != "Superseded");
         let objects = objects.map(|object| {

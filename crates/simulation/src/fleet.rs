@@ -13,7 +13,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::{Controller, Index, Leadership, Settings};
+use netloom_control::{Controller, Index, Kinds, Leadership, Settings};
 use netloom_node::{CONFIG, STATE};
 use netloom_object::{Action, Answer, Change, ObjectRef, Request};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl Fleet {
         for object in people::host_networks(0, nodes).chain([people::rollout(&at_once)]) {
             fleet.put(object, None);
         }
-        for kind in Index::KINDS {
+        for kind in Kinds::built_in().all() {
             let objects = fleet.list(*kind).map(|object| Arc::new(read(object))).collect();
             fleet.index.take(fleet.now, Change::Listed { kind: *kind, objects });
         }

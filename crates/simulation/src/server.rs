@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
-use netloom_control::Index;
+use netloom_control::Kinds;
 use netloom_object::{Action, Change, ObjectRef, Request, with_late};
 use serde_json::{Value, json};
 
@@ -308,10 +308,7 @@ fn whole_seconds(now: Timestamp) -> String {
 
 /// Kind and names of an object that somebody follows.
 pub(crate) fn reference(object: &Value) -> Option<ObjectRef> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let group = text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let kind = Index::KINDS.iter().copied().find(|kind| kind.group == group && kind.kind == text("/kind"))?;
-    Some(ObjectRef { kind, key: ObjectKey::new(text("/metadata/namespace"), text("/metadata/name")) })
+    Kinds::built_in().reference(object)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use netloom_compile::ObjectKey;
-use netloom_control::Index;
+use netloom_control::Kinds;
 use netloom_node::Mode;
 use netloom_object::ObjectRef;
 use netloom_types::IfName;
@@ -146,7 +146,7 @@ struct Meddle {
 
 /// Kind and names of an object; all that have a namespace are in the same one.
 pub(crate) fn target(kind: &str, name: &str) -> Option<ObjectRef> {
-    let kind = Index::KINDS.iter().copied().find(|known| known.kind == kind)?;
+    let kind = Kinds::built_in().all().iter().copied().find(|known| known.kind == kind)?;
     let spaced = kind.group == netloom_node::STATE.group;
     let key = if spaced { ObjectKey::new(people::NAMESPACE, name) } else { ObjectKey::global(name) };
     Some(ObjectRef { kind, key })

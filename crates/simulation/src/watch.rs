@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use netloom_api::admission::GroupKind;
-use netloom_control::Index;
+use netloom_control::Kinds;
 use netloom_node::{Agent, Event, POLICY, STATE};
 use netloom_object::Change;
 use serde_json::Value;
@@ -15,7 +15,7 @@ impl Cluster {
     /// The kinds that a process follows.
     fn kinds(&self, process: Process) -> &'static [GroupKind<'static>] {
         match process {
-            Process::Controller(_) => Index::KINDS,
+            Process::Controller(_) => Kinds::built_in().all(),
             Process::Agent(number) => Agent::kinds(self.nodes[number].mode),
         }
     }

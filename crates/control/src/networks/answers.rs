@@ -20,8 +20,8 @@ use netloom_api::{
 use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
 use netloom_rollout::Liveness;
 
-use super::{Told, condition::Verdict};
-use crate::{index::Index, picture};
+use super::condition::Verdict;
+use crate::{front_end::Assigned, index::Index, picture};
 
 /// An object of this front end, by group, kind and name.
 type Asked<'a> = ((&'a str, &'a str), &'a str);
@@ -71,10 +71,11 @@ pub(super) fn all<'a>(
     now: Timestamp,
     index: &'a Index,
     compiled: &'a Compiled,
-    told: Told<'a>,
+    assigned: Assigned<'a>,
 ) -> BTreeMap<&'a str, NodeAnswer<'a>> {
     let snapshot = index.snapshot();
-    let newest = told.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
+    let newest =
+        assigned.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
     let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
     let failed = failed(index, compiled);
     let in_turn: Arc<str> = "the node waits for its turn".into();
@@ -95,13 +96,13 @@ pub(super) fn all<'a>(
                 changed: if host == wanted { HashSet::new() } else { changed(host, wanted) },
                 addresses: addresses.map(|entry| (entry.link.0.as_str(), entry.address.0.as_str())).collect(),
                 answered: config.map_or(Progress::Untold, |config| answered(config)),
-                had: before.and_then(|revision| told.earlier.get(revision)?.get(node.name())),
+                had: before.and_then(|revision| assigned.earlier.get(revision)?.get(node.name())),
                 wish,
                 leases: status.map_or(&[], |status| &status.leases),
                 drift: status.map_or(&[], |status| &status.drift),
                 is_told_now: told_now.contains(node.name()),
                 stopped: failed.clone(),
-                waits: Arc::clone(told.decision.held_up.get(node.name()).unwrap_or(&in_turn)),
+                waits: Arc::clone(assigned.decision.held_up.get(node.name()).unwrap_or(&in_turn)),
                 // A node whose kubelet is silent and whose agent is not answers for itself.
                 is_lost: node.lost && index.signs().liveness(now, node.name()) != Liveness::Alive,
                 is_alone: alone.contains(node.name()),

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use netloom_api::{
     condition::Truth,
     fabric::node_network_config::{HostDrift, HostLease, LINK_DOWN, NO_SOCKET, NO_THREAD},
-    hostnet::{GROUP, HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
+    hostnet::{HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
 };
 use netloom_compile::{
     Compiled, Meta, ObjectKey,
@@ -23,18 +23,18 @@ use netloom_compile::{
     reason,
 };
 use netloom_object::{Action, ObjectRef};
-use serde_json::json;
 
 use super::{
     answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
     held,
+    kinds::HOST_NETWORK,
     room::{self, Readiness as _},
     uplinks,
 };
 use crate::{
-    controller::Work,
-    index::{HOST_NETWORK, Index, Mark},
+    index::{Index, Mark},
+    work::Work,
 };
 
 /// Holds a deleted object until every live node that had it has let go of it.
@@ -126,22 +126,22 @@ pub(super) fn tell(
     work: &mut Work,
 ) {
     let scene = Scene { now, index, answers, failed: answers::failed(index, compiled) };
-    let nothing = NetworkReport::default();
+    let (nothing, unsaid) = (NetworkReport::default(), HostNetworkConfigStatus::default());
     for (meta, spec, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
         let report = report(compiled, meta).unwrap_or(&nothing);
         // Every write is tied to the version that it was decided on, so the next turn tells the rest.
         if held::metadata(mark, FINALIZER, report).is_some() {
             continue;
         }
-        let before = mark.hosted.clone().unwrap_or_default();
-        let after = scene.status(meta, spec, report, &before);
-        scene.write(meta, mark, &before, &after, work);
+        let before = mark.status_as().unwrap_or(&unsaid);
+        let after = scene.status(meta, spec, report, before);
+        scene.write(meta, before, &after, work);
     }
 }
 
 /// The interfaces that an object is said to have on nodes.
 pub(super) fn interfaces<'a>(index: &'a Index, key: &ObjectKey) -> impl Iterator<Item = &'a str> {
-    let status = index.mark(HOST_NETWORK, key).and_then(|mark| mark.hosted.as_ref());
+    let status = index.mark(HOST_NETWORK, key).and_then(Mark::status_as::<HostNetworkConfigStatus>);
     status.into_iter().flat_map(|status| status.node_status.values()).filter_map(|entry| entry.interface.as_deref())
 }
 
@@ -338,8 +338,9 @@ impl Scene<'_> {
 
     /// A deleted object waits for nodes, and for nothing else.
     fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
-        let before = mark.hosted.clone().unwrap_or_default();
-        let mut node_status = self.left_over(meta, &before, &BTreeSet::new());
+        let unsaid = HostNetworkConfigStatus::default();
+        let before = mark.status_as().unwrap_or(&unsaid);
+        let mut node_status = self.left_over(meta, before, &BTreeSet::new());
         for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
             // One that was told while its entry could not be written.
             node_status.entry(*node).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
@@ -355,27 +356,14 @@ impl Scene<'_> {
         if let Some(failed) = &self.failed {
             message = format!("{message}; {failed}");
         }
-        let after = self.summed(meta, Verdict::pending(&message), node_status, &before, |_, entry| entry);
-        self.write(meta, mark, &before, &after, work);
+        let after = self.summed(meta, Verdict::pending(&message), node_status, before, |_, entry| entry);
+        self.write(meta, before, &after, work);
     }
 
-    fn write(
-        &self,
-        meta: &Meta,
-        mark: &Mark,
-        before: &HostNetworkConfigStatus,
-        after: &HostNetworkConfigStatus,
-        work: &mut Work,
-    ) {
+    fn write(&self, meta: &Meta, before: &HostNetworkConfigStatus, after: &HostNetworkConfigStatus, work: &mut Work) {
         debug_assert!(self.index.mark(HOST_NETWORK, &meta.key).is_some(), "only what is there has a status");
         if before != after {
-            let object = json!({
-                "apiVersion": format!("{GROUP}/v1beta1"),
-                "kind": "HostNetworkConfig",
-                "metadata": {"name": meta.key.name, "resourceVersion": mark.resource_version},
-                "status": after,
-            });
-            work.single(target(&meta.key), Action::ApplyStatus { object });
+            work.status(self.index, HOST_NETWORK, &meta.key, after);
         }
     }
 }

@@ -10,10 +10,8 @@ use netloom_compile::{ObjectKey, nodestate::Inventory};
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::{
-    controller::Work,
-    index::{CLUSTER_NETWORK, Index, UPLINK},
-};
+use super::kinds::{CLUSTER_NETWORK, UPLINK};
+use crate::{index::Index, work::Work};
 
 /// The label by which a node is selected alone.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -47,9 +45,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
         let is_mirror = key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX);
         // Of a node that reports nothing nobody knows better.
         if is_mirror && !known.meta.deleted && !wanted.contains_key(&key.name) {
-            let Some(mark) = index.mark(UPLINK, key) else { continue };
-            let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
-            work.single(ObjectRef { kind: UPLINK, key: key.clone() }, Action::Delete { uid, resource_version });
+            work.delete(index, UPLINK, key);
         }
     }
 }

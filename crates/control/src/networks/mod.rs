@@ -17,6 +17,7 @@ mod condition;
 mod held;
 mod hosts;
 mod installed;
+mod kinds;
 mod matched;
 mod monitors;
 mod nodes;
@@ -24,30 +25,44 @@ mod overlays;
 mod room;
 mod uplinks;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_compile::{Compiled, Wishes};
+use netloom_compile::Compiled;
 use netloom_rollout::Decision;
 
-use crate::{controller::Work, index::Index};
+use crate::{
+    front_end::{Assigned, FrontEnd, Scene},
+    index::Index,
+    kinds::Row,
+    work::Work,
+};
 
 pub use condition::ROLLOUT_STOPPED;
 pub use hosts::FINALIZER as HOST_NETWORK_FINALIZER;
 pub use uplinks::{FINALIZER as UPLINK_FINALIZER, NODE_LOST};
 
-/// What nodes were told and are told.
-#[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
-    /// What revisions say that nodes have in place while they are at another one.
-    pub(crate) earlier: &'a BTreeMap<String, Arc<Wishes>>,
-    /// Who is told what in this turn, and who cannot be.
-    pub(crate) decision: &'a Decision,
+/// The front end of host networks.
+#[derive(Debug)]
+pub(crate) struct HostNetworks;
+
+impl FrontEnd for HostNetworks {
+    fn kinds(&self) -> &'static [Row] {
+        kinds::ROWS
+    }
+
+    fn prepare(&self, scene: Scene<'_>, work: &mut Work) {
+        prepare(scene, work);
+    }
+
+    fn report(&self, scene: Scene<'_>, assigned: Assigned<'_>, work: &mut Work) {
+        tell(scene, assigned, work);
+    }
 }
 
 /// Asks for what must be so before nodes are told anything, and for what has nothing to do with that: what nodes have of
 /// an object that is deleted meanwhile is taken back only where the object is held.
-pub(crate) fn prepare(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
+fn prepare(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
     installed::tell(index, work);
     if is_unused(index) {
         return;
@@ -64,17 +79,17 @@ fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) 
         return;
     }
     let (earlier, decision) = (BTreeMap::new(), Decision::default());
-    let answers = answers::all(now, index, compiled, Told { earlier: &earlier, decision: &decision });
+    let answers = answers::all(now, index, compiled, Assigned { earlier: &earlier, decision: &decision });
     uplinks::release(index, &answers, work);
     hosts::release(now, index, compiled, &answers, work);
 }
 
 /// Asks for everything else that is not told yet.
-pub(crate) fn tell(now: Timestamp, index: &Index, compiled: &Compiled, told: Told<'_>, work: &mut Work) {
+fn tell(Scene { now, index, compiled }: Scene<'_>, assigned: Assigned<'_>, work: &mut Work) {
     if is_unused(index) {
         return;
     }
-    let answers = answers::all(now, index, compiled, told);
+    let answers = answers::all(now, index, compiled, assigned);
     let connections = uplinks::tell(now, index, compiled, &answers, work);
     hosts::tell(now, index, compiled, &answers, work);
     nodes::tell(index, compiled, &answers, &connections, work);

@@ -14,10 +14,8 @@ use netloom_object::{Action, ObjectRef};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::{
-    controller::Work,
-    index::{CLUSTER_NETWORK, Index, MONITOR},
-};
+use super::kinds::{CLUSTER_NETWORK, MONITOR};
+use crate::{index::Index, work::Work};
 
 /// What a physical interface is called as a type.
 const CARD: &str = "device";
@@ -32,8 +30,8 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
     let mut wanted: Vec<(String, Value, Option<Value>)> = Vec::new();
     for (key, _) in networks {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
-        let status: ClusterNetworkStatus = mark.status_as();
-        if status.conditions.iter().any(|condition| condition.kind == "ready" && condition.status == Truth::True) {
+        let mut said = mark.status_as::<ClusterNetworkStatus>().into_iter().flat_map(|status| &status.conditions);
+        if said.any(|condition| condition.kind == "ready" && condition.status == Truth::True) {
             let rule = json!({"nameRule": format!("{}(-br|-bo)", key.name)});
             let owner = json!({
                 "apiVersion": format!("{GROUP}/v1beta1"), "kind": "ClusterNetwork", "name": key.name, "uid": mark.uid,
@@ -58,16 +56,10 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
     }
     for (key, monitor) in snapshot.monitors.iter().filter(|(_, monitor)| !monitor.meta.deleted) {
         let Some(mark) = index.mark(MONITOR, key) else { continue };
-        let before: LinkMonitorStatus = mark.status_as();
+        let before: LinkMonitorStatus = mark.status_as().cloned().unwrap_or_default();
         let Some(after) = listed(index, &monitor.spec) else { continue };
         if after != before {
-            let object = json!({
-                "apiVersion": format!("{GROUP}/v1beta1"),
-                "kind": "LinkMonitor",
-                "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
-                "status": after,
-            });
-            work.single(ObjectRef { kind: MONITOR, key: key.clone() }, Action::Apply { object, late: None });
+            work.status(index, MONITOR, key, &after);
         }
     }
 }

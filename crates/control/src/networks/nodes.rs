@@ -20,10 +20,7 @@ use super::{
     hosts,
     uplinks::{Connection, Connections},
 };
-use crate::{
-    controller::Work,
-    index::{Index, NODE},
-};
+use crate::{index::Index, kinds::NODE, work::Work};
 
 /// Asks for labels and annotations that are not true.
 pub(super) fn tell(

@@ -5,10 +5,8 @@ use netloom_compile::{Compiled, ObjectKey, hostnet::Asking};
 use netloom_object::{Action, ObjectRef};
 use serde_json::json;
 
-use crate::{
-    controller::Work,
-    index::{ATTACHMENT, Index},
-};
+use super::kinds::ATTACHMENT;
+use crate::{index::Index, work::Work};
 
 /// Asks for labels that are not true. Attachments of other people's overlays are left alone: a label of ours would put them
 /// under our rules.

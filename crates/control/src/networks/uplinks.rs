@@ -25,11 +25,13 @@ use super::{
     answers::{self, NodeAnswer, Progress},
     carried,
     condition::{self, Verdict},
-    held, matched, nodes,
+    held,
+    kinds::{CLUSTER_NETWORK, UPLINK, VLAN_STATUS},
+    matched, nodes,
 };
 use crate::{
-    controller::Work,
-    index::{CLUSTER_NETWORK, Index, Mark, UPLINK, VLAN_STATUS},
+    index::{Index, Mark},
+    work::Work,
 };
 
 /// The reason of a node that nobody waits for: what it shall have it gets when it is back, and it loses the rest.
@@ -166,10 +168,7 @@ pub(super) fn tell(
             continue;
         }
         if over {
-            let Some(mark) = index.mark(VLAN_STATUS, key) else { continue };
-            let (uid, resource_version) = (mark.uid.clone(), mark.resource_version.clone());
-            let target = ObjectRef { kind: VLAN_STATUS, key: key.clone() };
-            work.single(target, Action::Delete { uid, resource_version });
+            work.delete(index, VLAN_STATUS, key);
         } else if names::vlan_status(cluster_network, node) == key.name {
             let verdict = leaving(answers.get(node.as_str()), failed.as_deref());
             let connection = Connection::lone(&known.status.vlan_config, verdict);
@@ -319,17 +318,11 @@ fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Co
             work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Patch { patch });
             continue;
         }
-        let before: ClusterNetworkStatus = mark.status_as();
+        let before: ClusterNetworkStatus = mark.status_as().cloned().unwrap_or_default();
         let verdict = verdict(&network.meta.key.name, connections.get(&key.name));
         let after = ClusterNetworkStatus { conditions: vec![verdict.condition(now, &before.conditions)] };
         if after != before {
-            let object = json!({
-                "apiVersion": format!("{GROUP}/v1beta1"),
-                "kind": "ClusterNetwork",
-                "metadata": {"name": key.name, "resourceVersion": mark.resource_version},
-                "status": after,
-            });
-            work.single(ObjectRef { kind: CLUSTER_NETWORK, key: key.clone() }, Action::Apply { object, late: None });
+            work.status(index, CLUSTER_NETWORK, key, &after);
         }
     }
 }

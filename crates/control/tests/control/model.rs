@@ -7,7 +7,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::admission::{self, GroupKind, Objects, Operation, Review, User};
-use netloom_control::{Controller, Index, Leadership, Settings, Turn};
+use netloom_control::{Controller, Index, Kinds, Leadership, Settings, Turn};
 use netloom_object::{Action, Answer, Change, Request, with_late};
 use serde_json::{Value, json};
 
@@ -230,7 +230,7 @@ impl Rig {
     pub(crate) fn restart(&mut self) {
         self.index = Index::default();
         self.controller = Controller::new(Settings::default());
-        for kind in Index::KINDS {
+        for kind in Kinds::built_in().all() {
             let objects = self.api.list(kind.kind).into_iter().cloned().map(Arc::new).collect();
             self.index.take(self.now, Change::Listed { kind: *kind, objects });
         }

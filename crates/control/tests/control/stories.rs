@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 use netloom_api::admission::GroupKind;
-use netloom_control::{Controller, Index, Leadership, Turn};
+use netloom_control::{Controller, Index, Kinds, Leadership, Turn};
 use netloom_object::{Action, Change};
 use serde_json::json;
 
@@ -90,7 +90,7 @@ fn nothing_is_asked_for_by_one_who_does_not_lead_or_has_not_seen_everything() {
     assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Leading { until: rig.now }), Turn::default());
     let until = rig.now.checked_add(SignedDuration::from_secs(15)).unwrap();
     let mut half = Index::default();
-    for kind in Index::KINDS.iter().skip(1) {
+    for kind in Kinds::built_in().all().iter().skip(1) {
         half.take(rig.now, Change::Listed { kind: *kind, objects: Vec::new() });
     }
     assert_eq!(controller.decide(rig.now, &half, Leadership::Leading { until }), Turn::default());
@@ -313,7 +313,7 @@ fn the_order_in_which_objects_arrive_makes_no_difference() {
         for object in objects {
             rig.index.take(rig.now, Change::Put(object));
         }
-        for kind in Index::KINDS {
+        for kind in Kinds::built_in().all() {
             let all = rig.api.list(kind.kind).into_iter().cloned().map(Arc::new).collect();
             rig.index.take(rig.now, Change::Listed { kind: *kind, objects: all });
         }

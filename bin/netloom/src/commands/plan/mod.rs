@@ -17,7 +17,7 @@ use netloom_compile::{
     hostnet::NetworkReport,
     reason,
 };
-use netloom_control::Index;
+use netloom_control::Kinds;
 use serde_json::{Value, json};
 
 use crate::{
@@ -127,9 +127,9 @@ fn of_cluster(kubeconfig: Option<&Path>) -> Result<(Vec<Value>, String), Failure
     asynchronously(async {
         let cluster = Cluster::connect(kubeconfig).await?;
         cluster.namespace().clone_into(&mut home);
-        let viewed = foreign::VIEWED.iter().filter(|kind| !Index::KINDS.contains(kind));
+        let viewed = foreign::VIEWED.iter().filter(|kind| !Kinds::built_in().has(**kind));
         // Who may plan need not be allowed to look into the namespace of agents; what a revision says of them is enough.
-        for kind in Index::KINDS.iter().chain(viewed).filter(|kind| **kind != foreign::LEASE) {
+        for kind in Kinds::built_in().all().iter().chain(viewed).filter(|kind| **kind != foreign::LEASE) {
             let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
             let foreign = if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) };
             objects.extend(cluster.all(&version.unwrap_or(foreign), kind.kind).await?);
