@@ -18,6 +18,7 @@
 //!
 //! Who leads is decided beside it, in [`lease`].
 
+mod answers;
 mod bearing;
 mod controller;
 mod front_end;

@@ -33,7 +33,7 @@ impl Verdict {
     }
 
     /// Nobody is at it yet, for this reason unless it was stopped elsewhere.
-    pub(super) fn waiting(truth: Truth, stopped: Option<&str>, message: &str) -> Self {
+    pub(super) fn waiting(truth: Truth, (stopped, message): (Option<&str>, &str)) -> Self {
         match stopped {
             Some(why) => Self::new(truth, ROLLOUT_STOPPED, why),
             None => Self::new(truth, "Pending", message),

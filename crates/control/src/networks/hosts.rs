@@ -25,7 +25,6 @@ use netloom_compile::{
 use netloom_object::{Action, ObjectRef};
 
 use super::{
-    answers::{self, NodeAnswer, Progress},
     condition::{self, Verdict},
     held,
     kinds::HOST_NETWORK,
@@ -33,6 +32,7 @@ use super::{
     uplinks,
 };
 use crate::{
+    answers::{self, NodeAnswer, Progress},
     index::{Index, Mark},
     work::Work,
 };
@@ -215,9 +215,10 @@ impl Scene<'_> {
         before: &'n HostNetworkConfigStatus,
         matched: &BTreeSet<String>,
     ) -> BTreeMap<&'n str, NodeStatus> {
+        let object = target(&meta.key);
         let has_it = |node: &str| {
             let answer = self.answers.get(node);
-            answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(ASKING, &meta.key.name))
+            answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(&object))
         };
         let listed = before.node_status.iter().map(|(node, entry)| (node.as_str(), Some(entry)));
         // Which nodes were not listed is not known, so it may have been any.
@@ -230,7 +231,7 @@ impl Scene<'_> {
 
     /// The entry of a node that shall not have the object any more.
     fn taken_back(&self, node: &str, entry: NodeStatus) -> NodeStatus {
-        let waiting = || Verdict::waiting(Truth::False, self.failed.as_deref(), "is being taken back");
+        let waiting = || Verdict::waiting(Truth::False, (self.failed.as_deref(), "is being taken back"));
         let verdict = if self.is_lost(node) { uplinks::lost() } else { waiting() };
         let conditions = vec![verdict.condition(self.now, &entry.conditions)];
         NodeStatus { conditions, ..entry }
@@ -273,13 +274,14 @@ impl Scene<'_> {
         // What the node is at, or could not do, may be to put the address of a new lease in place.
         let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
         let stands = stood && !before.is_some_and(is_other);
-        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(ASKING, &meta.key.name, stands));
-        let drift = answer.and_then(|answer| answer.drift(ASKING, &meta.key.name));
+        let object = target(&meta.key);
+        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(&object, stands));
+        let drift = answer.and_then(|answer| answer.drift(&object));
         let verdict = match (refused, &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
             (None, Progress::Untold) => {
                 let gone = || Verdict::pending("the node is not in the cluster");
-                answer.map_or_else(gone, |answer| answer.waits(Truth::False))
+                answer.map_or_else(gone, |answer| Verdict::waiting(Truth::False, answer.waits()))
             }
             (None, Progress::Told) => Verdict::pending("the node is at it"),
             (None, Progress::Failed(why)) => {
@@ -341,7 +343,8 @@ impl Scene<'_> {
         let unsaid = HostNetworkConfigStatus::default();
         let before = mark.status_as().unwrap_or(&unsaid);
         let mut node_status = self.left_over(meta, before, &BTreeSet::new());
-        for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(ASKING, &meta.key.name)) {
+        let object = target(&meta.key);
+        for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(&object)) {
             // One that was told while its entry could not be written.
             node_status.entry(*node).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
         }
@@ -350,7 +353,7 @@ impl Scene<'_> {
             return;
         }
         if node_status.is_empty() {
-            return work.single(target(&meta.key), held::let_go(mark, FINALIZER));
+            return work.single(object, held::let_go(mark, FINALIZER));
         }
         let mut message = format!("is being deleted; nodes that still have it: {}", node_status.len());
         if let Some(failed) = &self.failed {

@@ -11,7 +11,6 @@
 //! Everything is decided from live objects, and written only where it says something else than what stands there. So
 //! what one node reports makes one write, and none that another node would look at.
 
-mod answers;
 mod carried;
 mod condition;
 mod held;
@@ -32,6 +31,7 @@ use netloom_compile::Compiled;
 use netloom_rollout::Decision;
 
 use crate::{
+    answers,
     front_end::{Assigned, FrontEnd, Scene},
     index::Index,
     kinds::Row,

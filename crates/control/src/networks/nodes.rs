@@ -16,11 +16,16 @@ use netloom_object::{Action, ObjectRef};
 use serde_json::{Map, Value, json};
 
 use super::{
-    answers::{NodeAnswer, Progress},
     hosts,
+    kinds::HOST_NETWORK,
     uplinks::{Connection, Connections},
 };
-use crate::{index::Index, kinds::NODE, work::Work};
+use crate::{
+    answers::{NodeAnswer, Progress},
+    index::Index,
+    kinds::NODE,
+    work::Work,
+};
 
 /// Asks for labels and annotations that are not true.
 pub(super) fn tell(
@@ -146,9 +151,10 @@ impl<'a> Tunnels<'a> {
             && nodes.contains(&node.name)
         {
             let answer = answers.get(node.name.as_str());
+            let object = ObjectRef { kind: HOST_NETWORK, key: ObjectKey::global(*name) };
             let has = answer.is_some_and(|answer| {
-                answer.was_told(Asking::HostNetworkConfig, name)
-                    && answer.progress(Asking::HostNetworkConfig, name, false) == Progress::Done
+                answer.was_told(&object)
+                    && answer.progress(&object, false) == Progress::Done
                     && answer.has_address(interface)
             });
             if has || said == Some(interface) {

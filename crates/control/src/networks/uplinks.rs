@@ -22,7 +22,6 @@ use netloom_object::{Action, ObjectRef};
 use serde_json::json;
 
 use super::{
-    answers::{self, NodeAnswer, Progress},
     carried,
     condition::{self, Verdict},
     held,
@@ -30,6 +29,7 @@ use super::{
     matched, nodes,
 };
 use crate::{
+    answers::{self, NodeAnswer, Progress},
     index::{Index, Mark},
     work::Work,
 };
@@ -127,15 +127,14 @@ pub(super) fn is_any_leaving(index: &Index) -> bool {
 /// Lets every uplink go that is deleted and that no node has any more.
 pub(super) fn release(index: &Index, answers: &BTreeMap<&str, NodeAnswer<'_>>, work: &mut Work) {
     for (meta, mark) in all(index).filter(|(meta, mark)| meta.deleted && held::is_held(mark, FINALIZER)) {
-        let name = meta.key.name.as_str();
+        let (name, object) = (meta.key.name.as_str(), target(&meta.key));
         let known = index.snapshot().vlan_statuses.iter().map(|(_, known)| known);
         let of_this = known.filter(|known| !known.meta.deleted && known.status.vlan_config == name);
         let said: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
         let live = answers.iter().filter(|(_, answer)| !answer.is_silent());
-        let has =
-            |(node, answer): (&&str, &NodeAnswer<'_>)| said.contains(node) || answer.was_told(Asking::VlanConfig, name);
+        let has = |(node, answer): (&&str, &NodeAnswer<'_>)| said.contains(node) || answer.was_told(&object);
         if !live.into_iter().any(has) {
-            work.single(target(&meta.key), held::let_go(mark, FINALIZER));
+            work.single(object, held::let_go(mark, FINALIZER));
         }
     }
 }
@@ -162,7 +161,7 @@ pub(super) fn tell(
         let VlanStatusStatus { cluster_network, node, .. } = &known.status;
         let wanted = connections.get(cluster_network).is_some_and(|nodes| nodes.contains_key(node))
             && names::vlan_status(cluster_network, node) == key.name;
-        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || node.is_off(cluster_network);
+        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || is_off(node, cluster_network);
         let over = answers.get(node.as_str()).is_none_or(is_rid);
         if wanted || known.meta.deleted || cluster_network == MGMT {
             continue;
@@ -186,7 +185,7 @@ fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     }
     match answer.and_then(NodeAnswer::failure) {
         Some(why) => Verdict::new(Truth::False, "ApplyFailed", why),
-        None => Verdict::waiting(Truth::Unknown, failed, "is being taken back"),
+        None => Verdict::waiting(Truth::Unknown, (failed, "is being taken back")),
     }
 }
 
@@ -222,6 +221,18 @@ fn generation(index: &Index, uplink: &str, report: &NetworkReport) -> Option<i64
     index.snapshot().uplinks.get(&key)?.meta.generation
 }
 
+/// Whether nothing of a cluster network is on the node any more, whichever object connected it.
+fn is_off(answer: &NodeAnswer<'_>, cluster_network: &str) -> bool {
+    let bridge = names::bridge(cluster_network);
+    answer.is_done() && answer.told_links().all(|link| link.name.0 != bridge)
+}
+
+/// Whether the node shall have a cluster network, by one interface at least.
+fn shall_be_on(answer: &NodeAnswer<'_>, cluster_network: &str) -> bool {
+    let bond = names::bond(cluster_network);
+    answer.wanted_links().any(|link| link.controller.as_ref().is_some_and(|controller| controller.0 == bond))
+}
+
 /// Whether the node is said to be connected by an uplink, or was when it was heard of last.
 fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
     let known = index.snapshot().vlan_statuses.get(&ObjectKey::global(names::vlan_status(network, node)));
@@ -242,13 +253,13 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
     let refused = report.refused.get(node);
     let displaced = refused.is_some_and(|finding| finding.reason == reason::UPLINK_CONFLICT);
     let unknown = |message: &str| Verdict::new(Truth::Unknown, "Pending", message);
-    let verdict = match (refused, answer.progress(Asking::VlanConfig, name, stands)) {
+    let verdict = match (refused, answer.progress(&target(&ObjectKey::global(name)), stands)) {
         (Some(finding), _) if finding.reason != reason::NOT_REPORTED => {
             Verdict::new(Truth::False, finding.reason, finding.to_string())
         }
         _ if answer.is_lost() => lost(),
         (Some(finding), _) => unknown(&finding.message),
-        (None, Progress::Untold) => answer.waits(Truth::Unknown),
+        (None, Progress::Untold) => Verdict::waiting(Truth::Unknown, answer.waits()),
         (None, Progress::Told) => unknown("the node is at it"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
         // What was wanted before stands where the object breaks a rule now, and says so.
@@ -262,7 +273,7 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
     let network = report.cluster_network.as_deref().unwrap_or_default();
     // One that could not have something else has what it had; one that shall lose it is not for anything new.
     let otherwise = match refused.filter(|finding| finding.reason != reason::NOT_REPORTED) {
-        Some(_) if !answer.shall_be_on(network) => Otherwise::Nothing,
+        Some(_) if !shall_be_on(answer, network) => Otherwise::Nothing,
         Some(_) if answer.is_done() => Otherwise::InPart,
         Some(_) | None => Otherwise::AsBefore,
     };

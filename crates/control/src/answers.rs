@@ -1,4 +1,7 @@
-//! What each node was told, and how far it says to have got with it.
+//! What each node was told, and how far it says to have got with it, for every object that wants something of it.
+//!
+//! Every entry of what a node is told names the object that asked for it, so the answers are the same for all front
+//! ends.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -6,29 +9,22 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::{
-    condition::Truth,
-    fabric::{
-        NodeNetworkConfig,
-        node_network_config::{
-            ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
-            host::{EntryOrigin, HostConfig, HostEntry},
-        },
+use netloom_api::fabric::{
+    NodeNetworkConfig,
+    node_network_config::{
+        ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
+        host::{EntryOrigin, HostConfig, HostEntry, HostLink},
     },
-    hostnet::names,
 };
-use netloom_compile::{Compiled, NodeWish, ObjectKey, hostnet::Asking};
+use netloom_compile::{Compiled, NodeWish, ObjectKey};
+use netloom_object::ObjectRef;
 use netloom_rollout::Liveness;
 
-use super::condition::Verdict;
 use crate::{front_end::Assigned, index::Index, picture};
-
-/// An object of this front end, by group, kind and name.
-type Asked<'a> = ((&'a str, &'a str), &'a str);
 
 /// How far a node is with one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// It was not told yet what the object wants now.
     Untold,
     /// It was told, and has not answered.
@@ -39,16 +35,16 @@ pub(super) enum Progress {
     Done,
 }
 
-/// One node, as far as host networks go.
+/// One node.
 #[derive(Debug)]
-pub(super) struct NodeAnswer<'a> {
+pub(crate) struct NodeAnswer<'a> {
     told: Option<&'a HostConfig>,
     answered: Progress,
     /// What it had in place when it was told the next thing, and has until that is done.
     had: Option<NodeWish<'a>>,
     wish: Option<NodeWish<'a>>,
     /// Objects that want something else of the node than it was told.
-    changed: HashSet<Asked<'a>>,
+    changed: HashSet<Asker<'a>>,
     /// The addresses that it shall have, by link.
     addresses: HashMap<&'a str, &'a str>,
     leases: &'a [HostLease],
@@ -67,7 +63,7 @@ pub(super) struct NodeAnswer<'a> {
 }
 
 /// Every node of the cluster that stays, by name.
-pub(super) fn all<'a>(
+pub(crate) fn all<'a>(
     now: Timestamp,
     index: &'a Index,
     compiled: &'a Compiled,
@@ -113,7 +109,7 @@ pub(super) fn all<'a>(
 }
 
 /// Why nobody else is told what is wanted now, when it failed somewhere: whichever of its objects was to blame.
-pub(super) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
+pub(crate) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let name = compiled.revision.name.as_str();
     let revision = index.snapshot().revisions.get(&ObjectKey::global(name))?;
     let status = revision.status.as_ref().filter(|status| status.is_invalid)?;
@@ -139,78 +135,74 @@ fn answered(config: &NodeNetworkConfig) -> Progress {
 impl NodeAnswer<'_> {
     /// How far the node is with what an object wants of it now. What it is said to have by now (`stands`) it keeps while it
     /// is at something else, and when it could not have that.
-    pub(super) fn progress(&self, asking: Asking, name: &str, stands: bool) -> Progress {
+    pub(crate) fn progress(&self, object: &ObjectRef, stands: bool) -> Progress {
         // A node that takes no part is told nothing.
         if self.wish.is_none() {
             return Progress::Untold;
         }
-        if self.changed.contains(&(asking.group_kind(), name)) {
+        if self.changed.contains(&Asker::from(object)) {
             return if self.is_told_now { Progress::Told } else { Progress::Untold };
         }
         match &self.answered {
-            Progress::Told | Progress::Failed(_) if stands && self.keeps(asking, name) => Progress::Done,
+            Progress::Told | Progress::Failed(_) if stands && self.keeps(object) => Progress::Done,
             answered => answered.clone(),
         }
     }
 
     /// Whether what the node is at leaves alone what an object has there. That is what its last revision says of the node
     /// as it is today, so it does not tell whether the node ever had it.
-    fn keeps(&self, asking: Asking, name: &str) -> bool {
-        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.told, asking, name))
+    fn keeps(&self, object: &ObjectRef) -> bool {
+        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.told, object.into()))
     }
 
     /// Whether nothing of an object is on the node any more, as far as it was told and has answered.
-    pub(super) fn is_rid_of(&self, asking: Asking, name: &str) -> bool {
-        !self.was_told(asking, name) && self.answered == Progress::Done
+    pub(crate) fn is_rid_of(&self, object: &ObjectRef) -> bool {
+        !self.was_told(object) && self.answered == Progress::Done
     }
 
-    /// Whether nothing of a cluster network is on the node any more, whichever object connected it.
-    pub(super) fn is_off(&self, cluster_network: &str) -> bool {
-        let bridge = names::bridge(cluster_network);
-        let mut links = self.told.into_iter().flat_map(|told| &told.links);
-        self.answered == Progress::Done && links.all(|link| link.name.0 != bridge)
+    /// The links that the node was told to have.
+    pub(crate) fn told_links(&self) -> impl Iterator<Item = &HostLink> {
+        self.told.into_iter().flat_map(|told| &told.links)
     }
 
-    /// Whether the node shall have a cluster network, by one interface at least.
-    pub(super) fn shall_be_on(&self, cluster_network: &str) -> bool {
-        let bond = names::bond(cluster_network);
+    /// The links that it shall have.
+    pub(crate) fn wanted_links(&self) -> impl Iterator<Item = &HostLink> {
         let wanted = self.wish.as_ref().and_then(NodeWish::host_config);
-        let mut links = wanted.into_iter().flat_map(|wanted| &wanted.links);
-        links.any(|link| link.controller.as_ref().is_some_and(|controller| controller.0 == bond))
+        wanted.into_iter().flat_map(|wanted| &wanted.links)
     }
 
     /// Whether the node was told anything that an object asked for.
-    pub(super) fn was_told(&self, asking: Asking, name: &str) -> bool {
-        self.told.is_some_and(|told| asked(told, asking, name).next().is_some())
+    pub(crate) fn was_told(&self, object: &ObjectRef) -> bool {
+        self.told.is_some_and(|told| asked(told, object.into()).next().is_some())
     }
 
-    /// Why the node was not told yet what is wanted now.
-    pub(super) fn waits(&self, truth: Truth) -> Verdict {
-        Verdict::waiting(truth, self.stopped.as_deref(), &self.waits)
+    /// Why the node was not told yet what is wanted now: because that failed somewhere, or else for a reason of its own.
+    pub(crate) fn waits(&self) -> (Option<&str>, &str) {
+        (self.stopped.as_deref(), &self.waits)
     }
 
     /// Whether the node was never told anything.
-    pub(super) fn is_untold(&self) -> bool {
+    pub(crate) fn is_untold(&self) -> bool {
         self.told.is_none() && self.answered == Progress::Untold
     }
 
     /// Whether the cluster has not heard of the node for a while.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
     /// Whether nobody can wait for an answer of the node: it is lost, or left alone.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.is_lost || self.is_alone
     }
 
     /// Whether the node has what it was told.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.answered == Progress::Done
     }
 
     /// Why the node does not have what it was told.
-    pub(super) fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&str> {
         match &self.answered {
             Progress::Failed(why) => Some(why),
             Progress::Untold | Progress::Told | Progress::Done => None,
@@ -218,52 +210,69 @@ impl NodeAnswer<'_> {
     }
 
     /// What the node says about the lease of a link.
-    pub(super) fn lease(&self, link: &str) -> Option<&HostLease> {
+    pub(crate) fn lease(&self, link: &str) -> Option<&HostLease> {
         self.leases.iter().find(|lease| lease.link.0 == link)
     }
 
     /// What of an object's links is not as it was set, as far as the node leaves it so.
-    pub(super) fn drift(&self, asking: Asking, name: &str) -> Option<&HostDrift> {
+    pub(crate) fn drift(&self, object: &ObjectRef) -> Option<&HostDrift> {
         let told = self.told?;
-        let is_asked = |drift: &HostDrift| asked(told, asking, name).any(|entry| entry.link() == Some(&drift.link));
+        let is_asked = |drift: &HostDrift| asked(told, object.into()).any(|entry| entry.link() == Some(&drift.link));
         self.drift.iter().find(|drift| is_asked(drift))
     }
 
     /// Whether there is an address for a link: a fixed one, or one that a server lent.
-    pub(super) fn has_address(&self, link: &str) -> bool {
+    pub(crate) fn has_address(&self, link: &str) -> bool {
         self.address(link).is_some() || self.lease(link).is_some_and(|lease| lease.address.is_some())
     }
 
     /// The address that the node shall have on a link.
-    pub(super) fn address(&self, link: &str) -> Option<&str> {
+    pub(crate) fn address(&self, link: &str) -> Option<&str> {
         self.addresses.get(link).copied()
     }
 }
 
-fn is(origin: &EntryOrigin, asking: Asking, name: &str) -> bool {
-    origin.group_kind() == asking.group_kind() && origin.name == name
+/// An object that asks for something, as entries name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Asker<'a> {
+    group_kind: (&'a str, &'a str),
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> From<&'a EntryOrigin> for Asker<'a> {
+    fn from(origin: &'a EntryOrigin) -> Self {
+        let namespace = origin.namespace.as_deref().unwrap_or_default();
+        Self { group_kind: origin.group_kind(), namespace, name: &origin.name }
+    }
+}
+
+impl<'a> From<&'a ObjectRef> for Asker<'a> {
+    fn from(object: &'a ObjectRef) -> Self {
+        let (kind, key) = (object.kind, &object.key);
+        Self { group_kind: (kind.group, kind.kind), namespace: &key.namespace, name: &key.name }
+    }
 }
 
 /// What an object asked for, in order.
-fn asked<'a>(host: &'a HostConfig, asking: Asking, name: &'a str) -> impl Iterator<Item = HostEntry<'a>> {
-    host.entries().filter(move |entry| is(entry.origin(), asking, name))
+fn asked<'a>(host: &'a HostConfig, asker: Asker<'a>) -> impl Iterator<Item = HostEntry<'a>> {
+    host.entries().filter(move |entry| Asker::from(entry.origin()) == asker)
 }
 
 /// The objects of which two configurations do not have the same.
-fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<Asked<'a>> {
-    let mut both: HashMap<Asked<'a>, [Vec<HostEntry<'a>>; 2]> = HashMap::new();
+fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<Asker<'a>> {
+    let mut both: HashMap<Asker<'a>, [Vec<HostEntry<'a>>; 2]> = HashMap::new();
     for (at, host) in [one, other].into_iter().enumerate() {
         for entry in host.into_iter().flat_map(HostConfig::entries) {
-            let key = (entry.origin().group_kind(), entry.origin().name.as_str());
-            both.entry(key).or_default()[at].push(entry);
+            both.entry(entry.origin().into()).or_default()[at].push(entry);
         }
     }
     both.into_iter().filter(|(_, [one, other])| one != other).map(|(key, _)| key).collect()
 }
 
 /// Whether two configurations have the same of what one object asked for.
-fn same(one: Option<&HostConfig>, other: Option<&HostConfig>, asking: Asking, name: &str) -> bool {
+fn same(one: Option<&HostConfig>, other: Option<&HostConfig>, asker: Asker<'_>) -> bool {
     let empty = HostConfig::default();
     let (one, other) = (one.unwrap_or(&empty), other.unwrap_or(&empty));
-    asked(one, asking, name).eq(asked(other, asking, name))
+    asked(one, asker).eq(asked(other, asker))
 }
