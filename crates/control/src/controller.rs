@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::{
     front_end::{Assigned, FrontEnds, Scene},
+    generated,
     index::Index,
     kinds::{CONFIG, REVISION},
     parts,
@@ -97,7 +98,11 @@ pub struct Controller {
 impl Controller {
     /// One that has decided nothing yet.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ..Self::default() }
+        Self::with(settings, FrontEnds::default())
+    }
+
+    pub(crate) fn with(settings: Settings, front_ends: FrontEnds) -> Self {
+        Self { settings, front_ends, ..Self::default() }
     }
 
     /// What to do now.
@@ -122,10 +127,14 @@ impl Controller {
         let mut earlier = self.wishes(index, &compiled, left);
         earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
         let (front_ends, scene) = (self.front_ends.clone(), Scene { now, index, compiled: &compiled });
+        let mut awaited = Vec::new();
         for front_end in front_ends.iter() {
+            awaited.extend(generated::generate(index, front_end, &front_end.generate(scene), &mut work));
             front_end.prepare(scene, &mut work);
         }
-        let (frozen, layout) = freeze(index, &compiled, &mut work).unzip();
+        // What a server refuses does not keep everything else from the nodes.
+        let complete = awaited.iter().all(|target| self.patience.knows(target));
+        let (frozen, layout) = if complete { freeze(index, &compiled, &mut work).unzip() } else { (None, None) };
         parts::collect(now, index, layout.flatten().as_ref(), &mut work);
         // What is said of what nodes have waits for the revision: then it is known who is told it. A revision that cannot be
         // made must not keep those that can from being taken back or finished.

@@ -1,7 +1,7 @@
 //! What a front end adds to the control loop: its kinds, and what is said about their objects.
 //!
-//! A turn goes through every front end twice: before the revision is made, with what must be so before a node is
-//! assigned anything, and after the rollout has decided, with what nodes were assigned and answered.
+//! A turn goes through every front end before the revision is made, with the objects that it generates and what must be
+//! so before a node is assigned anything, and after the rollout has decided, with what nodes were assigned and answered.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use netloom_compile::{Compiled, Wishes};
 use netloom_rollout::Decision;
 
-use crate::{index::Index, kinds::Row, networks::HostNetworks, policies::Policies, work::Work};
+use crate::{generated::Generated, index::Index, kinds::Row, networks::HostNetworks, policies::Policies, work::Work};
 
 /// What is known in one turn.
 #[derive(Clone, Copy)]
@@ -34,8 +34,16 @@ pub(crate) struct Assigned<'a> {
 
 /// One front end.
 pub(crate) trait FrontEnd: fmt::Debug + Send + Sync {
+    /// Its name, on the objects that it generates.
+    fn name(&self) -> &'static str;
+
     /// Its rows in the table of kinds.
     fn kinds(&self) -> &'static [Row];
+
+    /// The objects that it wants to be there, of the kinds that its rows say it generates.
+    fn generate(&self, _scene: Scene<'_>) -> Vec<Generated> {
+        Vec::new()
+    }
 
     /// Asks for what must be so before a node is assigned anything, and for what has nothing to do with nodes.
     fn prepare(&self, scene: Scene<'_>, work: &mut Work);
@@ -51,12 +59,16 @@ pub(crate) struct FrontEnds(Arc<[Arc<dyn FrontEnd>]>);
 impl Default for FrontEnds {
     fn default() -> Self {
         static BUILT_IN: LazyLock<FrontEnds> =
-            LazyLock::new(|| FrontEnds(Arc::new([Arc::new(Policies) as Arc<dyn FrontEnd>, Arc::new(HostNetworks)])));
+            LazyLock::new(|| FrontEnds::of([Arc::new(Policies) as Arc<dyn FrontEnd>, Arc::new(HostNetworks)]));
         BUILT_IN.clone()
     }
 }
 
 impl FrontEnds {
+    pub(crate) fn of(all: impl IntoIterator<Item = Arc<dyn FrontEnd>>) -> Self {
+        Self(all.into_iter().collect())
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn FrontEnd> {
         self.0.iter().map(AsRef::as_ref)
     }

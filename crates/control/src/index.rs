@@ -7,12 +7,15 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::admission::GroupKind;
+use netloom_api::{admission::GroupKind, rollout::annotation};
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde_json::Value;
 
+#[cfg(test)]
+use crate::front_end::FrontEnds;
 use crate::{
+    generated::GENERATED_BY,
     kept::Kept,
     kinds::{Kinds, LEASE},
     policies::STATE,
@@ -45,14 +48,29 @@ pub(crate) struct Mark {
     pub(crate) notes: BTreeMap<&'static str, String>,
     /// What holds it when it is deleted.
     pub(crate) finalizers: Vec<String>,
-    /// What it asks for; looked at where an object cannot be read whole.
+    /// What it asks for; looked at where an object cannot be read whole, or where it is ours to write.
     pub(crate) spec: Option<Value>,
+    /// The front end that generated it.
+    pub(crate) generated_by: Option<String>,
+    /// Whether it is on its way out.
+    pub(crate) deleted: bool,
 }
 
 impl Default for Index {
     fn default() -> Self {
+        Self::following(Cow::Borrowed(Kinds::built_in()))
+    }
+}
+
+impl Index {
+    #[cfg(test)]
+    pub(crate) fn of(front_ends: &FrontEnds) -> Self {
+        Self::following(Cow::Owned(Kinds::of(front_ends)))
+    }
+
+    fn following(kinds: Cow<'static, Kinds>) -> Self {
         Self {
-            kinds: Cow::Borrowed(Kinds::built_in()),
+            kinds,
             snapshot: Snapshot::default(),
             marks: Ledger::default(),
             signs: Signs::default(),
@@ -60,9 +78,7 @@ impl Default for Index {
             changed_at: None,
         }
     }
-}
 
-impl Index {
     /// The kinds that it follows.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
@@ -102,6 +118,11 @@ impl Index {
         (self.changes, self.changed_at)
     }
 
+    /// What is kept of every object of a kind.
+    pub(crate) fn marks(&self, kind: GroupKind<'static>) -> impl Iterator<Item = (&ObjectKey, &Mark)> {
+        self.marks.of_kind(kind)
+    }
+
     pub(crate) fn mark(&self, kind: GroupKind<'static>, key: &ObjectKey) -> Option<&Mark> {
         self.marks.get(kind, key)
     }
@@ -113,7 +134,7 @@ impl Index {
 
     fn mark_of(&self, kind: GroupKind<'static>, object: &Value) -> Mark {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let annotation = |name: &str| {
+        let note = |name: &str| {
             let annotations = object.pointer("/metadata/annotations")?;
             annotations.get(name)?.as_str().map(str::to_owned)
         };
@@ -124,7 +145,7 @@ impl Index {
             ..Mark::default()
         };
         for row in self.kinds.rows(kind) {
-            mark.notes.extend(row.notes.iter().filter_map(|name| Some((*name, annotation(name)?))));
+            mark.notes.extend(row.notes.iter().filter_map(|name| Some((*name, note(name)?))));
             if row.conditions {
                 mark.conditions = conditions(object);
             }
@@ -134,8 +155,14 @@ impl Index {
             if row.held {
                 mark.finalizers = finalizers(object);
             }
-            if row.spec {
+            if row.spec || row.generated {
                 mark.spec = object.get("spec").cloned();
+            }
+            if row.generated {
+                let label = object.pointer("/metadata/labels").and_then(|labels| labels.get(GENERATED_BY)?.as_str());
+                mark.generated_by = label.map(str::to_owned);
+                mark.deleted = object.pointer("/metadata/deletionTimestamp").is_some();
+                mark.notes.extend(note(annotation::DIGEST).map(|digest| (annotation::DIGEST, digest)));
             }
         }
         mark
@@ -158,8 +185,7 @@ impl Index {
         match put {
             Put::Changed if idle => elsewhere,
             Put::Changed | Put::Unreadable => true,
-            Put::Same => elsewhere,
-            Put::Foreign => false,
+            Put::Same | Put::Foreign => elsewhere,
         }
     }
 
@@ -192,7 +218,8 @@ impl Mark {
 
     /// What matters and is not in a snapshot.
     fn beside(&self) -> impl PartialEq + '_ {
-        (&self.uid, &self.conditions, &self.status, &self.notes, &self.finalizers)
+        let kept = (&self.status, &self.notes, &self.finalizers, &self.spec);
+        (&self.uid, &self.conditions, kept, &self.generated_by, self.deleted)
     }
 }
 

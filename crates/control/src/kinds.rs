@@ -53,13 +53,17 @@ pub(crate) enum StatusPath {
 pub(crate) struct Row {
     pub(crate) kind: GroupKind<'static>,
     /// The version that objects are written in.
-    version: &'static str,
+    pub(crate) version: &'static str,
     /// Whether a cluster may do without it: where it is not served there is no object of it.
     pub(crate) optional: bool,
     /// Where its status is written.
     pub(crate) reported: Option<StatusPath>,
     /// How its status is kept, to be compared with what is to be said: it is not where the snapshot reads it.
     pub(crate) status: Option<Reader>,
+    /// Whether revisions hold what its objects want.
+    pub(crate) frozen: bool,
+    /// Whether its front end generates objects of it.
+    pub(crate) generated: bool,
     /// Annotations that are kept, to be compared with what is to be said.
     pub(crate) notes: &'static [&'static str],
     /// Whether it is kept what holds an object that is deleted.
@@ -79,6 +83,8 @@ impl Row {
             optional: false,
             reported: None,
             status: None,
+            frozen: false,
+            generated: false,
             notes: &[],
             held: false,
             conditions: false,
@@ -148,6 +154,9 @@ impl Kinds {
 
 #[cfg(test)]
 mod tests {
+    use netloom_compile::{Snapshot, compile};
+    use serde_json::json;
+
     use super::*;
     use crate::policies::{POLICY, STATE};
 
@@ -160,5 +169,41 @@ mod tests {
         }
         assert!(kinds.all().iter().any(|kind| kinds.is_optional(*kind)));
         assert!(!kinds.is_optional(GroupKind::new("g.io", "Thing")), "what is not followed");
+    }
+
+    /// One object after the other: the revision is another one exactly after those that the table says it holds.
+    #[test]
+    fn revisions_hold_objects_of_the_kinds_that_the_table_says() {
+        let network = |kind: &str, spec: Value| {
+            let metadata = json!({"name": "cn1", "creationTimestamp": "2026-01-01T00:00:00Z"});
+            json!({"apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind, "metadata": metadata, "spec": spec})
+        };
+        let wanted = json!({"interfaces": [{"name": "eth1", "type": "ethernet", "state": "up", "mtu": 1400}]});
+        let plugin = json!({"type": "bridge", "bridge": "cn1-br", "vlan": 30}).to_string();
+        let namespaced = json!({"namespace": "default", "name": "a"});
+        let objects = [
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u"}}),
+            network("ClusterNetwork", json!({})),
+            network("LinkMonitor", json!({"targetLinkRule": {"nameRule": "eth"}})),
+            network("VlanConfig", json!({"clusterNetwork": "cn1", "uplink": {"nics": ["eth1"]}})),
+            network("HostNetworkConfig", json!({"clusterNetwork": "cn1", "vlanID": 20, "mode": "dhcp"})),
+            json!({
+                "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy", "metadata": namespaced,
+                "spec": {"matchRules": [{"name": "eth1"}], "desiredState": wanted},
+            }),
+            json!({
+                "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": namespaced,
+                "spec": {"config": plugin},
+            }),
+        ];
+        let (kinds, mut snapshot) = (Kinds::built_in(), Snapshot::default());
+        let mut before = compile(&snapshot).revision.name.clone();
+        for object in objects {
+            snapshot.put(&object);
+            let after = compile(&snapshot).revision.name.clone();
+            let kind = kinds.reference(&object).expect("it is followed").kind;
+            assert_eq!(before != after, kinds.rows(kind).any(|row| row.frozen), "{}", kind.kind);
+            before = after;
+        }
     }
 }

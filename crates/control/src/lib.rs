@@ -22,6 +22,7 @@ mod answers;
 mod bearing;
 mod controller;
 mod front_end;
+mod generated;
 mod index;
 mod kept;
 mod kinds;

@@ -25,6 +25,7 @@ const ROWS: &[Row] = &[
     Row {
         reported: Some(StatusPath::Subresource),
         status: Some(Kept::read::<NodeNetConfPolicyStatus>),
+        frozen: true,
         ..Row::followed(POLICY, "v1")
     },
     Row { reported: Some(StatusPath::Subresource), notes: &[annotation::DIGEST], ..Row::followed(STATE, "v1") },
@@ -35,6 +36,10 @@ const ROWS: &[Row] = &[
 pub(crate) struct Policies;
 
 impl FrontEnd for Policies {
+    fn name(&self) -> &'static str {
+        "node-policies"
+    }
+
     fn kinds(&self) -> &'static [Row] {
         ROWS
     }

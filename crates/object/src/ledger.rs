@@ -38,6 +38,13 @@ impl<T> Ledger<T> {
         self.entries.get(&ObjectRef { kind, key: key.clone() })?.kept.as_ref()
     }
 
+    /// What is kept of every object of a kind that is there, in the order of namespace and name.
+    pub fn of_kind(&self, kind: GroupKind<'static>) -> impl Iterator<Item = (&ObjectKey, &T)> {
+        let first = ObjectRef { kind, key: ObjectKey::default() };
+        let of_kind = self.entries.range(first..).take_while(move |(known, _)| known.kind == kind);
+        of_kind.filter_map(|(known, entry)| Some((&known.key, entry.kept.as_ref()?)))
+    }
+
     /// Whether an object was ever heard of.
     pub fn knows(&self, reference: &ObjectRef) -> bool {
         self.entries.contains_key(reference)

@@ -31,11 +31,12 @@ pub(super) const ROWS: &[Row] = &[
         notes: &[names::UPLINK_MTU, names::MTU_SOURCE, names::VLAN_IDS, names::VLAN_IDS_HASH],
         ..Row::followed(CLUSTER_NETWORK, VERSION)
     },
-    Row { optional: true, notes: &[names::MATCHED_NODES], held: true, ..Row::followed(UPLINK, VERSION) },
+    Row { optional: true, frozen: true, notes: &[names::MATCHED_NODES], held: true, ..Row::followed(UPLINK, VERSION) },
     Row {
         optional: true,
         reported: Some(StatusPath::Subresource),
         status: Some(Kept::read::<HostNetworkConfigStatus>),
+        frozen: true,
         notes: &[names::MATCHED_NODES],
         held: true,
         ..Row::followed(HOST_NETWORK, VERSION)
@@ -47,5 +48,5 @@ pub(super) const ROWS: &[Row] = &[
         status: Some(Kept::read::<LinkMonitorStatus>),
         ..Row::followed(MONITOR, VERSION)
     },
-    Row { optional: true, ..Row::followed(ATTACHMENT, "v1") },
+    Row { optional: true, frozen: true, ..Row::followed(ATTACHMENT, "v1") },
 ];

@@ -47,6 +47,10 @@ pub use uplinks::{FINALIZER as UPLINK_FINALIZER, NODE_LOST};
 pub(crate) struct HostNetworks;
 
 impl FrontEnd for HostNetworks {
+    fn name(&self) -> &'static str {
+        "host-networks"
+    }
+
     fn kinds(&self) -> &'static [Row] {
         kinds::ROWS
     }
