@@ -30,6 +30,7 @@ mod route;
 mod rule;
 mod step;
 mod system;
+mod traits;
 mod wish;
 
 pub use address::{Address, AddressExtra, AddressLabel, Neighbour};
@@ -48,6 +49,7 @@ pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use step::{Plan, PlannedStep, Step};
 pub use system::{HostnameWish, Resolver, ResolverFile};
+pub use traits::{Medium, SideEffects, StepKind, Traits};
 pub use wish::{
     AddressWish, Adoption, ControllerWish, DhcpWish, HostState, IpWish, LinkWish, Presence, RouteWish, RuleWish,
 };

@@ -177,61 +177,6 @@ pub enum Step {
     SetBridgeIptables(bool),
 }
 
-impl Step {
-    /// The link that the step is about.
-    pub fn link(&self) -> Option<IfName> {
-        match self {
-            Self::CreateLink { name, .. }
-            | Self::DeleteLink { name }
-            | Self::SetAttrs { name, .. }
-            | Self::SetUp { name, .. }
-            | Self::SetController { name, .. }
-            | Self::SetAlias { name, .. }
-            | Self::AddAltName { name, .. }
-            | Self::RemoveAltName { name, .. }
-            | Self::SetFeatures { name, .. }
-            | Self::AddAddress { name, .. }
-            | Self::RemoveAddress { name, .. }
-            | Self::SetVlans { name, .. }
-            | Self::AddFdb { name, .. }
-            | Self::RemoveFdb { name, .. }
-            | Self::AddNeighbour { name, .. }
-            | Self::RemoveNeighbour { name, .. }
-            | Self::AddMirror { name, .. }
-            | Self::RemoveMirror { name, .. } => Some(*name),
-            Self::AddRoute(_)
-            | Self::ReplaceRoute(_)
-            | Self::RemoveRoute(_)
-            | Self::AddRule(_)
-            | Self::RemoveRule(_)
-            | Self::SetResolver(_)
-            | Self::SetHostnameRunning(_)
-            | Self::SetHostnameConfig(_)
-            | Self::SetBridgeIptables(_) => None,
-        }
-    }
-
-    /// Whether the effect outlives a reboot, because it is a file.
-    pub fn is_persistent(&self) -> bool {
-        matches!(self, Self::SetResolver(_) | Self::SetHostnameConfig(_))
-    }
-
-    /// Whether the step takes something away, so that finding it gone is as good as removing it.
-    pub fn is_removal(&self) -> bool {
-        matches!(
-            self,
-            Self::DeleteLink { .. }
-                | Self::RemoveAltName { .. }
-                | Self::RemoveAddress { .. }
-                | Self::RemoveFdb { .. }
-                | Self::RemoveNeighbour { .. }
-                | Self::RemoveMirror { .. }
-                | Self::RemoveRoute(_)
-                | Self::RemoveRule(_)
-        )
-    }
-}
-
 impl fmt::Display for Step {
     /// One line for a person, without the leading symbol.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

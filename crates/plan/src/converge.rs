@@ -8,7 +8,7 @@
 //! Order: rules and routes that go; links that go, deepest first; links that come or change, bases
 //! and controllers first; ports; states; VLANs; addresses; routes; rules; files.
 
-use netloom_model::{Observed, Plan, PlannedStep, Step, StepError, Target};
+use netloom_model::{Observed, Plan, PlannedStep, SideEffects, Step, StepError, Target};
 use netloom_sim::{Memory, SimHost};
 use netloom_types::IfName;
 
@@ -233,35 +233,16 @@ impl Builder {
 
     /// Whether the kernel may do more for this step than it says.
     fn has_side_effects(&self, step: &Step) -> bool {
-        match step {
-            Step::SetUp { .. } | Step::SetController { .. } | Step::SetAttrs { .. } => true,
-            Step::RemoveAddress { name, .. } => self.sim.has_routes_over(*name),
+        let traits = step.traits();
+        match traits.side_effects {
+            SideEffects::None => false,
+            SideEffects::RoutesOver => traits.link.is_some_and(|name| self.sim.has_routes_over(name)),
             // A port that goes may take the hardware address of its controller with it.
-            Step::DeleteLink { name } => {
-                self.sim.observed().links.get(name).is_some_and(|link| link.controller.is_some())
+            SideEffects::OfPort => {
+                let link = traits.link.and_then(|name| self.sim.observed().links.get(&name));
+                link.is_some_and(|link| link.controller.is_some())
             }
-            Step::CreateLink { .. }
-            | Step::SetAlias { .. }
-            | Step::AddAltName { .. }
-            | Step::RemoveAltName { .. }
-            | Step::SetFeatures { .. }
-            | Step::AddAddress { .. }
-            | Step::SetVlans { .. }
-            | Step::AddFdb { .. }
-            | Step::RemoveFdb { .. }
-            | Step::AddNeighbour { .. }
-            | Step::RemoveNeighbour { .. }
-            | Step::AddMirror { .. }
-            | Step::RemoveMirror { .. }
-            | Step::AddRoute(_)
-            | Step::ReplaceRoute(_)
-            | Step::RemoveRoute(_)
-            | Step::AddRule(_)
-            | Step::RemoveRule(_)
-            | Step::SetResolver(_)
-            | Step::SetHostnameRunning(_)
-            | Step::SetHostnameConfig(_)
-            | Step::SetBridgeIptables(_) => false,
+            SideEffects::Any => true,
         }
     }
 
@@ -269,10 +250,10 @@ impl Builder {
         if let Some(name) = step.link() {
             return self.goal.link(name).and_then(|goal| goal.origin.clone());
         }
+        if let Some(route) = step.route() {
+            return self.goal.routes.get(&route.key()).and_then(|goal| goal.origin.clone());
+        }
         match step {
-            Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route) => {
-                self.goal.routes.get(&route.key()).and_then(|goal| goal.origin.clone())
-            }
             Step::AddRule(rule) | Step::RemoveRule(rule) => {
                 self.goal.rules.get(&rule.key).and_then(|goal| goal.origin.clone())
             }

@@ -1,6 +1,6 @@
 //! A plan as a person reads it.
 
-use netloom_model::{Plan, Step};
+use netloom_model::{Plan, Step, StepKind};
 use netloom_types::IfName;
 
 /// One line of a plan: `+` comes, `~` changes, `-` goes, `-/+` is made anew.
@@ -61,33 +61,11 @@ fn symbol(plan: &Plan, step: &Step) -> &'static str {
     match step {
         Step::CreateLink { name, .. } if deletes(plan, *name) => "-/+",
         Step::DeleteLink { name } if creates(plan, *name) => "-/+",
-        Step::CreateLink { .. }
-        | Step::AddAltName { .. }
-        | Step::AddAddress { .. }
-        | Step::AddFdb { .. }
-        | Step::AddNeighbour { .. }
-        | Step::AddMirror { .. }
-        | Step::AddRoute(_)
-        | Step::AddRule(_) => "+",
-        Step::DeleteLink { .. }
-        | Step::RemoveAltName { .. }
-        | Step::RemoveAddress { .. }
-        | Step::RemoveFdb { .. }
-        | Step::RemoveNeighbour { .. }
-        | Step::RemoveMirror { .. }
-        | Step::RemoveRoute(_)
-        | Step::RemoveRule(_) => "-",
-        Step::SetAttrs { .. }
-        | Step::SetUp { .. }
-        | Step::SetController { .. }
-        | Step::SetAlias { .. }
-        | Step::SetFeatures { .. }
-        | Step::SetVlans { .. }
-        | Step::ReplaceRoute(_)
-        | Step::SetResolver(_)
-        | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_)
-        | Step::SetBridgeIptables(_) => "~",
+        step => match step.traits().kind {
+            StepKind::Add => "+",
+            StepKind::Change => "~",
+            StepKind::Remove => "-",
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_model::{HostState, Route, Step};
+use netloom_model::{HostState, Route};
 use netloom_types::IfName;
 
 use crate::Planned;
@@ -10,12 +10,7 @@ use crate::Planned;
 impl Planned {
     /// The links that the plan touches: those that it changes in any way, and those that its routes lead out by.
     pub fn links(&self) -> BTreeSet<IfName> {
-        let routes = self.plan.steps.iter().filter_map(|planned| {
-            let (Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route)) = &planned.step else {
-                return None;
-            };
-            Some(route)
-        });
+        let routes = self.plan.steps.iter().filter_map(|planned| planned.step.route());
         self.before.links.keys().copied().chain(routes.flat_map(ways)).collect()
     }
 }

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Attr, Host, Link, Observed, Plan, Step};
+use netloom_model::{Attr, Host, Link, Observed, Plan};
 use netloom_types::IfName;
 
 /// What a plan touches, and how that was before.
@@ -28,8 +28,8 @@ pub struct Touched {
 impl Touched {
     /// What a plan touches on this host.
     pub fn of(plan: &Plan, before: &Observed) -> Self {
-        let named = plan.steps.iter().filter(|planned| may_cost_carrier(&planned.step));
-        let links: BTreeSet<IfName> = named.filter_map(|planned| planned.step.link()).collect();
+        let traits = plan.steps.iter().map(|planned| planned.step.traits());
+        let links: BTreeSet<IfName> = traits.filter(|step| step.takes_carrier).filter_map(|step| step.link).collect();
         if links.is_empty() {
             return Self::default();
         }
@@ -87,39 +87,6 @@ fn can_have(link: &Link, host: &Host, carries: impl Fn(&IfName) -> bool, below: 
     (!needs_below || below.iter().any(carries)) && peer.is_none_or(|peer| peer.up)
 }
 
-/// Names, addresses and entries of tables are nothing that a card or a switch notices.
-fn may_cost_carrier(step: &Step) -> bool {
-    match step {
-        Step::CreateLink { .. }
-        | Step::DeleteLink { .. }
-        | Step::SetAttrs { .. }
-        | Step::SetUp { .. }
-        | Step::SetController { .. }
-        | Step::SetFeatures { .. } => true,
-        Step::SetAlias { .. }
-        | Step::AddAltName { .. }
-        | Step::RemoveAltName { .. }
-        | Step::AddAddress { .. }
-        | Step::RemoveAddress { .. }
-        | Step::SetVlans { .. }
-        | Step::AddFdb { .. }
-        | Step::RemoveFdb { .. }
-        | Step::AddNeighbour { .. }
-        | Step::RemoveNeighbour { .. }
-        | Step::AddMirror { .. }
-        | Step::RemoveMirror { .. }
-        | Step::AddRoute(_)
-        | Step::ReplaceRoute(_)
-        | Step::RemoveRoute(_)
-        | Step::AddRule(_)
-        | Step::RemoveRule(_)
-        | Step::SetResolver(_)
-        | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_)
-        | Step::SetBridgeIptables(_) => false,
-    }
-}
-
 /// The ports of every controller.
 fn ports(host: &Host) -> BTreeMap<IfName, BTreeSet<IfName>> {
     let mut ports: BTreeMap<IfName, BTreeSet<IfName>> = BTreeMap::new();
@@ -139,7 +106,7 @@ fn below_of(host: &Host, ports: &BTreeMap<IfName, BTreeSet<IfName>>, name: IfNam
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Attrs, LinkFacts, LinkKind, PlannedStep, Value};
+    use netloom_model::{Attrs, LinkFacts, LinkKind, PlannedStep, Step, Value};
 
     use super::*;
 
