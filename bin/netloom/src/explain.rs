@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use netloom_model::{
     Address, BRIDGE_IPTABLES, Claim, KernelFeatures, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route,
-    RouteMetrics,
+    RouteMetrics, Setting, SettingKey,
 };
 use netloom_types::{Family, IfName, IpNet, Protocol, RouteTable};
 use serde_json::{Value as Json, json};
@@ -42,7 +42,7 @@ pub(crate) fn explain(name: &str, observed: &Observed, owned: &Ownership) -> Vec
         return routes_explained(observed, owned, is_default);
     }
     if name == BRIDGE_IPTABLES {
-        return observed.bridge_iptables.map(|seen| bridges_explained(seen, owned)).into_iter().collect();
+        return observed.settings.bridge_iptables().map(|seen| bridges_explained(seen, owned)).into_iter().collect();
     }
     let (ip, len) = match (name.parse::<IpNet>(), name.parse::<IpAddr>()) {
         (Ok(net), _) => (net.addr(), Some(net.prefix_len())),
@@ -94,7 +94,7 @@ fn addresses_explained(ip: IpAddr, len: Option<u8>, observed: &Observed, owned: 
 }
 
 fn bridges_explained(seen: bool, owned: &Ownership) -> Explanation {
-    let key = ObjectKey::BridgeIptables;
+    let key = ObjectKey::Setting(SettingKey::BridgeIptables);
     let what =
         if seen { "1: iptables sees the frames of bridges" } else { "0: iptables does not see the frames of bridges" };
     let mark = "a setting, which carries no mark".to_owned();
@@ -185,9 +185,8 @@ fn previous(key: &ObjectKey, before: &Previous) -> String {
         Previous::Feature(on) => if *on { "on" } else { "off" }.to_owned(),
         Previous::Route(route) => route.to_string(),
         Previous::Rule(protocol) => format!("there already, made by {}", maker(*protocol)),
-        Previous::Resolver(resolver) => list(resolver.servers.clone()),
-        Previous::Hostname(name) => name.clone(),
-        Previous::BridgeIptables(seen) => u8::from(*seen).to_string(),
+        Previous::Setting(Setting::Resolver(resolver)) => list(resolver.servers.clone()),
+        Previous::Setting(setting) => setting.value(),
     }
 }
 
@@ -256,14 +255,17 @@ mod tests {
                 (ObjectKey::Addresses(name("eth0.5"), Family::Ipv4), claim(Previous::Addresses(vec![]))),
                 (ObjectKey::Attr(name("eth0"), Attr::Mtu), claim(Previous::Attr(Value::Int(1500)))),
                 (ObjectKey::Route(routes[0].key()), claim(Previous::Absent)),
-                (ObjectKey::BridgeIptables, claim(Previous::BridgeIptables(true))),
+                (
+                    ObjectKey::Setting(SettingKey::BridgeIptables),
+                    claim(Previous::Setting(Setting::BridgeIptables(true))),
+                ),
             ]
             .into(),
         };
         let host = Host {
             links: [(ours.name, ours), (card.name, card)].into(),
             routes: routes.into_iter().map(|route| (route.key(), route)).collect(),
-            bridge_iptables: Some(false),
+            settings: [Setting::BridgeIptables(false)].into_iter().collect(),
             ..Host::default()
         };
         (Observed { host, ..Observed::default() }, owned)

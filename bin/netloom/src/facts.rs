@@ -33,8 +33,8 @@ pub(crate) fn facts(observed: &Observed, chosen: impl Fn(&Link) -> bool, rest: b
     }
     if rest {
         facts.extend(observed.rules.keys().map(|key| (format!("rule {key}"), String::new())));
-        facts.insert("resolver".to_owned(), observed.resolver.servers.join(" "));
-        facts.insert("host name".to_owned(), observed.hostname_running.clone());
+        facts.insert("resolver".to_owned(), observed.settings.resolver().servers.join(" "));
+        facts.insert("host name".to_owned(), observed.settings.hostname_running().to_owned());
     }
     facts
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, hash_map};
 
 use netloom_model::{
     Attr, Attrs, ControllerWish, FdbKey, Link, LinkKind, MirrorKey, Observed, Origin, Plan, PlannedStep, RouteKey,
-    RuleKey, Step, Value,
+    RuleKey, SettingKey, Step, Value,
 };
 use netloom_types::IfName;
 use serde_json::{Value as Json, json};
@@ -183,10 +183,7 @@ enum Thing<'a> {
     Mirror(IfName, MirrorKey),
     Route(RouteKey),
     Rule(&'a RuleKey),
-    Resolver,
-    HostnameRunning,
-    HostnameConfig,
-    BridgeIptables,
+    Setting(SettingKey),
 }
 
 impl<'a> Thing<'a> {
@@ -212,10 +209,7 @@ impl<'a> Thing<'a> {
             Step::AddMirror { name, key, .. } | Step::RemoveMirror { name, key, .. } => Self::Mirror(*name, *key),
             Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route) => Self::Route(route.key()),
             Step::AddRule(rule) | Step::RemoveRule(rule) => Self::Rule(&rule.key),
-            Step::SetResolver(_) => Self::Resolver,
-            Step::SetHostnameRunning(_) => Self::HostnameRunning,
-            Step::SetHostnameConfig(_) => Self::HostnameConfig,
-            Step::SetBridgeIptables(_) => Self::BridgeIptables,
+            Step::Set(setting) => Self::Setting(setting.key()),
         }
     }
 
@@ -235,7 +229,7 @@ impl<'a> Thing<'a> {
             Self::Mirror(name, key) => link(name).is_some_and(|link| link.mirrors.contains_key(&key)),
             Self::Route(key) => observed.routes.contains_key(&key),
             Self::Rule(key) => observed.rules.contains_key(key),
-            Self::Resolver | Self::HostnameRunning | Self::HostnameConfig | Self::BridgeIptables => true,
+            Self::Setting(_) => true,
         }
     }
 }
@@ -251,25 +245,9 @@ fn is_restoring(step: &Step, observed: &Observed) -> bool {
         Step::SetVlans { name, add, .. } => link(name).is_some_and(|link| link.vlans == *add),
         Step::AddRoute(route) | Step::ReplaceRoute(route) => observed.routes.get(&route.key()) == Some(route),
         Step::AddRule(rule) => observed.rules.get(&rule.key) == Some(&rule.protocol),
-        Step::SetResolver(resolver) => observed.resolver == *resolver,
-        Step::SetHostnameRunning(name) => observed.hostname_running == *name,
-        Step::SetHostnameConfig(name) => observed.hostname_config == *name,
-        Step::SetBridgeIptables(seen) => observed.bridge_iptables == Some(*seen),
-        Step::CreateLink { .. }
-        | Step::DeleteLink { .. }
-        | Step::SetAttrs { .. }
-        | Step::SetUp { .. }
-        | Step::SetController { .. }
-        | Step::SetAlias { .. }
-        | Step::AddAltName { .. }
-        | Step::RemoveAltName { .. }
-        | Step::SetFeatures { .. }
-        | Step::RemoveAddress { .. }
-        | Step::RemoveFdb { .. }
-        | Step::RemoveNeighbour { .. }
-        | Step::RemoveMirror { .. }
-        | Step::RemoveRoute(_)
-        | Step::RemoveRule(_) => false,
+        Step::Set(setting) => observed.settings.shows(setting),
+        // Links are told as a whole, and what goes is not put back.
+        _ => false,
     }
 }
 

@@ -29,8 +29,7 @@ pub(crate) fn shows(observed: &Observed, step: &Step) -> bool {
         Step::AddRoute(route) if route.is_dynamic() => true,
         Step::AddRoute(route) => observed.routes.get(&route.key()) == Some(route),
         Step::AddRule(rule) => observed.rules.get(&rule.key) == Some(&rule.protocol),
-        Step::SetResolver(resolver) => observed.resolver == *resolver,
-        Step::SetHostnameConfig(name) => observed.hostname_config == *name,
+        Step::Set(setting) if step.is_persistent() => observed.settings.shows(setting),
         // What is changed or removed meets nothing in its place.
         _ => false,
     }

@@ -17,6 +17,7 @@
 //! kernel is running and what time it is.
 
 mod already;
+mod before;
 mod clock;
 mod decide;
 mod error;

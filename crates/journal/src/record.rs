@@ -16,10 +16,10 @@ use std::{borrow::Cow, collections::BTreeSet, io};
 use netloom_model::{Ownership, PlannedStep, Target};
 use serde::{Deserialize, Serialize};
 
-use crate::{Incarnation, Moment};
+use crate::{Incarnation, Moment, before};
 
 pub(crate) const HEADER: &str = "netloom-journal 2\n";
-/// That of the version before, with each origin as text; the model reads both.
+/// That of the version before.
 const OLD_HEADER: &str = "netloom-journal 1\n";
 
 /// How much of a record is summed and written at a time.
@@ -137,8 +137,10 @@ pub(crate) fn read(bytes: &[u8]) -> Reading {
             Reading::Damaged("it does not start as a journal of this version does")
         };
     };
+    let old = bytes.starts_with(OLD_HEADER.as_bytes());
+    let parse = |line: &[u8]| parse(line, old);
     let mut lines = rest.split_inclusive(|&b| b == b'\n');
-    let Some(begin) = lines.next().and_then(parse) else {
+    let Some(begin) = lines.next().and_then(&parse) else {
         // A cut leaves nothing whole behind it: a good line after a bad one is no cut.
         let later = lines.any(|line| parse(line).is_some());
         return if later { Reading::Damaged("its first record is spoilt") } else { Reading::NothingDone };
@@ -175,7 +177,8 @@ impl Log<'_> {
     }
 }
 
-fn parse(line: &[u8]) -> Option<Record<'static>> {
+/// Reads a line, `old` when it was written by the version before.
+fn parse(line: &[u8], old: bool) -> Option<Record<'static>> {
     // A space, eight digits, a space, eight digits, the line's end.
     const TAIL: usize = 19;
     let (json, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
@@ -184,6 +187,9 @@ fn parse(line: &[u8]) -> Option<Record<'static>> {
     let expected = format!(" {:08x} {:08x}\n", json.len(), crc.value());
     if tail != expected.as_bytes() {
         return None;
+    }
+    if old {
+        return serde_json::from_value(before::record(serde_json::from_slice(json).ok()?)).ok();
     }
     serde_json::from_slice(json).ok()
 }
@@ -273,7 +279,7 @@ impl Crc {
 pub(crate) mod tests {
     use std::time::Duration;
 
-    use netloom_model::Step;
+    use netloom_model::{Setting, Step};
     use proptest::prelude::*;
 
     use super::*;
@@ -281,8 +287,8 @@ pub(crate) mod tests {
     pub(crate) fn begin(steps: usize) -> Begin<'static> {
         let now = Moment { boot: Duration::from_secs(100), wall: 1_772_368_205 };
         let step = |n: usize| PlannedStep {
-            step: Step::SetHostnameRunning(format!("new-{n}")),
-            undo: vec![Step::SetHostnameRunning(format!("old-{n}"))],
+            step: Step::Set(Setting::HostnameRunning(format!("new-{n}"))),
+            undo: vec![Step::Set(Setting::HostnameRunning(format!("old-{n}")))],
             origin: None,
         };
         Begin {

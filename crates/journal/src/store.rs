@@ -22,15 +22,15 @@ use netloom_model::Ownership;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Incarnation, NetnsId, Summary,
+    Error, Incarnation, NetnsId, Summary, before,
     error::At as _,
     record::{self, Begin, HEADER, Log, Reading, Record},
 };
 
 /// The word and version by which our ownership file is known.
 const OWNERSHIP_FORMAT: &str = "netloom-ownership 2";
-/// The one before, with each origin as text; the model reads both.
-const OLD_OWNERSHIP_FORMAT: &str = "netloom-ownership 1";
+/// What a file of the version before starts with.
+const OLD_OWNERSHIP: &[u8] = br#"{"format":"netloom-ownership 1""#;
 
 /// The state folder of one network namespace.
 #[derive(Debug, Clone)]
@@ -107,9 +107,14 @@ impl Store {
             Err(error) => return Err(error).at("read", &path),
         };
         let damaged = |why: String| Error::Damaged { path: path.clone(), why };
-        let mut file: OwnershipIn =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(format!("not a record of ownership: {error}")))?;
-        if ![OWNERSHIP_FORMAT, OLD_OWNERSHIP_FORMAT].contains(&file.format.as_str()) {
+        let is_old = bytes.starts_with(OLD_OWNERSHIP);
+        let file: serde_json::Result<OwnershipIn> = if is_old {
+            serde_json::from_slice(&bytes).and_then(|old| serde_json::from_value(before::ownership(old)))
+        } else {
+            serde_json::from_slice(&bytes)
+        };
+        let mut file = file.map_err(|error| damaged(format!("not a record of ownership: {error}")))?;
+        if file.format != OWNERSHIP_FORMAT && !is_old {
             return Err(damaged(format!("its format is {:?}, this program knows {OWNERSHIP_FORMAT:?}", file.format)));
         }
         if let (Some(then), Some(now)) = (&file.life, &self.life)
@@ -254,7 +259,7 @@ fn private() -> OpenOptions {
 pub(crate) mod tests {
     use std::{os::unix::fs::PermissionsExt as _, sync::atomic::AtomicU32, sync::atomic::Ordering};
 
-    use netloom_model::{Claim, ObjectKey, Origin, Previous, Source};
+    use netloom_model::{Claim, ObjectKey, Origin, Previous, Setting, SettingKey, Source};
 
     use super::*;
     use crate::record::tests::begin;
@@ -279,8 +284,10 @@ pub(crate) mod tests {
     }
 
     fn some_ownership() -> Ownership {
-        let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Hostname("a".into()) };
-        Ownership { claims: [(ObjectKey::HostnameRunning, claim)].into() }
+        let ours = Setting::HostnameRunning("a".into());
+        let key = ObjectKey::Setting(ours.key());
+        let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Setting(ours) };
+        Ownership { claims: [(key, claim)].into() }
     }
 
     #[test]
@@ -302,12 +309,12 @@ pub(crate) mod tests {
         let scratch = Scratch::new();
         let store = |life| Store::of_netns(&scratch.0, "blue").unwrap().in_life(Incarnation::named(life));
         let mut owned = some_ownership();
-        let claim = owned.claims[&ObjectKey::HostnameRunning].clone();
-        owned.claims.insert(ObjectKey::HostnameConfig, claim);
+        let [running, config] = [SettingKey::HostnameRunning, SettingKey::HostnameConfig].map(ObjectKey::Setting);
+        owned.claims.insert(config.clone(), owned.claims[&running].clone());
         store("first").write_ownership(&owned).unwrap();
         assert_eq!(store("first").ownership().unwrap(), owned);
         let second = store("second").ownership().unwrap();
-        assert_eq!(second.claims.into_keys().collect::<Vec<_>>(), [ObjectKey::HostnameConfig]);
+        assert_eq!(second.claims.into_keys().collect::<Vec<_>>(), [config]);
     }
 
     #[test]
@@ -319,7 +326,7 @@ pub(crate) mod tests {
         fs::write(store.dir().join("ownership.json"), old).unwrap();
         let state = Source::object(("nmstate.io", "NodeNetworkState"), "d", "n");
         let mut wanted = some_ownership();
-        let claim = wanted.claims.get_mut(&ObjectKey::HostnameRunning).unwrap();
+        let claim = wanted.claims.get_mut(&ObjectKey::Setting(SettingKey::HostnameRunning)).unwrap();
         claim.origins.insert("agent".into(), Origin::new(state, "spec", 0));
         assert_eq!(store.ownership().unwrap(), wanted);
     }

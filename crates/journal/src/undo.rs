@@ -102,22 +102,13 @@ impl Undo {
     /// Which steps were sent is not asked: that may not have reached the disk. A file is put back
     /// when it holds what the change wrote, or nothing; anything else somebody wrote since.
     pub(crate) fn of_files(log: &Log<'_>, observed: &Observed) -> Self {
-        let Target { resolver, hostname_config, .. } = &*log.begin.before;
         let mut undo = Self { steps: Vec::new(), before: Target::default() };
-        for planned in log.begin.steps.iter().rev() {
-            let empty = match &planned.step {
-                Step::SetResolver(_) => observed.resolver.is_empty(),
-                Step::SetHostnameConfig(_) => observed.hostname_config.is_empty(),
-                _ => false,
-            };
-            if !planned.step.is_persistent() || !(empty || already::shows(observed, &planned.step)) {
-                continue;
-            }
-            undo.steps.extend(planned.undo.iter().filter(|step| step.is_persistent()).cloned());
-            match &planned.step {
-                Step::SetResolver(_) => undo.before.resolver.clone_from(resolver),
-                Step::SetHostnameConfig(_) => undo.before.hostname_config.clone_from(hostname_config),
-                _ => {}
+        for planned in log.begin.steps.iter().rev().filter(|planned| planned.step.is_persistent()) {
+            let Step::Set(setting) = &planned.step else { continue };
+            let (key, wrote) = (setting.key(), already::shows(observed, &planned.step));
+            if wrote || observed.settings.get(key).is_none_or(|there| there.is_empty()) {
+                undo.steps.extend(planned.undo.iter().filter(|step| step.is_persistent()).cloned());
+                undo.before.settings.extend(log.begin.before.settings.get(&key).map(|was| (key, was.clone())));
             }
         }
         undo

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Deref};
 use netloom_types::{IfName, MacAddr, Protocol};
 use serde::{Deserialize, Serialize};
 
-use crate::{KernelFeatures, Link, Resolver, Route, RouteKey, RuleKey};
+use crate::{HostSettings, KernelFeatures, Link, Route, RouteKey, RuleKey, Setting, SettingKey};
 
 /// A picture of a host: everything that somebody configured, nothing that the kernel derives.
 ///
@@ -21,15 +21,8 @@ pub struct Host {
     /// Policy rules, with who made each; the kernel's own (local, main, default, l3mdev) left out.
     #[serde(with = "crate::pairs")]
     pub rules: BTreeMap<RuleKey, Protocol>,
-    /// The resolver.
-    pub resolver: Resolver,
-    /// The host name that the kernel has.
-    pub hostname_running: String,
-    /// The host name that it gets at boot; empty when none is configured.
-    pub hostname_config: String,
-    /// Whether frames that a bridge passes on are shown to iptables; none where the kernel never does that.
-    #[serde(default)]
-    pub bridge_iptables: Option<bool>,
+    /// What it has once.
+    pub settings: HostSettings,
 }
 
 impl Host {
@@ -122,24 +115,15 @@ pub struct Target {
     /// Rules.
     #[serde(with = "crate::pairs")]
     pub rules: BTreeMap<RuleKey, Option<Protocol>>,
-    /// The resolver, when it is concerned.
-    pub resolver: Option<Resolver>,
-    /// The running host name, when it is concerned.
-    pub hostname_running: Option<String>,
-    /// The host name at boot, when it is concerned.
-    pub hostname_config: Option<String>,
-    /// Whether iptables sees the frames of bridges, when it is concerned.
-    #[serde(default)]
-    pub bridge_iptables: Option<bool>,
+    /// Settings of the whole host; an empty one is said.
+    pub settings: BTreeMap<SettingKey, Setting>,
 }
 
 impl Target {
     /// How many objects are concerned.
     pub fn len(&self) -> usize {
-        let Self { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = self;
-        let settings =
-            [resolver.is_some(), hostname_running.is_some(), hostname_config.is_some(), bridge_iptables.is_some()];
-        links.len() + routes.len() + rules.len() + settings.into_iter().filter(|setting| *setting).count()
+        let Self { links, routes, rules, settings } = self;
+        links.len() + routes.len() + rules.len() + settings.len()
     }
 
     /// Whether nothing is concerned.

@@ -26,10 +26,11 @@ mod mirror;
 mod origin;
 mod ownership;
 mod pairs;
+mod resolver;
 mod route;
 mod rule;
+mod setting;
 mod step;
-mod system;
 mod traits;
 mod wish;
 
@@ -44,12 +45,14 @@ pub use kernel::{KernelFeatures, KernelVersion, NoVersion};
 pub use link::{Link, LinkKind};
 pub use mirror::{Direction, FlowMatch, Mirror, MirrorAction, MirrorKey};
 pub use origin::{CoOwner, Origin, Source, SourceObject};
-pub use ownership::{BRIDGE_IPTABLES, Claim, ObjectKey, Origins, Ownership, Previous};
+pub use ownership::{Claim, ObjectKey, Origins, Ownership, Previous};
+pub use resolver::{Resolver, ResolverFile};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
+pub use setting::{BRIDGE_IPTABLES, HostSettings, Setting, SettingKey};
 pub use step::{Plan, PlannedStep, Step};
-pub use system::{HostnameWish, Resolver, ResolverFile};
 pub use traits::{Medium, SideEffects, StepKind, Traits};
 pub use wish::{
     AddressWish, Adoption, ControllerWish, DhcpWish, HostState, IpWish, LinkWish, Presence, RouteWish, RuleWish,
+    SettingWish,
 };

@@ -13,12 +13,9 @@ use netloom_types::{AltName, Family, IfName, Protocol};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Alias, Attr, FdbEntry, FdbKey, KernelFeatures, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route,
-    RouteKey, RuleKey, Value, VlanMembership, origin::Shared,
+    Address, Alias, Attr, FdbEntry, FdbKey, KernelFeatures, Medium, Mirror, MirrorKey, Neighbour, Origin, Route,
+    RouteKey, RuleKey, Setting, SettingKey, Value, VlanMembership, origin::Shared,
 };
-
-/// What people call the kernel's setting that shows the frames of bridges to iptables.
-pub const BRIDGE_IPTABLES: &str = "net.bridge.bridge-nf-call-iptables";
 
 /// One thing on a host that somebody can ask for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,14 +50,8 @@ pub enum ObjectKey {
     Route(RouteKey),
     /// One rule; by far the largest key, and the rarest.
     Rule(Box<RuleKey>),
-    /// The resolver.
-    Resolver,
-    /// The running host name.
-    HostnameRunning,
-    /// The host name at boot.
-    HostnameConfig,
-    /// Whether iptables sees the frames of bridges.
-    BridgeIptables,
+    /// One setting of the whole host.
+    Setting(SettingKey),
 }
 
 impl ObjectKey {
@@ -80,12 +71,7 @@ impl ObjectKey {
             | Self::Neighbours(name, _)
             | Self::Mirror(name, _)
             | Self::Feature(name, _) => Some(*name),
-            Self::Route(_)
-            | Self::Rule(_)
-            | Self::Resolver
-            | Self::HostnameRunning
-            | Self::HostnameConfig
-            | Self::BridgeIptables => None,
+            Self::Route(_) | Self::Rule(_) | Self::Setting(_) => None,
         }
     }
 }
@@ -122,12 +108,8 @@ pub enum Previous {
     Route(Box<Route>),
     /// A rule's maker.
     Rule(Protocol),
-    /// The resolver.
-    Resolver(Resolver),
-    /// A host name.
-    Hostname(String),
-    /// Whether iptables sees the frames of bridges.
-    BridgeIptables(bool),
+    /// A setting of the whole host.
+    Setting(Setting),
 }
 
 /// Who asked for one object, each with the place. Nearly always one, and there are as many of these
@@ -264,7 +246,7 @@ impl Ownership {
 
     /// Forgets what went with an earlier life of the namespace: everything but what is kept in files.
     pub fn forget_kernel(&mut self) {
-        self.claims.retain(|key, _| matches!(key, ObjectKey::Resolver | ObjectKey::HostnameConfig));
+        self.claims.retain(|key, _| matches!(key, ObjectKey::Setting(setting) if setting.medium() == Medium::File));
     }
 
     /// Forgets that one owner ever asked for anything. What nobody else asked for stays on the host as it is
@@ -296,10 +278,7 @@ impl std::fmt::Display for ObjectKey {
             Self::Feature(name, feature) => write!(f, "feature {feature} of link {name}"),
             Self::Route(key) => write!(f, "route {} table {} metric {}", key.destination, key.table, key.metric),
             Self::Rule(key) => write!(f, "rule {key}"),
-            Self::Resolver => f.write_str("resolver"),
-            Self::HostnameRunning => f.write_str("running host name"),
-            Self::HostnameConfig => f.write_str("host name at boot"),
-            Self::BridgeIptables => f.write_str(BRIDGE_IPTABLES),
+            Self::Setting(key) => key.fmt(f),
         }
     }
 }
@@ -317,11 +296,12 @@ mod tests {
             ours: Previous::Absent,
         };
         let mut owned = Ownership::default();
-        owned.claims.insert(ObjectKey::Resolver, claim(&["a", "b"]));
-        owned.claims.insert(ObjectKey::HostnameRunning, claim(&["a"]));
-        owned.claims.insert(ObjectKey::HostnameConfig, claim(&["b"]));
+        let [both, first, second] = [SettingKey::Resolver, SettingKey::HostnameRunning, SettingKey::HostnameConfig];
+        owned.claims.insert(ObjectKey::Setting(both), claim(&["a", "b"]));
+        owned.claims.insert(ObjectKey::Setting(first), claim(&["a"]));
+        owned.claims.insert(ObjectKey::Setting(second), claim(&["b"]));
         owned.forget("a");
         let left: Vec<_> = owned.claims.iter().map(|(key, claim)| (key.clone(), claim.origins.len())).collect();
-        assert_eq!(left, [(ObjectKey::Resolver, 1), (ObjectKey::HostnameConfig, 1)]);
+        assert_eq!(left, [(ObjectKey::Setting(both), 1), (ObjectKey::Setting(second), 1)]);
     }
 }

@@ -6,8 +6,8 @@ use netloom_types::{AltName, IfName, VlanSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Alias, Attrs, BRIDGE_IPTABLES, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Resolver,
-    Route, Rule, VlanMembership,
+    Address, Alias, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, Rule, Setting,
+    VlanMembership,
 };
 
 /// One effect. Names, never indexes: a step must mean the same after a link was made anew.
@@ -167,14 +167,8 @@ pub enum Step {
     AddRule(Rule),
     /// Removes a rule.
     RemoveRule(Rule),
-    /// Writes the resolver file.
-    SetResolver(Resolver),
-    /// Sets the kernel's host name.
-    SetHostnameRunning(String),
-    /// Writes the host name file; empty removes it.
-    SetHostnameConfig(String),
-    /// Has the frames that bridges pass on shown to iptables, or not.
-    SetBridgeIptables(bool),
+    /// Changes a setting of the whole host; an empty one goes.
+    Set(Setting),
 }
 
 impl fmt::Display for Step {
@@ -229,12 +223,7 @@ impl fmt::Display for Step {
             }
             Self::AddRoute(route) | Self::ReplaceRoute(route) | Self::RemoveRoute(route) => write!(f, "route {route}"),
             Self::AddRule(rule) | Self::RemoveRule(rule) => write!(f, "rule {}", rule.key),
-            Self::SetResolver(resolver) => {
-                write!(f, "resolver {} {}", resolver.servers.join(","), resolver.search.join(","))
-            }
-            Self::SetHostnameRunning(name) => write!(f, "host name {name} (running)"),
-            Self::SetHostnameConfig(name) => write!(f, "host name {name} (at boot)"),
-            Self::SetBridgeIptables(seen) => write!(f, "{BRIDGE_IPTABLES} {}", u8::from(*seen)),
+            Self::Set(setting) => setting.fmt(f),
         }
     }
 }

@@ -112,11 +112,9 @@ impl Step {
             | Self::RemoveNeighbour { name, .. }
             | Self::RemoveMirror { name, .. } => Traits::on(*name, Remove),
             Self::AddRoute(_) | Self::AddRule(_) => Traits::of_host(Medium::Kernel, Add),
-            Self::ReplaceRoute(_) | Self::SetHostnameRunning(_) | Self::SetBridgeIptables(_) => {
-                Traits::of_host(Medium::Kernel, Change)
-            }
+            Self::ReplaceRoute(_) => Traits::of_host(Medium::Kernel, Change),
             Self::RemoveRoute(_) | Self::RemoveRule(_) => Traits::of_host(Medium::Kernel, Remove),
-            Self::SetResolver(_) | Self::SetHostnameConfig(_) => Traits::of_host(Medium::File, Change),
+            Self::Set(setting) => Traits::of_host(setting.key().medium(), Change),
         }
     }
 

@@ -10,8 +10,8 @@ use netloom_types::{AltName, Family, IfName};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Attrs, FdbEntry, FdbKey, HostnameWish, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Resolver, Route,
-    RouteKey, RuleKey, VlanMembership,
+    Address, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, RouteKey, RuleKey,
+    Setting, SettingKey, VlanMembership,
 };
 
 /// Everything wanted on one host.
@@ -27,17 +27,20 @@ pub struct HostState {
     pub rules: Vec<RuleWish>,
     /// Rules that shall go, each one that exists.
     pub absent_rules: Vec<RuleKey>,
-    /// The whole resolver.
-    pub resolver: Option<(Resolver, Origin)>,
-    /// The host name.
-    pub hostname: HostnameWish,
-    /// Whether iptables shall see the frames of bridges.
-    pub bridge_iptables: Option<(bool, Origin)>,
+    /// Settings of the whole host.
+    pub settings: BTreeMap<SettingKey, SettingWish>,
     /// Set when this is all that one source wants: what it wanted before and no longer names is
     /// taken back.
     pub whole_of: Option<Arc<str>>,
     /// Set when this is a part of what one source wants: it is that source's, and nothing else of it is touched.
     pub part_of: Option<Arc<str>>,
+}
+
+impl HostState {
+    /// Wants a setting.
+    pub fn set(&mut self, setting: Setting, origin: Origin) {
+        self.settings.insert(setting.key(), SettingWish { setting, origin });
+    }
 }
 
 /// Whether a thing shall be there.
@@ -201,6 +204,15 @@ pub struct RouteWish {
 pub struct RuleWish {
     /// The rule.
     pub rule: crate::Rule,
+    /// Who asked.
+    pub origin: Origin,
+}
+
+/// One wanted setting of the whole host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingWish {
+    /// The setting.
+    pub setting: Setting,
     /// Who asked.
     pub origin: Origin,
 }

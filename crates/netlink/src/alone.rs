@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attrs, Direction, LinkKind, Mirror, MirrorKey, Resolver, StepError};
+use netloom_model::{Attrs, Direction, LinkKind, Mirror, MirrorKey, Setting, StepError};
 use netloom_types::IfName;
 
 use crate::{
@@ -47,14 +47,8 @@ pub(crate) enum Alone<'a> {
         /// Its value.
         mirror: Mirror,
     },
-    /// The resolver file.
-    Resolver(&'a Resolver),
-    /// The running host name.
-    HostnameRunning(&'a str),
-    /// The host name at boot.
-    HostnameConfig(&'a str),
-    /// Whether iptables sees the frames of bridges.
-    BridgeIptables(bool),
+    /// A setting of the whole host.
+    Setting(&'a Setting),
 }
 
 /// Why work was not done: the kernel refused it, or could not be talked to.
@@ -96,10 +90,10 @@ impl Alone<'_> {
                 ask_driver(kernel, |family| Ok(vec![ethtool::set_features(family, index, features)]))
             }
             Self::RemoveMirror { index, key, mirror } => remove_mirror(kernel, index, key, &mirror),
-            Self::Resolver(resolver) => Ok(kernel.files.set_resolver(resolver)?),
-            Self::HostnameRunning(name) => Ok(kernel.files.set_hostname_running(name)?),
-            Self::HostnameConfig(name) => Ok(kernel.files.set_hostname_config(name)?),
-            Self::BridgeIptables(seen) => Ok(sysctl::set_bridge_iptables(seen)?),
+            Self::Setting(Setting::Resolver(resolver)) => Ok(kernel.files.set_resolver(resolver)?),
+            Self::Setting(Setting::HostnameRunning(name)) => Ok(kernel.files.set_hostname_running(name)?),
+            Self::Setting(Setting::HostnameConfig(name)) => Ok(kernel.files.set_hostname_config(name)?),
+            Self::Setting(Setting::BridgeIptables(seen)) => Ok(sysctl::set_bridge_iptables(*seen)?),
         }
     }
 }

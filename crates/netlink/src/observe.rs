@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 
 use netloom_model::{
     Attr, Direction, EngineError, FdbKey, Host, KernelFeatures, Link, LinkFacts, LinkKind, Observed, Route, RouteKey,
-    Rule, Scope, Value,
+    Rule, Scope, Setting, Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -284,10 +284,13 @@ fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
         let doing = format!("read the {what}");
         move |e: std::io::Error| EngineError { doing, why: e.to_string() }
     };
-    host.resolver = kernel.files.resolver().map_err(failed("resolver file"))?;
-    host.hostname_running = kernel.files.hostname_running();
-    host.hostname_config = kernel.files.hostname_config().map_err(failed("host name file"))?;
-    host.bridge_iptables = sysctl::bridge_iptables();
+    let bridges = sysctl::bridge_iptables().map(Setting::BridgeIptables);
+    let settings = [
+        Setting::Resolver(kernel.files.resolver().map_err(failed("resolver file"))?),
+        Setting::HostnameRunning(kernel.files.hostname_running()),
+        Setting::HostnameConfig(kernel.files.hostname_config().map_err(failed("host name file"))?),
+    ];
+    host.settings = settings.into_iter().chain(bridges).collect();
     Ok(())
 }
 

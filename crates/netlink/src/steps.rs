@@ -139,16 +139,13 @@ pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, 
         Step::RemoveMirror { name, key, mirror } => {
             Ok(Work::Alone(Alone::RemoveMirror { index: names.index(*name)?, key: *key, mirror: *mirror }))
         }
-        Step::SetResolver(resolver) => Ok(Work::Alone(Alone::Resolver(resolver))),
-        Step::SetHostnameRunning(name) => Ok(Work::Alone(Alone::HostnameRunning(name))),
-        Step::SetHostnameConfig(name) => Ok(Work::Alone(Alone::HostnameConfig(name))),
-        Step::SetBridgeIptables(seen) => Ok(Work::Alone(Alone::BridgeIptables(*seen))),
+        Step::Set(setting) => Ok(Work::Alone(Alone::Setting(setting))),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use netloom_model::{Address, Resolver, Section};
+    use netloom_model::{Address, Section, Setting};
     use netloom_types::Protocol;
 
     use super::*;
@@ -220,6 +217,6 @@ mod tests {
         let file = Attr::ALL.iter().find(|attr| attr.section() == Section::SysctlIpv4).copied().unwrap();
         assert!(look(&set(file, Value::Int(1))).0.is_none());
         assert!(look(&set(Attr::RingRx, Value::Int(256))).0.is_none());
-        assert!(look(&Step::SetResolver(Resolver::default())).0.is_none());
+        assert!(look(&Step::Set(Setting::BridgeIptables(false))).0.is_none());
     }
 }

@@ -45,7 +45,7 @@ fn unequal(got: &Observed, wanted: &Observed) -> Option<String> {
         let links = host.links.values().map(|link| format!("{link:?}"));
         let routes = host.routes.values().map(|route| format!("{route:?}"));
         let rules = host.rules.iter().map(|rule| format!("{rule:?}"));
-        let files = format!("{:?} {:?} {:?}", host.resolver, host.hostname_running, host.hostname_config);
+        let files = format!("{:?}", host.settings);
         links.chain(routes).chain(rules).chain([files]).collect()
     };
     let (got, wanted) = (lines(&got), lines(&wanted));

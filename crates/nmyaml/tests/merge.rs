@@ -4,8 +4,8 @@ mod bench;
 
 use bench::{apply, document, host, resolve};
 use netloom_model::{
-    Attr, ControllerWish, HostState, Link, LinkKind, LinkWish, Observed, Presence, RouteType, RuleAction, Value,
-    VlanMembership,
+    Attr, ControllerWish, HostSettings, HostState, Link, LinkKind, LinkWish, Observed, Presence, RouteType, RuleAction,
+    Setting, SettingKey, Value, VlanMembership,
 };
 use netloom_nmyaml::{ResolveOptions, parse};
 use netloom_types::{IfName, Protocol, VlanId};
@@ -202,13 +202,20 @@ fn absent_rules_are_patterns() {
 #[test]
 fn the_resolver_is_replaced_as_a_whole() {
     let observed = after(&["dns-resolver: {config: {server: [192.0.2.1], search: [example.org]}}"]);
-    let (resolver, _) = resolve(&observed, "dns-resolver: {config: {server: [192.0.2.2]}}").state.resolver.unwrap();
+    let wanted = |text: &str| {
+        let settings = resolve(&observed, text).state.settings.into_values().map(|wanted| wanted.setting);
+        settings.collect::<HostSettings>()
+    };
+    let settings = wanted("dns-resolver: {config: {server: [192.0.2.2]}}");
+    let resolver = settings.resolver();
     assert_eq!((resolver.servers.len(), resolver.search.len()), (1, 0));
-    let (resolver, _) = resolve(&observed, "dns-resolver: {config: {}}").state.resolver.unwrap();
-    assert!(resolver.is_empty());
-    assert_eq!(resolve(&observed, "dns-resolver: {running: {server: [192.0.2.9]}}").state.resolver, None);
-    let hostname = resolve(&observed, "hostname: {config: node1}").state.hostname;
-    assert_eq!((hostname.running, hostname.config), (None, Some("node1".to_owned())));
+    let state = resolve(&observed, "dns-resolver: {config: {}}").state;
+    assert!(state.settings[&SettingKey::Resolver].setting.is_empty());
+    let state = resolve(&observed, "dns-resolver: {running: {server: [192.0.2.9]}}").state;
+    assert!(state.settings.is_empty());
+    let state = resolve(&observed, "hostname: {config: node1}").state;
+    let settings: Vec<_> = state.settings.into_values().map(|wanted| wanted.setting).collect();
+    assert_eq!(settings, [Setting::HostnameConfig("node1".to_owned())]);
 }
 
 #[test]

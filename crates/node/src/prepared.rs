@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::nodestate::Provenance;
 use netloom_model::{
-    Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, VlanMembership,
+    Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, Setting,
+    VlanMembership,
 };
 use netloom_nmyaml::{Document, ResolveOptions};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
@@ -165,7 +166,9 @@ impl Prepared {
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed, owned)?;
         // What machines send over a bridge is theirs: the node's own packet filter has no say in it.
-        state.bridge_iptables = self.bridging.clone().map(|origin| (false, origin));
+        if let Some(origin) = self.bridging.clone() {
+            state.set(Setting::BridgeIptables(false), origin);
+        }
         packet_size::settle(&self.uplinks, &self.made, &mut state, observed);
         leases::lay(&self.leases, (leases, now), &mut state, observed);
         Ok(match &self.only {
@@ -357,10 +360,11 @@ mod tests {
             let prepared = prepare(serde_json::from_value(wish).unwrap()).unwrap();
             let state =
                 prepared.resolve(&observed, &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
-            state.bridge_iptables.map(|(seen, origin)| (seen, origin.to_string()))
+            state.settings.into_values().map(|wanted| (wanted.setting, wanted.origin.to_string())).next()
         };
-        assert_eq!(told(bridge), Some((false, "VlanConfig u (spec)".to_owned())));
-        assert_eq!(told(installed), Some((false, "VlanConfig u (spec.vlanID)".to_owned())));
+        let unseen = || Setting::BridgeIptables(false);
+        assert_eq!(told(bridge), Some((unseen(), "VlanConfig u (spec)".to_owned())));
+        assert_eq!(told(installed), Some((unseen(), "VlanConfig u (spec.vlanID)".to_owned())));
         assert_eq!(told(none), None);
     }
 

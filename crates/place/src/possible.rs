@@ -1,6 +1,6 @@
 //! What a namespace does not have of its own.
 
-use netloom_model::HostState;
+use netloom_model::{HostState, SettingKey};
 use netloom_netlink::Namespace;
 
 /// A wish for something that the namespace does not have.
@@ -8,12 +8,12 @@ use netloom_netlink::Namespace;
 pub enum Impossible {
     /// The host name is the machine's.
     #[error(
-        "hostname.{part}: the host name is the whole machine's, and {namespace} has none of its own; \
+        "{path}: the host name is the whole machine's, and {namespace} has none of its own; \
          set it without --netns"
     )]
     Hostname {
         /// Which host name.
-        part: &'static str,
+        path: &'static str,
         /// The namespace.
         namespace: Namespace,
     },
@@ -39,12 +39,16 @@ pub fn possible_in(namespace: &Namespace, state: &HostState) -> Result<(), Impos
     if *namespace == Namespace::Host {
         return Ok(());
     }
-    let names = [("running", &state.hostname.running), ("config", &state.hostname.config)];
-    if let Some((part, _)) = names.into_iter().find(|(_, name)| name.is_some()) {
-        return Err(Impossible::Hostname { part, namespace: namespace.clone() });
-    }
-    if namespace.name().is_none() && state.resolver.is_some() {
-        return Err(Impossible::Resolver(namespace.clone()));
+    for key in state.settings.keys() {
+        match key {
+            SettingKey::HostnameRunning | SettingKey::HostnameConfig => {
+                return Err(Impossible::Hostname { path: key.path(), namespace: namespace.clone() });
+            }
+            SettingKey::Resolver if namespace.name().is_none() => {
+                return Err(Impossible::Resolver(namespace.clone()));
+            }
+            SettingKey::Resolver | SettingKey::BridgeIptables => {}
+        }
     }
     Ok(())
 }

@@ -54,20 +54,12 @@ pub(crate) fn after(
         let ours = goal.rules.get(&wanted.rule.key).and_then(|goal| goal.protocol);
         claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
     }
-    if let Some((resolver, origin)) = &wish.resolver {
-        claim(&mut record, wish, ObjectKey::Resolver, origin, observed, Previous::Resolver(resolver.clone()));
-    }
-    // Where there is nothing to set, there is nothing to return to either.
-    if let Some((seen, origin)) = wish.bridge_iptables.as_ref().filter(|_| observed.bridge_iptables.is_some()) {
-        claim(&mut record, wish, ObjectKey::BridgeIptables, origin, observed, Previous::BridgeIptables(*seen));
-    }
-    if let Some(origin) = &wish.hostname.origin {
-        let names =
-            [(ObjectKey::HostnameRunning, &wish.hostname.running), (ObjectKey::HostnameConfig, &wish.hostname.config)];
-        for (key, name) in names {
-            if let Some(name) = name {
-                claim(&mut record, wish, key, origin, observed, Previous::Hostname(name.clone()));
-            }
+    for wanted in wish.settings.values() {
+        // Where there is nothing to set, there is nothing to return to either.
+        let (key, ours) = (wanted.setting.key(), &wanted.setting);
+        if observed.settings.get(key).is_some() {
+            let ours = Previous::Setting(ours.clone());
+            claim(&mut record, wish, ObjectKey::Setting(key), &wanted.origin, observed, ours);
         }
     }
     drop_gone(wish, goal, &mut record);
@@ -147,10 +139,7 @@ fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
         | ObjectKey::Fdb(..)
         | ObjectKey::Neighbours(..)
         | ObjectKey::Feature(..)
-        | ObjectKey::Resolver
-        | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig
-        | ObjectKey::BridgeIptables => false,
+        | ObjectKey::Setting(_) => false,
     }
 }
 
@@ -258,10 +247,9 @@ pub(crate) fn value(key: &ObjectKey, observed: &Observed) -> Previous {
             observed.routes.get(key).cloned().map_or(Previous::Absent, |route| Previous::Route(route.into()))
         }
         ObjectKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
-        ObjectKey::Resolver => Previous::Resolver(observed.resolver.clone()),
-        ObjectKey::HostnameRunning => Previous::Hostname(observed.hostname_running.clone()),
-        ObjectKey::HostnameConfig => Previous::Hostname(observed.hostname_config.clone()),
-        ObjectKey::BridgeIptables => observed.bridge_iptables.map_or(Previous::Absent, Previous::BridgeIptables),
+        ObjectKey::Setting(key) => {
+            observed.settings.get(*key).map_or(Previous::Absent, |setting| Previous::Setting(setting.into_owned()))
+        }
         _ => Previous::Absent,
     }
 }
@@ -288,12 +276,7 @@ fn value_on_link(key: &ObjectKey, link: &netloom_model::Link) -> Previous {
         ObjectKey::Feature(_, feature) => {
             link.features.get(feature).copied().map_or(Previous::Absent, Previous::Feature)
         }
-        ObjectKey::Route(_)
-        | ObjectKey::Rule(_)
-        | ObjectKey::Resolver
-        | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig
-        | ObjectKey::BridgeIptables => Previous::Absent,
+        ObjectKey::Route(_) | ObjectKey::Rule(_) | ObjectKey::Setting(_) => Previous::Absent,
     }
 }
 

@@ -106,7 +106,7 @@ impl Builder {
         }
         routes::add_routes(self)?;
         routes::add_rules(self)?;
-        routes::files(self)
+        routes::settings(self)
     }
 
     fn order(&self) -> Result<Vec<IfName>, PlanError> {

@@ -1,8 +1,6 @@
 //! Where a host differs from what it shall be, property by property.
 
-use netloom_model::{
-    Address, Attr, BRIDGE_IPTABLES, KernelFeatures, Link, Observed, Resolver, Route, RouteMetrics, Value,
-};
+use netloom_model::{Address, Attr, KernelFeatures, Link, Observed, Route, RouteMetrics, Value};
 use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
@@ -13,7 +11,7 @@ use crate::{
 /// The differences between a goal and a host.
 pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
     let (host, kernel) = (&observed.host, observed.kernel);
-    let Goal { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = goal;
+    let Goal { links, routes, rules, settings } = goal;
     let mut found = Vec::new();
     for (name, goal) in links {
         link(kernel, *name, goal.as_ref(), host.links.get(name), &mut found);
@@ -30,17 +28,10 @@ pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
         let by = |protocol: &Protocol| format!("made by protocol {protocol}");
         compare(|| format!("rule {key}"), goal.protocol.as_ref().map(by), host.rules.get(key).map(by), &mut found);
     }
-    let mut file = |path: &str, wanted: Option<String>, got: String| {
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != got) {
-            found.push(Difference { path: path.to_owned(), wanted, got });
+    for (key, wanted) in settings {
+        if let Some(got) = host.settings.get(*key).filter(|got| **got != *wanted) {
+            found.push(Difference { path: key.path().to_owned(), wanted: wanted.value(), got: got.value() });
         }
-    };
-    file("dns-resolver", resolver.as_ref().map(resolver_text), resolver_text(&host.resolver));
-    file("hostname.running", hostname_running.clone(), host.hostname_running.clone());
-    file("hostname.config", hostname_config.clone(), host.hostname_config.clone());
-    if let Some(there) = host.bridge_iptables {
-        let number = |seen: bool| u8::from(seen).to_string();
-        file(BRIDGE_IPTABLES, bridge_iptables.map(number), number(there));
     }
     found
 }
@@ -61,12 +52,6 @@ fn route_text(route: &Route) -> String {
     let words = [format!("{route} protocol {}", route.protocol)].into_iter();
     let source = route.source.map(|source| format!("source {source}"));
     words.chain(source).chain(said).chain(flags.map(|(word, _)| word.to_owned())).collect::<Vec<_>>().join(" ")
-}
-
-fn resolver_text(resolver: &Resolver) -> String {
-    let part = |word: &str, list: &[String]| format!("{word} {}", list.join(","));
-    [part("servers", &resolver.servers), part("search", &resolver.search), part("options", &resolver.options)]
-        .join("; ")
 }
 
 fn link(

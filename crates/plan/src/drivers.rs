@@ -17,25 +17,5 @@ pub fn needs_drivers(state: &HostState, owned: &Ownership) -> bool {
 }
 
 fn by_driver(key: &ObjectKey) -> bool {
-    match key {
-        ObjectKey::Feature(..) => true,
-        ObjectKey::Attr(_, attr) => attr.section().is_driver(),
-        ObjectKey::Link(_)
-        | ObjectKey::Up(_)
-        | ObjectKey::Controller(_)
-        | ObjectKey::Alias(_)
-        | ObjectKey::AltName(..)
-        | ObjectKey::Addresses(..)
-        | ObjectKey::Address(..)
-        | ObjectKey::Vlans(_)
-        | ObjectKey::Fdb(..)
-        | ObjectKey::Neighbours(..)
-        | ObjectKey::Mirror(..)
-        | ObjectKey::Route(_)
-        | ObjectKey::Rule(_)
-        | ObjectKey::Resolver
-        | ObjectKey::HostnameRunning
-        | ObjectKey::HostnameConfig
-        | ObjectKey::BridgeIptables => false,
-    }
+    matches!(key, ObjectKey::Feature(..)) || matches!(key, ObjectKey::Attr(_, attr) if attr.section().is_driver())
 }

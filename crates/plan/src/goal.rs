@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use netloom_model::{Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RuleKey, Section, Target, Value};
+use netloom_model::{
+    Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RuleKey, Section, Setting, SettingKey, Target, Value,
+};
 use netloom_types::{Family, IfName, Protocol, RouteTable};
 
 /// What one link shall be.
@@ -83,16 +85,13 @@ pub(crate) struct Goal {
     pub(crate) links: BTreeMap<IfName, Option<GoalLink>>,
     pub(crate) routes: BTreeMap<RouteKey, GoalRoute>,
     pub(crate) rules: BTreeMap<RuleKey, GoalRule>,
-    pub(crate) resolver: Option<netloom_model::Resolver>,
-    pub(crate) hostname_running: Option<String>,
-    pub(crate) hostname_config: Option<String>,
-    pub(crate) bridge_iptables: Option<bool>,
+    pub(crate) settings: BTreeMap<SettingKey, Setting>,
 }
 
 impl Goal {
     /// The goal of putting back exactly what `target` shows.
     pub(crate) fn from_target(target: &Target, observed: &Observed) -> Self {
-        let Target { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = target;
+        let Target { links, routes, rules, settings } = target;
         let whole = |link: &Link| {
             let mut link = link.clone();
             if let Some(now) = observed.links.get(&link.name) {
@@ -104,10 +103,7 @@ impl Goal {
             links: links.iter().map(|(name, link)| (*name, link.as_ref().map(whole))).collect(),
             routes: routes_of(routes, observed),
             rules: rules.iter().map(|(key, &protocol)| (*key, GoalRule { protocol, origin: None })).collect(),
-            resolver: resolver.clone(),
-            hostname_running: hostname_running.clone(),
-            hostname_config: hostname_config.clone(),
-            bridge_iptables: *bridge_iptables,
+            settings: settings.clone(),
         }
     }
 
@@ -129,8 +125,8 @@ impl Goal {
                 || goal.route.as_ref() == end.routes.get(key) && !goal.route.as_ref().is_some_and(Route::is_dynamic)
         };
         self.routes.retain(|key, goal| asked_or_there(key, goal));
-        // It may appear at any moment; then it is drift, and no reason to take everything else back.
-        self.bridge_iptables = self.bridge_iptables.filter(|_| end.bridge_iptables.is_some());
+        // A setting that the host has not may appear at any moment; then it is drift, and no reason to take everything else back.
+        self.settings.retain(|key, _| end.settings.get(*key).is_some());
     }
 
     /// The link that is wanted under this name.

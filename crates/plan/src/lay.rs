@@ -55,12 +55,7 @@ pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanErro
     lay_rules(wish, observed, goal);
     tables::lay(observed, &mut laid)?;
     let goal = &mut laid.goal;
-    if let Some((resolver, _)) = &wish.resolver {
-        goal.resolver = Some(resolver.clone());
-    }
-    goal.hostname_running = wish.hostname.running.clone().or(goal.hostname_running.take());
-    goal.hostname_config = wish.hostname.config.clone().or(goal.hostname_config.take());
-    goal.bridge_iptables = wish.bridge_iptables.as_ref().map(|(seen, _)| *seen).or(goal.bridge_iptables);
+    goal.settings.extend(wish.settings.iter().map(|(key, wanted)| (*key, wanted.setting.clone())));
     // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
     goal.links = std::mem::take(&mut goal.links).into_iter().collect();
     Ok(laid)

@@ -85,10 +85,7 @@ impl<'a> Named<'a> {
             ObjectKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
             ObjectKey::Route(key) => self.routes.contains(key),
             ObjectKey::Rule(key) => self.rules.contains(key),
-            ObjectKey::Resolver => wish.resolver.is_some(),
-            ObjectKey::HostnameRunning => wish.hostname.running.is_some(),
-            ObjectKey::HostnameConfig => wish.hostname.config.is_some(),
-            ObjectKey::BridgeIptables => wish.bridge_iptables.is_some(),
+            ObjectKey::Setting(key) => wish.settings.contains_key(key),
         }
     }
 }
@@ -97,7 +94,7 @@ impl<'a> Named<'a> {
 fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
     let now = claims::value(key, observed);
     // What the kernel has no more has nothing to be given back to.
-    let is_over = *key == ObjectKey::BridgeIptables && now == Previous::Absent;
+    let is_over = matches!(key, ObjectKey::Setting(_)) && now == Previous::Absent;
     if now == claim.before || is_over {
         return;
     }
@@ -230,10 +227,9 @@ fn give_back_object(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &
         (ObjectKey::Rule(key), Previous::Rule(protocol)) => {
             goal.rules.insert(**key, GoalRule { protocol: Some(*protocol), origin: None });
         }
-        (ObjectKey::Resolver, Previous::Resolver(resolver)) => goal.resolver = Some(resolver.clone()),
-        (ObjectKey::HostnameRunning, Previous::Hostname(name)) => goal.hostname_running = Some(name.clone()),
-        (ObjectKey::HostnameConfig, Previous::Hostname(name)) => goal.hostname_config = Some(name.clone()),
-        (ObjectKey::BridgeIptables, Previous::BridgeIptables(seen)) => goal.bridge_iptables = Some(*seen),
+        (ObjectKey::Setting(key), Previous::Setting(setting)) => {
+            goal.settings.insert(*key, setting.clone());
+        }
         // Every other pair cannot come out of `claims`.
         _ => {}
     }

@@ -4,9 +4,11 @@
 //! goes down its routes. The simulated host says which objects a step changed and what they were;
 //! from that and from what they are now, this makes the steps back.
 
+use std::collections::BTreeMap;
+
 use netloom_model::{
-    Attr, Attrs, Host, KernelFeatures, Link, LinkKind, Observed, Route, Rule, RuleKey, Step, Target, Value,
-    VlanMembership,
+    Attr, Attrs, Host, KernelFeatures, Link, LinkKind, Observed, Route, Rule, RuleKey, Setting, SettingKey, Step,
+    Target, Value, VlanMembership,
 };
 use netloom_types::{IfName, MacAddr, Protocol, VlanId};
 
@@ -66,7 +68,7 @@ pub(crate) fn steps(before: &Target, observed: &Observed) -> Vec<Step> {
     }
     routes(before, now, &mut steps, true);
     rules(before, now, &mut steps, true);
-    files(before, now, &mut steps);
+    steps.extend(settings(&before.settings, now));
     steps
 }
 
@@ -235,30 +237,15 @@ pub(crate) fn rule(key: RuleKey, was: Option<Protocol>, is: Option<Protocol>) ->
     gone.into_iter().chain(new).collect()
 }
 
-fn files(before: &Target, now: &Host, steps: &mut Vec<Step>) {
-    let Target { links: _, routes: _, rules: _, resolver, hostname_running, hostname_config, bridge_iptables } = before;
-    if let Some(resolver) = resolver.as_ref().filter(|was| **was != now.resolver) {
-        steps.push(Step::SetResolver(resolver.clone()));
-    }
-    if let Some(name) = hostname_running.as_ref().filter(|was| **was != now.hostname_running) {
-        steps.push(Step::SetHostnameRunning(name.clone()));
-    }
-    if let Some(name) = hostname_config.as_ref().filter(|was| **was != now.hostname_config) {
-        steps.push(Step::SetHostnameConfig(name.clone()));
-    }
-    steps.extend(bridge_iptables_step(*bridge_iptables, now));
-}
-
-/// The step that shows the frames of bridges to iptables or keeps them from it. Where the kernel never shows them, there is
-/// nothing to be set.
-pub(crate) fn bridge_iptables_step(wanted: Option<bool>, now: &Host) -> Option<Step> {
-    let there = now.bridge_iptables?;
-    wanted.filter(|wanted| *wanted != there).map(Step::SetBridgeIptables)
+/// The steps that set what is not as wanted. Where the host has no such setting, there is nothing to be set.
+pub(crate) fn settings(wanted: &BTreeMap<SettingKey, Setting>, now: &Host) -> Vec<Step> {
+    let differs = |wanted: &&Setting| now.settings.get(wanted.key()).is_some_and(|there| *there != **wanted);
+    wanted.values().filter(differs).cloned().map(Step::Set).collect()
 }
 
 /// Remembers the value of each object before its first change.
 pub(crate) fn remember(first: &mut Target, before: Target) {
-    let Target { links, routes, rules, resolver, hostname_running, hostname_config, bridge_iptables } = before;
+    let Target { links, routes, rules, settings } = before;
     for (name, link) in links {
         first.links.entry(name).or_insert(link);
     }
@@ -268,8 +255,7 @@ pub(crate) fn remember(first: &mut Target, before: Target) {
     for (key, rule) in rules {
         first.rules.entry(key).or_insert(rule);
     }
-    first.resolver = first.resolver.take().or(resolver);
-    first.hostname_running = first.hostname_running.take().or(hostname_running);
-    first.hostname_config = first.hostname_config.take().or(hostname_config);
-    first.bridge_iptables = first.bridge_iptables.or(bridge_iptables);
+    for (key, setting) in settings {
+        first.settings.entry(key).or_insert(setting);
+    }
 }

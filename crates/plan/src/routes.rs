@@ -1,4 +1,4 @@
-//! The phases of a plan that are about routes, rules and files.
+//! The phases of a plan that are about no link: routes, rules and settings of the whole host.
 
 use netloom_model::{Route, RouteKey, Step};
 
@@ -63,14 +63,8 @@ fn over_a_router(route: &Route) -> bool {
     route.next_hops.iter().any(|hop| hop.via.is_some())
 }
 
-/// Writes the resolver, the host name and what the kernel is told for all bridges.
-pub(crate) fn files(builder: &mut Builder) -> Result<(), PlanError> {
-    let host = &builder.sim.observed().host;
-    let goal = &builder.goal;
-    let resolver = goal.resolver.clone().filter(|wanted| *wanted != host.resolver).map(Step::SetResolver);
-    let running = goal.hostname_running.clone().filter(|wanted| *wanted != host.hostname_running);
-    let config = goal.hostname_config.clone().filter(|wanted| *wanted != host.hostname_config);
-    let bridges = restore::bridge_iptables_step(goal.bridge_iptables, host);
-    let steps = [resolver, running.map(Step::SetHostnameRunning), config.map(Step::SetHostnameConfig), bridges];
-    steps.into_iter().flatten().try_for_each(|step| builder.emit(step))
+/// Changes settings of the whole host.
+pub(crate) fn settings(builder: &mut Builder) -> Result<(), PlanError> {
+    let steps = restore::settings(&builder.goal.settings, builder.sim.observed());
+    steps.into_iter().try_for_each(|step| builder.emit(step))
 }

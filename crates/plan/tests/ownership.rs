@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use netloom_model::{
-    Address, AddressWish, Alias, Attr, ControllerWish, HostState, HostnameWish, LinkKind, LinkWish, NextHop, Origin,
-    Ownership, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Step, Value, VlanMembership,
+    Address, AddressWish, Alias, Attr, ControllerWish, HostState, LinkKind, LinkWish, NextHop, Origin, Ownership,
+    Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Setting, SettingKey, Step, Value, VlanMembership,
 };
 use netloom_plan::{Options, Planned, plan, unmet};
 use netloom_sim::SimHost;
@@ -253,36 +253,39 @@ fn what_carries_our_mark_goes_even_when_the_record_was_lost() {
 #[test]
 fn a_host_name_is_given_back() {
     let mut host = host();
-    host.apply(&Step::SetHostnameRunning("before".to_owned())).unwrap();
-    let hostname = HostnameWish { running: Some("node-1".to_owned()), config: None, origin: Some(origin()) };
-    let planned = set(&mut host, &HostState { hostname, ..whole([]) }, &Ownership::default());
-    assert_eq!(host.observed().hostname_running, "node-1");
+    host.apply(&Step::Set(Setting::HostnameRunning("before".to_owned()))).unwrap();
+    let mut wish = whole([]);
+    wish.set(Setting::HostnameRunning("node-1".to_owned()), origin());
+    let planned = set(&mut host, &wish, &Ownership::default());
+    assert_eq!(host.observed().settings.hostname_running(), "node-1");
     set(&mut host, &whole([]), &planned.ownership);
-    assert_eq!(host.observed().hostname_running, "before");
+    assert_eq!(host.observed().settings.hostname_running(), "before");
 }
 
 #[test]
 fn iptables_sees_bridges_again_when_nobody_keeps_it_from_them_any_more() {
-    let wish = HostState { bridge_iptables: Some((false, origin())), ..whole([]) };
+    let mut wish = whole([]);
+    wish.set(Setting::BridgeIptables(false), origin());
     let mut observed = host().into_observed();
-    observed.host.bridge_iptables = Some(true);
+    observed.host.settings.set(Setting::BridgeIptables(true));
     let mut host = SimHost::from_observed(observed);
     let planned = set(&mut host, &wish, &Ownership::default());
-    assert_eq!(host.observed().bridge_iptables, Some(false));
+    assert_eq!(host.observed().settings.bridge_iptables(), Some(false));
     assert_eq!(planned.plan.steps.len(), 1);
     set(&mut host, &whole([]), &planned.ownership);
-    assert_eq!(host.observed().bridge_iptables, Some(true));
+    assert_eq!(host.observed().settings.bridge_iptables(), Some(true));
 }
 
 #[test]
 fn where_iptables_never_sees_bridges_there_is_nothing_to_set_and_nothing_to_give_back() {
-    let wish = HostState { bridge_iptables: Some((false, origin())), ..whole([]) };
+    let mut wish = whole([]);
+    wish.set(Setting::BridgeIptables(false), origin());
     let mut host = host();
     let planned = set(&mut host, &wish, &Ownership::default());
     assert!(planned.plan.steps.is_empty() && planned.ownership.claims.is_empty());
     // It begins to, as when br_netfilter is loaded: then what it was is known.
     let mut observed = host.into_observed();
-    observed.host.bridge_iptables = Some(true);
+    observed.host.settings.set(Setting::BridgeIptables(true));
     assert_eq!(planned.expected.unmet(&observed), [], "nothing else is taken back for it");
     let drift: Vec<String> = unmet(&wish, &observed).unwrap().into_iter().map(|unmet| unmet.path).collect();
     assert_eq!(drift, ["net.bridge.bridge-nf-call-iptables"]);
@@ -290,7 +293,7 @@ fn where_iptables_never_sees_bridges_there_is_nothing_to_set_and_nothing_to_give
     let planned = set(&mut host, &wish, &planned.ownership);
     // And ends: what is given back has no place any more.
     let mut observed = host.into_observed();
-    observed.host.bridge_iptables = None;
+    observed.host.settings.remove(SettingKey::BridgeIptables);
     let released = set(&mut SimHost::from_observed(observed), &whole([]), &planned.ownership);
     assert!(released.plan.steps.is_empty() && released.notes.is_empty() && released.ownership.claims.is_empty());
 }

@@ -105,10 +105,7 @@ impl SimHost {
         changed.links.retain(|name, before| before.as_ref() != host.links.get(name));
         changed.routes.retain(|key, before| before.as_ref() != host.routes.get(key));
         changed.rules.retain(|key, before| before.as_ref() != host.rules.get(key));
-        changed.resolver = changed.resolver.filter(|before| *before != host.resolver);
-        changed.hostname_running = changed.hostname_running.filter(|before| *before != host.hostname_running);
-        changed.hostname_config = changed.hostname_config.filter(|before| *before != host.hostname_config);
-        changed.bridge_iptables = changed.bridge_iptables.filter(|before| Some(*before) != host.bridge_iptables);
+        changed.settings.retain(|_, before| !host.settings.shows(before));
         Ok(changed)
     }
 
@@ -151,19 +148,7 @@ impl SimHost {
             Step::RemoveRoute(route) => self.remove_route(route),
             Step::AddRule(rule) => self.add_rule(rule),
             Step::RemoveRule(rule) => self.remove_rule(rule),
-            Step::SetResolver(resolver) => {
-                self.set_resolver(resolver);
-                Ok(())
-            }
-            Step::SetHostnameRunning(name) => {
-                self.set_hostname_running(name);
-                Ok(())
-            }
-            Step::SetHostnameConfig(name) => {
-                self.set_hostname_config(name);
-                Ok(())
-            }
-            Step::SetBridgeIptables(seen) => self.set_bridge_iptables(*seen),
+            Step::Set(setting) => self.set(setting),
         }
     }
 

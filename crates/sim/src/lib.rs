@@ -10,7 +10,7 @@
 //! index       what stands on what, kept beside the picture so that no step looks at every link
 //! create, delete, admin, attrs, mac, mtu, defaults, unique, names      one link
 //! controller  ports of bridges (with cost and vlan), bonds (with bond) and VRFs
-//! address, neighbour, route, derived, next_hop, rule, fdb, mirror, system   everything else
+//! address, neighbour, route, derived, next_hop, rule, fdb, mirror, settings   everything else
 //! lookup      where a packet would go
 //! memory      what the kernel knows and does not show
 //! ```
@@ -47,7 +47,7 @@ mod neighbour;
 mod next_hop;
 mod route;
 mod rule;
-mod system;
+mod settings;
 #[cfg(test)]
 mod testing;
 mod unique;

@@ -180,16 +180,7 @@ fn undone(after: &Observed, changed: &Target) -> Host {
     overlay(&mut host.links, &changed.links);
     overlay(&mut host.routes, &changed.routes);
     overlay(&mut host.rules, &changed.rules);
-    if let Some(before) = &changed.resolver {
-        host.resolver = before.clone();
-    }
-    if let Some(before) = &changed.hostname_running {
-        host.hostname_running.clone_from(before);
-    }
-    if let Some(before) = &changed.hostname_config {
-        host.hostname_config.clone_from(before);
-    }
-    host.bridge_iptables = changed.bridge_iptables.or(host.bridge_iptables);
+    changed.settings.values().cloned().for_each(|before| host.settings.set(before));
     host
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_model::{Attr, Host, LinkKind, Observed, Route, Value};
+use netloom_model::{Attr, Host, LinkKind, Observed, Resolver, Route, Setting, SettingKey, Value};
 use netloom_types::{Family, Lifetime, MacAddr};
 use serde_json::Value as Json;
 
@@ -75,8 +75,9 @@ pub fn canonical(host: &Host, asked: &BTreeSet<MacAddr>) -> Host {
 /// shows frames of bridges to iptables, of which no document speaks.
 #[must_use]
 pub fn as_simulated(mut host: Host) -> Host {
-    host.resolver.file = None;
-    host.bridge_iptables = None;
+    let resolver = Resolver { file: None, ..host.settings.resolver().clone() };
+    host.settings.set(Setting::Resolver(resolver));
+    host.settings.remove(SettingKey::BridgeIptables);
     host
 }
 

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use netloom_model::{
-    Address, Alias, Attr, Attrs, FdbEntry, FdbKey, Host, LinkKind, Neighbour, NextHop, Observed, Route, RouteExtra,
-    RouteMetrics, RouteType, Rule, RuleAction, RuleKey, Step, Value, VlanMembership,
+    Address, Alias, Attr, Attrs, FdbEntry, FdbKey, Host, HostSettings, LinkKind, Neighbour, NextHop, Observed, Route,
+    RouteExtra, RouteMetrics, RouteType, Rule, RuleAction, RuleKey, Step, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, MacAddr, Protocol, RouteTable, VlanId};
 
@@ -56,10 +56,7 @@ pub fn part_of(host: &Host) -> Host {
     part.links.retain(|name, _| is_foreign(*name));
     part.routes.retain(|_, route| of_foreign(route));
     part.rules.retain(|key, _| key.priority == PRIORITY);
-    part.resolver = netloom_model::Resolver::default();
-    part.hostname_running.clear();
-    part.hostname_config.clear();
-    part.bridge_iptables = None;
+    part.settings = HostSettings::default();
     part
 }
 
@@ -101,10 +98,7 @@ pub fn disowned(step: &Step) -> Option<Step> {
         | Step::RemoveFdb { .. }
         | Step::AddNeighbour { .. }
         | Step::RemoveNeighbour { .. }
-        | Step::SetResolver(_)
-        | Step::SetHostnameRunning(_)
-        | Step::SetHostnameConfig(_)
-        | Step::SetBridgeIptables(_) => {}
+        | Step::Set(_) => {}
     }
     Some(step)
 }

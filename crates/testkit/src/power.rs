@@ -4,10 +4,10 @@
 //! off is itself cut at every byte, and each time the next start must cope: no error, no journal left
 //! behind, and every file as it was before the transaction or as it shall be after it, never between.
 
-use std::{fs, path::Path, time::Duration};
+use std::{borrow::Cow, fs, path::Path, time::Duration};
 
 use netloom_journal::{Incarnation, NoProbes, Request, Store, SystemClock, Turn};
-use netloom_model::{Engine, Host, Scope, Step};
+use netloom_model::{Engine, Host, Medium, Scope, SettingKey, Step};
 
 use crate::{
     crash::{self, PowerCut},
@@ -92,12 +92,14 @@ fn start_anew(cut: &Cut, end: usize, store: &Store, fresh: &mut dyn Engine, empt
     put_files(fresh, files)?;
     recover(store, fresh, "after the reboot")?;
     let now = observe(fresh)?;
-    let wanted = Host {
-        resolver: cut.before.resolver.clone(),
-        hostname_config: cut.before.hostname_config.clone(),
-        hostname_running: now.hostname_running.clone(),
-        ..empty.clone()
-    };
+    let mut wanted = empty.clone();
+    wanted.settings = SettingKey::ALL
+        .into_iter()
+        .filter_map(|key| {
+            let from = if key.medium() == Medium::File { &cut.before } else { &now };
+            from.settings.get(key).map(Cow::into_owned)
+        })
+        .collect();
     play::same("the host after the reboot", &wanted, &now)?;
     let ownership = fs::read(store.dir().join("ownership.json")).ok();
     if ownership == cut.ownership { Ok(()) } else { Err("the ownership record is another one".to_owned()) }
@@ -126,13 +128,9 @@ fn lay_down(dir: &Path, journal: &[u8], ownership: Option<&[u8]>) -> Result<(), 
 /// Makes the files of a host say what another host's say.
 fn put_files(host: &mut dyn Engine, as_in: &Host) -> Result<(), String> {
     let now = observe(host)?;
-    let mut steps = Vec::new();
-    if now.resolver != as_in.resolver {
-        steps.push(Step::SetResolver(as_in.resolver.clone()));
-    }
-    if now.hostname_config != as_in.hostname_config {
-        steps.push(Step::SetHostnameConfig(as_in.hostname_config.clone()));
-    }
+    let files = SettingKey::ALL.into_iter().filter(|key| key.medium() == Medium::File);
+    let wanted = files.filter_map(|key| as_in.settings.get(key)).filter(|setting| !now.settings.shows(setting));
+    let steps: Vec<Step> = wanted.map(|setting| Step::Set(setting.into_owned())).collect();
     for result in host.execute(&steps).map_err(|error| error.to_string())? {
         result.map_err(|error| error.to_string())?;
     }

@@ -12,8 +12,8 @@ use std::{
 
 use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Turn};
 use netloom_model::{
-    Attrs, Engine, EngineError, HostState, HostnameWish, Link, LinkFacts, LinkKind, Observed, Ownership, Plan,
-    PlannedStep, Rule, RuleAction, RuleKey, Scope, Step, StepError, Target,
+    Attrs, Engine, EngineError, HostState, Link, LinkFacts, LinkKind, Observed, Origin, Ownership, Plan, PlannedStep,
+    Resolver, Rule, RuleAction, RuleKey, Scope, Setting, SettingKey, Step, StepError, Target,
 };
 use netloom_plan::{Expected, Planned};
 use netloom_probing::Touched;
@@ -85,9 +85,8 @@ pub(crate) struct Tiny {
 impl Tiny {
     pub(crate) fn new() -> Self {
         let mut tiny = Self::default();
-        tiny.seen.host.hostname_running = "old".into();
-        tiny.seen.host.hostname_config = "old".into();
-        tiny.seen.host.resolver.servers = vec!["192.0.2.1".into()];
+        let names = [Setting::HostnameRunning("old".into()), Setting::HostnameConfig("old".into())];
+        tiny.seen.host.settings = names.into_iter().chain([resolver("192.0.2.1")]).collect();
         tiny
     }
 
@@ -101,9 +100,7 @@ impl Tiny {
     fn apply(&mut self, step: &Step) -> Result<(), StepError> {
         let host = &mut self.seen.host;
         match step {
-            Step::SetHostnameRunning(name) => host.hostname_running.clone_from(name),
-            Step::SetHostnameConfig(name) => host.hostname_config.clone_from(name),
-            Step::SetResolver(resolver) => host.resolver.clone_from(resolver),
+            Step::Set(setting) => host.settings.set(setting.clone()),
             Step::AddRule(rule) if host.rules.contains_key(&rule.key) => {
                 return Err(StepError::new(StepError::EEXIST));
             }
@@ -180,6 +177,11 @@ pub(crate) fn resets_card(host: &Observed) -> Touched {
     Touched::of(&Plan { steps: vec![PlannedStep { step, undo: Vec::new(), origin: None }] }, &with_card(host, true))
 }
 
+/// A resolver with one server.
+pub(crate) fn resolver(server: &str) -> Setting {
+    Setting::Resolver(Resolver { servers: vec![server.to_owned()], ..Resolver::default() })
+}
+
 /// Rule number `n`.
 pub(crate) fn rule(n: u32) -> Rule {
     Rule { key: RuleKey::new(Family::Ipv4, n, RuleAction::Blackhole), protocol: Protocol(99) }
@@ -188,23 +190,17 @@ pub(crate) fn rule(n: u32) -> Rule {
 /// A change of four steps, of every kind that the host knows.
 pub(crate) fn change(host: &Observed) -> Prepared {
     let step = |step, undo| PlannedStep { step, undo: vec![undo], origin: None };
-    let host = &host.host;
-    let mut resolver = host.resolver.clone();
-    resolver.servers.push("192.0.2.9".into());
-    let steps = vec![
-        step(Step::AddRule(rule(7)), Step::RemoveRule(rule(7))),
-        step(Step::SetHostnameRunning("new".into()), Step::SetHostnameRunning(host.hostname_running.clone())),
-        step(Step::SetResolver(resolver), Step::SetResolver(host.resolver.clone())),
-        step(Step::SetHostnameConfig("new".into()), Step::SetHostnameConfig(host.hostname_config.clone())),
-    ];
+    let was = |setting: &Setting| host.settings.get(setting.key()).unwrap().into_owned();
+    let (running, config) = (Setting::HostnameRunning("new".into()), Setting::HostnameConfig("new".into()));
+    let set = [running.clone(), resolver("192.0.2.9"), config];
+    let steps = [step(Step::AddRule(rule(7)), Step::RemoveRule(rule(7)))].into_iter();
+    let steps = steps.chain(set.iter().map(|new| step(Step::Set(new.clone()), Step::Set(was(new))))).collect();
     let before = Target {
         rules: [(rule(7).key, None)].into(),
-        resolver: Some(host.resolver.clone()),
-        hostname_running: Some(host.hostname_running.clone()),
-        hostname_config: Some(host.hostname_config.clone()),
+        settings: set.iter().map(|new| (new.key(), was(new))).collect(),
         ..Target::default()
     };
-    let expected = Expected::exactly(&Target { hostname_running: Some("new".into()), ..Target::default() });
+    let expected = Expected::exactly(&Target { settings: [(running.key(), running)].into(), ..Target::default() });
     let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new(), expected };
     let touched = Touched::default();
     Prepared { planned, owned: Ownership::default(), touched, recovered: Recovery::Nothing }
@@ -214,15 +210,14 @@ pub(crate) fn change(host: &Observed) -> Prepared {
 pub(crate) fn owned() -> Ownership {
     use netloom_model::{Claim, ObjectKey, Previous};
     let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Present };
-    Ownership { claims: [(ObjectKey::HostnameRunning, claim)].into() }
+    Ownership { claims: [(ObjectKey::Setting(SettingKey::HostnameRunning), claim)].into() }
 }
 
 /// The wish behind [`change`].
 pub(crate) fn wish() -> HostState {
-    HostState {
-        hostname: HostnameWish { running: Some("new".into()), ..HostnameWish::default() },
-        ..HostState::default()
-    }
+    let mut wish = HostState::default();
+    wish.set(Setting::HostnameRunning("new".into()), Origin::new("site.yaml", "hostname", 0));
+    wish
 }
 
 pub(crate) fn request(wish: &HostState) -> Request<'_> {

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use crate::bench::{Scratch, Tiny, change, owned, process, request, rule, wish};
+use crate::bench::{Scratch, Tiny, change, owned, process, request, resolver, rule, wish};
 use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Unreached, Verdict};
-use netloom_model::{Observed, Ownership, Step, StepError};
+use netloom_model::{Observed, Ownership, Setting, Step, StepError};
 
 struct Bench {
     scratch: Scratch,
@@ -46,7 +46,7 @@ impl Bench {
     }
 
     fn changed(&self) {
-        assert_eq!(self.seen().hostname_running, "new");
+        assert_eq!(self.seen().settings.hostname_running(), "new");
         assert_eq!(self.seen().rules.len(), 1);
         assert_eq!(self.scratch.store().ownership().unwrap(), owned());
         self.journal_is_gone();
@@ -345,17 +345,18 @@ fn after_a_reboot_only_files_are_put_back_and_only_if_nobody_wrote_them_since() 
             let mut host = bench.host.borrow_mut();
             host.sent.clear();
             host.seen.host.rules.clear();
-            host.seen.host.hostname_running = "fresh".into();
+            host.seen.host.settings.set(Setting::HostnameRunning("fresh".into()));
             if rewritten {
-                host.seen.host.resolver.servers = vec!["203.0.113.1".into()];
+                host.seen.host.settings.set(resolver("203.0.113.1"));
             }
         }
         let recovery = process(&store, &bench.host, "boot-2", |turn| turn.recover()).unwrap();
         assert!(matches!(recovery, Recovery::Rebooted { .. }));
         let seen = bench.seen();
-        assert_eq!((seen.hostname_running.as_str(), seen.hostname_config.as_str()), ("fresh", "old"));
-        let servers = if rewritten { vec!["203.0.113.1".to_owned()] } else { start.resolver.servers.clone() };
-        assert_eq!(seen.resolver.servers, servers);
+        assert_eq!((seen.settings.hostname_running(), seen.settings.hostname_config()), ("fresh", "old"));
+        let servers =
+            if rewritten { vec!["203.0.113.1".to_owned()] } else { start.settings.resolver().servers.clone() };
+        assert_eq!(seen.settings.resolver().servers, servers);
         assert!(bench.host.borrow().sent.iter().all(|(step, _)| step.is_persistent()));
         bench.journal_is_gone();
     }

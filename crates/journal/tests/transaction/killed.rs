@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use crate::bench::{Scratch, Tiny, change, killed, owned, process, request, wish};
 use netloom_journal::{NoProbes, Outcome, Recovery, Store};
-use netloom_model::Ownership;
+use netloom_model::{Ownership, SettingKey};
 
 /// How many steps the change has.
 const STEPS: usize = 4;
@@ -93,8 +93,10 @@ fn power_lost_with_the_journal_cut_at_every_byte() {
             std::fs::write(store.dir().join("journal"), &bytes[..cut]).unwrap();
             if cut >= first_record(&bytes) {
                 // Files stay, what the kernel held is gone with the power.
-                host.borrow_mut().seen.host.resolver.clone_from(&after.seen.resolver);
-                host.borrow_mut().seen.host.hostname_config.clone_from(&after.seen.hostname_config);
+                let files = [SettingKey::Resolver, SettingKey::HostnameConfig].map(|key| after.seen.settings.get(key));
+                for file in files.into_iter().flatten() {
+                    host.borrow_mut().seen.host.settings.set(file.into_owned());
+                }
             }
             let recovery = process(&store, &host, "boot-2", |turn| turn.recover()).unwrap();
             let expected = if cut < first_record(&bytes) { "Dropped" } else { "Rebooted" };

@@ -8,7 +8,7 @@ mod ports;
 mod routes;
 mod rules;
 
-use netloom_model::{HostState, Link, LinkWish, Observed, Presence};
+use netloom_model::{HostState, Link, LinkWish, Observed, Presence, SettingKey};
 
 use self::ports::Ports;
 use crate::{
@@ -96,27 +96,26 @@ fn entries(view: &View<'_>, wish: &LinkWish, ports: &Ports<'_>, side: Side) -> V
 }
 
 fn files(document: &mut Document, state: &HostState, observed: &Observed, side: Side) {
-    if let Some((wanted, _)) = state.resolver.as_ref().filter(|(wanted, _)| *wanted != observed.resolver) {
-        let resolver = match side {
-            Side::After => wanted,
-            Side::Before => &observed.resolver,
-        };
+    let (now, mut then) = (&observed.settings, observed.settings.clone());
+    state.settings.values().for_each(|wanted| then.set(wanted.setting.clone()));
+    let differs = |key: SettingKey| now.get(key) != then.get(key);
+    let shown = match side {
+        Side::After => &then,
+        Side::Before => now,
+    };
+    if differs(SettingKey::Resolver) {
+        let resolver = shown.resolver();
         document.dns = Some(Dns {
             server: resolver.servers.clone(),
             search: resolver.search.clone(),
             options: resolver.options.clone(),
         });
     }
-    let pick = |wanted: &Option<String>, now: &String| {
-        let wanted = wanted.as_ref().filter(|wanted| *wanted != now)?;
-        match side {
-            Side::After => Some(wanted.clone()),
-            Side::Before => Some(now.clone()),
-        }
-    };
     document.hostname = Hostname {
         // A running host name cannot be taken away, only changed.
-        running: pick(&state.hostname.running, &observed.hostname_running).filter(|name| !name.is_empty()),
-        config: pick(&state.hostname.config, &observed.hostname_config),
+        running: Some(shown.hostname_running())
+            .filter(|name| differs(SettingKey::HostnameRunning) && !name.is_empty())
+            .map(str::to_owned),
+        config: differs(SettingKey::HostnameConfig).then(|| shown.hostname_config().to_owned()),
     };
 }

@@ -36,11 +36,11 @@ use std::{
 };
 
 use ipnet::IpNet;
-use netloom_model::{Adoption, HostState, HostnameWish, LinkWish, Observed, Origin, Resolver};
+use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, Resolver, Setting, SettingKey, SettingWish};
 use netloom_types::{IfName, Protocol};
 
 use crate::{
-    document::{Document, Interface},
+    document::{Document, Hostname, Interface},
     errors::{DocumentError, Refusal, Warning, about},
 };
 
@@ -93,19 +93,12 @@ impl Document {
             return Err(DocumentError::new(self.places.source.clone(), merge.refusals));
         }
         let state = HostState {
-            resolver: merge.resolver(),
-            hostname: HostnameWish {
-                running: self.hostname.running.clone(),
-                config: self.hostname.config.clone(),
-                origin: Some(merge.origin("hostname")),
-            },
+            settings: merge.settings(),
             links: merge.links,
             routes,
             absent_routes,
             rules,
             absent_rules,
-            // No document says it: it comes with the bridges of cluster networks.
-            bridge_iptables: None,
             whole_of: options.whole_of.clone(),
             part_of: None,
         };
@@ -201,14 +194,22 @@ impl<'a> Merge<'a> {
         self.links.get_mut(&name)
     }
 
-    fn resolver(&self) -> Option<(Resolver, Origin)> {
-        let dns = self.doc.dns.as_ref()?;
-        let resolver = Resolver {
+    fn settings(&self) -> BTreeMap<SettingKey, SettingWish> {
+        let resolver = self.doc.dns.as_ref().map(|dns| Resolver {
             servers: dns.server.clone(),
             search: dns.search.clone(),
             options: dns.options.clone(),
             file: None,
+        });
+        let Hostname { running, config } = &self.doc.hostname;
+        let wanted = [
+            (resolver.map(Setting::Resolver), "dns-resolver.config"),
+            (running.clone().map(Setting::HostnameRunning), "hostname"),
+            (config.clone().map(Setting::HostnameConfig), "hostname"),
+        ];
+        let wish = |(setting, path): (Option<Setting>, &str)| {
+            setting.map(|setting| (setting.key(), SettingWish { setting, origin: self.origin(path) }))
         };
-        Some((resolver, self.origin("dns-resolver.config")))
+        wanted.into_iter().filter_map(wish).collect()
     }
 }

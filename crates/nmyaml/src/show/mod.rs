@@ -45,7 +45,8 @@ impl Document {
             rules: observed.rules.iter().map(|(key, protocol)| rule_entry(key, *protocol)).collect(),
             ..Self::default()
         };
-        let resolver = &observed.resolver;
+        let settings = &observed.settings;
+        let resolver = settings.resolver();
         if !resolver.is_empty() {
             let dns = Dns {
                 server: resolver.servers.clone(),
@@ -55,9 +56,9 @@ impl Document {
             document.dns_running = Some(dns.clone());
             document.dns = Some(dns);
         }
-        let said = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
+        let said = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         document.hostname =
-            Hostname { running: said(&observed.hostname_running), config: said(&observed.hostname_config) };
+            Hostname { running: said(settings.hostname_running()), config: said(settings.hostname_config()) };
         document
     }
 }

@@ -1,8 +1,6 @@
-//! Host-wide settings that are files: the resolver and the host name.
+//! The resolver's configuration.
 
 use serde::{Deserialize, Serialize};
-
-use crate::Origin;
 
 /// The resolver's configuration, in the order of the file.
 ///
@@ -39,19 +37,11 @@ impl PartialEq for Resolver {
 impl Eq for Resolver {}
 
 impl Resolver {
+    /// One without anything.
+    pub(crate) const EMPTY: Self = Self { servers: Vec::new(), search: Vec::new(), options: Vec::new(), file: None };
+
     /// Whether nothing is configured.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.search.is_empty() && self.options.is_empty()
     }
-}
-
-/// The wished host name; a part that is `None` stays.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub struct HostnameWish {
-    /// The name that the kernel has now.
-    pub running: Option<String>,
-    /// The name that it gets at boot.
-    pub config: Option<String>,
-    /// Who asked.
-    pub origin: Option<Origin>,
 }

@@ -1,0 +1,110 @@
+//! Records of the version before, in today's words: each setting of the whole host had a name of its own in steps, targets
+//! and claims. What else differs (origins as text) the model reads in both forms.
+
+use serde_json::{Value, json};
+
+/// The names of settings, with those of their steps and of their fields in a target.
+const SETTINGS: [(&str, &str, &str); 4] = [
+    ("Resolver", "SetResolver", "resolver"),
+    ("HostnameRunning", "SetHostnameRunning", "hostname_running"),
+    ("HostnameConfig", "SetHostnameConfig", "hostname_config"),
+    ("BridgeIptables", "SetBridgeIptables", "bridge_iptables"),
+];
+
+/// A line of a journal.
+pub(crate) fn record(mut record: Value) -> Value {
+    if let Some(begin) = record.get_mut("Begin") {
+        for planned in items(&mut begin["steps"]) {
+            step(&mut planned["step"]);
+            items(&mut planned["undo"]).for_each(step);
+        }
+        target(&mut begin["before"]);
+        claims(&mut begin["ownership"]);
+    }
+    record
+}
+
+/// Who asked for what.
+pub(crate) fn ownership(mut file: Value) -> Value {
+    claims(&mut file["ownership"]);
+    file
+}
+
+fn items(list: &mut Value) -> impl Iterator<Item = &mut Value> {
+    list.as_array_mut().into_iter().flatten()
+}
+
+fn step(step: &mut Value) {
+    let known = SETTINGS.iter().find_map(|(name, word, _)| Some((name, step.get_mut(word)?.take())));
+    if let Some((name, value)) = known {
+        *step = json!({"Set": {*name: value}});
+    }
+}
+
+fn target(target: &mut Value) {
+    let Some(fields) = target.as_object_mut() else { return };
+    let mut settings = json!({});
+    for (name, _, field) in SETTINGS {
+        if let Some(value) = fields.remove(field).filter(|value| !value.is_null()) {
+            settings[name] = json!({name: value});
+        }
+    }
+    fields.entry("settings").or_insert(settings);
+}
+
+fn claims(ownership: &mut Value) {
+    for pair in items(&mut ownership["claims"]) {
+        let Some((name, ..)) = SETTINGS.iter().find(|(name, ..)| pair[0] == **name) else { continue };
+        pair[0] = json!({"Setting": name});
+        for side in ["before", "ours"] {
+            let known = pair[1][side].as_object_mut().and_then(|value| value.values_mut().next().map(Value::take));
+            if let Some(value) = known {
+                pair[1][side] = json!({"Setting": {*name: value}});
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use netloom_model::{ObjectKey, Ownership, Previous, Setting, SettingKey, Step, Target};
+
+    use super::*;
+
+    #[test]
+    fn settings_had_names_of_their_own() {
+        let link = json!({"SetUp": {"name": "eth0", "up": true}});
+        let name = |word: &str, name: &str| json!({word: name});
+        let claim = |before: Value, ours: Value| json!({"origins": {}, "before": before, "ours": ours});
+        let old = json!({"Begin": {
+            "steps": [
+                {"step": name("SetHostnameRunning", "b"), "undo": [name("SetHostnameRunning", "a")]},
+                {"step": link, "undo": [{"SetBridgeIptables": true}]},
+            ],
+            "before": {
+                "links": [], "routes": [], "rules": [], "resolver": null, "hostname_running": null,
+                "hostname_config": "", "bridge_iptables": false,
+            },
+            "ownership": {"claims": [["HostnameConfig", claim(json!("Absent"), name("Hostname", "b"))]]},
+        }});
+        let new = record(old)["Begin"].take();
+        let read = |step: &Value| serde_json::from_value::<Step>(step.clone()).unwrap();
+        let running = |name: &str| Step::Set(Setting::HostnameRunning(name.to_owned()));
+        assert_eq!(read(&new["steps"][0]["step"]), running("b"));
+        assert_eq!(read(&new["steps"][0]["undo"][0]), running("a"));
+        assert_eq!(new["steps"][1]["step"], link);
+        assert_eq!(read(&new["steps"][1]["undo"][0]), Step::Set(Setting::BridgeIptables(true)));
+        let before: Target = serde_json::from_value(new["before"].clone()).unwrap();
+        let config = |name: &str| Setting::HostnameConfig(name.to_owned());
+        let shown = [config(""), Setting::BridgeIptables(false)];
+        assert_eq!(
+            before.settings,
+            shown.map(|setting| (setting.key(), setting)).into_iter().collect::<BTreeMap<_, _>>()
+        );
+        let owned: Ownership = serde_json::from_value(new["ownership"].clone()).unwrap();
+        let claim = &owned.claims[&ObjectKey::Setting(SettingKey::HostnameConfig)];
+        assert_eq!((&claim.before, &claim.ours), (&Previous::Absent, &Previous::Setting(config("b"))));
+    }
+}
