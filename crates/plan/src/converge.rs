@@ -4,15 +4,19 @@
 //! kernel would really have by then: addresses that a move took away, children that went with
 //! their base. Whatever a step changed beside the goal joins the goal (see [`crate::goal`]), and the
 //! same phases put it back. The simulation also yields each step's undo.
-//!
-//! Order: rules and routes that go; links that go, deepest first; links that come or change, bases
-//! and controllers first; ports; states; VLANs; addresses; routes; rules; files.
 
 use netloom_model::{Observed, Plan, PlannedStep, SideEffects, Step, StepError, Target};
 use netloom_sim::{Memory, SimHost};
 use netloom_types::IfName;
 
-use crate::{PlanError, fragile, goal::Goal, links, order, order::Dependents, restore, routes, sink};
+use crate::{
+    PlanError, fragile,
+    goal::Goal,
+    links,
+    order::Dependents,
+    phase::{self, Phase},
+    restore, sink,
+};
 
 /// Rounds after which a plan must have come to rest: one does the work, one more finds nothing left;
 /// the others are for what only shows when the first is through.
@@ -85,33 +89,14 @@ impl Builder {
     }
 
     fn round(&mut self) -> Result<(), PlanError> {
-        routes::remove_rules(self)?;
-        routes::remove_routes(self)?;
-        links::remove(self)?;
-        let order = self.order()?;
-        links::detach(self, &order)?;
-        links::create_and_change(self, &order)?;
-        // What was lost with the links above has joined the goal by now.
-        let order = self.order()?;
-        links::create_and_change(self, &order)?;
-        links::attach(self, &order)?;
-        links::finish(self, &order)?;
-        links::lower_mtus(self, &order)?;
-        links::tell_bridges(self)?;
-        for &name in &order {
-            links::belongings(self, name)?;
+        let mut links = Vec::new();
+        for phase in Phase::ORDER {
+            if phase.is_after_removal() {
+                links = phase::in_order(self)?;
+            }
+            phase.run(self, &links)?;
         }
-        for &name in &order {
-            links::addresses(self, name)?;
-        }
-        routes::add_routes(self)?;
-        routes::add_rules(self)?;
-        routes::settings(self)
-    }
-
-    fn order(&self) -> Result<Vec<IfName>, PlanError> {
-        let present = self.goal.links.values().flatten().map(|goal| &goal.link);
-        order::topological(present).map_err(|names| PlanError::Cycle { names })
+        Ok(())
     }
 
     /// Carries a step out on the simulation and writes it down with its undo.

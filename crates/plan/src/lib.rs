@@ -22,6 +22,7 @@ mod goal;
 mod lay;
 mod links;
 mod order;
+mod phase;
 mod release;
 mod restore;
 mod routes;
