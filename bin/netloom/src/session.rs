@@ -5,8 +5,7 @@ use std::{io, path::Path, time::Duration};
 
 use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
 use netloom_model::{Engine, EngineError, Ownership};
-use netloom_netlink::KernelHost;
-use netloom_place::{NamedProbes, Place, PlaceError};
+use netloom_place::{LocalHost, NamedProbes, Place, PlaceError};
 use netloom_plan::PlanError;
 
 use crate::{
@@ -46,8 +45,8 @@ impl Session {
         format!("`netloom state {verb}{}`", self.options)
     }
 
-    /// Connects to the kernel.
-    pub(crate) fn host(&self) -> Result<KernelHost, Failure> {
+    /// Connects to the host.
+    pub(crate) fn host(&self) -> Result<LocalHost, Failure> {
         self.check_there()?;
         // No thread of a verb ever changes its namespace.
         self.place.host(true).map_err(|error| Self::unreadable(&error))

@@ -212,7 +212,7 @@ impl Listener {
 }
 
 fn open(place: &Place) -> Result<(KernelHost, Hearing), EngineError> {
-    let host = place.host(false)?;
+    let host = place.kernel()?;
     let hearing = host.hearing(ETHERTYPE, &GROUPS)?;
     Ok((host, hearing))
 }

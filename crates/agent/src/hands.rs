@@ -15,9 +15,9 @@ use std::{
 use jiff::SignedDuration;
 use netloom_journal::{Error, Outcome, Probes, Request, Store, SystemClock, Turn, Verdict, Waiting};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
-use netloom_netlink::{KernelHost, events::EVENT_BUFFER, probe::Probe};
+use netloom_netlink::{events::EVENT_BUFFER, probe::Probe};
 use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
-use netloom_place::{KernelProbes, NamedProbes, Place, RunFiles, possible_in};
+use netloom_place::{KernelProbes, LocalHost, NamedProbes, Place, RunFiles, possible_in};
 use netloom_plan::{Planned, named, needs_drivers};
 use netloom_probing::ProbeTiming;
 use tokio::sync::{Notify, mpsc::UnboundedSender};
@@ -44,7 +44,7 @@ pub(crate) struct Hands {
 pub(crate) struct Tools {
     pub(crate) place: Place,
     pub(crate) store: Store,
-    pub(crate) host: KernelHost,
+    pub(crate) host: LocalHost,
     /// What must be reached after a change if it was before.
     pub(crate) probes: Vec<Probe>,
     /// The clock that decisions are made with.
@@ -65,7 +65,7 @@ impl Hands {
         changed: &Arc<Notify>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, StartError> {
-        let watch = tools.host.watch(EVENT_BUFFER)?;
+        let watch = tools.host.kernel.watch(EVENT_BUFFER)?;
         notices::follow(tools.place.clone(), watch, Arc::clone(changed), Arc::clone(metrics))?;
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));

@@ -21,7 +21,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// Tells `changed` of every change of the host, from a thread of its own.
 pub(crate) fn follow(place: Place, first: Watch, changed: Arc<Notify>, metrics: Arc<Metrics>) -> std::io::Result<()> {
     let follow = move || {
-        let open = || -> Result<Watch, EngineError> { place.host(false)?.watch(EVENT_BUFFER) };
+        let open = || -> Result<Watch, EngineError> { place.kernel()?.watch(EVENT_BUFFER) };
         let mut kernel = Kernel {
             hear: |watch: &mut Watch| watch.next(SILENCE).map(|notice| notice.is_some()).map_err(|why| why.to_string()),
             open: || open().map_err(|why| why.to_string()),

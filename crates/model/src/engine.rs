@@ -1,7 +1,7 @@
 //! The seam between decisions and effects: what a host must be able to do.
 //!
-//! Two things implement it: the kernel engine and the simulated host. Nothing else is replaced in
-//! tests.
+//! Two things implement it: the kernel engine, with the other media of its host beside it
+//! ([`Composite`](crate::Composite)), and the simulated host. Nothing else is replaced in tests.
 
 use std::time::Duration;
 

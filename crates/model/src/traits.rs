@@ -3,6 +3,8 @@
 //! A new step states all of it here, or does not compile. Whoever decides by one of these traits (which links lose their
 //! carrier, what is sent before a link is cut, which undo must be rehearsed, what a file keeps over a reboot) asks for it.
 
+use std::fmt;
+
 use netloom_types::IfName;
 
 use crate::{Route, Step};
@@ -16,6 +18,16 @@ pub enum Medium {
     File,
     /// A program that holds its configuration itself, such as a routing daemon: gone when it ends.
     Daemon,
+}
+
+impl fmt::Display for Medium {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "kernel",
+            Self::File => "file",
+            Self::Daemon => "daemon",
+        })
+    }
 }
 
 /// What a step does to its object.

@@ -10,7 +10,7 @@ use crate::{
     ethtool,
     kernel::Kernel,
     link::{self, Current},
-    mirror,
+    mirror, settings,
     socket::NetlinkError,
     steps::has_driver_settings,
     sysctl,
@@ -90,10 +90,7 @@ impl Alone<'_> {
                 ask_driver(kernel, |family| Ok(vec![ethtool::set_features(family, index, features)]))
             }
             Self::RemoveMirror { index, key, mirror } => remove_mirror(kernel, index, key, &mirror),
-            Self::Setting(Setting::Resolver(resolver)) => Ok(kernel.files.set_resolver(resolver)?),
-            Self::Setting(Setting::HostnameRunning(name)) => Ok(kernel.files.set_hostname_running(name)?),
-            Self::Setting(Setting::HostnameConfig(name)) => Ok(kernel.files.set_hostname_config(name)?),
-            Self::Setting(Setting::BridgeIptables(seen)) => Ok(sysctl::set_bridge_iptables(*seen)?),
+            Self::Setting(setting) => Ok(settings::set(&kernel.namespace, setting)?),
         }
     }
 }

@@ -1,9 +1,8 @@
-//! What lives on the thread of a namespace: its sockets, its names of links, its files.
+//! What lives on the thread of a namespace: its sockets, its names of links.
 
 use std::{
     collections::{BTreeSet, HashSet},
     fs,
-    path::PathBuf,
 };
 
 use netloom_model::{EngineError, KernelFeatures, KernelVersion, Rule, StepError};
@@ -12,7 +11,6 @@ use netloom_types::{IfName, Protocol};
 use crate::{
     address, ethtool,
     events::{EVENT_BUFFER, Watch},
-    files::Files,
     link_map::LinkMap,
     netns::Namespace,
     socket::{Connection, Counters, NetlinkError, Part},
@@ -26,8 +24,6 @@ const RELEASE: &str = "/proc/sys/kernel/osrelease";
 pub struct Options {
     /// The network namespace.
     pub namespace: Namespace,
-    /// Where `etc` is found; `/` but in tests.
-    pub root: PathBuf,
     /// How many bytes of notifications the kernel keeps for us.
     pub event_buffer: usize,
     /// The calling thread does the work itself, when it is in the namespace already. Only for
@@ -38,7 +34,7 @@ pub struct Options {
 impl Options {
     /// The usual ones for a namespace.
     pub fn of(namespace: Namespace) -> Self {
-        Self { namespace, root: PathBuf::from("/"), event_buffer: EVENT_BUFFER, here: false }
+        Self { namespace, event_buffer: EVENT_BUFFER, here: false }
     }
 }
 
@@ -61,8 +57,8 @@ pub(crate) struct Kernel {
     pub(crate) rules: Option<BTreeSet<Rule>>,
     /// What this kernel is and keeps; learned when addresses are first read.
     features: Option<KernelFeatures>,
-    /// Resolver and host name.
-    pub(crate) files: Files,
+    /// Where this is.
+    pub(crate) namespace: Namespace,
     /// The subscription, opened when first waited for.
     pub(crate) watch: Option<Watch>,
     pub(crate) event_buffer: usize,
@@ -80,7 +76,7 @@ impl Kernel {
             foreign_queues: HashSet::new(),
             rules: None,
             features: None,
-            files: Files::of(&options.namespace, &options.root),
+            namespace: options.namespace.clone(),
             watch: None,
             event_buffer: options.event_buffer,
         })

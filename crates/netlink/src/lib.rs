@@ -12,7 +12,7 @@
 //! events   the kernel's notifications, debounced
 //! hearing  frames of neighbours, on links that are listened on
 //! frames   whole frames in and out, as filters let them through
-//! files    resolver and host name; sysctl: settings of links
+//! settings what the kernel holds for the whole host; sysctl: settings of links
 //! probe    whether something is still reached
 //! ```
 //!
@@ -31,7 +31,6 @@ mod delete;
 pub mod ethtool;
 pub mod events;
 mod execute;
-pub mod files;
 pub mod frames;
 pub mod hearing;
 mod host;
@@ -46,6 +45,7 @@ pub mod probe;
 pub mod route;
 pub mod rule;
 mod rule_removal;
+mod settings;
 pub mod socket;
 mod steps;
 pub mod sysctl;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 
 use netloom_model::{
     Attr, Direction, EngineError, FdbKey, Host, KernelFeatures, Link, LinkFacts, LinkKind, Observed, Route, RouteKey,
-    Rule, Scope, Setting, Value,
+    Rule, Scope, Value,
 };
 use netloom_types::{Family, IfName, MacAddr};
 
@@ -18,9 +18,8 @@ use crate::{
     kernel::Kernel,
     link::{self, RawLink},
     link_map::LinkMap,
-    mirror, neighbour, route, rule_removal,
+    mirror, neighbour, route, rule_removal, settings,
     socket::NetlinkError,
-    sysctl,
 };
 
 /// Reads everything.
@@ -36,7 +35,7 @@ pub(crate) fn observe(kernel: &mut Kernel, scope: Scope) -> Result<Observed, Eng
     let mut observed = tables.into_observed();
     read_routes(kernel, scope, &mut observed).map_err(|e| e.doing("read routes"))?;
     read_rules(kernel, &mut observed.host).map_err(|e| e.doing("read rules"))?;
-    read_files(kernel, &mut observed.host)?;
+    observed.host.settings = settings::read(&kernel.namespace);
     Ok(observed)
 }
 
@@ -276,21 +275,6 @@ fn read_rules(kernel: &mut Kernel, host: &mut Host) -> Result<(), NetlinkError> 
         }
     }
     kernel.rules = Some(host.rules.iter().map(|(key, protocol)| Rule { key: *key, protocol: *protocol }).collect());
-    Ok(())
-}
-
-fn read_files(kernel: &Kernel, host: &mut Host) -> Result<(), EngineError> {
-    let failed = |what: &str| {
-        let doing = format!("read the {what}");
-        move |e: std::io::Error| EngineError { doing, why: e.to_string() }
-    };
-    let bridges = sysctl::bridge_iptables().map(Setting::BridgeIptables);
-    let settings = [
-        Setting::Resolver(kernel.files.resolver().map_err(failed("resolver file"))?),
-        Setting::HostnameRunning(kernel.files.hostname_running()),
-        Setting::HostnameConfig(kernel.files.hostname_config().map_err(failed("host name file"))?),
-    ];
-    host.settings = settings.into_iter().chain(bridges).collect();
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! The kernel engine knows no transactions and the transaction knows no kernel; whoever runs one on the
 //! other, a verb of the command line or the agent of a node, begins here.
 
+mod files;
 mod managers;
 mod possible;
 mod probes;
@@ -14,12 +15,22 @@ use std::{
 };
 
 use netloom_journal::{Error, Incarnation, NetnsId, Store};
-use netloom_model::EngineError;
+use netloom_model::{Composite, EngineError};
 use netloom_netlink::{KernelHost, Namespace, Options};
 
+use files::Files;
 pub use managers::RunFiles;
 pub use possible::{Impossible, possible_in};
 pub use probes::{KernelProbes, NamedProbes};
+
+/// The kernel of a namespace and what else its host has: its files.
+pub type LocalHost = Composite<KernelHost>;
+
+/// Opens a host; `etc` is found below `root`, which is `/` but in tests.
+pub fn open(options: Options, root: &Path) -> Result<LocalHost, EngineError> {
+    let files = Files::of(&options.namespace, root);
+    Ok(Composite::new(KernelHost::open_with(options)?, vec![Box::new(files)]))
+}
 
 /// One namespace and what belongs to it.
 #[derive(Debug, Clone)]
@@ -62,9 +73,14 @@ impl Place {
         Self { namespace, state_dir, unnamed }
     }
 
-    /// Connects to the kernel. With `here`, no thread of the program may ever change its namespace.
-    pub fn host(&self, here: bool) -> Result<KernelHost, EngineError> {
-        KernelHost::open_with(Options { here, ..Options::of(self.namespace.clone()) })
+    /// Connects to the host. With `here`, no thread of the program may ever change its namespace.
+    pub fn host(&self, here: bool) -> Result<LocalHost, EngineError> {
+        open(Options { here, ..Options::of(self.namespace.clone()) }, Path::new("/"))
+    }
+
+    /// Connects to the kernel alone, for what is no part of the host's configuration.
+    pub fn kernel(&self) -> Result<KernelHost, EngineError> {
+        KernelHost::open(self.namespace.clone())
     }
 
     /// The state folder; made when it is not there.

@@ -12,7 +12,8 @@ use std::{
 };
 
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
-use netloom_netlink::{KernelHost, Namespace, Options, netns};
+use netloom_netlink::{Namespace, Options, netns};
+use netloom_place::LocalHost;
 
 use crate::play::{Stage, StateFolder};
 
@@ -45,12 +46,12 @@ impl Space {
 
     /// The engine's options for it.
     pub fn options(&self) -> Options {
-        options(&self.name, self.root.path())
+        options(&self.name)
     }
 
     /// The host in it.
     pub fn stage(&self) -> Result<KernelStage, String> {
-        KernelStage::open(self.options())
+        KernelStage::open(self.options(), self.root())
     }
 
     /// The folder that stands for `/`.
@@ -90,22 +91,22 @@ impl Drop for Space {
 }
 
 /// The engine's options for a namespace of a test.
-pub fn options(name: &str, root: &Path) -> Options {
-    Options { root: root.to_owned(), ..Options::of(Namespace::Named(name.to_owned())) }
+pub fn options(name: &str) -> Options {
+    Options::of(Namespace::Named(name.to_owned()))
 }
 
 /// A real host, with its writes counted.
 #[derive(Debug)]
 pub struct KernelStage {
     /// The engine.
-    pub host: KernelHost,
+    pub host: LocalHost,
     steps: u64,
 }
 
 impl KernelStage {
-    /// Opens the host in a namespace.
-    pub fn open(options: Options) -> Result<Self, String> {
-        let host = KernelHost::open_with(options).map_err(|error| error.to_string())?;
+    /// Opens the host in a namespace, with its files below `root`.
+    pub fn open(options: Options, root: &Path) -> Result<Self, String> {
+        let host = netloom_place::open(options, root).map_err(|error| error.to_string())?;
         Ok(Self { host, steps: 0 })
     }
 }
@@ -129,7 +130,7 @@ impl Stage for KernelStage {
     /// Steps, and messages that ask for a change: a step that writes a file is no message, and a
     /// message that no step asked for must not be.
     fn writes(&self) -> u64 {
-        self.steps + self.host.counters().map_or(0, |counters| counters.writes)
+        self.steps + self.host.kernel.counters().map_or(0, |counters| counters.writes)
     }
 }
 

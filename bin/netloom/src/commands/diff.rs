@@ -3,7 +3,7 @@
 use std::io;
 
 use netloom_model::{Engine as _, Observed, Ownership, Scope};
-use netloom_netlink::KernelHost;
+use netloom_place::LocalHost;
 use netloom_plan::Planned;
 
 use crate::{
@@ -51,7 +51,7 @@ pub(crate) fn planned(wish: &Wish, session: &Session) -> Result<(Observed, Plann
 
 /// A host that is only looked at.
 struct Looked<'a> {
-    host: KernelHost,
+    host: LocalHost,
     session: &'a Session,
 }
 

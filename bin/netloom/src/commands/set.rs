@@ -11,8 +11,8 @@ use std::{
 use netloom_journal::{
     Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
 };
-use netloom_netlink::{KernelHost, probe::Probe};
-use netloom_place::KernelProbes;
+use netloom_netlink::probe::Probe;
+use netloom_place::{KernelProbes, LocalHost};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -104,7 +104,7 @@ struct Change<'a> {
     session: &'a Session,
     source: String,
     store: Store,
-    host: KernelHost,
+    host: LocalHost,
     signals: Signals,
     timeout: Duration,
     watch: Stopwatch,
@@ -152,7 +152,7 @@ impl Change<'_> {
         };
         let end = self.end(done, how)?;
         if how.stats {
-            let counters = self.host.counters().map_err(|error| Failure::usage(&error))?;
+            let counters = self.host.kernel.counters().map_err(|error| Failure::usage(&error))?;
             output.note(&format!("netlink: {counters}"));
             output.note(&format!("time: {}", self.watch));
         }

@@ -437,7 +437,7 @@ impl Tenant {
             open
         } else {
             let frames = Frames::new().map_err(|error| error.doing("wait for frames"))?;
-            (self.tools.place.host(false)?, frames)
+            (self.tools.place.kernel()?, frames)
         };
         Ok(self.open.insert(open))
     }

@@ -211,7 +211,7 @@ fn spread(last: usize, some: usize) -> Vec<usize> {
 
 /// Does what a child is told; dies on the way, if that is the order.
 pub(crate) fn obey(order: &Order) -> Result<(), String> {
-    let host = KernelStage::open(space::options(&order.namespace, &order.root))?;
+    let host = KernelStage::open(space::options(&order.namespace), &order.root)?;
     let mut host = Deadly { host, left: order.dies_after };
     let store = Store::of_host(&order.state).map_err(|error| error.to_string())?;
     let text = |error: netloom_journal::Error| error.to_string();

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn overrun() -> Outcome {
     let space = Space::new()?;
     let mut stage = space.stage()?;
-    let mut watch = stage.host.watch(TINY).map_err(|error| error.to_string())?;
+    let mut watch = stage.host.kernel.watch(TINY).map_err(|error| error.to_string())?;
     let mut sim = SimHost::new();
     for step in flood() {
         both(&mut stage, &mut sim, &[step])?;
@@ -52,7 +52,8 @@ pub(crate) fn overrun() -> Outcome {
 pub(crate) fn settled() -> Outcome {
     let space = Space::new()?;
     let mut stage = space.stage()?;
-    let mut watch = stage.host.watch(netloom_netlink::events::EVENT_BUFFER).map_err(|error| error.to_string())?;
+    let mut watch =
+        stage.host.kernel.watch(netloom_netlink::events::EVENT_BUFFER).map_err(|error| error.to_string())?;
     let mut sim = SimHost::new();
     let steps: Vec<Step> = flood().take(500).collect();
     both(&mut stage, &mut sim, &steps)?;

@@ -47,6 +47,6 @@ pub(crate) fn obey(name: &str) -> Result<(), String> {
     let root = netloom_testkit::scenarios();
     let scenario = Scenario::load(&root, &root.join(name))?;
     let files = StateFolder::new();
-    let mut stage = KernelStage::open(Options { root: files.path().to_owned(), ..Options::of(Namespace::Host) })?;
+    let mut stage = KernelStage::open(Options::of(Namespace::Host), files.path())?;
     stories::compared(&scenario, &mut stage).map(drop)
 }

@@ -29,9 +29,9 @@ pub(crate) fn are_heard() -> Outcome {
     let mut stage = space.stage()?;
     wire(&space)?;
     let before = observed(&mut stage)?;
-    let hearing = stage.host.hearing(ETHERTYPE, &GROUPS).map_err(text)?;
+    let hearing = stage.host.kernel.hearing(ETHERTYPE, &GROUPS).map_err(text)?;
     let links: BTreeSet<IfName> = [OURS, "nowhere"].map(name).into();
-    let (mut hearing, deaf) = stage.host.listen_on(hearing, links).map_err(text)?;
+    let (mut hearing, deaf) = stage.host.kernel.listen_on(hearing, links).map_err(text)?;
     let reasons: Vec<&str> = deaf.iter().map(netloom_netlink::hearing::DeafError::reason).collect();
     same("links that cannot be listened on", &reasons, &vec!["NoLinkToListenOn"])?;
     same("who is heard in silence", &next(&mut hearing)?, &None)?;
@@ -64,12 +64,12 @@ fn groups_are_joined_while_it_listens(
 ) -> Outcome {
     same("groups of the link", &joined(space)?, &true)?;
     same("the host", &observed(stage)?.host, &before.host)?;
-    let (hearing, _) = stage.host.listen_on(hearing, BTreeSet::new()).map_err(text)?;
+    let (hearing, _) = stage.host.kernel.listen_on(hearing, BTreeSet::new()).map_err(text)?;
     same("groups of the link afterwards", &joined(space)?, &false)?;
-    let (hearing, _) = stage.host.listen_on(hearing, BTreeSet::from([name(OURS)])).map_err(text)?;
+    let (hearing, _) = stage.host.kernel.listen_on(hearing, BTreeSet::from([name(OURS)])).map_err(text)?;
     ip(&["-n", space.name(), "link", "delete", OURS])?;
     wire(space)?;
-    let (mut hearing, deaf) = stage.host.listen_on(hearing, BTreeSet::from([name(OURS)])).map_err(text)?;
+    let (mut hearing, deaf) = stage.host.kernel.listen_on(hearing, BTreeSet::from([name(OURS)])).map_err(text)?;
     same("links that cannot be listened on", &deaf.len(), &0)?;
     send(space, &announcement(b"leaf2", &[]))?;
     let chassis = parse(&heard(&mut hearing)?.1).map_err(text)?.chassis.name;

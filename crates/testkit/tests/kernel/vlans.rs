@@ -33,11 +33,11 @@ pub(crate) fn all_in_few_messages() -> Outcome {
 
 /// Carries a step out and counts the messages that it took.
 fn messages(stage: &mut KernelStage, step: Step) -> Result<u64, String> {
-    let before = stage.host.counters().map_err(|error| error.to_string())?.requests;
+    let before = stage.host.kernel.counters().map_err(|error| error.to_string())?.requests;
     for result in stage.execute(&[step]).map_err(|error| error.to_string())? {
         result.map_err(|error| error.to_string())?;
     }
-    Ok(stage.host.counters().map_err(|error| error.to_string())?.requests - before)
+    Ok(stage.host.kernel.counters().map_err(|error| error.to_string())?.requests - before)
 }
 
 fn change(add: VlanMembership, remove: VlanSet) -> Step {

@@ -214,7 +214,7 @@ impl Node {
     }
 
     fn listen(&mut self, ethertype: u16, program: Vec<FilterInstruction>) -> Result<(), String> {
-        let socket = self.stage.host.frame_socket(self.link, ethertype, program).map_err(text)?.map_err(text)?;
+        let socket = self.stage.host.kernel.frame_socket(self.link, ethertype, program).map_err(text)?.map_err(text)?;
         self.frames.put(socket).map_err(text)
     }
 

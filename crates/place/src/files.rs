@@ -1,4 +1,4 @@
-//! The resolver file and the host name: what a host's network has in files.
+//! What a host's network has in files: the resolver and the host name at boot.
 //!
 //! In a named namespace the resolver file is the one that `ip netns exec` puts over `/etc`. A host
 //! name belongs to the host, not to a network namespace: setting it from one is refused.
@@ -10,14 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netloom_model::{Resolver, ResolverFile, StepError};
-use nix::unistd;
-
-use crate::netns::Namespace;
+use netloom_model::{EngineError, Medium, Observed, Part, Resolver, ResolverFile, Scope, Setting, Step, StepError};
+use netloom_netlink::Namespace;
 
 /// Where the files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub(crate) struct Files {
     /// The resolver file; none in a namespace without a name.
     resolver: Option<PathBuf>,
     /// The host name file; none outside the host's own namespace.
@@ -26,7 +24,7 @@ pub struct Files {
 
 impl Files {
     /// The files of a namespace, below `root` (`/` but in tests).
-    pub fn of(namespace: &Namespace, root: &Path) -> Self {
+    pub(crate) fn of(namespace: &Namespace, root: &Path) -> Self {
         let etc = root.join("etc");
         match namespace {
             Namespace::Host => Self { resolver: Some(etc.join("resolv.conf")), hostname: Some(etc.join("hostname")) },
@@ -38,7 +36,7 @@ impl Files {
     }
 
     /// The resolver as it is configured, and the file it is in; empty when there is no file.
-    pub fn resolver(&self) -> io::Result<Resolver> {
+    pub(crate) fn resolver(&self) -> io::Result<Resolver> {
         let Some(path) = &self.resolver else { return Ok(Resolver::default()) };
         match fs::read(path) {
             Ok(bytes) => {
@@ -56,7 +54,7 @@ impl Files {
 
     /// Writes the resolver file: to the letter as it was read, when it still says the same, else with
     /// the lines kept that are not understood (such as `sortlist`).
-    pub fn set_resolver(&self, resolver: &Resolver) -> Result<(), StepError> {
+    pub(crate) fn set_resolver(&self, resolver: &Resolver) -> Result<(), StepError> {
         let path =
             self.resolver.as_deref().ok_or_else(|| refused("a namespace without a name has no resolver file"))?;
         let done = match &resolver.file {
@@ -67,44 +65,51 @@ impl Files {
         done.map_err(|e| failed(&e, path))
     }
 
-    /// The host name that the kernel has; empty in a network namespace, which has none of its own.
-    pub fn hostname_running(&self) -> String {
-        match &self.hostname {
-            Some(_) => unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
-            None => String::new(),
-        }
-    }
-
     /// The host name that is set at boot; empty when there is none.
-    pub fn hostname_config(&self) -> io::Result<String> {
+    pub(crate) fn hostname_config(&self) -> io::Result<String> {
         let Some(path) = &self.hostname else { return Ok(String::new()) };
         let text = read(path)?;
         let name = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
         Ok(name.unwrap_or_default().to_owned())
     }
 
-    /// Sets the host name that the kernel has.
-    pub fn set_hostname_running(&self, name: &str) -> Result<(), StepError> {
-        if self.hostname.is_none() {
-            return Err(no_hostname());
-        }
-        unistd::sethostname(name).map_err(|e| StepError::with(e as i32, "set the running host name"))
-    }
-
     /// Writes the host name file; an empty name removes it.
-    pub fn set_hostname_config(&self, name: &str) -> Result<(), StepError> {
-        let path = self.hostname.as_deref().ok_or_else(no_hostname)?;
+    pub(crate) fn set_hostname_config(&self, name: &str) -> Result<(), StepError> {
+        let none = || refused("a network namespace has no host name of its own");
+        let path = self.hostname.as_deref().ok_or_else(none)?;
         let done = if name.is_empty() { remove(path) } else { replace(path, &format!("{name}\n")) };
         done.map_err(|e| failed(&e, path))
     }
 }
 
-fn refused(text: &str) -> StepError {
-    StepError::with(StepError::EOPNOTSUPP, text)
+impl Part for Files {
+    fn medium(&self) -> Medium {
+        Medium::File
+    }
+
+    fn read(&mut self, _: Scope, picture: &mut Observed) -> Result<(), EngineError> {
+        let failed = |what: &str| {
+            let doing = format!("read the {what}");
+            move |e: io::Error| EngineError { doing, why: e.to_string() }
+        };
+        let settings = &mut picture.host.settings;
+        settings.set(Setting::Resolver(self.resolver().map_err(failed("resolver file"))?));
+        settings.set(Setting::HostnameConfig(self.hostname_config().map_err(failed("host name file"))?));
+        Ok(())
+    }
+
+    fn apply(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+        let one = |step: &Step| match step {
+            Step::Set(Setting::Resolver(resolver)) => self.set_resolver(resolver),
+            Step::Set(Setting::HostnameConfig(name)) => self.set_hostname_config(name),
+            _ => Err(refused("there is no such file")),
+        };
+        Ok(steps.iter().map(one).collect())
+    }
 }
 
-fn no_hostname() -> StepError {
-    refused("a network namespace has no host name of its own")
+fn refused(text: &str) -> StepError {
+    StepError::with(StepError::EOPNOTSUPP, text)
 }
 
 fn failed(error: &io::Error, path: &Path) -> StepError {
@@ -182,7 +187,7 @@ fn overwrite(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Reads a resolver file. As the resolver library does, the last `search` or `domain` line counts.
-pub fn parse_resolver(text: &str) -> Resolver {
+fn parse_resolver(text: &str) -> Resolver {
     let mut resolver = Resolver::default();
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -330,9 +335,7 @@ mod tests {
         let files = Files::of(&Namespace::Named("blue".to_owned()), &folder.0);
         files.set_resolver(&resolver()).unwrap();
         assert!(folder.0.join("etc/netns/blue/resolv.conf").exists());
-        assert_eq!(files.set_hostname_running("x").unwrap_err().errno, StepError::EOPNOTSUPP);
         assert_eq!(files.set_hostname_config("x").unwrap_err().errno, StepError::EOPNOTSUPP);
-        assert_eq!(files.hostname_running(), "");
         let nameless = Files::of(&Namespace::Path("/proc/1/ns/net".into()), &folder.0);
         assert_eq!(nameless.set_resolver(&resolver()).unwrap_err().errno, StepError::EOPNOTSUPP);
     }
