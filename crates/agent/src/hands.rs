@@ -20,10 +20,18 @@ use netloom_node::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason
 use netloom_place::{KernelProbes, LocalHost, NamedProbes, Place, RunFiles, possible_in};
 use netloom_plan::{Planned, named, needs_drivers};
 use netloom_probing::ProbeTiming;
-use tokio::sync::{Notify, mpsc::UnboundedSender};
+use tokio::sync::mpsc::UnboundedSender;
 use tracing::info;
 
-use crate::{clock::Clock, file::WishFile, leases, managers::Managers, metrics::Metrics, notices, outcome};
+use crate::{
+    clock::Clock,
+    file::WishFile,
+    leases,
+    managers::Managers,
+    metrics::Metrics,
+    notices::{self, Changes},
+    outcome,
+};
 
 /// How long a change of somebody else is waited for.
 const WAIT: Duration = Duration::from_secs(10);
@@ -62,7 +70,7 @@ impl Hands {
     pub(crate) fn start(
         tools: Tools,
         events: UnboundedSender<Event>,
-        changed: &Arc<Notify>,
+        changed: &Arc<Changes>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, StartError> {
         let watch = tools.host.kernel.watch(EVENT_BUFFER)?;

@@ -3,10 +3,16 @@
 //! A socket that cannot be read any more is opened anew, after growing pauses. What happens meanwhile is found by the
 //! poll; and since nobody can say what was missed, the host counts as changed whenever listening begins again.
 
-use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use netloom_model::EngineError;
-use netloom_netlink::events::{EVENT_BUFFER, Watch};
+use netloom_netlink::events::{EVENT_BUFFER, Notice, Watch};
+use netloom_node::HostChange;
 use netloom_place::Place;
 use tokio::sync::Notify;
 
@@ -15,21 +21,65 @@ use crate::metrics::Metrics;
 /// How long the kernel may be silent before it is listened to anew. Events end the wait, and what is lost is
 /// found by the poll, so it only bounds the call.
 const SILENCE: Duration = Duration::from_hours(24);
+/// So many links are told by name; who has to look at more reads everything anyway.
+const MOST: usize = 256;
 /// The pause after the first failure, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_mins(1));
 
+/// What the kernel told and nobody has taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    told: Mutex<Option<HostChange>>,
+    bell: Notify,
+}
+
+impl Changes {
+    fn add(&self, change: HostChange) {
+        {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            *told = Some(match (told.take(), change) {
+                (None, change) => change,
+                (Some(HostChange::Links(mut links)), HostChange::Links(more)) if links.len() < MOST => {
+                    links.extend(more);
+                    HostChange::Links(links)
+                }
+                (Some(_), _) => HostChange::Anything,
+            });
+        }
+        self.bell.notify_one();
+    }
+
+    /// Waits for a change; what comes until it is taken is one with it.
+    pub(crate) async fn next(&self) -> HostChange {
+        self.bell.notified().await;
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(HostChange::Anything)
+    }
+}
+
+/// What a notification means for the agent.
+fn meaning(notice: &Notice) -> HostChange {
+    match notice {
+        Notice::Change(change) => {
+            change.concerns().map_or(HostChange::Anything, |links| HostChange::Links(links.collect()))
+        }
+        Notice::Overrun => HostChange::Anything,
+    }
+}
+
 /// Tells `changed` of every change of the host, from a thread of its own.
-pub(crate) fn follow(place: Place, first: Watch, changed: Arc<Notify>, metrics: Arc<Metrics>) -> std::io::Result<()> {
+pub(crate) fn follow(place: Place, first: Watch, changed: Arc<Changes>, metrics: Arc<Metrics>) -> std::io::Result<()> {
     let follow = move || {
         let open = || -> Result<Watch, EngineError> { place.kernel()?.watch(EVENT_BUFFER) };
         let mut kernel = Kernel {
-            hear: |watch: &mut Watch| watch.next(SILENCE).map(|notice| notice.is_some()).map_err(|why| why.to_string()),
+            hear: |watch: &mut Watch| {
+                watch.next(SILENCE).map(|notice| notice.as_ref().map(meaning)).map_err(|why| why.to_string())
+            },
             open: || open().map_err(|why| why.to_string()),
             pause: |pause| {
                 wait(pause);
                 ControlFlow::Continue(())
             },
-            changed: || changed.notify_one(),
+            changed: |change| changed.add(change),
             deaf: |deaf: bool| metrics.deaf(deaf),
         };
         kernel.listen(first);
@@ -44,13 +94,13 @@ fn wait(pause: Duration) {
 
 /// Everything that listening does to the world.
 struct Kernel<H, O, P, C, D> {
-    /// Waits for a notification; says whether there was one.
+    /// Waits for a notification; says what changed, if anything.
     hear: H,
     /// Begins to listen anew.
     open: O,
     /// Waits; says whether to go on.
     pause: P,
-    /// Tells that the host may have changed.
+    /// Tells what of the host may have changed.
     changed: C,
     /// Tells whether nothing is heard.
     deaf: D,
@@ -60,10 +110,10 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
     /// Listens until told to end.
     fn listen<W>(&mut self, mut watch: W)
     where
-        H: FnMut(&mut W) -> Result<bool, String>,
+        H: FnMut(&mut W) -> Result<Option<HostChange>, String>,
         O: FnMut() -> Result<W, String>,
         P: FnMut(Duration) -> ControlFlow<()>,
-        C: FnMut(),
+        C: FnMut(HostChange),
         D: FnMut(bool),
     {
         let mut failures = 0;
@@ -71,8 +121,8 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
             match (self.hear)(&mut watch) {
                 Ok(heard) => {
                     failures = 0;
-                    if heard {
-                        (self.changed)();
+                    if let Some(change) = heard {
+                        (self.changed)(change);
                     }
                 }
                 Err(why) => {
@@ -92,7 +142,7 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
     where
         O: FnMut() -> Result<W, String>,
         P: FnMut(Duration) -> ControlFlow<()>,
-        C: FnMut(),
+        C: FnMut(HostChange),
     {
         loop {
             // A socket that opens and then fails at once must not be opened all the time either.
@@ -103,7 +153,7 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
             }
             match (self.open)() {
                 Ok(watch) => {
-                    (self.changed)();
+                    (self.changed)(HostChange::Anything);
                     return Some(watch);
                 }
                 Err(why) => tracing::warn!(why, "the kernel's notifications cannot be had; drift is found by the poll"),
@@ -126,7 +176,7 @@ mod tests {
             hear: |left: &mut u32| match left.checked_sub(1) {
                 Some(rest) => {
                     *left = rest;
-                    Ok(true)
+                    Ok(Some(HostChange::Anything))
                 }
                 None => Err("gone".to_owned()),
             },
@@ -139,7 +189,7 @@ mod tests {
                 pauses.borrow_mut().push(pause.as_millis());
                 if pauses.borrow().len() > 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
-            changed: || told.set(told.get() + 1),
+            changed: |_| told.set(told.get() + 1),
             deaf: |is: bool| RefCell::<Vec<bool>>::borrow_mut(&deaf).push(is),
         };
         kernel.listen(0);

@@ -9,10 +9,7 @@ use netloom_node::{Agent, Effect, Event, Failure, Kept, Settings, Standing};
 use netloom_place::{Place, PlaceError};
 use tokio::{
     net::TcpListener,
-    sync::{
-        Notify,
-        mpsc::{self, UnboundedReceiver},
-    },
+    sync::mpsc::{self, UnboundedReceiver},
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
@@ -26,6 +23,7 @@ use crate::{
     heartbeat::Heartbeat,
     leases::{self, Leasing},
     metrics::Metrics,
+    notices::Changes,
     options::{Options, Task},
     pulse::Pulse,
     serve::serve,
@@ -131,7 +129,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let protected = reached.clone().unwrap_or_default();
     let client = Client::try_from(config).map_err(Error::Api)?;
     let (events, queue) = mpsc::unbounded_channel();
-    let changed = Arc::new(Notify::new());
+    let changed = Arc::new(Changes::default());
     let clock = Clock::start();
     let (hands, ears, leasing, kept) = match options.task {
         Task::PolicyOnce => (None, None, None, None),
@@ -217,7 +215,7 @@ struct Shell {
     pulse: Arc<Pulse>,
     options: Options,
     queue: UnboundedReceiver<Event>,
-    changed: Arc<Notify>,
+    changed: Arc<Changes>,
     /// Whether anything was done since memory was given back.
     worked: bool,
 }
@@ -278,7 +276,7 @@ impl Shell {
                     Some(event) => self.take(event),
                     None => return Ended::Stopped,
                 },
-                () = self.changed.notified() => self.take(Event::HostChanged),
+                change = self.changed.next() => self.take(Event::HostChanged(change)),
                 () = async { sleep(wake.unwrap_or_default()).await }, if wake.is_some() => {}
             }
             while let Ok(event) = self.queue.try_recv() {
@@ -341,7 +339,7 @@ impl Shell {
                 self.pulse.read();
             }
             Event::Objects(_)
-            | Event::HostChanged
+            | Event::HostChanged(_)
             | Event::Recovered(_)
             | Event::Found(_)
             | Event::Foreseen(_)

@@ -53,6 +53,7 @@ pub const AF_INET6: u8 = 10;
 
 // linux/if_link.h: attributes of a link that more than the link codec reads.
 pub const IFLA_IFNAME: u16 = 3;
+pub const IFLA_MASTER: u16 = 10;
 pub const IFLA_LINKINFO: u16 = 18;
 pub const IFLA_NET_NS_FD: u16 = 28;
 pub const IFLA_INFO_KIND: u16 = 1;

@@ -16,7 +16,7 @@ use std::{
 
 use netlink_sys::Socket;
 use netloom_model::{Address, Neighbour, Route, Rule};
-use netloom_types::IfName;
+use netloom_types::{IfName, Protocol};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -25,11 +25,12 @@ use nix::{
 use crate::{
     address,
     consts::{
-        AF_BRIDGE, RTM_DELADDR, RTM_DELLINK, RTM_DELNEIGH, RTM_DELQDISC, RTM_DELROUTE, RTM_DELRULE, RTM_DELTFILTER,
-        RTM_NEWADDR, RTM_NEWLINK, RTM_NEWNEIGH, RTM_NEWQDISC, RTM_NEWROUTE, RTM_NEWRULE, RTM_NEWTFILTER,
+        AF_BRIDGE, IFLA_LINKINFO, IFLA_MASTER, RTM_DELADDR, RTM_DELLINK, RTM_DELNEIGH, RTM_DELQDISC, RTM_DELROUTE,
+        RTM_DELRULE, RTM_DELTFILTER, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWNEIGH, RTM_NEWQDISC, RTM_NEWROUTE, RTM_NEWRULE,
+        RTM_NEWTFILTER,
     },
     debounce::Debounce,
-    link_map::{LinkMap, name_and_index},
+    link_map::{IFINFOMSG_LEN, LinkMap, name_and_index},
     neighbour, route, rule,
     socket::{Connection, NetlinkError, Part, set_receive_buffer},
     wire::{Message, messages},
@@ -73,6 +74,25 @@ pub struct Change {
     pub removed: bool,
     /// The link that it is about, when it is about one.
     pub link: Option<IfName>,
+    /// The controller that the kernel names with the link.
+    pub controller: Option<IfName>,
+    /// Whether it is about a link that software made, as the kernel says with the link itself.
+    pub is_virtual: bool,
+}
+
+impl Change {
+    /// The links that can look different after it; none when that cannot be told: of cards, which are few, of rules, and of
+    /// routes that somebody made and that may stand in the place of another.
+    pub fn concerns(&self) -> Option<impl Iterator<Item = IfName> + use<>> {
+        let told = match &self.what {
+            What::Link => self.is_virtual,
+            What::Route(route) => route.protocol == Protocol::KERNEL,
+            What::Rule(_) => false,
+            What::Address(_) | What::Neighbour(_) | What::Forwarding | What::Queue => true,
+        };
+        let link = self.link.filter(|_| told)?;
+        Some([link].into_iter().chain(self.controller))
+    }
 }
 
 /// What a watch reports.
@@ -245,7 +265,10 @@ fn decode(message: &Message<'_>, names: &mut LinkMap) -> Option<Change> {
             } else {
                 names.insert(name, index);
             }
-            return Some(Change { what: What::Link, removed, link: Some(name) });
+            let attrs = || message.attrs(IFINFOMSG_LEN);
+            let controller = attrs().find(IFLA_MASTER).and_then(|index| names.name(index.u32()?));
+            let is_virtual = attrs().find(IFLA_LINKINFO).is_some();
+            return Some(Change { what: What::Link, removed, link: Some(name), controller, is_virtual });
         }
         RTM_NEWADDR | RTM_DELADDR => (What::Address(address::decode(message)?.address), by_index),
         RTM_NEWNEIGH | RTM_DELNEIGH if message.u8_at(0) == AF_BRIDGE => {
@@ -262,7 +285,7 @@ fn decode(message: &Message<'_>, names: &mut LinkMap) -> Option<Change> {
         RTM_NEWQDISC | RTM_DELQDISC | RTM_NEWTFILTER | RTM_DELTFILTER => (What::Queue, by_index),
         _ => return None,
     };
-    Some(Change { what, removed, link })
+    Some(Change { what, removed, link, controller: None, is_virtual: false })
 }
 
 /// Reads a notification with no links known, for the test of all decoders.
@@ -273,11 +296,9 @@ pub(crate) fn decode_for_test(message: &Message<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use netloom_types::Protocol;
-
     use super::*;
     use crate::{
-        consts::IFLA_IFNAME,
+        consts::{IFLA_IFNAME, IFLA_INFO_KIND},
         wire::{Msg, ifinfomsg, ndmsg},
     };
 
@@ -300,11 +321,29 @@ mod tests {
         read(&link(RTM_NEWLINK, 0, "a"), &mut names);
         read(&link(RTM_NEWLINK, 0, "b"), &mut names);
         let change = read(&address::encode_add(&address, 5), &mut names).unwrap();
-        assert_eq!(change, Change { what: What::Address(address), removed: false, link: Some(name("b")) });
+        assert_eq!((change.what, change.removed, change.link), (What::Address(address), false, Some(name("b"))));
         // A bridge's word on a port that left it is no removal of the link.
         assert!(!read(&link(RTM_DELLINK, AF_BRIDGE, "b"), &mut names).unwrap().removed);
         assert!(read(&link(RTM_DELLINK, 0, "b"), &mut names).unwrap().removed);
         assert_eq!(read(&address::encode_remove(&address, 5), &mut names).unwrap().link, None);
+    }
+
+    #[test]
+    fn the_links_of_a_change_are_told_where_it_can_be_about_no_others() {
+        let mut names = LinkMap::default();
+        let concerns = |change: Option<Change>| -> Option<Vec<String>> {
+            Some(change?.concerns()?.map(|name| name.to_string()).collect())
+        };
+        let card = read(&link(RTM_NEWLINK, 0, "card"), &mut names);
+        assert_eq!(concerns(card), None, "a card concerns everybody");
+        let mut pod = Msg::new(RTM_NEWLINK, 0);
+        pod.header(&ifinfomsg(0, 9, 0, 0)).attr_str(IFLA_IFNAME, "pod");
+        pod.attr_u32(IFLA_MASTER, 5).nest(IFLA_LINKINFO, |msg| {
+            msg.attr_str(IFLA_INFO_KIND, "veth");
+        });
+        assert_eq!(concerns(read(&pod, &mut names)).unwrap(), ["pod", "card"], "and its controller");
+        let address = Address::new("192.0.2.1".parse().unwrap(), 24, Protocol::NETLOOM);
+        assert_eq!(concerns(read(&address::encode_add(&address, 9), &mut names)).unwrap(), ["pod"]);
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Agent {
                 self.looking.must |= knows && !knew && !self.listening.is_empty();
             }
             Event::Api(addresses) => self.settings.protected = addresses,
-            Event::HostChanged => self.looking.changed(now),
+            Event::HostChanged(change) => self.looking.changed(now, &change),
             Event::Heard(heard) => self.looking.heard(heard),
             Event::Managers(managed) => self.found(managed),
             Event::Leases { order, links } => self.leasing.told(order, links),
@@ -326,7 +326,7 @@ impl Agent {
             }
         }
         if self.look_at().is_some_and(|at| at <= now) {
-            self.looking.begin();
+            self.looking.begin(now, &self.settings);
             return Some(self.start(Work::Observe, Effect::Observe));
         }
         None

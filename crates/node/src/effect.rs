@@ -22,8 +22,8 @@ pub enum Event {
     Objects(Change),
     /// Where the API is now; told before any object that was read there.
     Api(Vec<IpAddr>),
-    /// The kernel reports a change of the host, or that it lost count.
-    HostChanged,
+    /// The kernel reports a change of the host.
+    HostChanged(HostChange),
     /// The answer to [`Effect::Recover`]: what was found and finished, for people.
     Recovered(Result<Option<String>, Failure>),
     /// The answer to [`Effect::Observe`]; a failure says why the host could not be read.
@@ -57,6 +57,15 @@ pub enum Event {
         /// What came of it.
         answer: Answer,
     },
+}
+
+/// What of the host has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostChange {
+    /// These links, and nothing else.
+    Links(BTreeSet<IfName>),
+    /// Anything: it cannot be told, or the kernel lost count.
+    Anything,
 }
 
 /// A wish that was fulfilled.

@@ -24,6 +24,7 @@ mod agent;
 mod asking;
 mod attempt;
 mod backoff;
+mod bystanders;
 mod combine;
 mod condition;
 mod configured;
@@ -57,7 +58,7 @@ mod wish;
 
 pub use agent::Agent;
 pub use cut_off::cut_off;
-pub use effect::{Done, Effect, Event, Standing, Turn};
+pub use effect::{Done, Effect, Event, HostChange, Standing, Turn};
 pub use failure::{Failure, Reason};
 pub use guard::guarded;
 pub use leases::{Given, LeaseOrder, LeaseWish, Leased, Leases, NameChoice, Others};

@@ -8,8 +8,9 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 
 use crate::{
-    Heard, Settings,
+    Heard, HostChange, Settings,
     backoff::{later, spread},
+    bystanders::Bystanders,
     pace::Pace,
     report::{self, ReportText},
 };
@@ -27,6 +28,8 @@ pub(crate) struct Looking {
     pub(crate) must: bool,
     /// The first and the last change of the host that was not looked at.
     dirty: Option<(Timestamp, Timestamp)>,
+    /// Links that nobody asked for.
+    bystanders: Bystanders,
     poll_at: Option<Timestamp>,
     polls: u64,
     /// What is heard of neighbours now.
@@ -42,7 +45,10 @@ impl Looking {
     }
 
     /// The host has changed.
-    pub(crate) fn changed(&mut self, now: Timestamp) {
+    pub(crate) fn changed(&mut self, now: Timestamp, change: &HostChange) {
+        if self.bystanders.are_all_of(change) {
+            return self.bystanders.changed(now);
+        }
         self.dirty = Some((self.dirty.map_or(now, |(first, _)| first), now));
     }
 
@@ -58,13 +64,14 @@ impl Looking {
             return Some(Timestamp::MIN);
         }
         let dirty = self.dirty.map(|(first, last)| later(last, settings.quiet).min(later(first, settings.longest)));
-        [dirty, self.poll_at].into_iter().flatten().min()
+        [dirty, self.bystanders.due(settings), self.poll_at].into_iter().flatten().min()
     }
 
     /// The host is being read: what changes from now on is another look's.
-    pub(crate) fn begin(&mut self) {
-        self.dirty = None;
-        self.must = false;
+    pub(crate) fn begin(&mut self, now: Timestamp, settings: &Settings) {
+        let polled = self.poll_at.is_some_and(|at| at <= now);
+        let (dirty, must) = (self.dirty.take(), std::mem::take(&mut self.must));
+        self.bystanders.begin(now, dirty.is_none() && !must && !polled, settings);
     }
 
     /// The host was read.
@@ -81,6 +88,7 @@ impl Looking {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {
                 self.blind = None;
+                self.bystanders.saw(observed, &named);
                 let current = Some(ReportText::of(&report::current_state(observed, heard, named)));
                 if current != self.current {
                     self.pace.changed(now);

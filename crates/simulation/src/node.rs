@@ -1,7 +1,7 @@
 //! What an agent has done to its host, and when it hears of it.
 
 use jiff::SignedDuration;
-use netloom_node::{Agent, Effect, Event, Kept, LeaseOrder, Leased, Leases, Mode, Prepared, Settings};
+use netloom_node::{Agent, Effect, Event, HostChange, Kept, LeaseOrder, Leased, Leases, Mode, Prepared, Settings};
 use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 use serde_json::Value;
@@ -232,7 +232,10 @@ impl Cluster {
     pub(crate) fn host_changed(&mut self, number: usize, changed: bool) {
         if changed && !self.unheard && !self.random.chance(self.faults.unheard) {
             let life = self.nodes[number].shell.life;
-            self.schedule(MILLISECOND, Happening::Told { node: number, life, event: Event::HostChanged });
+            self.schedule(
+                MILLISECOND,
+                Happening::Told { node: number, life, event: Event::HostChanged(HostChange::Anything) },
+            );
         }
     }
 

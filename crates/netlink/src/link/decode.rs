@@ -13,7 +13,9 @@ use super::{
     table::{Block, IFF_PROMISC, Layout, sysctl_slots},
 };
 use crate::{
-    consts::{AF_INET, AF_INET6, IFLA_AF_SPEC, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO},
+    consts::{
+        AF_INET, AF_INET6, IFLA_AF_SPEC, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MASTER,
+    },
     wire::{Attribute, Attributes, Message, attributes},
 };
 
@@ -22,7 +24,6 @@ const IFLA_ADDRESS: u16 = 1;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINK: u16 = 5;
-const IFLA_MASTER: u16 = 10;
 const IFLA_OPERSTATE: u16 = 16;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_CARRIER: u16 = 33;

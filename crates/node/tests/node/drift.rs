@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use netloom_model::{Route, RouteType, Step};
-use netloom_node::{Drift, Settings};
+use netloom_model::{Attrs, LinkKind, Route, RouteType, Step};
+use netloom_node::{Drift, Event, HostChange, Settings};
 use netloom_probing::ProbeTiming;
 use netloom_types::Protocol;
 
@@ -156,4 +156,50 @@ fn bursts_of_changes_are_looked_at_once() {
     }
     rig.run();
     assert_eq!(rig.count("observe") - looks, 1);
+}
+
+/// A link of a pod comes, or goes.
+fn pod(there: bool) -> Step {
+    let name = "veth1".parse().unwrap();
+    let create = Step::CreateLink { name, kind: LinkKind::Dummy, attrs: Attrs::new(), controller: None, up: true };
+    if there { create } else { Step::DeleteLink { name } }
+}
+
+#[test]
+fn links_of_others_that_come_and_go_do_not_have_the_host_read_each_time() {
+    let mut rig = with_dummy();
+    let before = rig.count("observe");
+    rig.meddle_on("veth1", &pod(true));
+    rig.run_for(SignedDuration::from_millis(100));
+    assert_eq!(rig.count("observe"), before + 1, "the first one is seen at once");
+    for round in 0..1200 {
+        rig.meddle_on("veth1", &pod(round % 2 == 1));
+        rig.run_for(SignedDuration::from_millis(500));
+    }
+    let reads = rig.count("observe") - before;
+    assert!((10..30).contains(&reads), "{reads} times in ten minutes");
+}
+
+#[test]
+fn drift_is_seen_as_quickly_however_many_links_of_others_come_and_go() {
+    let mut rig = with_dummy();
+    for round in 0..100 {
+        rig.meddle_on("veth1", &pod(round % 2 == 0));
+        rig.run_for(SignedDuration::from_millis(500));
+    }
+    rig.meddle_on("d0", &set_mtu("d0", 1000));
+    rig.run_for(SignedDuration::from_millis(60));
+    assert_eq!(rig.mtu("d0"), Some(1400));
+}
+
+#[test]
+fn a_link_that_becomes_a_port_of_ours_is_no_bystander() {
+    let mut rig = with_dummy();
+    rig.meddle_on("veth1", &pod(true));
+    rig.run_for(SignedDuration::from_secs(1));
+    let before = rig.count("observe");
+    let change = HostChange::Links(["veth1", "d0"].map(|name| name.parse().unwrap()).into());
+    rig.agent.take(rig.now, Event::HostChanged(change));
+    rig.run_for(SignedDuration::from_millis(60));
+    assert_eq!(rig.count("observe"), before + 1);
 }

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, KernelFeatures, Ownership, Step, Value as AttrValue};
 use netloom_node::{
-    Agent, Done, Effect, Event, Failure, Kept, LeaseOrder, Leased, Leases, Others, Prepared, Reason, Settings,
+    Agent, Done, Effect, Event, Failure, HostChange, Kept, LeaseOrder, Leased, Leases, Others, Prepared, Reason,
+    Settings,
 };
 use netloom_object::{Action, Answer, Chain, Change, Request};
 use netloom_plan::{Options, plan};
@@ -353,7 +354,13 @@ impl Rig {
     /// Somebody else changes the host.
     pub(crate) fn meddle(&mut self, step: &Step) {
         self.host.sim.apply(step).unwrap();
-        self.agent.take(self.now, Event::HostChanged);
+        self.agent.take(self.now, Event::HostChanged(HostChange::Anything));
+    }
+
+    /// Somebody else changes a link of the host, and the kernel names it.
+    pub(crate) fn meddle_on(&mut self, link: &str, step: &Step) {
+        self.host.sim.apply(step).unwrap();
+        self.agent.take(self.now, Event::HostChanged(HostChange::Links([link.parse().unwrap()].into())));
     }
 
     /// The agent is told who is heard on each link that it listens on; nobody can tell yet when that is none.
