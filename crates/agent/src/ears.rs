@@ -7,26 +7,27 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, Read as _, Write as _},
-    os::{fd::AsFd as _, unix::net::UnixStream},
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
-    thread,
     time::{Duration, Instant},
 };
 
 use netloom_lldp::{ETHERTYPE, GROUPS};
 use netloom_model::{EngineError, Observed};
 use netloom_netlink::{KernelHost, hearing::Hearing, socket::NetlinkError};
-use netloom_node::{Event, Heard};
+use netloom_node::{CompanionNews, CompanionOrder, Event, Heard};
 use netloom_place::Place;
 use netloom_types::IfName;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::neighbours::Tables;
+use crate::{
+    companion::Companion,
+    lane::{Inbox, Lane},
+    neighbours::Tables,
+};
 
 /// Frames that are taken before an order has its turn: whoever floods a wire floods only that.
 const AT_ONCE: usize = 64;
@@ -36,9 +37,7 @@ const AGAIN: Duration = Duration::from_secs(45);
 /// The ears of an agent.
 #[derive(Debug)]
 pub(crate) struct Ears {
-    orders: Sender<Order>,
-    /// Wakes the thread for an order.
-    bell: UnixStream,
+    lane: Lane<Order>,
     /// The links that are listened on.
     links: BTreeSet<IfName>,
     early: Arc<AtomicBool>,
@@ -50,40 +49,31 @@ type Order = BTreeMap<IfName, Option<u32>>;
 impl Ears {
     /// Starts them. Nothing is opened as long as there is nothing to listen on. The thread ends with this value.
     pub(crate) fn start(place: Place, events: UnboundedSender<Event>) -> io::Result<Self> {
-        let (orders, queue) = channel();
-        let (bell, rung) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        rung.set_nonblocking(true)?;
         let early = Arc::new(AtomicBool::new(false));
         let listener = Listener::new(place, events, Arc::clone(&early));
-        thread::Builder::new().name("neighbours".to_owned()).spawn(move || listener.run(&queue, rung))?;
-        Ok(Self { orders, bell, links: BTreeSet::new(), early })
+        let lane = Lane::start("neighbours", move |inbox| listener.run(inbox))?;
+        Ok(Self { lane, links: BTreeSet::new(), early })
     }
+}
 
-    /// Listens on exactly these links from now on. Their numbers come with the next observation.
-    pub(crate) fn listen(&mut self, links: BTreeSet<IfName>) {
+impl Companion for Ears {
+    /// Listens on exactly these links. Their numbers come with the next observation.
+    fn order(&mut self, order: &CompanionOrder) {
+        let CompanionOrder::Listen(links) = order else { return };
         self.early.store(!links.is_empty(), Ordering::Release);
-        self.links = links;
-        self.order(self.links.iter().map(|link| (*link, None)).collect());
+        self.links.clone_from(links);
+        self.lane.say(self.links.iter().map(|link| (*link, None)).collect());
     }
 
-    /// The host was observed: links may have gone or come.
-    pub(crate) fn seen(&self, observed: &Observed) {
+    fn seen(&mut self, observed: &Observed) {
         if !self.links.is_empty() {
             let index = |link: &IfName| observed.facts.get(link).map(|facts| facts.index);
-            self.order(self.links.iter().map(|link| (*link, index(link))).collect());
+            self.lane.say(self.links.iter().map(|link| (*link, index(link))).collect());
         }
     }
 
-    /// Whether it is too early to say who is there.
-    pub(crate) fn is_early(&self) -> bool {
+    fn is_early(&self) -> bool {
         self.early.load(Ordering::Acquire)
-    }
-
-    fn order(&self, order: Order) {
-        // The thread ends only after this end is dropped. A bell that is full rings already.
-        self.orders.send(order).ok();
-        (&self.bell).write_all(&[1]).ok();
     }
 }
 
@@ -125,16 +115,15 @@ impl Listener {
         }
     }
 
-    fn run(mut self, orders: &Receiver<Order>, mut rung: UnixStream) {
+    fn run(mut self, mut inbox: Inbox<Order>) {
         loop {
-            let ordered = self.wait(orders, &rung).unwrap_or_else(|why| {
+            let ordered = self.wait(&inbox).unwrap_or_else(|why| {
                 self.fail(&why);
                 None
             });
-            // However often it rang: the orders tell.
-            while rung.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
-            let Ok(last) = last_of(orders, ordered) else { return };
-            let heard = last.map_or(Ok(()), |order| self.obey(order)).and_then(|()| self.hear());
+            let Ok(mut orders) = inbox.take(ordered) else { return };
+            // The last of the orders is the only one that counts.
+            let heard = orders.pop().map_or(Ok(()), |order| self.obey(order)).and_then(|()| self.hear());
             if let Err(why) = heard {
                 self.fail(&why);
             }
@@ -143,13 +132,11 @@ impl Listener {
     }
 
     /// Waits for something to do. Without an ear that can only be an order.
-    fn wait(&self, orders: &Receiver<Order>, rung: &UnixStream) -> Result<Option<Order>, Deaf> {
-        let Some((_, hearing)) = &self.open else {
-            return Ok(orders.recv().ok());
-        };
+    fn wait(&self, inbox: &Inbox<Order>) -> Result<Option<Order>, Deaf> {
+        let Some((_, hearing)) = &self.open else { return Ok(inbox.wait()) };
         let now = self.began.elapsed();
         let wake = self.tables.wake_at(now).map(|at| at.saturating_sub(now));
-        hearing.wait_or(rung.as_fd(), wake)?;
+        hearing.wait_or(inbox.bell(), wake)?;
         Ok(None)
     }
 
@@ -204,7 +191,7 @@ impl Listener {
         let heard = self.tables.heard(now);
         if heard != self.told {
             self.told.clone_from(&heard);
-            self.events.send(Event::Heard(heard)).ok();
+            self.events.send(Event::Companion(CompanionNews::Heard(heard))).ok();
         }
         // After the event: who finds that it is not early any more must find the news in the queue.
         self.early.store(self.tables.is_early(now), Ordering::Release);
@@ -215,16 +202,4 @@ fn open(place: &Place) -> Result<(KernelHost, Hearing), EngineError> {
     let host = place.kernel()?;
     let hearing = host.hearing(ETHERTYPE, &GROUPS)?;
     Ok((host, hearing))
-}
-
-/// The last of the orders, which is the only one that counts; a failure when there will be none any more.
-fn last_of(orders: &Receiver<Order>, first: Option<Order>) -> Result<Option<Order>, TryRecvError> {
-    let mut last = first;
-    loop {
-        match orders.try_recv() {
-            Ok(order) => last = Some(order),
-            Err(TryRecvError::Empty) => return Ok(last),
-            Err(gone @ TryRecvError::Disconnected) => return Err(gone),
-        }
-    }
 }

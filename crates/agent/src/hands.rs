@@ -25,8 +25,8 @@ use tracing::info;
 
 use crate::{
     clock::Clock,
+    companion::Parting,
     file::WishFile,
-    leases,
     managers::Managers,
     metrics::Metrics,
     notices::{self, Changes},
@@ -57,8 +57,8 @@ pub(crate) struct Tools {
     pub(crate) probes: Vec<Probe>,
     /// The clock that decisions are made with.
     pub(crate) clock: Clock,
-    /// The way to leases that are given back before their links are cut off.
-    pub(crate) leases: leases::Way,
+    /// Who has something to say over links before they are cut off.
+    pub(crate) partings: Arc<[Box<dyn Parting>]>,
     /// The port of the API, which must be reached after a change too, unless the change may cut it off.
     pub(crate) api_port: u16,
     /// What other programs say of the links.
@@ -164,7 +164,7 @@ impl Worker {
                 }
                 Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
                 Effect::Abandon => Event::Abandoned(self.abandon()),
-                Effect::Listen(_) | Effect::Lease(_) | Effect::Ask(_) => continue,
+                Effect::Companion(_) | Effect::Ask(_) => continue,
             };
             if self.events.send(event).is_err() {
                 return;
@@ -229,7 +229,7 @@ impl Worker {
         let (clock, events) = (self.tools.clock, self.events.clone());
         let (namespace, mut probes, stop) =
             (self.tools.place.namespace.clone(), self.tools.probes.clone(), Arc::clone(&self.stop));
-        let (port, way) = (self.tools.api_port, self.tools.leases.clone());
+        let (port, partings) = (self.tools.api_port, Arc::clone(&self.tools.partings));
         let api: Vec<Probe> = protected.iter().map(|ip| Probe::Tcp(SocketAddr::new(*ip, port))).collect();
         let first = if reach { api.iter().map(ToString::to_string).collect() } else { Vec::new() };
         probes.extend(api);
@@ -269,10 +269,11 @@ impl Worker {
         let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
         foresee(&prepared.planned, foreseen, &events);
         let mut probes = Logged(KernelProbes::new(namespace, &probes, &observed));
-        way.part(cut_off(&prepared.planned.plan, &observed));
+        let cut = cut_off(&prepared.planned.plan, &observed);
+        partings.iter().for_each(|companion| companion.part(&cut));
         let ended = turn.run(&prepared, &request, &mut probes).map_err(failed);
         if !matches!(ended, Ok(Outcome::Nothing | Outcome::Confirmed)) {
-            way.stay();
+            partings.iter().for_each(|companion| companion.stay());
         }
         match ended? {
             Outcome::Nothing => Ok((false, drivers)),

@@ -3,8 +3,7 @@
 //! ```text
 //! watches ──► events ──► Agent::take ──► Agent::decide ──► effects ──┬─► hands: kernel, journal, disk (a thread)
 //! netlink ──────┤                                                  ├─► api: requests
-//! frames ───────┤                                                  ├─► ears: where to listen
-//! leases ───────┘                                                  └─► leases: where to ask for addresses
+//! companions ───┘                                                  └─► companions: ears, leases (a lane each)
 //! ```
 //!
 //! Nothing is decided here. What an effect comes to goes back as an event, whatever it is. The kernel, the
@@ -14,11 +13,13 @@
 mod api;
 mod centralized;
 mod clock;
+mod companion;
 mod ears;
 mod file;
 mod hands;
 mod heartbeat;
 mod kinds;
+mod lane;
 mod leases;
 mod managers;
 mod metrics;

@@ -17,6 +17,7 @@ use tokio::{
 use crate::{
     api::Api,
     clock::Clock,
+    companion::{Companion, Parting},
     ears::Ears,
     file::WishFile,
     hands::{Hands, StartError, Tools},
@@ -131,10 +132,12 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let (events, queue) = mpsc::unbounded_channel();
     let changed = Arc::new(Changes::default());
     let clock = Clock::start();
-    let (hands, ears, leasing, kept) = match options.task {
-        Task::PolicyOnce => (None, None, None, None),
+    let mut companions: Vec<Box<dyn Companion>> = Vec::new();
+    let (hands, kept) = match options.task {
+        Task::PolicyOnce => (None, None),
         Task::Daemon | Task::StateOnce => {
-            let (tools, kept) = tools(&options, clock, whereabouts.as_ref().map_or(0, |api| api.port))?;
+            let way = leases::Way::default();
+            let (tools, kept) = tools(&options, clock, whereabouts.as_ref().map_or(0, |api| api.port), way.clone())?;
             let ears = Ears::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
             let leasing = leases::Tools {
                 place: tools.place.clone(),
@@ -143,8 +146,8 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
                 clock,
                 events: events.clone(),
             };
-            let leasing = Leasing::new(leasing, reached, tools.leases.clone());
-            (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), Some(ears), Some(leasing), kept)
+            companions = vec![Box::new(ears), Box::new(Leasing::new(leasing, reached, way))];
+            (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), kept)
         }
     };
     if options.task != Task::Daemon {
@@ -159,7 +162,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);
     let mut shell =
-        Shell { agent, api, hands, ears, leasing, clock, metrics, pulse, options, queue, changed, worked: false };
+        Shell { agent, api, hands, companions, clock, metrics, pulse, options, queue, changed, worked: false };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
@@ -172,15 +175,15 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
 }
 
 /// What the hands work with, and what an earlier life kept.
-fn tools(options: &Options, clock: Clock, api_port: u16) -> Result<(Tools, Option<Kept>), Error> {
+fn tools(options: &Options, clock: Clock, api_port: u16, way: leases::Way) -> Result<(Tools, Option<Kept>), Error> {
     let place = Place::new(options.netns.as_deref(), &options.state_dir);
     let store = place.store()?;
     let host = place.host(false)?;
     let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
     let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
-    let (probes, leases) = (options.probes.clone(), leases::Way::default());
+    let (probes, partings) = (options.probes.clone(), Arc::new([Box::new(way) as Box<dyn Parting>]));
     let run_files = place.run_files(options.run_dir.as_deref());
-    Ok((Tools { place, store, host, probes, clock, leases, api_port, run_files }, kept))
+    Ok((Tools { place, store, host, probes, clock, partings, api_port, run_files }, kept))
 }
 
 fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
@@ -208,8 +211,8 @@ struct Shell {
     agent: Agent,
     api: Api,
     hands: Option<Hands>,
-    ears: Option<Ears>,
-    leasing: Option<Leasing>,
+    /// What runs beside the hands.
+    companions: Vec<Box<dyn Companion>>,
     clock: Clock,
     metrics: Arc<Metrics>,
     pulse: Arc<Pulse>,
@@ -263,7 +266,7 @@ impl Shell {
             self.metrics.drifted(self.agent.drift().len());
             if let Some(ended) = self.ended().filter(|_| idle) {
                 self.pulse.said();
-                if self.options.task != Task::Daemon && !self.waits_for_neighbours() {
+                if self.options.task != Task::Daemon && !self.waits_for_companions() {
                     return ended;
                 }
                 self.rest();
@@ -305,9 +308,10 @@ impl Shell {
         }
     }
 
-    /// Whether somebody may yet be heard for the first time, or was and is not taken note of.
-    fn waits_for_neighbours(&self) -> bool {
-        self.ears.as_ref().is_some_and(|ears| ears.is_early() || !self.queue.is_empty())
+    /// Whether a companion may yet tell something for the first time, or has and is not heard.
+    fn waits_for_companions(&self) -> bool {
+        self.companions.iter().any(|companion| companion.is_early())
+            || !self.companions.is_empty() && !self.queue.is_empty()
     }
 
     fn take(&mut self, event: Event) {
@@ -322,17 +326,12 @@ impl Shell {
             }
             Event::Observed(seen) => {
                 self.metrics.observation();
-                if let (Some(ears), Ok(observed)) = (&self.ears, seen) {
-                    ears.seen(observed);
-                }
-                if let (Some(leasing), Ok(observed)) = (&self.leasing, seen) {
-                    leasing.seen(observed);
+                if let Ok(observed) = seen {
+                    self.companions.iter_mut().for_each(|companion| companion.seen(observed));
                 }
             }
             Event::Api(addresses) => {
-                if let Some(leasing) = &mut self.leasing {
-                    leasing.reach(addresses);
-                }
+                self.companions.iter_mut().for_each(|companion| companion.reach(addresses));
             }
             Event::Objects(netloom_object::Change::Listed { .. }) => {
                 self.metrics.listed();
@@ -345,9 +344,8 @@ impl Shell {
             | Event::Foreseen(_)
             | Event::Kept(_)
             | Event::Abandoned(_)
-            | Event::Heard(_)
+            | Event::Companion(_)
             | Event::Managers(_)
-            | Event::Leases { .. }
             | Event::Answered { .. } => {}
         }
         if let Event::Recovered(_) | Event::Observed(_) | Event::Transacted(_) | Event::Kept(_) | Event::Abandoned(_) =
@@ -363,16 +361,7 @@ impl Shell {
             Effect::Ask(chain) => {
                 tasks.spawn(self.api.clone().ask(chain));
             }
-            Effect::Listen(links) => {
-                if let Some(ears) = &mut self.ears {
-                    ears.listen(links);
-                }
-            }
-            Effect::Lease(order) => {
-                if let Some(leasing) = &mut self.leasing {
-                    leasing.order(order);
-                }
-            }
+            Effect::Companion(order) => self.companions.iter_mut().for_each(|companion| companion.order(&order)),
             Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {
                 if let Some(hands) = &self.hands {
                     self.pulse.work(Some(Instant::now()));

@@ -1,16 +1,12 @@
 //! The agent itself: what happened goes in, what to do comes out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use netloom_api::admission::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_model::{Observed, Ownership};
 use netloom_object::{Answer, Chain, RequestId};
-use netloom_types::IfName;
 
 use crate::{
     CONFIG, Effect, Event, Failure, Heard, Kept, LINKS, Mode, NODE, Prepared, Reason, STATE, Settings, Standing, Turn,
@@ -22,6 +18,7 @@ use crate::{
     links,
     listing::Listing,
     looking::Looking,
+    neighbours::Neighbours,
     objects::Objects,
     people::{EVENT, Told},
     policy::Merged,
@@ -76,7 +73,7 @@ pub struct Agent {
     leaving: Option<Leaving>,
     pub(crate) attempt: Attempt,
     pub(crate) looking: Looking,
-    pub(crate) listening: BTreeSet<IfName>,
+    pub(crate) neighbours: Neighbours,
     pub(crate) leasing: Leasing,
     pub(crate) listing: Listing,
     pub(crate) asking: Asking,
@@ -107,7 +104,7 @@ impl Agent {
             leaving: None,
             attempt: Attempt::default(),
             looking: Looking::new(),
-            listening: BTreeSet::new(),
+            neighbours: Neighbours::default(),
             leasing: Leasing::default(),
             listing: Listing::default(),
             asking: Asking::default(),
@@ -129,13 +126,12 @@ impl Agent {
                 self.astray = true;
                 // What was seen before lacks the neighbours that the object tells of.
                 let knows = self.objects.is_whole();
-                self.looking.must |= knows && !knew && !self.listening.is_empty();
+                self.looking.must |= knows && !knew && !self.neighbours.is_empty();
             }
             Event::Api(addresses) => self.settings.protected = addresses,
             Event::HostChanged(change) => self.looking.changed(now, &change),
-            Event::Heard(heard) => self.looking.heard(heard),
             Event::Managers(managed) => self.found(managed),
-            Event::Leases { order, links } => self.leasing.told(order, links),
+            Event::Companion(news) => self.heard_from(&news),
             Event::Answered { request, answer } => {
                 self.told(request, &answer);
                 self.asking.answered(now, request, &answer, self.settings.seed);
@@ -160,9 +156,8 @@ impl Agent {
     /// What to do now.
     pub fn decide(&mut self, now: Timestamp) -> Turn {
         self.aim(now);
-        let mut effects: Vec<Effect> = self.lease().into_iter().collect();
+        let mut effects = self.orders();
         effects.extend(self.next_work(now));
-        effects.extend(self.listen());
         if self.asking.is_free(now) {
             self.asking.resume();
             for requests in self.requests(now) {
@@ -443,22 +438,6 @@ impl Agent {
         self.looking.due(&self.settings)
     }
 
-    /// Tells where to listen, when that is elsewhere than before.
-    fn listen(&mut self) -> Option<Effect> {
-        let links = match &self.target {
-            Target::Wanted(prepared) => prepared.listen.clone(),
-            // What cannot be read says nothing about where not to listen.
-            Target::Unknown | Target::Unreadable { .. } => return None,
-            Target::Nothing | Target::Unmanaged { .. } => BTreeSet::new(),
-        };
-        if !self.settings.enforce || links == self.listening {
-            return None;
-        }
-        self.looking.must |= !links.is_empty();
-        self.listening.clone_from(&links);
-        Some(Effect::Listen(links))
-    }
-
     fn recovered(&mut self, result: Result<Option<String>, Failure>) {
         self.at_work = None;
         self.life = self.life.max(Life::Recovered);
@@ -483,18 +462,13 @@ impl Agent {
         self.looking.ended(now, result, (named, &heard), &self.settings);
     }
 
-    /// What is known of neighbours on every link that is listened on. As long as it is too early to say, what
-    /// the last life said stands: else policies that go by neighbours would take their part back with every
-    /// restart.
+    /// What is known of neighbours on every link that is listened on.
     fn heard(&self) -> Heard {
-        if self.listening.is_empty() {
+        if self.neighbours.is_empty() {
             return Heard::new();
         }
         let reported = chosen(&self.objects).and_then(|(state, _)| self.objects.report(&state.meta.key));
-        let said = reported.map(|report| report::neighbours(&report.value())).unwrap_or_default();
-        let known = |link: &IfName| self.looking.heard.get(link).and_then(|heard| heard.neighbours.clone());
-        let on = |link: &IfName| known(link).or_else(|| said.get(link).cloned());
-        self.listening.iter().map(|link| (*link, netloom_nmyaml::Heard { neighbours: on(link) })).collect()
+        self.neighbours.report(&reported.map(|report| report::neighbours(&report.value())).unwrap_or_default())
     }
 
     /// Holds the host against the wish that was verified.

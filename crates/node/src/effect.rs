@@ -1,10 +1,6 @@
 //! What comes in and what goes out, as values.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_managers::Managed;
@@ -13,7 +9,7 @@ use netloom_object::{Answer, Chain, Change, RequestId};
 use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 
-use crate::{Failure, Kept, LeaseOrder, Leased, Leases, Prepared, report::Heard};
+use crate::{CompanionNews, CompanionOrder, Failure, Kept, Leases, Prepared};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -38,18 +34,10 @@ pub enum Event {
     Kept(Result<(), String>),
     /// The answer to [`Effect::Abandon`].
     Abandoned(Result<(), String>),
-    /// What every link of the last [`Effect::Lease`] has now, and every other one that has not given back yet; told when all
-    /// of them were looked at, and then with every change.
-    Leases {
-        /// The number of the order that this answers.
-        order: u64,
-        /// By link.
-        links: BTreeMap<IfName, Leased>,
-    },
+    /// Something that runs beside the host's transactions has news.
+    Companion(CompanionNews),
     /// The links of the wish that other programs manage. Told before the host is changed for it, and then with every change.
     Managers(Vec<Managed>),
-    /// What is heard of neighbours now, on every link that is listened on.
-    Heard(Heard),
     /// The answer to a request.
     Answered {
         /// The request.
@@ -106,10 +94,8 @@ pub enum Effect {
     /// Forget that anything on the host was ever asked for by an agent, leave the host as it is, and then
     /// remove what was kept on disk.
     Abandon,
-    /// Listen for neighbours on exactly these links from now on.
-    Listen(BTreeSet<IfName>),
-    /// Ask for leases on exactly these links from now on, and keep what is given on disk.
-    Lease(LeaseOrder),
+    /// Have something that runs beside the host's transactions do this from now on.
+    Companion(CompanionOrder),
     /// Ask this of the API; each request is answered.
     Ask(Chain),
 }

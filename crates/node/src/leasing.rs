@@ -10,11 +10,10 @@ use netloom_dhcp::Standing;
 use netloom_types::IfName;
 
 use crate::{
-    Effect, LeaseOrder, LeaseWish, Leased, Leases, Others,
-    agent::Agent,
+    CompanionNews, CompanionOrder, LeaseOrder, LeaseWish, Leased, Leases, Others, Wish,
+    companion::{Companion, Desired},
     condition::{seconds, short},
     prepared::prepare,
-    target::Target,
 };
 
 /// What is known of leases.
@@ -43,7 +42,7 @@ pub(crate) struct Leasing {
 impl Leasing {
     /// Takes note of what links have. Only an answer to the last order says something: a link may keep its name and ask
     /// in another network, and what the one before gave has no place there.
-    pub(crate) fn told(&mut self, order: u64, now: BTreeMap<IfName, Leased>) {
+    fn learn(&mut self, order: u64, now: BTreeMap<IfName, Leased>) {
         if order != self.number {
             return;
         }
@@ -59,9 +58,9 @@ impl Leasing {
         self.now = now;
     }
 
-    fn order(&mut self, links: BTreeMap<IfName, LeaseWish>, others: Others) -> Effect {
+    fn next_order(&mut self, links: BTreeMap<IfName, LeaseWish>, others: Others) -> CompanionOrder {
         self.number += 1;
-        Effect::Lease(LeaseOrder { number: self.number, links, others })
+        CompanionOrder::Lease(LeaseOrder { number: self.number, links, others })
     }
 
     /// Whether links shall have something else than when the host was last changed.
@@ -122,45 +121,44 @@ impl Leasing {
     }
 }
 
-impl Agent {
+impl Companion for Leasing {
     /// Orders leases, when they are others than before; and has those that nobody asks for any more given back, when the
     /// host does without them.
-    pub(crate) fn lease(&mut self) -> Option<Effect> {
-        let (links, others) = match &self.target {
-            Target::Wanted(prepared) => {
-                let heir = self.settings.resident && !self.leasing.inherited;
-                let heritage = if heir { self.heritage() } else { None };
-                let leases = heritage.unwrap_or_else(|| prepared.leases.clone());
-                self.leasing.inherited = true;
-                (leases, Others::Keep)
+    fn order(&mut self, desired: Desired<'_>) -> Option<(CompanionOrder, bool)> {
+        let (links, others, in_place) = match desired {
+            Desired::Wanted { wish, before, in_place } => {
+                let heritage = before.filter(|_| !self.inherited).and_then(heritage);
+                self.inherited = true;
+                (heritage.unwrap_or_else(|| wish.leases.clone()), Others::Keep, in_place)
             }
-            // What cannot be read says nothing about what to do without.
-            Target::Unknown | Target::Unreadable { .. } => return None,
-            // Nothing of what was asked for is taken back.
-            Target::Nothing | Target::Unmanaged { .. } => (BTreeMap::new(), Others::Leave),
+            Desired::Unknown => return None,
+            Desired::Nothing => (BTreeMap::new(), Others::Leave, false),
         };
-        if !self.settings.enforce {
-            return None;
+        if links == self.ordered {
+            let over = self.parting && in_place;
+            self.parting &= !over;
+            return over.then(|| (self.next_order(links, Others::GiveBack), false));
         }
-        if links == self.leasing.ordered {
-            let over = self.leasing.parting && self.is_in_place();
-            self.leasing.parting &= !over;
-            return over.then(|| self.leasing.order(links, Others::GiveBack));
-        }
+        self.waits = true;
+        self.parting = others == Others::Keep;
+        self.ordered.clone_from(&links);
         // Whether the address of a lease is on its link only the host can tell.
-        self.looking.must |= !links.is_empty();
-        self.leasing.waits = true;
-        self.leasing.parting = others == Others::Keep;
-        self.leasing.ordered.clone_from(&links);
-        Some(self.leasing.order(links, others))
+        let look = !links.is_empty();
+        Some((self.next_order(links, others), look))
     }
 
-    /// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
-    fn heritage(&self) -> Option<BTreeMap<IfName, LeaseWish>> {
-        let kept = self.kept.as_ref().filter(|kept| Some(kept.uid.as_str()) == self.target.uid())?;
-        let leases = prepare(kept.wish.clone()?).ok()?.leases;
-        Some(leases).filter(|leases| !leases.is_empty())
+    fn told(&mut self, news: &CompanionNews) -> bool {
+        if let CompanionNews::Leases { order, links } = news {
+            self.learn(*order, links.clone());
+        }
+        false
     }
+}
+
+/// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
+fn heritage(before: &Wish) -> Option<BTreeMap<IfName, LeaseWish>> {
+    let leases = prepare(before.clone()).ok()?.leases;
+    Some(leases).filter(|leases| !leases.is_empty())
 }
 
 /// What people are told is wrong with the lease of a link. While a client is on its way to one, what was wrong before

@@ -32,8 +32,6 @@ pub(crate) struct Looking {
     bystanders: Bystanders,
     poll_at: Option<Timestamp>,
     polls: u64,
-    /// What is heard of neighbours now.
-    pub(crate) heard: Heard,
     /// The links of the wish that other programs manage.
     pub(crate) managed: Vec<Managed>,
 }
@@ -50,12 +48,6 @@ impl Looking {
             return self.bystanders.changed(now);
         }
         self.dirty = Some((self.dirty.map_or(now, |(first, _)| first), now));
-    }
-
-    /// Neighbours came or went.
-    pub(crate) fn heard(&mut self, heard: Heard) {
-        self.must |= heard != self.heard;
-        self.heard = heard;
     }
 
     /// When the host is to be read.

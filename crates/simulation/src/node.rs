@@ -1,7 +1,10 @@
 //! What an agent has done to its host, and when it hears of it.
 
 use jiff::SignedDuration;
-use netloom_node::{Agent, Effect, Event, HostChange, Kept, LeaseOrder, Leased, Leases, Mode, Prepared, Settings};
+use netloom_node::{
+    Agent, CompanionNews, CompanionOrder, Effect, Event, HostChange, Kept, LeaseOrder, Leased, Leases, Mode, Prepared,
+    Settings,
+};
 use netloom_probing::ProbeTiming;
 use netloom_types::IfName;
 use serde_json::Value;
@@ -100,10 +103,10 @@ impl Cluster {
             Effect::Transact { wish, leases, protected: _, reach, timing } => {
                 (MILLISECOND, Act::Begin(wish, leases, reach, timing))
             }
-            Effect::Lease(order) => (MILLISECOND, Act::Lease(order)),
+            Effect::Companion(CompanionOrder::Lease(order)) => (MILLISECOND, Act::Lease(order)),
             Effect::Keep(kept) => (MILLISECOND, Act::Keep(kept)),
             Effect::Abandon => (MILLISECOND, Act::Abandon),
-            Effect::Listen(links) => (MILLISECOND, Act::Listen(links)),
+            Effect::Companion(CompanionOrder::Listen(links)) => (MILLISECOND, Act::Listen(links)),
             Effect::Ask(chain) => return self.ask(Process::Agent(number), chain.0.into()),
         };
         let life = self.nodes[number].shell.life;
@@ -243,7 +246,7 @@ impl Cluster {
     pub(crate) fn announce(&mut self, number: usize) {
         let node = &self.nodes[number];
         if !node.listening.is_empty() {
-            let (life, event) = (node.shell.life, Event::Heard(node.heard()));
+            let (life, event) = (node.shell.life, Event::Companion(CompanionNews::Heard(node.heard())));
             self.schedule(ANNOUNCED, Happening::Told { node: number, life, event });
         }
     }
@@ -265,7 +268,8 @@ impl Cluster {
 fn nobody_gives(order: &LeaseOrder) -> Event {
     let unheard = netloom_dhcp::Standing::NoServer;
     let has = Leased { given: None, problem: netloom_node::problem(&unheard, None) };
-    Event::Leases { order: order.number, links: order.links.keys().map(|link| (*link, has.clone())).collect() }
+    let links = order.links.keys().map(|link| (*link, has.clone())).collect();
+    Event::Companion(CompanionNews::Leases { order: order.number, links })
 }
 
 /// How long it takes until everybody on a wire was heard.

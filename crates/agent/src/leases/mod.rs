@@ -13,26 +13,28 @@ mod tenant;
 
 use std::{
     collections::BTreeSet,
-    io::{self, Write as _},
+    io,
     net::IpAddr,
-    os::unix::net::UnixStream,
     path::PathBuf,
     sync::{
         Arc, OnceLock,
         mpsc::{Sender, channel},
     },
-    thread,
     time::Duration,
 };
 
 use netloom_api::fabric::node_network_config::{LeaseProblem, NO_THREAD};
 use netloom_model::Observed;
-use netloom_node::{Event, LeaseOrder, Leased, Others};
+use netloom_node::{CompanionNews, CompanionOrder, Event, LeaseOrder, Leased, Others};
 use netloom_place::Place;
 use netloom_types::IfName;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::clock::Clock;
+use crate::{
+    clock::Clock,
+    companion::{Companion, Parting},
+    lane::Lane,
+};
 
 use reached::Reached;
 use sight::Sight;
@@ -52,6 +54,7 @@ pub(crate) struct Tools {
 }
 
 /// What the thread is told.
+#[derive(Debug)]
 enum Word {
     /// From now on these links.
     Order(LeaseOrder),
@@ -69,23 +72,22 @@ const PARTING: Duration = Duration::from_secs(1);
 
 /// The way to the thread; there is none before the first link asks for a lease. Whoever changes the host has one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Way(Arc<OnceLock<Ear>>);
+pub(crate) struct Way(Arc<OnceLock<Lane<Word>>>);
 
-impl Way {
-    /// Has leases given back that nobody asks for any more, before these links are cut off. Blocks.
-    pub(crate) fn part(&self, links: BTreeSet<IfName>) {
-        let Some(ear) = self.0.get().filter(|_| !links.is_empty()) else { return };
+impl Parting for Way {
+    /// Has leases given back that nobody asks for any more.
+    fn part(&self, links: &BTreeSet<IfName>) {
+        let Some(lane) = self.0.get().filter(|_| !links.is_empty()) else { return };
         let (done, waits) = channel();
-        ear.say(Word::Part(links, done));
+        lane.say(Word::Part(links.clone(), done));
         if waits.recv_timeout(PARTING).is_err() {
             tracing::warn!("leases are not given back in time; their servers keep them until they end");
         }
     }
 
-    /// The links are not cut off after all.
-    pub(crate) fn stay(&self) {
-        if let Some(ear) = self.0.get() {
-            ear.say(Word::Stay);
+    fn stay(&self) {
+        if let Some(lane) = self.0.get() {
+            lane.say(Word::Stay);
         }
     }
 }
@@ -101,14 +103,6 @@ pub(crate) struct Leasing {
     way: Way,
 }
 
-/// The way to the thread, which ends with it.
-#[derive(Debug)]
-struct Ear {
-    words: Sender<Word>,
-    /// Wakes the thread for a word.
-    bell: UnixStream,
-}
-
 impl Leasing {
     /// Nothing runs before the first order. Where it cannot be told now which addresses the node must reach, they are
     /// those of the life before.
@@ -117,8 +111,7 @@ impl Leasing {
         Self { tools, links: BTreeSet::new(), reached, way }
     }
 
-    /// Asks for leases on exactly these links from now on.
-    pub(crate) fn order(&mut self, order: LeaseOrder) {
+    fn ask(&mut self, order: LeaseOrder) {
         if order.others != Others::Keep {
             self.links.clear();
         }
@@ -126,26 +119,13 @@ impl Leasing {
         if self.way.0.get().is_none() {
             match start(self.tools.clone()) {
                 // Nobody else starts it.
-                Ok(ear) => drop(self.way.0.set(ear)),
+                Ok(lane) => drop(self.way.0.set(lane)),
                 Err(error) => return self.cannot(&order, &error),
             }
         }
-        if let Some(ear) = self.way.0.get() {
-            ear.say(Word::Order(order));
+        if let Some(lane) = self.way.0.get() {
+            lane.say(Word::Order(order));
         }
-    }
-
-    /// The host was observed: links may have gone or come, or have other addresses.
-    pub(crate) fn seen(&self, observed: &Observed) {
-        if let Some(ear) = self.way.0.get().filter(|_| !self.links.is_empty()) {
-            let sight = |link| (link, Sight::of(link, observed, self.reached.addresses()));
-            ear.say(Word::Seen(self.links.iter().copied().map(sight).collect()));
-        }
-    }
-
-    /// These addresses must be reached from now on.
-    pub(crate) fn reach(&mut self, addresses: &[IpAddr]) {
-        self.reached.are(addresses);
     }
 
     /// The agent must not wait for an answer that does not come.
@@ -154,24 +134,30 @@ impl Leasing {
         let problem = LeaseProblem { reason: NO_THREAD.to_owned(), message: format!("cannot start a thread: {error}") };
         let has = Leased { given: None, problem: Some(problem) };
         let links = order.links.keys().map(|link| (*link, has.clone())).collect();
-        self.tools.events.send(Event::Leases { order: order.number, links }).ok();
+        self.tools.events.send(Event::Companion(CompanionNews::Leases { order: order.number, links })).ok();
     }
 }
 
-impl Ear {
-    fn say(&self, word: Word) {
-        // The thread ends only after this end is dropped. A bell that is full rings already.
-        self.words.send(word).ok();
-        (&self.bell).write_all(&[1]).ok();
+impl Companion for Leasing {
+    fn order(&mut self, order: &CompanionOrder) {
+        if let CompanionOrder::Lease(order) = order {
+            self.ask(order.clone());
+        }
+    }
+
+    fn seen(&mut self, observed: &Observed) {
+        if let Some(lane) = self.way.0.get().filter(|_| !self.links.is_empty()) {
+            let sight = |link| (link, Sight::of(link, observed, self.reached.addresses()));
+            lane.say(Word::Seen(self.links.iter().copied().map(sight).collect()));
+        }
+    }
+
+    fn reach(&mut self, addresses: &[IpAddr]) {
+        self.reached.are(addresses);
     }
 }
 
-fn start(tools: Tools) -> io::Result<Ear> {
-    let (words, queue) = channel();
-    let (bell, rung) = UnixStream::pair()?;
-    bell.set_nonblocking(true)?;
-    rung.set_nonblocking(true)?;
+fn start(tools: Tools) -> io::Result<Lane<Word>> {
     let tenant = Tenant::new(tools)?;
-    thread::Builder::new().name("leases".to_owned()).spawn(move || tenant.run(&queue, rung))?;
-    Ok(Ear { words, bell })
+    Lane::start("leases", move |inbox| tenant.run(inbox))
 }

@@ -2,10 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, Read as _},
+    io,
     net::Ipv4Addr,
-    os::{fd::AsFd as _, unix::net::UnixStream},
-    sync::mpsc::{Receiver, TryRecvError},
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -22,8 +20,10 @@ use netloom_netlink::{
     frames::{FrameError, Frames, LinkAddress},
     socket::NetlinkError,
 };
-use netloom_node::{Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, Others, problem};
+use netloom_node::{CompanionNews, Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, Others, problem};
 use netloom_types::{FilterInstruction, IfName};
+
+use crate::lane::Inbox;
 
 use super::{
     Tools, Word,
@@ -124,21 +124,13 @@ impl Tenant {
         })
     }
 
-    pub(super) fn run(mut self, words: &Receiver<Word>, mut rung: UnixStream) {
+    pub(super) fn run(mut self, mut inbox: Inbox<Word>) {
         loop {
-            let first = self.wait(words, &rung);
-            // However often it rang: the words tell.
-            while rung.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
-            if let Some(word) = first {
+            let first = self.wait(&inbox);
+            // When the agent ends, nothing is given back: whoever comes next goes on with the leases.
+            let Ok(words) = inbox.take(first) else { return };
+            for word in words {
                 self.take(word);
-            }
-            loop {
-                match words.try_recv() {
-                    Ok(word) => self.take(word),
-                    Err(TryRecvError::Empty) => break,
-                    // The agent ends. Nothing is given back: whoever comes next goes on with the leases.
-                    Err(TryRecvError::Disconnected) => return,
-                }
             }
             self.hear();
             let now = now();
@@ -150,10 +142,10 @@ impl Tenant {
     }
 
     /// Waits for something to do. Without a socket that can only be a word.
-    fn wait(&mut self, words: &Receiver<Word>, rung: &UnixStream) -> Option<Word> {
-        let Some((_, frames)) = &self.open else { return words.recv().ok() };
+    fn wait(&mut self, inbox: &Inbox<Word>) -> Option<Word> {
+        let Some((_, frames)) = &self.open else { return inbox.wait() };
         let wake = self.clients.wake_at().map(|at| at.saturating_sub(now().since_boot));
-        if let Err(error) = frames.wait_or(rung.as_fd(), wake) {
+        if let Err(error) = frames.wait_or(inbox.bell(), wake) {
             self.fail(&error.into());
         }
         None
@@ -492,7 +484,8 @@ impl Tenant {
         if looked && self.news.is_due(self.clients.check(), now.since_boot) {
             self.news = News::default();
             let links = self.links.iter().map(|(link, tenancy)| (*link, tenancy.tells())).collect();
-            self.tools.events.send(Event::Leases { order: self.order, links }).ok();
+            let news = CompanionNews::Leases { order: self.order, links };
+            self.tools.events.send(Event::Companion(news)).ok();
         }
     }
 }

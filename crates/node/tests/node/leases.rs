@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use netloom_api::fabric::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
 use netloom_model::{Address, Attr, Attrs, KernelFeatures, Plan, PlannedStep, Step};
-use netloom_node::{Drift, Event, Given, Leased, Settings, Standing, cut_off};
+use netloom_node::{CompanionNews, Drift, Event, Given, Leased, Settings, Standing, cut_off};
 use netloom_types::{Lifetime, Protocol};
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ fn what_another_network_gave_is_nothing_to_a_link_that_kept_its_name() {
     rig.run();
     assert_eq!((rig.condition("Available").1.as_str(), addresses(&rig)), ("AsDesired", Vec::new()));
     let links = [(LINK.parse().unwrap(), leased)].into();
-    rig.agent.take(rig.now, Event::Leases { order: before, links });
+    rig.agent.take(rig.now, Event::Companion(CompanionNews::Leases { order: before, links }));
     rig.run();
     assert_eq!(addresses(&rig), Vec::new());
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use netloom_model::{Attr, Attrs, KernelFeatures, Ownership, Step, Value as AttrValue};
 use netloom_node::{
-    Agent, Done, Effect, Event, Failure, HostChange, Kept, LeaseOrder, Leased, Leases, Others, Prepared, Reason,
-    Settings,
+    Agent, CompanionNews, CompanionOrder, Done, Effect, Event, Failure, HostChange, Kept, LeaseOrder, Leased, Leases,
+    Others, Prepared, Reason, Settings,
 };
 use netloom_object::{Action, Answer, Chain, Change, Request};
 use netloom_plan::{Options, plan};
@@ -369,7 +369,7 @@ impl Rig {
         let links = self.listening.iter().map(|link| link.parse().unwrap());
         let heard =
             links.map(|link| (link, netloom_nmyaml::Heard { neighbours: neighbours.map(<[Value]>::to_vec) })).collect();
-        self.agent.take(self.now, Event::Heard(heard));
+        self.agent.take(self.now, Event::Companion(CompanionNews::Heard(heard)));
         self.run();
     }
 
@@ -457,11 +457,11 @@ impl Rig {
                 self.disk = None;
                 ("abandon", vec![Event::Abandoned(Ok(()))])
             }
-            Effect::Listen(links) => {
+            Effect::Companion(CompanionOrder::Listen(links)) => {
                 self.listening = links.iter().map(ToString::to_string).collect();
                 ("listen", Vec::new())
             }
-            Effect::Lease(order) => ("lease", vec![self.lease(order)]),
+            Effect::Companion(CompanionOrder::Lease(order)) => ("lease", vec![self.lease(order)]),
             Effect::Ask(chain) => ("ask", self.ask(chain)),
         };
         self.effects.push(word);
@@ -495,7 +495,7 @@ impl Rig {
         let asked = self.leasing.iter().flat_map(|order| order.links.keys()).map(|link| (*link, Leased::default()));
         let has = self.leases.iter().map(|(link, has)| (link.parse().unwrap(), has.clone()));
         let order = self.leasing.as_ref().map_or(0, |order| order.number);
-        Event::Leases { order, links: asked.chain(has).collect() }
+        Event::Companion(CompanionNews::Leases { order, links: asked.chain(has).collect() })
     }
 
     /// Something happens between a link and its server.
