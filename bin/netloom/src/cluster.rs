@@ -25,7 +25,7 @@ use crate::{
 /// An object of a cluster as data.
 pub(crate) fn object_text(object: &serde_json::Value, format: Format) -> String {
     match format {
-        Format::Yaml | Format::Table => netloom_api::yaml::text(object),
+        Format::Yaml | Format::Table => netloom_yaml::print(object),
         Format::Json => text::json(object),
     }
 }

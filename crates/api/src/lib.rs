@@ -27,7 +27,6 @@ pub mod rollout;
 pub mod selector;
 #[cfg(any(test, feature = "derive"))]
 mod structural;
-pub mod yaml;
 
 pub use definition::{Declared, Index, Install, Kind, NodeField, Owner};
 pub use registry::{find, kinds};

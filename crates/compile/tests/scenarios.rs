@@ -65,7 +65,7 @@ fn remove(snapshot: &mut Snapshot, gone: &Value) {
 }
 
 fn compare(result: &Compiled, snapshot: &Snapshot, file: &Path, stale: &mut Vec<String>) {
-    let found = netloom_api::yaml::stream(&result.objects(snapshot, None));
+    let found = netloom_yaml::print_stream(&result.objects(snapshot, None));
     if fs::read_to_string(file).is_ok_and(|wanted| wanted == found) {
         return;
     }

@@ -11,8 +11,9 @@ use netloom_model::{
     Presence, Source,
 };
 use netloom_types::{AltName, Family, IfName, Lifetime, Protocol, VlanId};
+use netloom_yaml::Node;
 
-use crate::{raw::Raw, tree::Node};
+use crate::raw::Raw;
 
 /// An nmstate document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

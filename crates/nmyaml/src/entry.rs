@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use netloom_model::{Attr, ControllerWish, DhcpWish, LinkKind, Section};
 use netloom_types::{Family, IfName};
+use netloom_yaml::{Style, scalar};
 use serde_json::Value;
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
         spot::{Notes, Spot},
         value,
     },
-    table, tree,
+    table,
 };
 
 impl Document {
@@ -41,7 +42,7 @@ impl Interface {
 
     /// Says a property in the words that a text has for it.
     pub fn say(&mut self, attr: Attr, text: &str) -> Result<(), String> {
-        let (notes, node) = (Notes::default(), tree::scalar(text, true, 0));
+        let (notes, node) = (Notes::default(), scalar(text, Style::Plain, 0));
         let value = value::value(&Spot::root(&notes, &node), attr);
         match value {
             Some(value) => self.attrs.wish(attr, value),

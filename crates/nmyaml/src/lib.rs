@@ -12,11 +12,9 @@
 
 mod changes;
 mod document;
-mod emit;
 mod entry;
 pub mod errors;
 mod print;
-mod quick;
 mod raw;
 mod read;
 mod report;

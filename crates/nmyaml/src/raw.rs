@@ -1,8 +1,7 @@
 //! A value without a meaning: what is kept as it was read, and what is printed.
 
+use netloom_yaml::{Data, Node, Printable, Style, View};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use crate::tree::{Data, Node};
 
 /// A value of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +23,15 @@ impl Raw {
     pub(crate) fn of(node: &Node) -> Self {
         match &node.data {
             Data::Null => Self::Null,
-            Data::Scalar { text, plain: false } => Self::Text(text.clone()),
-            Data::Scalar { text, plain: true } => match (&**text, text.parse::<i64>()) {
+            Data::Scalar { text, style: Style::Quoted } => Self::Text(text.clone()),
+            Data::Scalar { text, style: Style::Plain | Style::Tagged(_) } => match (&**text, text.parse::<i64>()) {
                 ("true" | "True" | "TRUE", _) => Self::Bool(true),
                 ("false" | "False" | "FALSE", _) => Self::Bool(false),
                 (_, Ok(number)) => Self::Int(number.into()),
                 _ => Self::Text(text.clone()),
             },
             Data::List(items) => Self::List(items.iter().map(Self::of).collect()),
-            Data::Map(entries) => Self::Map(entries.iter().map(|(k, v)| (k.clone(), Self::of(v))).collect()),
+            Data::Map(entries) => Self::Map(entries.iter().map(|e| (e.key.clone(), Self::of(&e.value))).collect()),
         }
     }
 }
@@ -69,6 +68,19 @@ impl From<Vec<Raw>> for Raw {
 impl From<Block> for Raw {
     fn from(value: Block) -> Self {
         Self::Map(value.0)
+    }
+}
+
+impl Printable for Raw {
+    fn view(&self) -> View<'_, Self> {
+        match self {
+            Self::Null => View::Bare("null".into()),
+            Self::Bool(value) => View::Bare(value.to_string().into()),
+            Self::Int(value) => View::Bare(value.to_string().into()),
+            Self::Text(text) => View::Text(text),
+            Self::List(items) => View::List(items.iter().collect()),
+            Self::Map(entries) => View::Map(entries.iter().map(|(key, value)| (&**key, value)).collect()),
+        }
     }
 }
 

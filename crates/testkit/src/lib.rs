@@ -14,6 +14,7 @@
 //! power      cutting the power at any byte
 //! patience   how long to wait for what must come
 //! golden     files that say what came out last time
+//! yaml       files of tests as JSON
 //! runner     one line per story, a filter, a summary
 //! ```
 //!
@@ -35,6 +36,7 @@ pub mod scenario;
 pub mod seen;
 pub mod space;
 pub mod stage;
+pub mod yaml;
 
 use std::path::{Path, PathBuf};
 

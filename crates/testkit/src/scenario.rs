@@ -25,6 +25,8 @@ use std::{
 
 use netloom_model::Route;
 
+use crate::yaml;
+
 /// The source that documents are set under, unless an option says otherwise.
 pub const SOURCE: &str = "site.yaml";
 
@@ -118,7 +120,8 @@ impl Scenario {
         let title = title.ok_or_else(|| format!("{name}: nothing says what it shows"))?;
         let routes = match optional(&dir.join("host-routes.yaml"))? {
             None => Vec::new(),
-            Some(text) => serde_saphyr::from_str(&String::from_utf8_lossy(&text))
+            Some(text) => yaml::read(&String::from_utf8_lossy(&text))
+                .and_then(|routes| serde_json::from_value(routes).map_err(|error| error.to_string()))
                 .map_err(|error| format!("{name}/host-routes.yaml: {error}"))?,
         };
         Ok(Self { name, dir: dir.to_owned(), title, host: optional(&dir.join("host.yaml"))?, routes, rounds })

@@ -13,6 +13,7 @@ use serde_json::Value;
 /// Crates that decide and do nothing.
 const PURE: &[&str] = &[
     "netloom-types",
+    "netloom-yaml",
     "netloom-model",
     "netloom-sim",
     "netloom-plan",
@@ -75,25 +76,34 @@ const FOR_TESTS: &[&str] = &["netloom-simulation", "netloom-testkit"];
 /// What each of our crates may use of our own; one that is not listed may use all but the tests'.
 const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-types", &[]),
+    ("netloom-yaml", &[]),
     ("netloom-model", &["netloom-types"]),
     ("netloom-sim", &["netloom-types", "netloom-model"]),
     ("netloom-plan", &["netloom-types", "netloom-model", "netloom-sim"]),
     ("netloom-probing", &["netloom-types", "netloom-model"]),
-    ("netloom-nmyaml", &["netloom-types", "netloom-model"]),
+    ("netloom-nmyaml", &["netloom-types", "netloom-model", "netloom-yaml"]),
     ("netloom-lldp", &["netloom-types"]),
     ("netloom-dhcp", &["netloom-types"]),
     ("netloom-managers", &["netloom-types"]),
     ("netloom-netlink", &["netloom-types", "netloom-model"]),
     ("netloom-memory", &[]),
     ("netloom-journal", &["netloom-types", "netloom-model", "netloom-plan", "netloom-probing"]),
-    ("netloom-schema", &[]),
+    ("netloom-schema", &["netloom-yaml"]),
     ("netloom-cel", &["netloom-schema"]),
     ("netloom-patch", &["netloom-schema"]),
     ("netloom-object", &[]),
     ("netloom-client", &["netloom-object"]),
     (
         "netloom-api",
-        &["netloom-types", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-probing", "netloom-schema"],
+        &[
+            "netloom-types",
+            "netloom-model",
+            "netloom-nmyaml",
+            "netloom-object",
+            "netloom-probing",
+            "netloom-schema",
+            "netloom-yaml",
+        ],
     ),
     ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-types"]),
     ("netloom-rollout", &["netloom-api", "netloom-probing"]),
@@ -135,7 +145,15 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-https", &[]),
     (
         "netloom-apiserver",
-        &["netloom-api", "netloom-cel", "netloom-https", "netloom-patch", "netloom-schema", "netloom-store"],
+        &[
+            "netloom-api",
+            "netloom-cel",
+            "netloom-https",
+            "netloom-patch",
+            "netloom-schema",
+            "netloom-store",
+            "netloom-yaml",
+        ],
     ),
     (
         "netloom-controller",

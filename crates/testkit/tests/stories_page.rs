@@ -71,7 +71,7 @@ fn read(path: &Path) -> String {
 }
 
 fn parsed(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
+    netloom_testkit::yaml::read(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn document(wish: NodeWish<'_>) -> Result<(String, netloom_nmyaml::Document), Fa
 }
 
 fn stream(objects: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -> String {
-    let mut printed = netloom_api::yaml::stream(objects);
+    let mut printed = netloom_yaml::print_stream(objects);
     for (node, document) in documents {
         text::push(&mut printed, format_args!("---\n# The nmstate document of {node}.\n{}", document.to_yaml()));
     }

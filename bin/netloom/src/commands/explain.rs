@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session) -> Result<Exit, Failure
     let all = || Json::Array(found.iter().map(Explanation::json).collect());
     let text = match format.or(Format::Table) {
         Format::Table => output::plain(&found.iter().map(Explanation::text).collect::<String>()).into_owned(),
-        Format::Yaml => text::yaml(&all()),
+        Format::Yaml => netloom_yaml::print(&all()),
         Format::Json => text::json(&all()),
     };
     output::data(&text)?;

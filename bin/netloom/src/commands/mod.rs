@@ -53,7 +53,7 @@ fn printed(document: &Document, format: Format) -> String {
 fn result(value: &serde_json::Value, format: Option<Format>) -> Option<String> {
     match format {
         Some(Format::Json) => Some(text::json(value)),
-        Some(Format::Yaml) => Some(text::yaml(value)),
+        Some(Format::Yaml) => Some(netloom_yaml::print(value)),
         Some(Format::Table) | None => None,
     }
 }

@@ -205,7 +205,7 @@ fn report(findings: &[Finding<'_>], counted: &Counted, alone: bool, format: Opti
     let values = || Value::Array(findings.iter().map(Finding::value).collect());
     let printed = match format {
         Some(Format::Json) => text::json(&values()),
-        Some(Format::Yaml) => text::yaml(&values()),
+        Some(Format::Yaml) => netloom_yaml::print(&values()),
         Some(Format::Table) | None => findings.iter().map(|finding| finding.line() + "\n").collect(),
     };
     output::data(&output::plain(&printed))?;

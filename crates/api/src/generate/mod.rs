@@ -15,7 +15,7 @@ pub use self::{
     webhook::{COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, Reached, SERVICE, VALIDATE_PATH, webhook},
     workloads::{agent_workload, controller_workload},
 };
-use crate::{admission::taints::TaintKey, definition::Kind, registry::kinds, yaml};
+use crate::{admission::taints::TaintKey, definition::Kind, registry::kinds};
 
 /// The image of pods unless somebody names another; it comes from nowhere, so that nobody runs a stranger's by accident.
 pub const IMAGE: &str = concat!("netloom:", env!("CARGO_PKG_VERSION"));
@@ -57,7 +57,7 @@ pub fn reference() -> Vec<File> {
 
 /// The definition of a kind as a manifest.
 fn crd(kind: &Kind) -> String {
-    format!("{HEADER}{}", yaml::text(&kind.crd()))
+    format!("{HEADER}{}", netloom_yaml::print(&kind.crd()))
 }
 
 /// The definitions of all kinds as their types derive them: what the checked-in files must be.
@@ -65,14 +65,14 @@ fn crd(kind: &Kind) -> String {
 pub fn derived() -> Vec<File> {
     let file = |kind: &Kind| File {
         path: format!("deploy/crds/{}", crd_file(kind)),
-        content: format!("{HEADER}{}", yaml::text(&(kind.derived)())),
+        content: format!("{HEADER}{}", netloom_yaml::print(&(kind.derived)())),
     };
     kinds().iter().map(file).collect()
 }
 
 /// All definitions as one stream, in the order of the registry.
 pub fn crds() -> String {
-    yaml::stream(&kinds().iter().map(Kind::crd).collect::<Vec<_>>())
+    netloom_yaml::print_stream(&kinds().iter().map(Kind::crd).collect::<Vec<_>>())
 }
 
 const HEADER: &str = "# Generated from the types by netloom; change those.\n";

@@ -12,7 +12,6 @@ use crate::{
     admission::{CONTROLLER_GROUP, agent},
     definition::{Install, Kind, Owner},
     registry::kinds,
-    yaml,
 };
 
 /// The namespace of the controller and the agents.
@@ -37,7 +36,7 @@ pub fn rbac() -> String {
         local_role("netloom-controller", &controller_rules_at_home()),
         local_binding("netloom-controller", CONTROLLER_GROUP),
     ];
-    format!("{HEADER}{}", yaml::stream(&objects))
+    format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
 }
 
 /// The pods here are in the network of their node, which only the widest level of pod security allows.

@@ -14,7 +14,6 @@ use crate::{
     definition::{Kind, NodeField, Owner},
     foreign::CONTROLLER_LOCK,
     registry::kinds,
-    yaml,
 };
 
 const NAME: &str = "netloom-node-restriction";
@@ -45,7 +44,7 @@ pub fn node_restriction(taints: &[TaintKey]) -> String {
     let own = [(EVENTS, events_policy()), (NODES, nodes_policy(taints)), (LEASES, leases_policy())];
     let own = own.into_iter().flat_map(|(name, policy)| [policy, binding_of(name)]);
     let objects: Vec<Value> = [policy, binding_of(NAME)].into_iter().chain(own).collect();
-    format!("{HEADER}{}", yaml::stream(&objects))
+    format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
 }
 
 /// An agent gives signs of life of itself only, and not under the name of the controllers' lock.

@@ -14,7 +14,7 @@ use super::{
     rbac::NAMESPACE,
     workloads::{WEBHOOK_PORT, labels},
 };
-use crate::{foreign, hostnet::names, registry::kinds, yaml};
+use crate::{foreign, hostnet::names, registry::kinds};
 
 /// Where the webhook fills in what a client left out.
 pub const COMPLETE_PATH: &str = "/complete";
@@ -72,7 +72,7 @@ pub fn webhook(reached: Reached<'_>) -> String {
             "# caBundle is missing: a controller with a certificate of its own fills it in, and so does `netloom gen webhook --ca FILE`.\n"
         }
     };
-    format!("{HEADER}{hint}{}", yaml::stream(&objects))
+    format!("{HEADER}{hint}{}", netloom_yaml::print_stream(&objects))
 }
 
 fn configuration(kind: &str, webhooks: &[Value]) -> Value {

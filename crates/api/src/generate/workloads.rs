@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{HEADER, rbac::NAMESPACE};
-use crate::{admission::taints::TaintKey, yaml};
+use crate::admission::taints::TaintKey;
 
 /// Where a controller answers API servers, and where it tells how it is.
 pub(super) const WEBHOOK_PORT: u16 = 9443;
@@ -102,7 +102,7 @@ pub fn controller_workload(image: &str) -> String {
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels("controller")},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels("controller")}},
     });
-    format!("{HEADER}{}", yaml::stream(&[deployment, budget]))
+    format!("{HEADER}{}", netloom_yaml::print_stream(&[deployment, budget]))
 }
 
 /// The agents as a manifest.
@@ -166,7 +166,7 @@ pub fn agent_workload(image: &str) -> String {
             "template": {"metadata": {"labels": labels("agent")}, "spec": pod},
         },
     });
-    format!("{HEADER}{}", yaml::stream(&[agents]))
+    format!("{HEADER}{}", netloom_yaml::print_stream(&[agents]))
 }
 
 fn probe(path: &str) -> Value {

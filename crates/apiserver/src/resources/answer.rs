@@ -5,7 +5,6 @@ use http::{
     HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
-use netloom_api::yaml;
 use serde_json::Value;
 
 use super::asked::{self, Warnings};
@@ -61,7 +60,7 @@ pub fn status_response(status: &Status, output: Output) -> Response<Body> {
 /// The response that shows an object.
 pub fn object_response(code: u16, object: &Value, output: Output) -> Response<Body> {
     let text = match (output.media, output.pretty) {
-        (Media::Yaml, _) => yaml::text(object).into_bytes(),
+        (Media::Yaml, _) => netloom_yaml::print(object).into_bytes(),
         (Media::Json, true) => serde_json::to_vec_pretty(object).unwrap_or_default(),
         (Media::Json, false) => {
             let mut text = serde_json::to_vec(object).unwrap_or_default();

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::{
     document::{Dns, Document, Hostname, Interface, RouteEntry},
-    emit,
     raw::{Block, Raw},
 };
 
@@ -37,7 +36,7 @@ fn value_of_raw(raw: &Raw) -> Value {
 impl Document {
     /// The document as YAML.
     pub fn to_yaml(&self) -> String {
-        emit::yaml(&self.raw())
+        netloom_yaml::print(&self.raw())
     }
 
     /// The document as indented JSON.

@@ -38,7 +38,7 @@ pub fn parse(source: impl Into<Source>, bytes: &[u8]) -> Result<Document, Docume
     let mut refusals = notes.into_refusals();
     if !refusals.is_empty() {
         for refusal in &mut refusals {
-            refusal.message = about(node.link_at(&refusal.path), mem::take(&mut refusal.message));
+            refusal.message = about(tree::link_at(&node, &refusal.path), mem::take(&mut refusal.message));
         }
         return Err(refused(refusals));
     }

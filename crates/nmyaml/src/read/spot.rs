@@ -6,10 +6,11 @@
 use std::{cell::RefCell, fmt, str::FromStr};
 
 use netloom_types::spelling::nearest;
+use netloom_yaml::{Data, Entry, Node};
 
 use crate::{
     errors::{DocumentError, Refusal, reason},
-    tree::{Data, Node},
+    tree::found,
 };
 
 /// The refusals so far.
@@ -54,23 +55,25 @@ impl fmt::Display for Path<'_> {
 pub(crate) struct Spot<'a> {
     notes: &'a Notes,
     pub(crate) node: &'a Node,
+    /// That of its key, if it has one.
+    line: u32,
     path: Path<'a>,
 }
 
 impl<'a> Spot<'a> {
     pub(crate) fn root(notes: &'a Notes, node: &'a Node) -> Self {
-        Self { notes, node, path: Path { parent: None, step: Step::Root } }
+        Self { notes, node, line: node.line, path: Path { parent: None, step: Step::Root } }
     }
 
     /// Notes a refusal of this value.
     pub(crate) fn refuse(&self, reason: &'static str, message: impl Into<String>) {
-        self.refuse_at(self.path, self.node.line, reason, message.into());
+        self.refuse_at(self.path, self.line, reason, message.into());
     }
 
     /// Notes a refusal of one key below.
     pub(crate) fn refuse_key(&self, key: &str, reason: &'static str, message: impl Into<String>) {
         let path = Path { parent: Some(&self.path), step: Step::Key(key) };
-        self.refuse_at(path, self.node.line, reason, message.into());
+        self.refuse_at(path, self.line, reason, message.into());
     }
 
     fn refuse_at(&self, path: Path<'_>, line: u32, reason: &'static str, message: String) {
@@ -81,11 +84,11 @@ impl<'a> Spot<'a> {
     }
 
     fn wrong(&self, wanted: &str) {
-        self.refuse(reason::WRONG_TYPE, format!("{} found; must be {wanted}", self.node.found()));
+        self.refuse(reason::WRONG_TYPE, format!("{} found; must be {wanted}", found(self.node)));
     }
 
     fn invalid(&self, why: impl fmt::Display) {
-        self.refuse(reason::INVALID_VALUE, format!("{}: {why}", self.node.found()));
+        self.refuse(reason::INVALID_VALUE, format!("{}: {why}", found(self.node)));
     }
 
     /// The keys of a block.
@@ -117,9 +120,10 @@ impl<'a> Spot<'a> {
                 return None;
             }
         };
-        let at = |(index, node)| Spot {
+        let at = |(index, node): (usize, &'a Node)| Spot {
             notes: self.notes,
             node,
+            line: node.line,
             path: Path { parent: Some(&self.path), step: Step::Index(index) },
         };
         Some(items.iter().enumerate().map(at))
@@ -191,7 +195,7 @@ pub(crate) type Keys = &'static [&'static str];
 /// The keys of one block; what is left when [`Fields::finish`] is called is refused.
 pub(crate) struct Fields<'a> {
     pub(crate) spot: &'a Spot<'a>,
-    entries: &'a [(Box<str>, Node)],
+    entries: &'a [Entry],
     taken: RefCell<Vec<bool>>,
     /// What somebody would have taken, for guessing what a person meant.
     asked: RefCell<Vec<Keys>>,
@@ -201,49 +205,50 @@ impl<'a> Fields<'a> {
     /// The value under any of these spellings of one key; an explicit nothing counts as not there.
     pub(crate) fn take(&self, keys: Keys) -> Option<Spot<'a>> {
         self.asked.borrow_mut().push(keys);
-        let mut found: Option<(&'a str, &'a Node)> = None;
-        for (i, (key, node)) in self.entries.iter().enumerate() {
-            if !keys.contains(&&**key) {
+        let mut first: Option<&'a Entry> = None;
+        for (i, entry) in self.entries.iter().enumerate() {
+            if !keys.contains(&&*entry.key) {
                 continue;
             }
             self.taken.borrow_mut()[i] = true;
-            match found {
-                Some((first, other)) if other.data != node.data => self.at(key, node).refuse(
+            match first {
+                Some(first) if first.value.data != entry.value.data => self.at(entry).refuse(
                     reason::CONTRADICTION,
                     format!(
-                        "{} here and {} under {first}, which is the same property: keep one",
-                        node.found(),
-                        other.found()
+                        "{} here and {} under {}, which is the same property: keep one",
+                        found(&entry.value),
+                        found(&first.value),
+                        first.key
                     ),
                 ),
-                _ => found = Some((key, node)),
+                _ => first = Some(entry),
             }
         }
-        found.filter(|(_, node)| node.data != Data::Null).map(|(key, node)| self.at(key, node))
+        first.filter(|entry| entry.value.data != Data::Null).map(|entry| self.at(entry))
     }
 
     /// The value under a key that has one spelling.
     pub(crate) fn take_named(&self, key: &str) -> Option<Spot<'a>> {
-        let at = self.entries.iter().position(|(k, _)| &**k == key)?;
+        let at = self.entries.iter().position(|entry| &*entry.key == key)?;
         self.taken.borrow_mut()[at] = true;
-        let (key, node) = &self.entries[at];
-        Some(self.at(key, node)).filter(|spot| spot.node.data != Data::Null)
+        Some(self.at(&self.entries[at])).filter(|spot| spot.node.data != Data::Null)
     }
 
     /// Whether the block has any of these keys.
     pub(crate) fn has(&self, keys: Keys) -> bool {
-        self.entries.iter().any(|(key, _)| keys.contains(&&**key))
+        self.entries.iter().any(|entry| keys.contains(&&*entry.key))
     }
 
     /// Every key that nobody took yet, as a block with free keys has them.
     pub(crate) fn rest(&self) -> Vec<(&'a str, Spot<'a>)> {
         let free = |i: &usize| !self.taken.borrow()[*i];
         let left: Vec<usize> = (0..self.entries.len()).filter(free).collect();
-        left.into_iter().filter_map(|i| Some((&*self.entries[i].0, self.take_named(&self.entries[i].0)?))).collect()
+        left.into_iter().filter_map(|i| Some((&*self.entries[i].key, self.take_named(&self.entries[i].key)?))).collect()
     }
 
-    fn at(&self, key: &'a str, node: &'a Node) -> Spot<'a> {
-        Spot { notes: self.spot.notes, node, path: Path { parent: Some(&self.spot.path), step: Step::Key(key) } }
+    fn at(&self, entry: &'a Entry) -> Spot<'a> {
+        let path = Path { parent: Some(&self.spot.path), step: Step::Key(&entry.key) };
+        Spot { notes: self.spot.notes, node: &entry.value, line: entry.line, path }
     }
 
     pub(crate) fn text(&self, keys: Keys) -> Option<String> {
@@ -279,13 +284,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn finish(self) {
         let known: Vec<&str> = self.asked.borrow().iter().flat_map(|keys| keys.iter().copied()).collect();
         let taken = self.taken.borrow();
-        for ((key, node), _) in self.entries.iter().zip(taken.iter()).filter(|(_, taken)| !**taken) {
-            let hint = match nearest(key, known.iter().copied()) {
+        for (entry, _) in self.entries.iter().zip(taken.iter()).filter(|(_, taken)| !**taken) {
+            let hint = match nearest(&entry.key, known.iter().copied()) {
                 Some(near) => format!("; did you mean {near}?"),
-                None if &**key == "<<" => "; merge keys are not supported: write the values out".to_owned(),
+                None if &*entry.key == "<<" => "; merge keys are not supported: write the values out".to_owned(),
                 None => "; docs/node-state.md has all keys".to_owned(),
             };
-            self.at(key, node).refuse(reason::UNKNOWN_KEY, format!("unknown key{hint}"));
+            self.at(entry).refuse(reason::UNKNOWN_KEY, format!("unknown key{hint}"));
         }
     }
 }

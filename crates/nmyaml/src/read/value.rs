@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use netloom_model::{Attr, Attrs, Section, Shape, Value};
 
 use super::spot::{Fields, Spot, bool_word, number};
-use crate::{errors::reason, table};
+use crate::{errors::reason, table, tree};
 
 /// Reads every property of a section other than `Kind`.
 pub(super) fn section(fields: &Fields<'_>, section: Section, attrs: &mut Attrs) {
@@ -62,7 +62,7 @@ fn word(spot: &Spot<'_>, attr: Attr, words: &[(&'static str, u64)]) -> Option<u6
     let found = by_word.or(by_number).map(|(_, v)| *v).or(by_bool).or(by_alias);
     if found.is_none() {
         let known: Vec<_> = words.iter().map(|(w, v)| format!("{w} ({v})")).collect();
-        let message = format!("{}: must be one of {}", spot.node.found(), known.join(", "));
+        let message = format!("{}: must be one of {}", tree::found(spot.node), known.join(", "));
         spot.refuse(reason::INVALID_VALUE, message);
     }
     found
@@ -82,7 +82,7 @@ fn ips(spot: &Spot<'_>) -> Option<Vec<IpAddr>> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         let parsed: Result<Vec<IpAddr>, _> = parts.map(str::parse).collect();
         if parsed.is_err() {
-            let message = format!("{}: must be IP addresses with commas between them", spot.node.found());
+            let message = format!("{}: must be IP addresses with commas between them", tree::found(spot.node));
             spot.refuse(reason::INVALID_VALUE, message);
         }
         return parsed.ok();

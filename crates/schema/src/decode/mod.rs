@@ -44,6 +44,10 @@ impl Limits {
     fn depth(self) -> usize {
         self.depth.min(Self::DEEPEST)
     }
+
+    fn of_yaml(self) -> netloom_yaml::Limits {
+        netloom_yaml::Limits { depth: self.depth(), values: self.nodes }
+    }
 }
 
 /// A decoded body.

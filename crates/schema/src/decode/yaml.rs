@@ -1,22 +1,21 @@
-//! YAML to a value: anchors, merge keys, several documents, and keys that repeat.
+//! YAML to a value by the rules of Kubernetes' reader: types of plain scalars, merge keys, and keys that repeat.
 
-use std::{borrow::Cow, collections::HashMap, rc::Rc};
+use std::collections::HashSet;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use netloom_yaml::{Core, Data, Entry, Error, Node, Style};
 use serde_json::{Map, Value};
 
-use super::{Budget, DecodeError, Decoded, Document, Limits, json, resolve};
+use super::{DecodeError, Decoded, Document, Limits, json, resolve};
 use crate::go_text;
 
 /// Decodes the first document of a YAML (or JSON) text, as the API server does.
 pub fn yaml(bytes: &[u8], limits: Limits) -> Result<Decoded, DecodeError> {
     let text = text(bytes)?;
-    if text.trim_start().starts_with('{')
-        && let Ok(decoded) = json(bytes, limits)
-    {
+    if let Some(decoded) = as_json(text, limits) {
         return Ok(decoded);
     }
-    Reader::new(limits, true).run(text)?.into_iter().next().map(|document| document.decoded).ok_or(DecodeError::Empty)
+    let first = netloom_yaml::first(text, limits.of_yaml()).map_err(|error| refused(text, error))?;
+    Ok(decoded(first.ok_or(DecodeError::Empty)?)?.decoded)
 }
 
 /// Decodes every document of a YAML text; documents with nothing in them are left out. The limits hold
@@ -28,241 +27,95 @@ pub fn yaml_stream(bytes: &[u8], limits: Limits) -> Result<Vec<Decoded>, DecodeE
 /// The same as [`yaml_stream`], with the place of each document.
 pub fn yaml_documents(bytes: &[u8], limits: Limits) -> Result<Vec<Document>, DecodeError> {
     let text = text(bytes)?;
-    if text.trim_start().starts_with('{')
-        && let Ok(decoded) = json(bytes, limits)
-    {
+    if let Some(decoded) = as_json(text, limits) {
         return Ok(vec![Document { line: 1, decoded }]);
     }
-    let mut documents = Reader::new(limits, false).run(text)?;
-    documents.retain(|document| !document.decoded.value.is_null());
-    Ok(documents)
+    let documents = netloom_yaml::documents(text, limits.of_yaml()).map_err(|error| refused(text, error))?;
+    documents.into_iter().filter(|document| document.root.data != Data::Null).map(decoded).collect()
+}
+
+fn as_json(text: &str, limits: Limits) -> Option<Decoded> {
+    text.trim_start().starts_with('{').then(|| json(text.as_bytes(), limits).ok()).flatten()
 }
 
 fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|e| DecodeError::NotUtf8 { at: e.valid_up_to() })?;
-    // The scanner takes a zero byte for the end and would drop the rest in silence.
-    if let Some(at) = text.bytes().position(|b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r')) {
-        let line = text[..at].matches('\n').count() + 1;
-        return Err(DecodeError::Yaml { line, message: "control characters are not allowed".to_owned() });
+    netloom_yaml::text(bytes).map_err(|error| refused("", error))
+}
+
+fn refused(text: &str, error: Error) -> DecodeError {
+    match error {
+        Error::NotUtf8 { at, .. } => DecodeError::NotUtf8 { at },
+        Error::Control { line, .. } => fault(line, "control characters are not allowed"),
+        Error::Syntax { line, what, .. } => scan_error(text, line, &what),
+        Error::Shape { line, what } => fault(line, what),
+        Error::TooDeep { limit, .. } => DecodeError::TooDeep { limit },
+        Error::TooMany { limit, .. } => DecodeError::TooMany { limit },
     }
-    Ok(text)
 }
 
-/// A value with what an alias to it would cost.
-#[derive(Clone)]
-struct Node {
-    value: Value,
-    weight: usize,
-    /// How many levels of lists and objects it has, itself included.
-    height: usize,
-}
-
-enum Open {
-    List { items: Vec<Value>, anchor: usize, weight: usize, height: usize },
-    Map { map: Fields, anchor: usize, weight: usize, height: usize },
+/// The value of a document.
+fn decoded(document: netloom_yaml::Document) -> Result<Document, DecodeError> {
+    let line = document.root.line as usize;
+    let mut reading = Reading::default();
+    let value = reading.value(document.root)?;
+    let mut duplicates = Vec::new();
+    if !reading.repeats.is_empty() {
+        duplicates.push(format!("yaml: unmarshal errors:\n  {}", reading.repeats.join("\n  ")));
+    }
+    Ok(Document { line, decoded: Decoded { value, duplicates } })
 }
 
 #[derive(Default)]
-struct Fields {
-    values: Map<String, Value>,
-    /// Keys that were written out, as opposed to merged in with `<<`.
-    own: std::collections::HashSet<String>,
-    key: Option<Key>,
-}
-
-enum Key {
-    /// The name, and how a message about it prints it: texts in quotes, other keys bare.
-    Name(String, String),
-    Merge,
-}
-
-struct Reader {
-    budget: Budget,
-    first_only: bool,
-    stack: Vec<Open>,
-    anchors: HashMap<usize, Rc<Node>>,
+struct Reading {
+    /// A message for each key that was there before.
     repeats: Vec<String>,
-    root: Option<Value>,
-    /// Where the content of the open document starts.
-    line: Option<usize>,
-    documents: Vec<Document>,
 }
 
-impl Reader {
-    fn new(limits: Limits, first_only: bool) -> Self {
-        Self {
-            budget: Budget::new(limits),
-            first_only,
-            stack: Vec::new(),
-            anchors: HashMap::new(),
-            repeats: Vec::new(),
-            root: None,
-            line: None,
-            documents: Vec::new(),
+impl Reading {
+    fn value(&mut self, node: Node) -> Result<Value, DecodeError> {
+        match node.data {
+            Data::Null => Ok(Value::Null),
+            Data::Scalar { text, style } => scalar(&text, style, node.line),
+            Data::List(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Data::Map(entries) => self.map(entries),
         }
     }
 
-    fn run(mut self, text: &str) -> Result<Vec<Document>, DecodeError> {
-        let mut parser = Parser::new_from_str(text);
-        let (length, ends_in_break) = (text.chars().count(), text.ends_with('\n'));
-        while let Some(event) = parser.next_event() {
-            let (event, span) = event.map_err(|e| scan_error(text, e.marker().line(), e.info()))?;
-            let end = matches!(event, Event::DocumentEnd);
-            let event = if span.end.index() >= length && !ends_in_break { without_break(event) } else { event };
-            self.take(event, span.start.line())?;
-            if end && self.first_only {
-                break;
+    fn map(&mut self, entries: Vec<Entry>) -> Result<Value, DecodeError> {
+        let mut fields = Map::new();
+        // Keys that were written out, as opposed to merged in with `<<`.
+        let mut own = HashSet::new();
+        for Entry { key, style, line, value } in entries {
+            let at = value.line;
+            if &*key == "<<" && style == Style::Plain {
+                merge(&mut fields, self.value(value)?, at)?;
+                continue;
             }
+            let (name, printed) = name(&key, style, line)?;
+            let value = self.value(value)?;
+            if !own.insert(name.clone()) {
+                self.repeats.push(format!("line {at}: key {printed} already set in map"));
+            }
+            fields.insert(name, value);
         }
-        Ok(self.documents)
-    }
-
-    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), DecodeError> {
-        match event {
-            Event::DocumentStart(_) => {
-                self.anchors.clear();
-                self.root = None;
-                self.line = None;
-                return Ok(());
-            }
-            Event::DocumentEnd => self.finish_document(line),
-            Event::SequenceStart(anchor, _) => {
-                self.open(Open::List { items: Vec::new(), anchor, weight: 1, height: 0 }, line)?;
-            }
-            Event::MappingStart(anchor, _) => {
-                self.open(Open::Map { map: Fields::default(), anchor, weight: 1, height: 0 }, line)?;
-            }
-            Event::SequenceEnd | Event::MappingEnd => self.close(line)?,
-            Event::Scalar(text, style, anchor, tag) => self.scalar(&text, style, anchor, tag.as_ref(), line)?,
-            Event::Alias(anchor) => {
-                let node = self.anchors.get(&anchor).cloned();
-                let node = node.ok_or_else(|| fault(line, "an alias inside of what it stands for"))?;
-                // Counted before it is copied, so that the copy is bounded as well.
-                self.budget.take(node.weight)?;
-                self.budget.check_depth(self.stack.len() + node.height)?;
-                if self.expects_key() {
-                    return self.key(&node.value, line);
-                }
-                self.place(Node::clone(&node), line)?;
-            }
-            Event::Nothing | Event::StreamStart | Event::StreamEnd => return Ok(()),
-        }
-        self.line.get_or_insert(line);
-        Ok(())
-    }
-
-    fn finish_document(&mut self, end: usize) {
-        let mut duplicates = Vec::new();
-        if !self.repeats.is_empty() {
-            duplicates.push(format!("yaml: unmarshal errors:\n  {}", self.repeats.join("\n  ")));
-            self.repeats.clear();
-        }
-        let value = self.root.take().unwrap_or(Value::Null);
-        let line = self.line.take().unwrap_or(end);
-        self.documents.push(Document { line, decoded: Decoded { value, duplicates } });
-    }
-
-    fn expects_key(&self) -> bool {
-        matches!(self.stack.last(), Some(Open::Map { map: Fields { key: None, .. }, .. }))
-    }
-
-    fn open(&mut self, open: Open, line: usize) -> Result<(), DecodeError> {
-        if self.expects_key() {
-            return Err(fault(line, "a list or map cannot be the key of a map"));
-        }
-        self.budget.take(1)?;
-        self.budget.check_depth(self.stack.len() + 1)?;
-        self.stack.push(open);
-        Ok(())
-    }
-
-    fn close(&mut self, line: usize) -> Result<(), DecodeError> {
-        let (value, anchor, weight, height) = match self.stack.pop() {
-            Some(Open::List { items, anchor, weight, height }) => (Value::Array(items), anchor, weight, height),
-            Some(Open::Map { map, anchor, weight, height }) => (Value::Object(map.values), anchor, weight, height),
-            None => return Ok(()),
-        };
-        self.settle(Node { value, weight, height: height + 1 }, anchor, line)
-    }
-
-    fn scalar(
-        &mut self,
-        text: &str,
-        style: ScalarStyle,
-        anchor: usize,
-        tag: Option<&Cow<'_, Tag>>,
-        line: usize,
-    ) -> Result<(), DecodeError> {
-        self.budget.take(1)?;
-        let merge = text == "<<" && style == ScalarStyle::Plain;
-        if merge && self.expects_key() {
-            if let Some(Open::Map { map, .. }) = self.stack.last_mut() {
-                map.key = Some(Key::Merge);
-            }
-            return Ok(());
-        }
-        let value = scalar(text, style, tag.map(|t| &**t), line)?;
-        if self.expects_key() {
-            if anchor != 0 {
-                self.anchors.insert(anchor, Rc::new(Node { value: value.clone(), weight: 1, height: 0 }));
-            }
-            return self.key(&value, line);
-        }
-        self.settle(Node { value, weight: 1, height: 0 }, anchor, line)
-    }
-
-    fn key(&mut self, value: &Value, line: usize) -> Result<(), DecodeError> {
-        let name = match value {
-            Value::String(text) => text.clone(),
-            Value::Bool(_) | Value::Number(_) => go_text::bad_value(value),
-            Value::Null | Value::Array(_) | Value::Object(_) => {
-                return Err(fault(line, "a key must be a text, a number or a boolean"));
-            }
-        };
-        if let Some(Open::Map { map, .. }) = self.stack.last_mut() {
-            map.key = Some(Key::Name(name, go_text::bad_value(value)));
-        }
-        Ok(())
-    }
-
-    /// Remembers a value under its anchor and puts it where it belongs.
-    fn settle(&mut self, node: Node, anchor: usize, line: usize) -> Result<(), DecodeError> {
-        if anchor != 0 {
-            self.budget.take(node.weight)?;
-            self.anchors.insert(anchor, Rc::new(node.clone()));
-        }
-        self.place(node, line)
-    }
-
-    fn place(&mut self, node: Node, line: usize) -> Result<(), DecodeError> {
-        match self.stack.last_mut() {
-            None => self.root = Some(node.value),
-            Some(Open::List { items, weight, height, .. }) => {
-                *weight += node.weight;
-                *height = node.height.max(*height);
-                items.push(node.value);
-            }
-            Some(Open::Map { map, weight, height, .. }) => {
-                *weight += node.weight;
-                *height = node.height.max(*height);
-                match map.key.take() {
-                    Some(Key::Name(name, printed)) => {
-                        if !map.own.insert(name.clone()) {
-                            self.repeats.push(format!("line {line}: key {printed} already set in map"));
-                        }
-                        map.values.insert(name, node.value);
-                    }
-                    Some(Key::Merge) => merge(map, node.value, line)?,
-                    None => return Err(fault(line, "a value without a key")),
-                }
-            }
-        }
-        Ok(())
+        Ok(Value::Object(fields))
     }
 }
 
-fn merge(map: &mut Fields, value: Value, line: usize) -> Result<(), DecodeError> {
+/// The name of a key, and how a message about it prints it: texts in quotes, other keys bare.
+fn name(key: &str, style: Style, line: u32) -> Result<(String, String), DecodeError> {
+    let value = scalar(key, style, line)?;
+    let printed = go_text::bad_value(&value);
+    match value {
+        Value::String(text) => Ok((text, printed)),
+        Value::Bool(_) | Value::Number(_) => Ok((printed.clone(), printed)),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(fault(line, "a key must be a text, a number or a boolean"))
+        }
+    }
+}
+
+fn merge(map: &mut Map<String, Value>, value: Value, line: u32) -> Result<(), DecodeError> {
     let sources = match value {
         Value::Object(_) => vec![value],
         Value::Array(items) => items,
@@ -276,72 +129,48 @@ fn merge(map: &mut Fields, value: Value, line: usize) -> Result<(), DecodeError>
             return Err(fault(line, "map merge requires map or sequence of maps as the value"));
         };
         for (name, value) in fields {
-            map.values.entry(name).or_insert(value);
+            map.entry(name).or_insert(value);
         }
     }
     Ok(())
 }
 
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, line: usize) -> Result<Value, DecodeError> {
-    let quoted = style != ScalarStyle::Plain;
-    let core = tag.filter(|t| t.is_yaml_core_schema()).map(|t| t.suffix.as_str());
-    match core {
-        Some("str" | "timestamp") => return Ok(Value::from(text)),
-        Some("binary") => return binary(text, line),
-        Some("int" | "float" | "bool" | "null") => {
-            let value = resolve::plain(text).ok_or_else(|| not_in_json(text, line))?;
-            let fits = matches!(
-                (core, &value),
-                (Some("int" | "float"), Value::Number(_))
-                    | (Some("bool"), Value::Bool(_))
-                    | (Some("null"), Value::Null)
-            );
-            if fits {
-                return Ok(value);
-            }
-            return Err(fault(line, &format!("cannot decode `{text}` as a !!{}", core.unwrap_or_default())));
+fn scalar(text: &str, style: Style, line: u32) -> Result<Value, DecodeError> {
+    let plain = || resolve::plain(text).ok_or_else(|| fault(line, &format!("JSON has no number `{text}`")));
+    match style {
+        Style::Quoted => Ok(Value::from(text)),
+        Style::Plain => plain(),
+        Style::Tagged(Core::Binary) => binary(text, line),
+        Style::Tagged(core) => {
+            let value = plain()?;
+            let (word, fits) = match core {
+                Core::Int => ("int", value.is_number()),
+                Core::Float => ("float", value.is_number()),
+                Core::Bool => ("bool", value.is_boolean()),
+                Core::Null | Core::Binary => ("null", value.is_null()),
+            };
+            if fits { Ok(value) } else { Err(fault(line, &format!("cannot decode `{text}` as a !!{word}"))) }
         }
-        _ => {}
     }
-    if quoted || tag.is_some() {
-        return Ok(Value::from(text));
-    }
-    resolve::plain(text).ok_or_else(|| not_in_json(text, line))
 }
 
-fn binary(text: &str, line: usize) -> Result<Value, DecodeError> {
+fn binary(text: &str, line: u32) -> Result<Value, DecodeError> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let bytes = STANDARD.decode(packed).map_err(|_| fault(line, "!!binary value contains invalid base64 data"))?;
     Ok(Value::from(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn not_in_json(text: &str, line: usize) -> DecodeError {
-    fault(line, &format!("JSON has no number `{text}`"))
-}
-
-/// A block of text at the end of a body that does not end in a line break has none either; the scanner
-/// makes one up.
-fn without_break(event: Event<'_>) -> Event<'_> {
-    match event {
-        Event::Scalar(text, style @ (ScalarStyle::Literal | ScalarStyle::Folded), anchor, tag) => {
-            let text = text.strip_suffix('\n').map_or(text.to_string(), str::to_owned);
-            Event::Scalar(text.into(), style, anchor, tag)
-        }
-        other => other,
-    }
-}
-
 /// What the scanner says, without what it was doing at the time. What is missing at the end is missing
 /// on the last line, not on the empty one after it.
-fn scan_error(text: &str, line: usize, info: &str) -> DecodeError {
+fn scan_error(text: &str, line: u32, info: &str) -> DecodeError {
     let message = info.split_once(", ").filter(|(doing, _)| doing.starts_with("while ")).map_or(info, |(_, what)| what);
     let message = if message.contains("tab") { "found character that cannot start any token" } else { message };
-    DecodeError::Yaml { line: line.min(text.lines().count()), message: message.to_owned() }
+    DecodeError::Yaml { line: (line as usize).min(text.lines().count()), message: message.to_owned() }
 }
 
-fn fault(line: usize, message: &str) -> DecodeError {
-    DecodeError::Yaml { line, message: message.to_owned() }
+fn fault(line: u32, message: &str) -> DecodeError {
+    DecodeError::Yaml { line: line as usize, message: message.to_owned() }
 }
 
 #[cfg(test)]

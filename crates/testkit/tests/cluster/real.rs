@@ -49,8 +49,8 @@ impl Ground for Real<'_> {
             let path = folder.join(name);
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
         };
-        let admin: Value =
-            serde_saphyr::from_str(&read("admin.kubeconfig")?).map_err(|error| format!("admin.kubeconfig: {error}"))?;
+        let admin = netloom_testkit::yaml::read(&read("admin.kubeconfig")?)
+            .map_err(|error| format!("admin.kubeconfig: {error}"))?;
         let server = admin.pointer("/clusters/0/cluster/server").and_then(Value::as_str);
         let server = server.ok_or("admin.kubeconfig names no server")?;
         let pair = keys::of_peer(folder, &format!("netloom:agent:{node}"), "netloom:agents")?;

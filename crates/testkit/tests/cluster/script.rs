@@ -226,5 +226,5 @@ pub(crate) fn fill(text: &str, saved: &dyn Fn(&str) -> Option<String>) -> Result
 
 /// A body written as YAML, as the JSON that is sent.
 pub(crate) fn json_of(yaml: &str) -> Result<Value, String> {
-    serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
+    netloom_testkit::yaml::read(yaml)
 }

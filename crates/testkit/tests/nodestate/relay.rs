@@ -99,7 +99,7 @@ pub(super) fn lead_nowhere(from: &Path, to: &Path) -> Result<(), String> {
 
 fn read(kubeconfig: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(kubeconfig).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
-    serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", kubeconfig.display()))
+    netloom_testkit::yaml::read(&text).map_err(|error| format!("{}: {error}", kubeconfig.display()))
 }
 
 fn server(config: &Value) -> Result<SocketAddr, String> {

@@ -438,6 +438,6 @@ impl Story {
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // By way of JSON, in which a choice is an object with one field.
-    let value: Value = serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let value = netloom_testkit::yaml::read(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     serde_json::from_value(value).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -4,7 +4,10 @@
 //! It is no YAML reader of its own. It gives up on whatever it does not know for certain, wrong texts
 //! included, and the full reader has the word. What it does give is what the full reader would give.
 
-use crate::tree::{Data, MAX_DEPTH, MAX_VALUES, Node, no_duplicates, scalar};
+use crate::{
+    read::{Limits, scalar},
+    tree::{Data, Entry, Node, Style},
+};
 
 /// Longer keys are left to the full reader, which has a limit of its own.
 const MAX_KEY: usize = 256;
@@ -13,7 +16,7 @@ const MAX_KEY: usize = 256;
 enum Kind<'a> {
     Dash,
     Key(&'a str),
-    Scalar { text: &'a str, plain: bool },
+    Scalar { text: &'a str, style: Style },
     NoItems,
     NoKeys,
 }
@@ -26,14 +29,14 @@ struct Token<'a> {
 }
 
 /// The tree of a text; `None` when the text is beyond this reader.
-pub(crate) fn read(text: &str) -> Option<Node> {
-    let tokens = tokens(text)?;
-    let mut reader = Reader { tokens: &tokens, depth: 0 };
+pub(crate) fn read(text: &str, limits: Limits) -> Option<Node> {
+    let tokens = tokens(text, limits)?;
+    let mut reader = Reader { tokens: &tokens, left: limits.depth };
     let root = reader.block()?;
     reader.tokens.is_empty().then_some(root)
 }
 
-fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+fn tokens(text: &str, limits: Limits) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     for (number, line) in (1..).zip(text.split('\n')) {
         let rest = line.trim_start_matches(' ');
@@ -42,7 +45,7 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         }
         split(line, rest, number, &mut tokens)?;
         // A key can stand for three values: itself, the block that it opens and nothing behind it.
-        if tokens.len() > MAX_VALUES / 3 {
+        if tokens.len() > limits.values / 3 {
             return None;
         }
     }
@@ -88,13 +91,13 @@ fn leaf(text: &str) -> Option<Kind<'_>> {
         if let Some(inner) = text.strip_prefix(quote) {
             let inner = inner.strip_suffix(quote)?;
             return (printable(inner) && !inner.contains(|c| others.contains(c)))
-                .then_some(Kind::Scalar { text: inner, plain: false });
+                .then_some(Kind::Scalar { text: inner, style: Style::Quoted });
         }
     }
     match text {
         "[]" => Some(Kind::NoItems),
         "{}" => Some(Kind::NoKeys),
-        _ => is_plain(text.as_bytes()).then_some(Kind::Scalar { text, plain: true }),
+        _ => is_plain(text.as_bytes()).then_some(Kind::Scalar { text, style: Style::Plain }),
     }
 }
 
@@ -112,7 +115,8 @@ fn is_plain(text: &[u8]) -> bool {
 
 struct Reader<'t, 'a> {
     tokens: &'t [Token<'a>],
-    depth: usize,
+    /// How many levels more there may be.
+    left: usize,
 }
 
 impl<'a> Reader<'_, 'a> {
@@ -124,10 +128,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn block(&mut self) -> Option<Node> {
         let first = *self.tokens.first()?;
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
+        self.left = self.left.checked_sub(1)?;
         let data = match first.kind {
             Kind::Dash => self.list(first.column)?,
             Kind::Key(_) => self.map(first.column)?,
@@ -136,7 +137,7 @@ impl<'a> Reader<'_, 'a> {
                 value(kind, first.line)?
             }
         };
-        self.depth -= 1;
+        self.left += 1;
         Some(Node { line: first.line, data })
     }
 
@@ -163,17 +164,16 @@ impl<'a> Reader<'_, 'a> {
                 Kind::Key(_) => token.column > column,
                 Kind::Scalar { .. } | Kind::NoItems | Kind::NoKeys => true,
             });
-            let data = if inside { self.block()?.data } else { Data::Null };
-            entries.push((key.into(), Node { line, data }));
+            let value = if inside { self.block()? } else { Node { line, data: Data::Null } };
+            entries.push(Entry { key: key.into(), style: Style::Plain, line, value });
         }
-        no_duplicates(&entries).ok()?;
         Some(Data::Map(entries))
     }
 }
 
 fn value(kind: Kind<'_>, line: u32) -> Option<Data> {
     match kind {
-        Kind::Scalar { text, plain } => Some(scalar(text, plain, line).data),
+        Kind::Scalar { text, style } => Some(scalar(text, style, line).data),
         Kind::NoItems => Some(Data::List(Vec::new())),
         Kind::NoKeys => Some(Data::Map(Vec::new())),
         Kind::Dash | Kind::Key(_) => None,
@@ -185,13 +185,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::read_fully;
+    use crate::read::fully;
 
     /// What is read quickly is what is read fully.
     fn agrees(text: &str) -> bool {
-        let quick = read(text);
+        let quick = read(text, Limits::default());
         if let Some(quick) = &quick {
-            assert_eq!(read_fully(text).as_ref().ok(), Some(&Some(quick.clone())), "{text}");
+            let documents = fully(text, Limits::default(), false).expect("what is read quickly can be read");
+            assert_eq!(documents.iter().map(|document| &document.root).collect::<Vec<_>>(), [quick], "{text}");
         }
         quick.is_some()
     }
@@ -215,7 +216,6 @@ mod tests {
             "a: |\n  x",
             "a: x\n  y",
             "a: x\n  y: 1",
-            "a: 1\na: 2",
             "a: 1 # one",
             "a: {b: 1}",
             "a: 'it''s'",
@@ -230,7 +230,7 @@ mod tests {
             "a: 1\n- b",
             "a: \u{e4}",
         ] {
-            assert!(read(text).is_none(), "{text:?}");
+            assert!(read(text, Limits::default()).is_none(), "{text:?}");
         }
     }
 
