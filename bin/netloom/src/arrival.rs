@@ -5,11 +5,11 @@
 //! revision: one that has an older version of any of them says nothing about the change.
 
 use netloom_api::{
-    fabric::{
+    nodestate::NodeNetConfPolicySpec,
+    pipeline::{
         NetworkConfigRevision,
         network_config_revision::{NetworkConfigRevisionStatus, RevisionPhase},
     },
-    nodestate::NodeNetConfPolicySpec,
     rollout::annotation,
 };
 use netloom_compile::{ObjectKey, PROVENANCE, nodestate::Provenance, reason};

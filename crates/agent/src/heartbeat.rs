@@ -10,7 +10,7 @@ use http::{Method, Request};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
-use netloom_api::generate::NAMESPACE;
+use netloom_api::NAMESPACE;
 use netloom_node::MANAGER;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};

@@ -10,9 +10,9 @@ use kube::{
     api::{ApiResource, GroupVersionKind},
 };
 use netloom_api::{
-    admission::GroupKind,
-    fabric::{NodeNetworkConfig, NodeNetworkStatus},
+    GroupKind,
     nodestate::{NodeNetConfPolicy, NodeNetworkState},
+    pipeline::{NodeNetworkConfig, NodeNetworkStatus},
 };
 use netloom_node::{CONFIG, LINKS, POLICY, STATE};
 

@@ -1,4 +1,4 @@
-//! What a kind is: its definition, its owner, its indexes, its rules and the effects of its fields.
+//! What a kind is: its definition, its owner and the effects of its fields.
 //!
 //! A kind's module implements [`Declared`] for its root type; [`Kind`] is the same with the type
 //! erased, so that callers can walk over all kinds. Names are said once, in the derive attributes.
@@ -9,11 +9,10 @@ use kube_core::{CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use netloom_object::GroupKind;
+
+use crate::effects::FieldEffect;
 pub use crate::owner::{NodeField, Owner};
-use crate::{
-    admission::{Findings, Review, Write, admit},
-    effects::FieldEffect,
-};
 
 /// The definitions that are checked in, as JSON, by the names of their files.
 static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
@@ -30,15 +29,6 @@ pub enum Install {
     Never,
 }
 
-/// A question that rules ask of the view, answered without reading every object.
-#[derive(Debug, Clone, Copy)]
-pub struct Index {
-    /// The name of the index, unique for its kind.
-    pub name: &'static str,
-    /// The keys under which an object is found.
-    pub keys: fn(&Value) -> Vec<String>,
-}
-
 /// A root type together with everything that its kind needs besides the derive attributes.
 pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned {
     /// Whose agent may write such an object.
@@ -51,17 +41,6 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
     const EDITABLE: bool = matches!(Self::OWNER, Owner::Cluster);
     /// Where every field of the schema takes effect.
     const EFFECTS: &'static [FieldEffect];
-    /// What rules of this or another kind look objects up by.
-    const INDEXES: &'static [Index] = &[];
-
-    /// Fills in what the schema's defaults cannot express; runs before validation.
-    fn complete(_review: &Review<'_>, _object: &mut Value) {}
-
-    /// Checks a write whose object already keeps the schema.
-    ///
-    /// Not called for writes to subresources, nor for updates of an object that is being deleted:
-    /// those must not hold up the removal of a finalizer.
-    fn admit(write: &Write<'_, Self>, findings: &mut Findings);
 }
 
 /// A kind with its type erased.
@@ -83,15 +62,11 @@ pub struct Kind {
     pub editable: bool,
     /// Where every field of the schema takes effect.
     pub effects: &'static [FieldEffect],
-    /// What rules look objects up by.
-    pub indexes: &'static [Index],
     /// The definition as the type derives it; only for those who write or check the files.
     #[cfg(any(test, feature = "derive"))]
     pub derived: fn() -> Value,
     /// Read once, when it is first asked for.
     manifest: OnceLock<Value>,
-    pub(crate) complete: fn(&Review<'_>, &mut Value),
-    pub(crate) admit: fn(&Review<'_>, &mut Findings),
 }
 
 impl Kind {
@@ -106,12 +81,9 @@ impl Kind {
             install: T::INSTALL,
             editable: T::EDITABLE,
             effects: T::EFFECTS,
-            indexes: T::INDEXES,
             #[cfg(any(test, feature = "derive"))]
             derived: || crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE),
             manifest: OnceLock::new(),
-            complete: T::complete,
-            admit: admit::<T>,
         }
     }
 

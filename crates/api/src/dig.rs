@@ -5,31 +5,31 @@
 use serde_json::Value;
 
 /// The value at a path such as `spec.nodeName`.
-pub(crate) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, key| value.get(key))
 }
 
 /// The text at a path.
-pub(crate) fn text<'a>(object: &'a Value, path: &str) -> Option<&'a str> {
+pub fn text<'a>(object: &'a Value, path: &str) -> Option<&'a str> {
     at(object, path)?.as_str()
 }
 
 /// The name of the object; empty when it has none.
-pub(crate) fn name(object: &Value) -> &str {
+pub fn name(object: &Value) -> &str {
     text(object, "metadata.name").unwrap_or_default()
 }
 
 /// The value of a label.
-pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     at(object, "metadata.labels")?.get(key)?.as_str()
 }
 
 /// Whether the object is being deleted.
-pub(crate) fn is_terminating(object: &Value) -> bool {
+pub fn is_terminating(object: &Value) -> bool {
     at(object, "metadata.deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
 /// The text at a path as the keys of an index: one, or none.
-pub(crate) fn keys(object: &Value, path: &str) -> Vec<String> {
+pub fn keys(object: &Value, path: &str) -> Vec<String> {
     text(object, path).map(str::to_owned).into_iter().collect()
 }

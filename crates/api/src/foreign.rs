@@ -1,16 +1,10 @@
 //! Kinds that others define and our rules look at.
 //!
-//! Only what rules need: the indexes, and which of them an agent may write for its own node.
+//! Only what rules and front ends read of them.
 
 use serde_json::Value;
 
-use crate::{
-    admission::{Findings, GroupKind, Review},
-    definition::{Index, Owner},
-    dig,
-    hostnet::{self, names},
-    registry,
-};
+use crate::{GroupKind, Owner, dig, hostnet::names, registry};
 
 /// The nodes of the cluster.
 pub const NODE: GroupKind<'static> = GroupKind::new("", "Node");
@@ -36,44 +30,16 @@ pub fn is_viewed(kind: GroupKind<'_>) -> bool {
     VIEWED.contains(&kind) || registry::find(kind.group, kind.kind).is_some()
 }
 
-/// Attachments by the cluster network that carries them.
-pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";
-/// Attachments by the plugin that makes them.
-pub(crate) const BY_TYPE: &str = "type";
-/// Machines by the attachments that they use, as `namespace/name`.
-pub(crate) const BY_ATTACHMENT: &str = "attachment";
 /// The plugin that makes overlay networks.
-pub(crate) const OVERLAY: &str = "kube-ovn";
-
-const OF_ATTACHMENTS: &[Index] =
-    &[Index { name: BY_CLUSTER_NETWORK, keys: cluster_network }, Index { name: BY_TYPE, keys: plugin }];
-const OF_INSTANCES: &[Index] = &[Index { name: BY_ATTACHMENT, keys: attachments_of_instance }];
-const OF_MACHINES: &[Index] = &[Index { name: BY_ATTACHMENT, keys: attachments_of_machine }];
-
-/// The indexes of a foreign kind.
-pub(crate) fn indexes(kind: GroupKind<'_>) -> &'static [Index] {
-    match kind {
-        ATTACHMENT => OF_ATTACHMENTS,
-        MACHINE_INSTANCE => OF_INSTANCES,
-        MACHINE => OF_MACHINES,
-        _ => &[],
-    }
-}
+pub const OVERLAY: &str = "kube-ovn";
 
 /// Whose agent may write an object of a foreign kind; none where that is not ours to say.
 pub fn owner(kind: GroupKind<'_>) -> Option<Owner> {
     (kind == NODE || kind == LEASE).then_some(Owner::NODE_OF_NAME)
 }
 
-/// The rules that objects of foreign kinds keep where ours depend on them.
-pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
-    if review.kind == ATTACHMENT {
-        hostnet::admit_attachment(review, findings);
-    }
-}
-
 /// `namespace/name` of an object that has both.
-pub(crate) fn full_name(object: &Value) -> Option<String> {
+pub fn full_name(object: &Value) -> Option<String> {
     Some(format!("{}/{}", dig::text(object, "metadata.namespace")?, dig::text(object, "metadata.name")?))
 }
 
@@ -99,7 +65,7 @@ pub fn labelled_network(attachment: &Value) -> Option<&str> {
 }
 
 /// Whether an attachment carries a label of this group.
-pub(crate) fn is_ours(attachment: &Value) -> bool {
+pub fn is_ours(attachment: &Value) -> bool {
     [names::CLUSTER_NETWORK, names::ATTACHMENT_TYPE].iter().any(|key| dig::label(attachment, key).is_some())
 }
 
@@ -125,29 +91,4 @@ pub fn vlans(config: &Value) -> Vec<(u16, u16)> {
 /// Whether a plugin's configuration is that of a port of a bridge.
 pub fn is_bridged(config: &Value) -> bool {
     config.get("type").is_some_and(|kind| kind == "bridge")
-}
-
-fn cluster_network(attachment: &Value) -> Vec<String> {
-    cluster_network_of(attachment).into_iter().collect()
-}
-
-fn plugin(attachment: &Value) -> Vec<String> {
-    let config = plugin_config(attachment);
-    config.as_ref().and_then(|config| config.get("type")?.as_str()).map(str::to_owned).into_iter().collect()
-}
-
-fn attachments_of_instance(machine: &Value) -> Vec<String> {
-    attachments(machine, "spec.networks")
-}
-
-fn attachments_of_machine(machine: &Value) -> Vec<String> {
-    attachments(machine, "spec.template.spec.networks")
-}
-
-/// A name without a namespace means one in the machine's own.
-fn attachments(machine: &Value, networks: &str) -> Vec<String> {
-    let namespace = dig::text(machine, "metadata.namespace").unwrap_or_default();
-    let networks = dig::at(machine, networks).and_then(Value::as_array);
-    let names = networks.into_iter().flatten().filter_map(|n| dig::text(n, "multus.networkName"));
-    names.map(|name| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") }).collect()
 }

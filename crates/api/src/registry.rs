@@ -24,15 +24,15 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         Kind::of::<crate::fabric::PodNetwork>(),
         Kind::of::<crate::fabric::Collector>(),
         Kind::of::<crate::fabric::TrafficMirror>(),
-        Kind::of::<crate::fabric::NodeNetworkStatus>(),
+        Kind::of::<crate::pipeline::NodeNetworkStatus>(),
         Kind::of::<crate::fabric::Layer2NetworkConfiguration>(),
         Kind::of::<crate::fabric::VRFRouteConfiguration>(),
         Kind::of::<crate::fabric::BGPPeering>(),
         Kind::of::<crate::fabric::MirrorTarget>(),
         Kind::of::<crate::fabric::MirrorSelector>(),
-        Kind::of::<crate::fabric::NetworkConfigRevision>(),
-        Kind::of::<crate::fabric::NetworkConfigRevisionPart>(),
-        Kind::of::<crate::fabric::NodeNetworkConfig>(),
+        Kind::of::<crate::pipeline::NetworkConfigRevision>(),
+        Kind::of::<crate::pipeline::NetworkConfigRevisionPart>(),
+        Kind::of::<crate::pipeline::NodeNetworkConfig>(),
     ]
 });
 
@@ -44,4 +44,16 @@ pub fn kinds() -> &'static [Kind] {
 /// The kind of that group and name.
 pub fn find(group: &str, kind: &str) -> Option<&'static Kind> {
     kinds().iter().find(|known| known.group == group && known.kind == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_what_the_types_derive() {
+        for kind in kinds() {
+            assert_eq!(kind.crd(), (kind.derived)(), "run scripts/generated: {}", kind.kind);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 use http::{HeaderMap, header::AUTHORIZATION};
 use jiff::Timestamp;
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_store::{Key, ReadError, Store};
 use serde_json::Value;
 use tokio_rustls::rustls::pki_types::CertificateDer;

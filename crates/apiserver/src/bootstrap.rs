@@ -194,7 +194,7 @@ fn key_of(resource: &Resource, object: &Value) -> Key {
 
 /// The roles of our own processes.
 fn our_roles() -> Result<Vec<Value>, BootstrapError> {
-    let text = netloom_api::generate::rbac();
+    let text = netloom_generate::rbac();
     let limits = netloom_schema::decode::Limits::default();
     let read = netloom_schema::decode::yaml_stream(text.as_bytes(), limits);
     let documents = read.map_err(|error| BootstrapError::Object(error.to_string()))?;
@@ -312,7 +312,7 @@ fn metadata_of(name: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::admission::User;
+    use netloom_admission::User;
 
     use super::*;
     use crate::rbac::{Asked, Book, Decision, Sort};
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn an_agent_writes_what_nodes_own() {
-        let agent = [netloom_api::admission::agent::GROUP];
+        let agent = [netloom_admission::agent::GROUP];
         assert!(may(&agent, "update", "nodenetworkstates.nmstate.io"));
         assert!(!may(&agent, "update", "nodenetconfpolicies.nmstate.io"));
         assert!(!may(&agent, "get", "secrets"));

@@ -12,7 +12,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use netloom_api::admission::User;
+use netloom_admission::User;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::{
     DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,

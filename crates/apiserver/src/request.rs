@@ -6,7 +6,7 @@
 use std::fmt;
 
 use http::{Method, Uri};
-use netloom_api::admission::User;
+use netloom_admission::User;
 
 /// Who asks.
 #[derive(Debug, Clone)]

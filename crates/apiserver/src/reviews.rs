@@ -4,7 +4,7 @@
 //! the tokens of service accounts.
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_schema::FieldError;
 use netloom_store::{Key, Store};
 use serde_json::{Value, json};

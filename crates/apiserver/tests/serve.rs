@@ -14,7 +14,7 @@ use kube::{
     client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use netloom_api::admission::taints::TaintKey;
+use netloom_admission::taints::TaintKey;
 use netloom_apiserver::{
     identity,
     server::{BACKUP_PATH, IDENTITY_PATH, Limits, Options, Server},

@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::fabric::NetworkConfigRevision;
+use netloom_api::pipeline::NetworkConfigRevision;
 use serde_json::json;
 
 use crate::{

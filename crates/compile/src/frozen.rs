@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_api::fabric::{
+use netloom_api::pipeline::{
     NetworkConfigRevision,
     network_config_revision::{AttachmentRevision, HostNetworkConfigRevision, NodePolicyRevision, VlanConfigRevision},
     network_config_revision_part::NetworkConfigRevisionPartSpec,

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::fabric::{
+use netloom_api::pipeline::{
     network_config_revision::{
         AttachmentRevision, HostNetworkConfigRevision, NetworkConfigRevisionSpec, NodePolicyRevision,
         VlanConfigRevision,
@@ -254,9 +254,9 @@ pub fn unnamed<'a>(snapshot: &'a Snapshot, layout: Option<&'a Layout>) -> impl I
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::fabric::{
-        network_config_revision::FrozenSpec,
-        text::{Interface, ObjectName},
+    use netloom_api::{
+        fabric::text::{Interface, ObjectName},
+        pipeline::network_config_revision::FrozenSpec,
     };
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netloom_api::{
-    fabric::{NetworkConfigRevision, network_config_revision::NodePolicyRevision},
+    pipeline::{NetworkConfigRevision, network_config_revision::NodePolicyRevision},
     rollout::annotation,
 };
 

@@ -9,12 +9,13 @@ use std::{
 };
 
 use netloom_api::{
-    admission::GroupKind,
-    fabric::{
-        GROUP, NetworkConfigRevision, NetworkConfigRevisionPart, NodeNetworkConfig, NodeNetworkStatus,
+    GroupKind,
+    fabric::GROUP,
+    hostnet,
+    pipeline::{
+        NetworkConfigRevision, NetworkConfigRevisionPart, NodeNetworkConfig, NodeNetworkStatus,
         network_config_revision_part::NetworkConfigRevisionPartSpec,
     },
-    hostnet,
     rollout::RolloutPolicy,
 };
 use serde::de::DeserializeOwned;

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::fabric::{NodeNetworkConfig, node_network_config::host::HostConfig};
+use netloom_api::pipeline::{NodeNetworkConfig, node_network_config::host::HostConfig};
 use serde_json::{Value, json};
 
 use crate::{

@@ -2,7 +2,7 @@
 //! gives itself again, what shares a class is what it would be alone, and what a deleted policy had
 //! is as if it had never been.
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::{
     Compiled, Compiler, ObjectKey, Snapshot, compile,
     nodestate::{NodeFacts, PolicySet, desired_for},

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::{ObjectKey, PROVENANCE, REVISION, Snapshot, compile};
 use netloom_model::Ownership;
 use netloom_nmyaml::{Document, ReportOptions, ResolveOptions, parse, report};

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::{Compiled, Compiler, ObjectKey, Put, Snapshot, compile};
 use netloom_schema::decode::{Limits, yaml_documents};
 use serde_json::Value;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::fabric::{
+use netloom_api::pipeline::{
     NodeNetworkConfig,
     node_network_config::{
         ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
+use netloom_api::{pipeline::NetworkConfigRevision, rollout::annotation};
 use netloom_compile::{Compiled, Compiler, Layout, ObjectKey, Wishes};
 use netloom_object::{Action, Answer, Chain, ObjectRef, Request, RequestId};
 use netloom_rollout::{Decision, View, rollout};

@@ -116,7 +116,7 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
-    use netloom_api::admission::GroupKind;
+    use netloom_api::GroupKind;
     use netloom_compile::ObjectKey;
     use netloom_object::Change;
 

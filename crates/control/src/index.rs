@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::{admission::GroupKind, rollout::annotation};
+use netloom_api::{GroupKind, rollout::annotation};
 use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde_json::Value;

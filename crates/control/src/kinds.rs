@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use netloom_api::{admission::GroupKind, fabric, foreign, rollout::RolloutPolicyStatus};
+use netloom_api::{GroupKind, fabric, foreign, rollout::RolloutPolicyStatus};
 use netloom_object::ObjectRef;
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use netloom_api::{fabric::NetworkConfigRevision, rollout::annotation};
+use netloom_api::{pipeline::NetworkConfigRevision, rollout::annotation};
 use netloom_compile::{Layout, ObjectKey, unnamed};
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};

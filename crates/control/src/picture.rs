@@ -7,7 +7,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{
-    fabric::{
+    pipeline::{
         NetworkConfigRevision, NodeNetworkConfig,
         network_config_revision::NetworkConfigRevisionStatus,
         node_network_config::{ConfigStatus, NodeNetworkConfigStatus},

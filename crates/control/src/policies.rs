@@ -1,10 +1,10 @@
 //! What is said about policies of node states, and about network states that no agent answers for.
 
 use netloom_api::{
-    admission::GroupKind,
+    GroupKind,
     condition::{Condition, Conditions, Observation, Truth},
-    fabric::NetworkConfigRevision,
     nodestate::NodeNetConfPolicyStatus,
+    pipeline::NetworkConfigRevision,
     rollout::annotation,
 };
 use netloom_compile::{Compiled, Frozen, ObjectKey, StateReport, Verdict, reason};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::fabric::node_network_config::host::{HostConfig, HostEntry, HostLinkKind};
+use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::NodeState;
 use serde_json::Value;
 

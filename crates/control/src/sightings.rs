@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_api::{fabric::NodeNetworkConfig, rollout::annotation};
+use netloom_api::{pipeline::NodeNetworkConfig, rollout::annotation};
 
 use crate::index::Index;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::{foreign, generate::NAMESPACE};
+use netloom_api::{NAMESPACE, foreign};
 use netloom_rollout::Liveness;
 use serde_json::Value;
 

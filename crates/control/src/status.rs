@@ -5,12 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use netloom_api::{
-    admission::GroupKind,
+    GroupKind,
     condition::{Conditions, Observation},
-    fabric::{
-        GROUP,
-        network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
-    },
+    fabric::GROUP,
+    pipeline::network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
     rollout::{Phase, RolloutPolicyStatus},
 };
 use netloom_compile::{ObjectKey, Wishes};

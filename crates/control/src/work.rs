@@ -1,6 +1,6 @@
 //! What is asked for in one turn, before it has numbers.
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde::Serialize;

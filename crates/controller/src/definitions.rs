@@ -14,7 +14,7 @@ use kube::{
         watcher::{self, Event},
     },
 };
-use netloom_api::{Install, Kind, admission::GroupKind, foreign, registry};
+use netloom_api::{GroupKind, Install, Kind, foreign, registry};
 use serde_json::Value;
 use tokio::sync::watch;
 

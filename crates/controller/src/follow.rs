@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use kube::{Client, api::ApiResource};
-use netloom_api::{admission::GroupKind, foreign, generate::NAMESPACE, registry};
+use netloom_api::{GroupKind, NAMESPACE, foreign, registry};
 use netloom_client::Watch;
 use netloom_control::Kinds;
 use netloom_object::Change;

@@ -13,7 +13,12 @@ use hyper::body::Incoming;
 use netloom_https::{Body, Handler, Peer};
 use tokio::{sync::watch, time::Instant};
 
-use crate::{answer, metrics, metrics::Metrics, view::Current, webhook::Slot};
+use crate::{
+    answer,
+    metrics::{self, Metrics},
+    view::Current,
+    webhook::Slot,
+};
 
 /// A round of the loop takes milliseconds, and seconds in the largest cluster. One that takes this long never ends.
 const STUCK: Duration = Duration::from_mins(1);
@@ -106,7 +111,7 @@ impl Handler for Health {
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::admission::Objects;
+    use netloom_admission::Objects;
 
     use super::*;
 

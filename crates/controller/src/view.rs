@@ -12,7 +12,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockWriteGuard},
 };
 
-use netloom_api::admission::{GroupKind, Objects};
+use netloom_admission::Objects;
+use netloom_api::GroupKind;
 use netloom_object::Change;
 use serde_json::Value;
 use tokio::sync::watch;

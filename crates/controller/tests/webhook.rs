@@ -4,7 +4,7 @@
 
 use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use netloom_api::admission::Objects;
+use netloom_admission::Objects;
 use netloom_controller::{
     view::Current,
     webhook::{Callers, TlsError, TlsFiles, Webhook},

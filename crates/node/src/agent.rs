@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_model::{Observed, Ownership};
 use netloom_object::{Answer, Chain, RequestId};

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_api::fabric::{
-    GROUP, NodeNetworkConfig,
-    node_network_config::{
-        ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus,
-        host::{HostConfig, HostEntry},
+use netloom_api::{
+    fabric::GROUP,
+    pipeline::{
+        NodeNetworkConfig,
+        node_network_config::{
+            ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus,
+            host::{HostConfig, HostEntry},
+        },
     },
-    text::Interface,
 };
 use netloom_plan::Difference;
 use serde_json::{Value, json};

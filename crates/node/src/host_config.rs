@@ -4,8 +4,8 @@
 //! wish afterwards.
 
 use netloom_api::{
-    fabric::node_network_config::host::{EntryOrigin, HostConfig, HostEntry},
     hostnet::names,
+    pipeline::node_network_config::host::{EntryOrigin, HostConfig, HostEntry},
 };
 use netloom_compile::hostnet::document;
 use netloom_model::Origin;

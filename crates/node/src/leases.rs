@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_api::{fabric::node_network_config::LeaseProblem, hostnet};
+use netloom_api::{hostnet, pipeline::node_network_config::LeaseProblem};
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{
     Address, AddressWish, Attr, DhcpWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish,

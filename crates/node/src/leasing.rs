@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::fabric::{
-    node_network_config::{HostLease, LINK_DOWN, LeaseProblem, host::HostConfig},
-    text::{Interface, InterfaceAddress, Ip},
+use netloom_api::{
+    fabric::text::{Interface, InterfaceAddress, Ip},
+    pipeline::node_network_config::{HostLease, LINK_DOWN, LeaseProblem, host::HostConfig},
 };
 use netloom_dhcp::Standing;
 use netloom_types::IfName;

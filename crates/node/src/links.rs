@@ -10,10 +10,8 @@ use std::{collections::BTreeSet, net::IpAddr};
 use jiff::Timestamp;
 use netloom_api::{
     condition::{Conditions, Observation},
-    fabric::{
-        node_network_status::{NodeInterface, NodeNetworkStatusStatus, NodeRoute},
-        text::{InterfaceAddress, Ip},
-    },
+    fabric::text::{InterfaceAddress, Ip},
+    pipeline::node_network_status::{NodeInterface, NodeNetworkStatusStatus, NodeRoute},
 };
 use netloom_model::{Attr, Link, LinkKind, Observed, OperState, Route, RouteType};
 use netloom_nmyaml::ReportOptions;

@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use netloom_api::{
     condition::{Conditions, Observation, seconds},
-    fabric::node_network_status::NodeNetworkStatusStatus,
+    pipeline::node_network_status::NodeNetworkStatusStatus,
 };
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};

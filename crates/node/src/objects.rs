@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use netloom_api::{
-    Declared as _, Owner,
-    admission::GroupKind,
-    fabric::{self, NodeNetworkConfig, NodeNetworkStatus},
-    foreign,
+    Declared as _, GroupKind, Owner, fabric, foreign,
     nodestate::{NodeNetConfPolicy, NodeNetworkState},
+    pipeline::{NodeNetworkConfig, NodeNetworkStatus},
 };
 use netloom_compile::{NodeState, ObjectKey, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};

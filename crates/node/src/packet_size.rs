@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use netloom_api::{
-    fabric::node_network_config::host::{HostConfig, HostLinkKind},
     hostnet::DEFAULT_MTU,
+    pipeline::node_network_config::host::{HostConfig, HostLinkKind},
 };
 use netloom_compile::hostnet::Asking;
 use netloom_model::{Attr, HostState, LinkKind, LinkWish, Observed};

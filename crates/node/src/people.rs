@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::fabric::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
+use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::nodestate::Provenance;
 use netloom_model::{
     Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, Setting,

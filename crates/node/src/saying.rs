@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netloom_api::fabric::node_network_config::host::HostConfig;
+use netloom_api::pipeline::node_network_config::host::HostConfig;
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netloom_api::fabric::NodeNetworkConfig;
+use netloom_api::pipeline::NodeNetworkConfig;
 use netloom_compile::{NodeState, ObjectKey};
 use serde_json::Value;
 

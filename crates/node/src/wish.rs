@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use netloom_api::{
-    fabric::{NodeNetworkConfig, node_network_config::host::HostConfig},
+    pipeline::{NodeNetworkConfig, node_network_config::host::HostConfig},
     rollout::annotation,
 };
 use netloom_compile::NodeState;

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::{
-    fabric::network_config_revision::RevisionPhase,
+    pipeline::network_config_revision::RevisionPhase,
     rollout::{Drift, NodeCounts, Phase, Probing, RolloutPolicySpec},
 };
 use netloom_probing::ProbeTimes;

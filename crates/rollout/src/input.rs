@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use netloom_api::{
-    fabric::network_config_revision::RevisionPhase,
+    pipeline::network_config_revision::RevisionPhase,
     rollout::{Phase, RolloutPolicySpec},
 };
 use serde_json::{Map, Value};

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::Phase};
+use netloom_api::{pipeline::network_config_revision::RevisionPhase, rollout::Phase};
 
 use crate::{
     decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms},

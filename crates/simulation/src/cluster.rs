@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_api::{admission::GroupKind, rollout::RolloutPolicySpec};
+use netloom_api::{GroupKind, rollout::RolloutPolicySpec};
 use netloom_control::{
     Controller, Index, Leadership,
     lease::{Candidate, Outcome, Step},

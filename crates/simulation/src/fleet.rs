@@ -11,7 +11,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_control::{Controller, Index, Kinds, Leadership, Settings};
 use netloom_node::{CONFIG, STATE};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use serde_json::{Value, json};
 
 use crate::{Cluster, Micros, Misfortune, SECOND, Setup, Wanted, people};

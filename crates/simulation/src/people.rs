@@ -1,6 +1,6 @@
 //! What people and others write.
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_node::{CONFIG, NODE, POLICY, STATE};
 use netloom_object::ObjectRef;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 
 use crate::Micros;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_control::Kinds;
 use netloom_object::{Action, Change, ObjectRef, Request, with_late};

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_object::Change;
 
 use crate::{Cluster, Process, requests::Requests};

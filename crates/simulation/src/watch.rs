@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_control::Kinds;
 use netloom_node::{Agent, Event, POLICY, STATE};
 use netloom_object::Change;

@@ -26,6 +26,8 @@ const PURE: &[&str] = &[
     "netloom-patch",
     "netloom-object",
     "netloom-api",
+    "netloom-admission",
+    "netloom-generate",
     "netloom-compile",
     "netloom-rollout",
     "netloom-control",
@@ -93,19 +95,13 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-patch", &["netloom-schema"]),
     ("netloom-object", &[]),
     ("netloom-client", &["netloom-object"]),
+    ("netloom-api", &["netloom-types", "netloom-model", "netloom-object", "netloom-probing", "netloom-schema"]),
+    ("netloom-admission", &["netloom-api", "netloom-nmyaml", "netloom-probing", "netloom-schema", "netloom-types"]),
+    ("netloom-generate", &["netloom-admission", "netloom-api", "netloom-yaml"]),
     (
-        "netloom-api",
-        &[
-            "netloom-types",
-            "netloom-model",
-            "netloom-nmyaml",
-            "netloom-object",
-            "netloom-probing",
-            "netloom-schema",
-            "netloom-yaml",
-        ],
+        "netloom-compile",
+        &["netloom-admission", "netloom-api", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-types"],
     ),
-    ("netloom-compile", &["netloom-api", "netloom-model", "netloom-nmyaml", "netloom-object", "netloom-types"]),
     ("netloom-rollout", &["netloom-api", "netloom-probing"]),
     ("netloom-control", &["netloom-api", "netloom-compile", "netloom-object", "netloom-rollout"]),
     (
@@ -146,8 +142,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     (
         "netloom-apiserver",
         &[
+            "netloom-admission",
             "netloom-api",
             "netloom-cel",
+            "netloom-generate",
             "netloom-https",
             "netloom-patch",
             "netloom-schema",
@@ -157,7 +155,16 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
     (
         "netloom-controller",
-        &["netloom-api", "netloom-client", "netloom-control", "netloom-https", "netloom-object", "netloom-schema"],
+        &[
+            "netloom-admission",
+            "netloom-api",
+            "netloom-client",
+            "netloom-control",
+            "netloom-generate",
+            "netloom-https",
+            "netloom-object",
+            "netloom-schema",
+        ],
     ),
 ];
 

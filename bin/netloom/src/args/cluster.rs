@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ArgGroup, Subcommand, ValueHint};
-use netloom_api::admission::taints::{STARTING, TaintKey};
+use netloom_admission::taints::{STARTING, TaintKey};
 
 use super::{DataFormatArg, FormatArg, kubeconfig};
 
@@ -473,7 +473,7 @@ pub(crate) enum GenVerb {
     /// Print the pods of controllers and agents
     Workloads {
         /// Image with this program as its entry point
-        #[arg(long, value_name = "IMAGE", default_value = netloom_api::generate::IMAGE)]
+        #[arg(long, value_name = "IMAGE", default_value = netloom_generate::IMAGE)]
         image: String,
         /// Image for the nodes, when it is another one: a program with the verbs of a node is enough there
         #[arg(long, value_name = "IMAGE")]

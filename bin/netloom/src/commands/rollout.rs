@@ -4,7 +4,8 @@
 
 use http::{Request, header::CONTENT_TYPE};
 use netloom_api::{
-    fabric::{GROUP, NetworkConfigRevision},
+    fabric::GROUP,
+    pipeline::NetworkConfigRevision,
     rollout::{RolloutPolicy, RolloutPolicySpec, annotation},
     selector,
 };

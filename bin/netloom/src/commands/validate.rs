@@ -6,10 +6,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use netloom_admission::{Objects, Operation, Review, User, View as _};
 use netloom_api::{
-    Kind,
-    admission::{self, GroupKind, Objects, Operation, Review, User, View as _},
-    foreign,
+    GroupKind, Kind, foreign,
     registry::{self, kinds},
 };
 use netloom_cel::Cel;
@@ -380,7 +379,7 @@ fn judge<'a>(
 ) {
     let group = manifest.text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
     let namespace = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
-    let verdict = admission::review(&Review {
+    let verdict = netloom_admission::review(&Review {
         operation: if old.is_some() { Operation::Update } else { Operation::Create },
         kind: GroupKind::new(group, manifest.text("/kind")),
         namespace,

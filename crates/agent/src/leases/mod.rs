@@ -23,11 +23,14 @@ use std::{
     time::Duration,
 };
 
-use netloom_api::fabric::node_network_config::{LeaseProblem, NO_THREAD};
+use netloom_api::pipeline::node_network_config::{LeaseProblem, NO_THREAD};
 use netloom_model::Observed;
 use netloom_node::{CompanionNews, CompanionOrder, Event, LeaseOrder, Leased, Others};
 use netloom_place::Place;
 use netloom_types::IfName;
+use reached::Reached;
+use sight::Sight;
+use tenant::Tenant;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
@@ -35,10 +38,6 @@ use crate::{
     companion::{Companion, Parting},
     lane::Lane,
 };
-
-use reached::Reached;
-use sight::Sight;
-use tenant::Tenant;
 
 /// What the clients need.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::fabric::node_network_config::{LeaseProblem, NO_SOCKET};
+use netloom_api::pipeline::node_network_config::{LeaseProblem, NO_SOCKET};
 use netloom_dhcp::{
     Action, ClientId, Clients, Configuration, Input, Lease, Now, Probing, Remembered, Settings, arp,
     datagram::{self, Checksums},

@@ -5,31 +5,26 @@
 //! VRF <- Collector <- TrafficMirror -> Layer2Attachment, Inbound, Outbound     Inbound <- BGPNeighbor
 //!
 //! intents => Layer2NetworkConfiguration, VRFRouteConfiguration, BGPPeering, MirrorTarget, MirrorSelector
-//!         => NetworkConfigRevision => NodeNetworkConfig            agents => NodeNetworkStatus
 //! ```
 //!
 //! `<-` is a reference by name, `<~` a selection by label. All kinds are cluster-scoped. One file
-//! holds the shape of a kind, the file of the same name in [`rules`] what admission asks of it.
+//! holds the shape of a kind, the file of the same name in the crate of admission what is asked of it.
 
 pub mod bgp_neighbor;
 pub mod bgp_peering;
 pub mod collector;
+mod declared;
 pub mod destination;
-mod effects;
+pub(crate) mod effects;
 pub mod inbound;
 pub mod layer2_attachment;
 pub mod layer2_network_configuration;
 pub mod mirror_selector;
 pub mod mirror_target;
 pub mod network;
-pub mod network_config_revision;
-pub mod network_config_revision_part;
-pub mod node_network_config;
-pub mod node_network_status;
 pub mod outbound;
 pub mod pod_network;
 pub mod routes;
-pub mod rules;
 pub mod selector;
 pub mod text;
 pub mod traffic_mirror;
@@ -39,14 +34,18 @@ pub mod vrf_route_configuration;
 pub use self::{
     bgp_neighbor::BGPNeighbor, bgp_peering::BGPPeering, collector::Collector, destination::Destination,
     inbound::Inbound, layer2_attachment::Layer2Attachment, layer2_network_configuration::Layer2NetworkConfiguration,
-    mirror_selector::MirrorSelector, mirror_target::MirrorTarget, network::Network,
-    network_config_revision::NetworkConfigRevision, network_config_revision_part::NetworkConfigRevisionPart,
-    node_network_config::NodeNetworkConfig, node_network_status::NodeNetworkStatus, outbound::Outbound,
+    mirror_selector::MirrorSelector, mirror_target::MirrorTarget, network::Network, outbound::Outbound,
     pod_network::PodNetwork, traffic_mirror::TrafficMirror, vrf::VRF, vrf_route_configuration::VRFRouteConfiguration,
 };
 
 /// The API group of all kinds here.
 pub const GROUP: &str = "network.t-caas.telekom.com";
+/// The label that names the kind of the intent that an object was generated from.
+pub const OWNER_KIND: &str = "network.t-caas.telekom.com/owner-kind";
+/// The label that names that intent.
+pub const OWNER_NAME: &str = "network.t-caas.telekom.com/owner-name";
+/// The label with the uid of that intent.
+pub const OWNER_UID: &str = "network.t-caas.telekom.com/owner-uid";
 
 #[cfg(test)]
 mod tests {

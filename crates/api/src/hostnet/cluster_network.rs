@@ -5,10 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    admission::{Findings, Operation, Write},
     definition::Declared,
     effects::{Effect, FieldEffect, field},
-    hostnet::{HostCondition, rules},
+    hostnet::HostCondition,
 };
 
 /// A cluster network has a name and nothing else to wish for.
@@ -42,15 +41,6 @@ pub struct ClusterNetworkStatus {
 impl Declared for ClusterNetwork {
     const STATUS_SUBRESOURCE: bool = false;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-
-    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
-        match write.review.operation {
-            Operation::Create => rules::cluster_network::create(write.review, findings),
-            Operation::Update => rules::cluster_network::update(write.review, findings),
-            Operation::Delete => rules::cluster_network::delete(write.review, findings),
-            Operation::Connect => {}
-        }
-    }
 }
 
 const READY: &[Effect] = &[

@@ -4,12 +4,8 @@
 use k8s_openapi::jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{
-    condition::{Observation, Truth, seconds, since},
-    dig,
-};
+use crate::condition::{Observation, Truth, seconds, since};
 
 /// One observation about an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,14 +55,4 @@ impl HostCondition {
             message,
         }
     }
-}
-
-/// What the condition `ready` of a stored object says; none when it has none.
-pub(super) fn ready(object: &Value) -> Option<&str> {
-    let conditions = dig::at(object, "status.conditions")?.as_array()?;
-    conditions
-        .iter()
-        .find(|condition| condition.get("type").is_some_and(|kind| kind == "ready"))?
-        .get("status")?
-        .as_str()
 }

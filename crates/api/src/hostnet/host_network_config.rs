@@ -6,14 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_derive::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
-    admission::{Findings, Operation, Review, Write},
-    definition::{Declared, Index},
-    dig,
+    definition::Declared,
     effects::{Effect, FieldEffect, field},
-    hostnet::{BY_CLUSTER_NETWORK, HostCondition, rules},
+    hostnet::HostCondition,
 };
 
 /// Which VLAN of which cluster network, on which nodes, with which addresses.
@@ -197,51 +194,8 @@ pub struct Lease {
     pub domain: Option<String>,
 }
 
-/// The index of these objects by [`place`].
-pub(super) const BY_PLACE: &str = "place";
-/// The index of these objects by whether they are the underlay.
-pub(super) const BY_UNDERLAY: &str = "underlay";
-
 impl Declared for HostNetworkConfig {
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-    const INDEXES: &'static [Index] = &[
-        Index { name: BY_CLUSTER_NETWORK, keys: cluster_network },
-        Index { name: BY_PLACE, keys: places },
-        Index { name: BY_UNDERLAY, keys: underlay },
-    ];
-
-    fn complete(review: &Review<'_>, object: &mut Value) {
-        rules::host_network_config::complete(review, object);
-    }
-
-    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
-        match (write.review.operation, &write.new) {
-            (Operation::Create, Some(new)) => rules::host_network_config::create(write, new, findings),
-            (Operation::Update, Some(new)) => rules::host_network_config::update(write, new, findings),
-            (Operation::Delete, _) => rules::host_network_config::delete(write, findings),
-            (Operation::Create | Operation::Update | Operation::Connect, _) => {}
-        }
-    }
-}
-
-fn cluster_network(object: &Value) -> Vec<String> {
-    dig::keys(object, "spec.clusterNetwork")
-}
-
-/// What can be taken once: a VLAN of a cluster network.
-pub(super) fn place(cluster_network: &str, vlan: u64) -> String {
-    format!("{cluster_network}/{vlan}")
-}
-
-fn places(object: &Value) -> Vec<String> {
-    let vlan = dig::at(object, "spec.vlanID").and_then(Value::as_u64);
-    let both = dig::text(object, "spec.clusterNetwork").zip(vlan);
-    both.map(|(network, vlan)| place(network, vlan)).into_iter().collect()
-}
-
-fn underlay(object: &Value) -> Vec<String> {
-    let underlay = dig::at(object, "spec.underlay").and_then(Value::as_bool).unwrap_or_default();
-    vec![underlay.to_string()]
 }
 
 const REPORT: &[Effect] = &[Effect::Status("controller: from the nodes' reports")];

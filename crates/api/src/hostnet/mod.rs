@@ -14,16 +14,12 @@
 mod cluster_network;
 mod condition;
 mod host_network_config;
-mod installed;
 mod link_monitor;
-mod machines;
 pub mod names;
-mod nodes;
-mod rules;
 mod vlan_config;
 mod vlan_status;
 
-use crate::admission::{Findings, GroupKind, Review};
+use crate::GroupKind;
 
 pub use cluster_network::{ClusterNetwork, ClusterNetworkSpec, ClusterNetworkStatus};
 pub use condition::HostCondition;
@@ -41,17 +37,11 @@ pub const MGMT: &str = "mgmt";
 /// The longest name of a cluster network: its devices are called `<name>-br` and `<name>-bo`.
 pub const MAX_NAME: usize = 12;
 
-pub(crate) const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(GROUP, "ClusterNetwork");
-pub(crate) const VLAN_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "VlanConfig");
-pub(crate) const VLAN_STATUS: GroupKind<'static> = GroupKind::new(GROUP, "VlanStatus");
-pub(crate) const HOST_NETWORK_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "HostNetworkConfig");
-
-pub(crate) use installed::{BY_INSTALLER_VLAN, installer_vlans};
-
-/// The index of every kind here by the cluster network that its objects are of.
-pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";
-
-/// The rules for attachments to cluster networks, whose kind is not ours.
-pub(crate) fn admit_attachment(review: &Review<'_>, findings: &mut Findings) {
-    rules::attachment::admit(review, findings);
-}
+/// The kind `ClusterNetwork`.
+pub const CLUSTER_NETWORK: GroupKind<'static> = GroupKind::new(GROUP, "ClusterNetwork");
+/// The kind `VlanConfig`.
+pub const VLAN_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "VlanConfig");
+/// The kind `VlanStatus`.
+pub const VLAN_STATUS: GroupKind<'static> = GroupKind::new(GROUP, "VlanStatus");
+/// The kind `HostNetworkConfig`.
+pub const HOST_NETWORK_CONFIG: GroupKind<'static> = GroupKind::new(GROUP, "HostNetworkConfig");

@@ -6,14 +6,10 @@ use kube_derive::CustomResource;
 use netloom_types::MacAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
-    admission::{Findings, Operation, Review, Write},
-    definition::{Declared, Index},
-    dig,
+    definition::Declared,
     effects::{Effect, FieldEffect, field},
-    hostnet::{BY_CLUSTER_NETWORK, rules},
 };
 
 /// Which interfaces of which nodes lead into which cluster network.
@@ -168,35 +164,8 @@ pub enum BondMode {
     BalanceAlb,
 }
 
-/// The index of these objects by the interfaces that they bond.
-pub(super) const BY_NIC: &str = "nic";
-
 impl Declared for VlanConfig {
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-    const INDEXES: &'static [Index] =
-        &[Index { name: BY_CLUSTER_NETWORK, keys: cluster_network }, Index { name: BY_NIC, keys: nics }];
-
-    fn complete(review: &Review<'_>, object: &mut Value) {
-        rules::vlan_config::complete(review, object);
-    }
-
-    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
-        match (write.review.operation, &write.new) {
-            (Operation::Create, Some(new)) => rules::vlan_config::create(write, new, findings),
-            (Operation::Update, Some(new)) => rules::vlan_config::update(write, new, findings),
-            (Operation::Delete, _) => rules::vlan_config::delete(write, findings),
-            (Operation::Create | Operation::Update | Operation::Connect, _) => {}
-        }
-    }
-}
-
-fn cluster_network(object: &Value) -> Vec<String> {
-    dig::keys(object, "spec.clusterNetwork")
-}
-
-fn nics(object: &Value) -> Vec<String> {
-    let nics = dig::at(object, "spec.uplink.nics").and_then(Value::as_array);
-    nics.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 const EFFECTS: &[FieldEffect] = &[

@@ -3,14 +3,11 @@
 use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
-    admission::{Findings, Write},
-    definition::{Declared, Index},
-    dig,
+    definition::Declared,
     effects::{Effect, FieldEffect, field},
-    hostnet::{BY_CLUSTER_NETWORK, HostCondition, condition},
+    hostnet::HostCondition,
 };
 
 /// A report has nothing to wish for.
@@ -76,27 +73,10 @@ pub struct LocalArea {
     pub cidr: String,
 }
 
-/// The index of those that are not ready, by the cluster network.
-pub(super) const BY_UNREADY_NETWORK: &str = "unreadyNetwork";
-
 impl Declared for VlanStatus {
     const STATUS_SUBRESOURCE: bool = false;
     const EDITABLE: bool = false;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-    const INDEXES: &'static [Index] = &[
-        Index { name: BY_CLUSTER_NETWORK, keys: cluster_network },
-        Index { name: BY_UNREADY_NETWORK, keys: unready_network },
-    ];
-
-    fn admit(_write: &Write<'_, Self>, _findings: &mut Findings) {}
-}
-
-fn cluster_network(object: &Value) -> Vec<String> {
-    dig::keys(object, "status.clusterNetwork")
-}
-
-fn unready_network(object: &Value) -> Vec<String> {
-    if condition::ready(object) == Some("False") { cluster_network(object) } else { Vec::new() }
 }
 
 const CONTROLLER: &[Effect] = &[Effect::Status("controller: from the node's report")];

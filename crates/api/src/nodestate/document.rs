@@ -1,14 +1,10 @@
-//! The nmstate document inside an object, and what admission finds in it.
+//! The nmstate document inside an object.
 
 use std::borrow::Cow;
 
-use netloom_nmyaml::errors::{Refusal, reason};
-use netloom_schema::{Cause, FieldError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::admission::Findings;
+use serde_json::Value;
 
 /// A document in nmstate's format; today's spelling and that of 2018 are both taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,60 +23,4 @@ impl JsonSchema for StateDocument {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
     }
-}
-
-impl StateDocument {
-    /// Reports everything that the parser refuses, below `path`.
-    pub(crate) fn check(&self, path: &str, findings: &mut Findings) {
-        check(&self.0, path, findings);
-    }
-
-    /// The same for a policy: an interface without a name, or called `*`, stands for each interface
-    /// that a rule matches.
-    pub(crate) fn check_with_templates(&self, path: &str, findings: &mut Findings) {
-        let mut document = self.0.clone();
-        if let Some(Value::Array(interfaces)) = document.get_mut("interfaces") {
-            for interface in interfaces.iter_mut().filter_map(Value::as_object_mut) {
-                if interface.get("name").is_none_or(|name| name == "") {
-                    interface.insert("name".to_owned(), json!("*"));
-                }
-            }
-        }
-        check(&document, path, findings);
-    }
-}
-
-fn check(document: &Value, path: &str, findings: &mut Findings) {
-    let Err(error) = netloom_nmyaml::parse(path, document.to_string().as_bytes()) else { return };
-    for refusal in error.refusals() {
-        findings.refuse(field_error(document, path, refusal));
-    }
-}
-
-fn field_error(document: &Value, prefix: &str, refusal: &Refusal) -> FieldError {
-    let path = if refusal.path.is_empty() { prefix.to_owned() } else { format!("{prefix}.{}", refusal.path) };
-    match refusal.reason {
-        reason::MISSING_KEY => FieldError::required(path, &refusal.message),
-        reason::UNKNOWN_KEY | reason::NOT_SUPPORTED => FieldError::forbidden(path, &refusal.message),
-        other => {
-            let cause = if other == reason::DUPLICATE { Cause::Duplicate } else { Cause::Invalid };
-            // A whole block in a message hides what the message says.
-            match at(document, &refusal.path).filter(|value| !value.is_object() && !value.is_array()) {
-                Some(value) => FieldError::invalid(path, value, &refusal.message).with_cause(cause),
-                None => FieldError { path, cause, value: None, detail: refusal.message.clone() },
-            }
-        }
-    }
-}
-
-/// The value at a path such as `interfaces[3].vlan.id`.
-fn at<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').filter(|part| !part.is_empty()).try_fold(document, |value, part| {
-        let (name, indexes) = part.split_once('[').unwrap_or((part, ""));
-        let value = if name.is_empty() { value } else { value.get(name)? };
-        indexes
-            .split('[')
-            .filter(|index| !index.is_empty())
-            .try_fold(value, |value, index| value.get(index.strip_suffix(']')?.parse::<usize>().ok()?))
-    })
 }

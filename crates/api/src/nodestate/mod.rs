@@ -6,7 +6,6 @@
 
 mod document;
 mod policy;
-mod selection;
 mod state;
 
 pub use document::StateDocument;

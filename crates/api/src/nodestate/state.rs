@@ -4,13 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
-    admission::{Findings, GroupKind, Write},
     condition::Conditions,
-    definition::{Declared, Index, NodeField, Owner},
-    dig,
+    definition::{Declared, NodeField, Owner},
     effects::{Effect, FieldEffect, field},
     nodestate::StateDocument,
 };
@@ -122,41 +119,10 @@ pub struct Checkpoint {
     pub deadline: Time,
 }
 
-/// The index of these objects by the node that they are for.
-const BY_NODE: &str = "nodeName";
-/// The kind's own names.
-const SELF: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
-
 impl Declared for NodeNetworkState {
     const OWNER: Owner = Owner::Node(NodeField { path: "spec.nodeName", named: true });
     const EDITABLE: bool = true;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
-    const INDEXES: &'static [Index] = &[Index { name: BY_NODE, keys: node_name }];
-
-    fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
-        let Some(new) = &write.new else { return };
-        if let Some(document) = &new.spec.desired_state {
-            document.check("spec.desiredState", findings);
-        }
-        let node = &new.spec.node_name;
-        if write.review.name != node {
-            findings.warn(format!(
-                "the object is called {:?} and applies to node {node:?}: spec.nodeName decides",
-                write.review.name
-            ));
-        }
-        let mut others = write.others(write.review.view.lookup(SELF, BY_NODE, node));
-        if let Some(other) = others.pop() {
-            let name = dig::name(&other);
-            findings.warn(format!(
-                "{name:?} is for node {node:?} too: only the object that is called like the node takes effect"
-            ));
-        }
-    }
-}
-
-fn node_name(object: &Value) -> Vec<String> {
-    dig::keys(object, "spec.nodeName")
 }
 
 const AGENT: &[Effect] = &[Effect::Status("the node's agent")];

@@ -40,7 +40,8 @@ impl Share {
         part.clamp(1, total.max(1))
     }
 
-    pub(super) fn to_value(&self) -> Value {
+    /// The share as it stands in an object.
+    pub fn to_value(&self) -> Value {
         match self {
             Self::Nodes(nodes) => (*nodes).into(),
             Self::Percent(text) => text.as_str().into(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_api::admission::User;
+use netloom_admission::User;
 use serde_json::Value;
 
 use super::rule::{Asked, Rule};

@@ -1,6 +1,6 @@
 //! Nobody hands out more than they have: what is asked when roles and bindings are written. Pure.
 
-use netloom_api::admission::User;
+use netloom_admission::User;
 use serde_json::Value;
 
 use super::{

@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_store::{Event, EventKind, Range, ReadError, Revision, Store, Watch, WatchError};
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! Whether an object may be as it is: metadata, schema, the kind's own rules, then admission.
 
-use netloom_api::admission::{self, GroupKind, Operation, Review};
+use netloom_admission::{Operation, Review};
+use netloom_api::GroupKind;
 use netloom_schema::{FieldError, crd};
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ impl Api {
         let patch = {
             let view = self.follow.view();
             let review = Self::review(job, Some(object), old, &*view);
-            admission::complete(&review)
+            netloom_admission::complete(&review)
         };
         let Some(patch) = patch else { return Ok(()) };
         let filled = netloom_patch::json_patch(object, &patch)
@@ -162,8 +163,8 @@ impl Api {
         let verdict = {
             let view = self.follow.view();
             let review = Self::review(job, new, old, &*view);
-            let mut verdict = admission::validate(&review);
-            verdict.forbidden = verdict.forbidden.or_else(|| admission::taints::refusal(&review, taints));
+            let mut verdict = netloom_admission::validate(&review);
+            verdict.forbidden = verdict.forbidden.or_else(|| netloom_admission::taints::refusal(&review, taints));
             verdict
         };
         for warning in verdict.warnings {
@@ -191,7 +192,7 @@ impl Api {
         job: &'a Job<'_>,
         new: Option<&'a Value>,
         old: Option<&'a Value>,
-        view: &'a dyn admission::View,
+        view: &'a dyn netloom_admission::View,
     ) -> Review<'a> {
         let operation = match (new, old) {
             (Some(_), None) => Operation::Create,

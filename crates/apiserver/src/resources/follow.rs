@@ -14,10 +14,8 @@ use std::{
     time::Duration,
 };
 
-use netloom_api::{
-    admission::{GroupKind, Objects},
-    foreign, registry,
-};
+use netloom_admission::Objects;
+use netloom_api::{GroupKind, foreign, registry};
 use netloom_store::{Event, EventKind, Key, Object, Range, Revision, Watch, WatchError};
 use tokio::sync::watch;
 

@@ -44,7 +44,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header::ACCEPT};
-use netloom_api::admission::taints::TaintKey;
+use netloom_admission::taints::TaintKey;
 use netloom_cel::Cel;
 use netloom_schema::Rules;
 use netloom_store::{Change, Key, Range, Store};
@@ -59,6 +59,7 @@ use self::{
     prepare::Part,
     turns::Turns,
 };
+
 use crate::{
     body::Body,
     builtin,

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_https::{Handler, Peer};
 use serde_json::Value;
 use tokio::{

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_store::{Range, Store, WatchError};
 use serde_json::{Value, json};
 

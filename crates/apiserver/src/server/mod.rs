@@ -22,8 +22,10 @@ use std::{
     time::Duration,
 };
 
+use self::front::{Front, Parts};
+pub use self::paths::{BACKUP_PATH, IDENTITY_PATH};
 use jiff::Timestamp;
-use netloom_api::admission::taints::TaintKey;
+use netloom_admission::taints::TaintKey;
 use netloom_store::Store;
 use tokio::{
     net::TcpListener,
@@ -31,8 +33,6 @@ use tokio::{
 };
 use tokio_rustls::rustls;
 
-use self::front::{Front, Parts};
-pub use self::paths::{BACKUP_PATH, IDENTITY_PATH};
 use crate::{
     authn::Authenticator,
     bootstrap::{self, BootstrapError},

@@ -4,7 +4,7 @@ use std::{fs::File, io::Read, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use netloom_api::admission::{CONTROLLER_GROUP, agent};
+use netloom_admission::{CONTROLLER_GROUP, agent};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 

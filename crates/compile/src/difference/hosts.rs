@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::fabric::node_network_config::host::{HostConfig, HostEntry};
+use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry};
 use serde_json::{Value, json};
 
 use super::things::Thing;

@@ -5,7 +5,7 @@
 
 use std::{fmt::Display, net::IpAddr, str::FromStr};
 
-use netloom_api::fabric::node_network_config::host::{
+use netloom_api::pipeline::node_network_config::host::{
     HostAddress, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
 };
 use netloom_model::{Attr, ControllerWish, DhcpWish, LinkKind, Presence, RouteType, Value};

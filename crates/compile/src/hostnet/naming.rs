@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::{fabric::network_config_revision::HostNetworkConfigRevision, hostnet::names};
+use netloom_api::{hostnet::names, pipeline::network_config_revision::HostNetworkConfigRevision};
 use netloom_types::IfName;
 
 use crate::frozen::Frozen;

@@ -6,11 +6,9 @@ use std::{
 };
 
 use netloom_api::{
-    fabric::{
-        network_config_revision::{AttachmentRevision, HostNetworkConfigRevision},
-        text::ObjectName,
-    },
+    fabric::text::ObjectName,
     hostnet::MGMT,
+    pipeline::network_config_revision::{AttachmentRevision, HostNetworkConfigRevision},
 };
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{
-    fabric::network_config_revision::VlanRange,
     foreign,
     hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus},
+    pipeline::network_config_revision::VlanRange,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;

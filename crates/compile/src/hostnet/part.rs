@@ -7,14 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::{
-    fabric::{
-        node_network_config::host::{
-            EntryOrigin, HostAddress, HostBridgeVlan, HostConfig, HostDhcp, HostLink, HostLinkKind, IpFamily,
-        },
-        text::{Interface, InterfaceAddress, Mac},
-    },
+    fabric::text::{Interface, InterfaceAddress, Mac},
     foreign::ATTACHMENT,
     hostnet::{BondMode, BondOptions, MGMT, Mode, names},
+    pipeline::node_network_config::host::{
+        EntryOrigin, HostAddress, HostBridgeVlan, HostConfig, HostDhcp, HostLink, HostLinkKind, IpFamily,
+    },
 };
 use serde_json::json;
 

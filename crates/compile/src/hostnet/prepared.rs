@@ -4,14 +4,12 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use netloom_admission::{Findings, Objects, Operation, Review, User, Verdict};
 use netloom_api::{
-    admission::{self, Findings, GroupKind, Objects, Operation, Review, User, Verdict},
-    fabric::{
-        network_config_revision::{FrozenSpec, HostNetworkConfigRevision, VlanConfigRevision},
-        text::{Interface, ObjectName},
-    },
+    GroupKind,
+    fabric::text::{Interface, ObjectName},
     hostnet::{GROUP, HostNetworkConfigSpec, MGMT, Mode, VlanConfigSpec, names},
-    selector,
+    pipeline::network_config_revision::{FrozenSpec, HostNetworkConfigRevision, VlanConfigRevision},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -98,7 +96,7 @@ impl HostNetwork {
         too_large(&value_of(&object.spec)?)?;
         let mut findings = Findings::default();
         if let Some(selector) = &object.spec.node_selector {
-            selector::check("spec.nodeSelector", selector, &mut findings);
+            netloom_admission::selector::check("spec.nodeSelector", selector, &mut findings);
         }
         let mut broken: Vec<Finding> =
             Verdict::from(findings).errors.into_iter().map(|error| invalid(&error.to_string())).collect();
@@ -147,7 +145,7 @@ impl HostNetwork {
     pub(crate) fn selects(&self, node: &Node) -> bool {
         let labels: Map<String, Value> =
             node.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
-        self.spec.node_selector.as_ref().is_none_or(|selector| selector::matches(selector, Some(&labels)))
+        self.spec.node_selector.as_ref().is_none_or(|selector| netloom_api::selector::matches(selector, Some(&labels)))
     }
 
     /// The labels that decide.
@@ -204,7 +202,7 @@ fn broken_rules(kind: &str, name: &str, spec: &Value, world: impl IntoIterator<I
     let object =
         json!({"apiVersion": format!("{GROUP}/v1beta1"), "kind": kind, "metadata": {"name": name}, "spec": spec});
     let view: Objects = world.into_iter().collect();
-    let verdict = admission::review(&Review {
+    let verdict = netloom_admission::review(&Review {
         operation: Operation::Create,
         kind: GroupKind::new(GROUP, kind),
         namespace: None,

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::fabric::{
-    node_network_config::host::{EntryOrigin, HostBridgeVlan},
-    text::Interface,
+use netloom_api::{
+    fabric::text::Interface,
+    pipeline::node_network_config::host::{EntryOrigin, HostBridgeVlan},
 };
 
 /// VLANs by number. Two objects may need the same one; it is told once.

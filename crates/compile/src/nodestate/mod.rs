@@ -45,7 +45,7 @@ pub(crate) use selection::{Signature, Terms};
 
 use std::sync::Arc;
 
-use netloom_api::fabric::node_network_config::host::HostConfig;
+use netloom_api::pipeline::node_network_config::host::HostConfig;
 
 use crate::objects::{Node, NodeState};
 

@@ -3,7 +3,7 @@
 //! It is not part of the desired state, and nodes get it beside that. A policy that wants something else is left out
 //! before nodes see it, since they could only refuse what contradicts itself.
 
-use netloom_api::fabric::node_network_config::host::{EntryOrigin, HostConfig, HostEntry, HostLink, HostLinkKind};
+use netloom_api::pipeline::node_network_config::host::{EntryOrigin, HostConfig, HostEntry, HostLink, HostLinkKind};
 use netloom_nmyaml::Interface;
 use netloom_types::IfName;
 use serde_json::json;

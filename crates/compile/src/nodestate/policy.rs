@@ -5,13 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use netloom_admission::{Objects, Operation, Review, User};
 use netloom_api::{
-    admission::{self, GroupKind, Objects, Operation, Review, User},
-    fabric::{
-        network_config_revision::{FrozenSpec, NodePolicyRevision},
-        text::ObjectName,
-    },
+    GroupKind,
+    fabric::text::ObjectName,
     nodestate::{AutoConfig, InterfaceMatchRule, NodeNetConfPolicySpec},
+    pipeline::network_config_revision::{FrozenSpec, NodePolicyRevision},
 };
 use serde_json::{Map, Value, json};
 
@@ -119,7 +118,7 @@ fn broken_rules(key: &ObjectKey, spec: &Value) -> Vec<Finding> {
         "apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy",
         "metadata": {"namespace": key.namespace, "name": key.name}, "spec": spec,
     });
-    let verdict = admission::review(&Review {
+    let verdict = netloom_admission::review(&Review {
         operation: Operation::Create,
         kind: GroupKind::new("nmstate.io", "NodeNetConfPolicy"),
         namespace: Some(&key.namespace),

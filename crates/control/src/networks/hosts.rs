@@ -14,8 +14,8 @@ use std::{
 use jiff::Timestamp;
 use netloom_api::{
     condition::Truth,
-    fabric::node_network_config::{HostDrift, HostLease, LINK_DOWN, NO_SOCKET, NO_THREAD},
     hostnet::{HostNetworkConfigSpec, HostNetworkConfigStatus, Lease, Mode, NodeStatus},
+    pipeline::node_network_config::{HostDrift, HostLease, LINK_DOWN, NO_SOCKET, NO_THREAD},
 };
 use netloom_compile::{
     Compiled, Meta, ObjectKey,

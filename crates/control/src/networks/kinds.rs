@@ -1,8 +1,7 @@
 //! The kinds of host networks.
 
 use netloom_api::{
-    admission::GroupKind,
-    foreign,
+    GroupKind, foreign,
     hostnet::{self, ClusterNetworkStatus, HostNetworkConfigStatus, LinkMonitorStatus, names},
 };
 

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::{
     condition::Truth,
-    fabric::{NodeNetworkStatus, node_network_status::NodeInterface},
     hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, names},
+    pipeline::{NodeNetworkStatus, node_network_status::NodeInterface},
 };
 use netloom_compile::{Node, ObjectKey};
 use netloom_object::{Action, ObjectRef};

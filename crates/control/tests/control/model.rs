@@ -6,7 +6,8 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::admission::{self, GroupKind, Objects, Operation, Review, User};
+use netloom_admission::{Objects, Operation, Review, User};
+use netloom_api::GroupKind;
 use netloom_control::{Controller, Index, Kinds, Leadership, Settings, Turn};
 use netloom_object::{Action, Answer, Change, Request, with_late};
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ impl Api {
             dry_run: false,
             view: &view,
         };
-        if let Some(patch) = admission::complete(&review) {
+        if let Some(patch) = netloom_admission::complete(&review) {
             let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
             json_patch::patch(object, &patch).unwrap();
         }

@@ -1,7 +1,7 @@
 //! What is told about host networks, and when.
 
 use jiff::SignedDuration;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use serde_json::{Value, json};
 
 use crate::model::Rig;

@@ -1,7 +1,7 @@
 //! What nodes are said to have while something changes, and when something is wrong.
 
 use jiff::SignedDuration;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_control::NODE_LOST;
 use serde_json::{Value, json};
 

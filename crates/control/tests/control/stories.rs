@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
-use netloom_api::admission::GroupKind;
+use netloom_api::GroupKind;
 use netloom_control::{Controller, Index, Kinds, Leadership, Turn};
 use netloom_object::{Action, Change};
 use serde_json::json;

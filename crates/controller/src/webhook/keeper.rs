@@ -17,8 +17,8 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind, PostParams},
     runtime::{WatchStreamExt as _, watcher},
 };
-use netloom_api::generate::{CONFIGURATION, CONFIGURATION_KINDS};
 use netloom_client::read;
+use netloom_generate::{CONFIGURATION, CONFIGURATION_KINDS};
 use serde_json::{Value, json};
 use tokio_rustls::rustls::{
     crypto::CryptoProvider,

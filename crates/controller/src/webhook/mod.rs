@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use netloom_api::generate::{COMPLETE_PATH, VALIDATE_PATH};
+use netloom_generate::{COMPLETE_PATH, VALIDATE_PATH};
 use netloom_https::{Body, Handler, Peer};
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};

@@ -4,7 +4,8 @@
 //! the answer must repeat an id that is not known.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use netloom_api::admission::{self, GroupKind, Operation, User, Verdict, View};
+use netloom_admission::{Operation, User, Verdict, View};
+use netloom_api::GroupKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -117,7 +118,7 @@ pub fn answer(body: &[u8], part: Part, view: &dyn View) -> Result<Value, Unreada
     if api_version != VERSION || kind != KIND {
         return Err(Unreadable::Version { api_version, kind });
     }
-    let review = admission::Review {
+    let review = netloom_admission::Review {
         operation: request.operation.into(),
         kind: GroupKind::new(&request.kind.group, &request.kind.kind),
         namespace: given(&request.namespace),
@@ -130,8 +131,8 @@ pub fn answer(body: &[u8], part: Part, view: &dyn View) -> Result<Value, Unreada
         view,
     };
     let verdict = match part {
-        Part::Complete => Verdict { patch: admission::complete(&review), ..Verdict::default() },
-        Part::Validate => admission::validate(&review),
+        Part::Complete => Verdict { patch: netloom_admission::complete(&review), ..Verdict::default() },
+        Part::Validate => netloom_admission::validate(&review),
     };
     Ok(json!({ "apiVersion": VERSION, "kind": KIND, "response": response(&request, &verdict) }))
 }
@@ -185,7 +186,7 @@ fn refusal(request: &Request, verdict: &Verdict) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::admission::Objects;
+    use netloom_admission::Objects;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Addresses from servers: what a lease changes on the host and in what is told, and what it does not.
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::fabric::node_network_config::LeaseProblem;
+use netloom_api::pipeline::node_network_config::LeaseProblem;
 use netloom_dhcp::{ClientId, Lease, Moment, Route};
 use netloom_model::{Address, Attr, Attrs, KernelFeatures, Plan, PlannedStep, Step};
 use netloom_node::{CompanionNews, Drift, Event, Given, Leased, Settings, Standing, cut_off};

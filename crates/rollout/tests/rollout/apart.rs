@@ -1,6 +1,6 @@
 //! Nodes that keep a desired state of their own, as those do that merge policies themselves.
 
-use netloom_api::fabric::network_config_revision::RevisionPhase;
+use netloom_api::pipeline::network_config_revision::RevisionPhase;
 
 use crate::{
     scenarios::settled,

@@ -1,7 +1,7 @@
 //! Single stories, each with what a person would expect of it.
 
 use netloom_api::{
-    fabric::network_config_revision::RevisionPhase,
+    pipeline::network_config_revision::RevisionPhase,
     rollout::{Canary, FailureAction, Limits, Phase, RolloutPolicySpec, Share},
 };
 use netloom_rollout::{Cause, Progress, Report};

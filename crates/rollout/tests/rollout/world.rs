@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_api::{fabric::network_config_revision::RevisionPhase, rollout::RolloutPolicySpec};
+use netloom_api::{pipeline::network_config_revision::RevisionPhase, rollout::RolloutPolicySpec};
 use netloom_rollout::{
     Assigned, Assignment, Cause, Decision, Node, Policy, Progress, Report, Revision, View, Wish, rollout,
 };

@@ -26,7 +26,7 @@ fn changing(cluster: &mut Cluster) {
 }
 
 fn failed(cluster: &Cluster) -> Vec<Value> {
-    let kind = netloom_api::admission::GroupKind::new(netloom_api::fabric::GROUP, "NetworkConfigRevision");
+    let kind = netloom_api::GroupKind::new(netloom_api::fabric::GROUP, "NetworkConfigRevision");
     let failed = cluster.server.list(kind).filter(|revision| revision["status"]["isInvalid"] == true);
     failed.map(|revision| revision["status"].clone()).collect()
 }

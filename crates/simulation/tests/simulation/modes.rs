@@ -1,6 +1,6 @@
 //! Agents that merge policies themselves beside controllers that merge for the others.
 
-use netloom_api::{admission::GroupKind, fabric::GROUP};
+use netloom_api::{GroupKind, fabric::GROUP};
 use netloom_node::{Mode, POLICY};
 use netloom_simulation::{Cluster, Faults, Micros, Misfortune, SECOND, Setup, WIRE, Wanted, settled};
 use serde_json::{Value, json};

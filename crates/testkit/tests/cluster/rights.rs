@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use netloom_api::{admission::agent, foreign::CONTROLLER_LOCK, generate::NAMESPACE};
+use netloom_admission::agent;
+use netloom_api::{NAMESPACE, foreign::CONTROLLER_LOCK};
 use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::Value;
 

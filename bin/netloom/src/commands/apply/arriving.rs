@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
-use netloom_api::fabric::{
+use netloom_api::pipeline::{
     NetworkConfigRevision, NetworkConfigRevisionPart, network_config_revision::NodePolicyRevision,
 };
 use serde_json::Value;

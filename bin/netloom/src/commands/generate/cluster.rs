@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use netloom_api::generate::{self, Reached};
+use netloom_generate::Reached;
 
 use super::write_all;
 use crate::{
@@ -17,23 +17,23 @@ pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
     match what {
         GenVerb::Kubeconfig(args) => return kubeconfig::run(args),
         GenVerb::Crds { dir } => {
-            manifests(dir.as_deref(), &below("deploy/crds/", &generate::manifests()))?;
+            manifests(dir.as_deref(), &below("deploy/crds/", &netloom_generate::manifests()))?;
         }
         GenVerb::Rbac { agent_taint, dir } => {
-            let restriction = generate::node_restriction(agent_taint);
-            let files = [("rbac.yaml", generate::rbac()), ("node-restriction.yaml", restriction)];
+            let restriction = netloom_generate::node_restriction(agent_taint);
+            let files = [("rbac.yaml", netloom_generate::rbac()), ("node-restriction.yaml", restriction)];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
         }
         GenVerb::Webhook(WebhookArgs { ca, url, dir }) => {
             let authority = ca.as_deref().map(authority).transpose()?;
             let reached =
                 Reached { address: url.as_deref().map(address).transpose()?, authority: authority.as_deref() };
-            manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), generate::webhook(reached))])?;
+            manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), netloom_generate::webhook(reached))])?;
         }
         GenVerb::Workloads { image, agent_image, dir } => {
             let files = [
-                ("controller.yaml", generate::controller_workload(image)),
-                ("agent.yaml", generate::agent_workload(agent_image.as_ref().unwrap_or(image))),
+                ("controller.yaml", netloom_generate::controller_workload(image)),
+                ("agent.yaml", netloom_generate::agent_workload(agent_image.as_ref().unwrap_or(image))),
             ];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
         }
@@ -43,7 +43,7 @@ pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
 
 /// The pages of all kinds, by file name.
 pub(super) fn kind_pages() -> Vec<(String, String)> {
-    below("docs/reference/kinds/", &generate::reference())
+    below("docs/reference/kinds/", &netloom_generate::reference())
 }
 
 /// Prints manifests as one stream, or writes them to `dir`.
@@ -76,7 +76,7 @@ fn address(url: &str) -> Result<&str, Failure> {
 }
 
 /// The files right below a folder, by their names.
-fn below(folder: &str, files: &[generate::File]) -> Vec<(String, String)> {
+fn below(folder: &str, files: &[netloom_generate::File]) -> Vec<(String, String)> {
     let name = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).map(str::to_owned);
     files.iter().filter_map(|file| Some((name(&file.path)?, file.content.clone()))).collect()
 }
@@ -85,11 +85,9 @@ fn below(folder: &str, files: &[generate::File]) -> Vec<(String, String)> {
 mod tests {
     use netloom_netlink::sysctl::SETTINGS_OF_HOST;
 
-    use super::*;
-
     #[test]
     fn the_pod_of_the_agent_has_settings_where_the_agent_looks_for_them() {
         let mounted = format!("mountPath: {SETTINGS_OF_HOST}\n");
-        assert!(generate::agent_workload("i").contains(&mounted));
+        assert!(netloom_generate::agent_workload("i").contains(&mounted));
     }
 }

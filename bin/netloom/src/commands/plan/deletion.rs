@@ -2,10 +2,8 @@
 //!
 //! Nobody is asked to delete anything: this is for plans.
 
-use netloom_api::{
-    admission::{self, GroupKind, Objects, Operation, Review, User},
-    registry,
-};
+use netloom_admission::{Objects, Operation, Review, User};
+use netloom_api::{GroupKind, registry};
 use serde_json::Value;
 
 use crate::{cluster::Served, commands::validate::Verdict, failure::Failure};
@@ -99,7 +97,7 @@ fn judge(objects: &[Value], place: usize, verdict: &mut Verdict) {
     for object in objects {
         view.put(object.clone());
     }
-    let said = admission::review(&Review {
+    let said = netloom_admission::review(&Review {
         operation: Operation::Delete,
         kind: GroupKind::new(group_of(object), kind),
         namespace: Some(text_of(object, "/metadata/namespace")).filter(|namespace| !namespace.is_empty()),

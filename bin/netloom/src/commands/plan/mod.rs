@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netloom_api::{condition::Truth, fabric::network_config_revision::RevisionPhase, foreign};
+use netloom_api::{condition::Truth, foreign, pipeline::network_config_revision::RevisionPhase};
 use netloom_compile::{
     Compiled, Compiler, Frozen, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
     difference::{Change, Entry, NodeDifference, differences},

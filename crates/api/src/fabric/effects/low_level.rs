@@ -2,7 +2,7 @@
 
 use super::{PARTS, REPORTED};
 use crate::effects::{
-    Effect::{self, Admission, FrontEnd, Planned, Status},
+    Effect::{self, Admission, Planned},
     FieldEffect, field,
 };
 
@@ -20,19 +20,6 @@ const SEQ: &[Effect] = &[Admission("unique in its list"), Planned("fabric front 
 const ACTION: &[Effect] =
     &[Admission("part of what makes two items the same"), Planned("fabric front end: accept or reject")];
 const NAMES: &[Effect] = &[Planned("fabric front end: what the object is about")];
-const TOLD: &[Effect] = &[Status("controller: how far the revision has come")];
-const FROZEN: &[Effect] =
-    &[Admission("immutable"), Planned("fabric front end: a copy of the object, compiled for each node")];
-
-const FROZEN_POLICY: &[Effect] = &[
-    Admission("immutable"),
-    FrontEnd("node state: a copy of the policy, compiled for each node that has the revision"),
-];
-
-const FROZEN_NETWORK: &[Effect] = &[
-    Admission("immutable"),
-    FrontEnd("host networks: a copy of the object, compiled for each node that has the revision"),
-];
 
 pub(crate) const LAYER2_CONFIGURATION: &[FieldEffect] = &[
     field("spec", PARTS),
@@ -263,78 +250,4 @@ pub(crate) const MIRROR_SELECTOR: &[FieldEffect] = &[
     field("status", REPORTED),
     field("status.conditions", REPORTED),
     field("status.conditions.**", REPORTED),
-];
-
-pub(crate) const REVISION: &[FieldEffect] = &[
-    field("spec", &[Admission("immutable")]),
-    field("spec.layer2", FROZEN),
-    field("spec.layer2.**", FROZEN),
-    field("spec.vrf", FROZEN),
-    field("spec.vrf.**", FROZEN),
-    field("spec.bgp", FROZEN),
-    field("spec.bgp.**", FROZEN),
-    field("spec.mirrorTargets", FROZEN),
-    field("spec.mirrorTargets.**", FROZEN),
-    field("spec.mirrorSelectors", FROZEN),
-    field("spec.mirrorSelectors.**", FROZEN),
-    field("spec.nodePolicies", FROZEN_POLICY),
-    field("spec.nodePolicies[].namespace", FROZEN_POLICY),
-    field("spec.nodePolicies[].name", FROZEN_POLICY),
-    field(
-        "spec.nodePolicies[].created",
-        &[
-            Admission("immutable"),
-            FrontEnd("node state: of two policies that contradict each other the older one wins"),
-        ],
-    ),
-    field("spec.nodePolicies[].spec", FROZEN_POLICY),
-    field("spec.vlanConfigs", FROZEN_NETWORK),
-    field("spec.vlanConfigs.**", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
-    field("spec.attachments", FROZEN_NETWORK),
-    field("spec.attachments.**", FROZEN_NETWORK),
-    field(
-        "spec.parts",
-        &[Admission("immutable; a part that is named stays"), FrontEnd("rollout: the rest of what is frozen")],
-    ),
-    field(
-        "spec.revision",
-        &[Admission("starts with the name of the object"), FrontEnd("rollout: what nodes report to have applied")],
-    ),
-    field("status", TOLD),
-    field("status.attempts", TOLD),
-    field("status.canaries", TOLD),
-    field("status.canaries[].healthySince", TOLD),
-    field("status.canaries[].policy", TOLD),
-    field("status.conditions", TOLD),
-    field("status.conditions.**", TOLD),
-    field("status.failedAt", TOLD),
-    field("status.failedMessage", TOLD),
-    field("status.failedNode", TOLD),
-    field("status.failedUnder", TOLD),
-    field("status.isInvalid", TOLD),
-    field("status.message", TOLD),
-    field("status.nextAttemptAt", TOLD),
-    field("status.ongoing", TOLD),
-    field("status.passedOver", TOLD),
-    field("status.passedOver[].node", TOLD),
-    field("status.passedOver[].reason", TOLD),
-    field("status.phase", TOLD),
-    field("status.provenAt", TOLD),
-    field("status.queued", TOLD),
-    field("status.ready", TOLD),
-    field("status.total", TOLD),
-];
-
-pub(crate) const REVISION_PART: &[FieldEffect] = &[
-    field("spec", &[Admission("immutable")]),
-    field("spec.nodePolicies", FROZEN_POLICY),
-    field("spec.nodePolicies.**", FROZEN_POLICY),
-    field("spec.vlanConfigs", FROZEN_NETWORK),
-    field("spec.vlanConfigs.**", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
-    field("spec.attachments", FROZEN_NETWORK),
-    field("spec.attachments.**", FROZEN_NETWORK),
 ];

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netloom_api::admission::{GroupKind, View as _};
+use netloom_admission::View as _;
+use netloom_api::GroupKind;
 use serde_json::json;
 use tokio::time::timeout;
 

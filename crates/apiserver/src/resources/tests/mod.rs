@@ -21,7 +21,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::BodyExt as _;
-use netloom_api::admission::User;
+use netloom_admission::User;
 use netloom_store::{Options, switch::Switch};
 use serde_json::{Value, json};
 

@@ -1,0 +1,13 @@
+//! The kinds from outside: their schemas, their rules and their examples.
+
+mod agents;
+mod anything;
+mod cluster;
+mod cost;
+mod examples;
+mod host_network_rules;
+mod node_state_rules;
+mod rollout_rules;
+mod schemas;
+mod told;
+mod uplink_rules;

@@ -1,0 +1,18 @@
+//! Where the fields of the pipeline's kinds take effect.
+
+mod node;
+mod revision;
+
+pub(super) use self::{
+    node::{NODE_CONFIG, NODE_STATUS},
+    revision::{REVISION, REVISION_PART},
+};
+use crate::{effects::Effect, fabric::effects::PARTS};
+
+/// What the agent will report.
+const BY_AGENT: &[Effect] = &[Effect::Planned("agent: will report it for its node")];
+/// What the agent reports.
+const TOLD: &[Effect] = &[Effect::Status("agent: reports it for its node")];
+/// The same, where it is told on.
+const LISTED: &[Effect] =
+    &[Effect::Status("agent: reports it for its node"), Effect::FrontEnd("controller: what a LinkMonitor lists")];

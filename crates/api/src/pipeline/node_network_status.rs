@@ -1,0 +1,115 @@
+//! `NodeNetworkStatus`: what a node has, as its agent reports it. Nobody asks for anything here.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    condition::Conditions,
+    fabric::text::{InterfaceAddress, Ip},
+};
+
+/// Empty: everything is reported in `status`.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "network.t-caas.telekom.com",
+    version = "v1alpha1",
+    kind = "NodeNetworkStatus",
+    plural = "nodenetworkstatuses",
+    shortname = "nnst",
+    status = "NodeNetworkStatusStatus",
+    derive = "PartialEq",
+    doc = "The interfaces, addresses and routes of a node, reported by its agent. Named after the node.",
+    crates(kube_core = "::kube_core"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
+    printcolumn(name = "Updated", type_ = "date", json_path = ".status.lastUpdated"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+pub struct NodeNetworkStatusSpec {}
+
+/// What a node has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeNetworkStatusStatus {
+    /// The interfaces of the host, by name; those of pods are left out.
+    // One list with one writer: field by field, the server would keep more about who wrote it than it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub interfaces: Vec<NodeInterface>,
+    /// The routes of the host; those to single pods and link-local ones are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub routes: Vec<NodeRoute>,
+    /// When the agent reported this. It reports what has changed, and nothing while nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// `Ready` when everything is listed.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+}
+
+/// An interface of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeInterface {
+    /// Its name.
+    #[schemars(length(min = 1, max = 15))]
+    pub name: String,
+    /// The kernel's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The bond, bridge or VRF that it is a port of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 15))]
+    pub controller: Option<String>,
+    /// Whether it takes packets for others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub promiscuous: bool,
+    /// Its hardware address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// Its MTU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Whether it can carry packets: `up`, `down`, or another word of the kernel.
+    #[schemars(length(min = 1, max = 32))]
+    pub state: String,
+    /// What it is, such as `bond` or `vlan`.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The interfaces that a bond is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub members: Vec<String>,
+    /// The interface that a VLAN stands on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The id of a VLAN.
+    #[serde(default, rename = "vlanID", skip_serializing_if = "Option::is_none")]
+    pub vlan_id: Option<u16>,
+    /// `netloom` when an agent made it; absent for what somebody else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub made_by: Option<String>,
+    /// Its addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub addresses: Vec<InterfaceAddress>,
+}
+
+/// A route of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeRoute {
+    /// Where it leads.
+    pub destination: InterfaceAddress,
+    /// The gateway, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Ip>,
+    /// The interface that packets leave by.
+    pub interface: String,
+    /// The routing table, such as `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+}

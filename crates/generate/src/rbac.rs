@@ -1,0 +1,168 @@
+//! Who may do what on a real cluster, and on the embedded server.
+//!
+//! Roles can only speak of kinds; that an agent writes only objects of its own node is the node
+//! restriction's part.
+
+use std::collections::BTreeMap;
+
+use netloom_admission::{CONTROLLER_GROUP, agent};
+use netloom_api::{Install, Kind, NAMESPACE, Owner, kinds};
+use serde_json::{Value, json};
+
+use super::{HEADER, webhook::CONFIGURATION};
+
+const READ: [&str; 3] = ["get", "list", "watch"];
+const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+
+/// Accounts, roles and bindings as a manifest.
+pub fn rbac() -> String {
+    let objects = [
+        namespace(),
+        account("netloom-agent"),
+        account("netloom-controller"),
+        role("netloom-agent", None, &agent_rules()),
+        binding("netloom-agent", agent::GROUP),
+        role("netloom-controller", None, &controller_rules()),
+        binding("netloom-controller", CONTROLLER_GROUP),
+        role("netloom-viewer", Some(&["view", "edit", "admin"]), &rules(|_| true, &READ)),
+        role("netloom-editor", Some(&["edit", "admin"]), &rules(|kind| kind.editable, &WRITE)),
+        local_role("netloom-agent", &[rule("coordination.k8s.io", ["leases"], &["create", "get", "patch", "update"])]),
+        local_binding("netloom-agent", agent::GROUP),
+        local_role("netloom-controller", &controller_rules_at_home()),
+        local_binding("netloom-controller", CONTROLLER_GROUP),
+    ];
+    format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
+}
+
+/// The pods here are in the network of their node, which only the widest level of pod security allows.
+fn namespace() -> Value {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "privileged"});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}})
+}
+
+fn account(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
+}
+
+fn role(name: &str, aggregate_to: Option<&[&str]>, rules: &[Value]) -> Value {
+    let mut metadata = json!({"name": name});
+    if let Some(roles) = aggregate_to {
+        let label = |role: &&str| (format!("rbac.authorization.k8s.io/aggregate-to-{role}"), "true");
+        metadata["labels"] = json!(roles.iter().map(label).collect::<BTreeMap<_, _>>());
+    }
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules})
+}
+
+fn binding(name: &str, group: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE},
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group},
+        ],
+    })
+}
+
+/// One rule for each group, over those of its kinds that `wanted` says.
+fn rules(wanted: impl Fn(&Kind) -> bool, verbs: &[&str]) -> Vec<Value> {
+    let names = |kind: &Kind| kind.plural.to_owned();
+    by_group(wanted).iter().map(|(group, kinds)| rule(group, kinds.iter().map(|kind| names(kind)), verbs)).collect()
+}
+
+/// The same over the subresource of each kind.
+fn status_rules(wanted: impl Fn(&Kind) -> bool, verbs: &[&str]) -> Vec<Value> {
+    let names = |kind: &Kind| format!("{}/status", kind.plural);
+    let wanted = |kind: &Kind| kind.has_status_subresource() && wanted(kind);
+    by_group(wanted).iter().map(|(group, kinds)| rule(group, kinds.iter().map(|kind| names(kind)), verbs)).collect()
+}
+
+fn by_group(wanted: impl Fn(&Kind) -> bool) -> BTreeMap<&'static str, Vec<&'static Kind>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for kind in kinds().iter().filter(|kind| wanted(kind)) {
+        groups.entry(kind.group).or_default().push(kind);
+    }
+    groups
+}
+
+fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, verbs: &[&str]) -> Value {
+    let mut resources: Vec<String> = resources.into_iter().map(Into::into).collect();
+    resources.sort();
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+/// An agent reads and writes the kinds that nodes own, reads the policies that it merges, and takes taints off
+/// its Node, which the node restriction keeps it to. It never deletes: what goes is for others to decide.
+fn agent_rules() -> Vec<Value> {
+    let own = |kind: &Kind| kind.owner != Owner::Cluster;
+    let write = ["create", "get", "list", "patch", "update", "watch"];
+    let mut rules = rules(own, &write);
+    rules.extend(status_rules(own, &["get", "patch", "update"]));
+    rules.push(rule("nmstate.io", ["nodenetconfpolicies"], &READ));
+    rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
+    rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
+    rules
+}
+
+/// The controller writes every kind of ours and reads what its rules look at. What could let it into everything else,
+/// definitions and webhooks, it writes only under the names that are its own.
+fn controller_rules() -> Vec<Value> {
+    let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+    let mut rules = rules(|_| true, &all);
+    rules.extend(status_rules(|_| true, &["get", "patch", "update"]));
+    rules.push(rule("", ["nodes"], &["get", "list", "patch", "update", "watch"]));
+    rules.push(rule("", ["namespaces", "services"], &READ));
+    rules.push(rule("k8s.cni.cncf.io", ["network-attachment-definitions"], &["get", "list", "patch", "watch"]));
+    rules.push(rule("kubevirt.io", ["virtualmachineinstances", "virtualmachines"], &READ));
+    rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
+    // It follows every definition and applies those of its own kinds: of an apply the name is known, so it can be bound.
+    let definitions = ["customresourcedefinitions"];
+    rules.push(rule("apiextensions.k8s.io", definitions, &READ));
+    let installed = kinds().iter().filter(|kind| kind.install != Install::Never);
+    let own = installed.map(|kind| format!("{}.{}", kind.plural, kind.group));
+    rules.push(named(rule("apiextensions.k8s.io", definitions, &["create", "patch"]), own));
+    // It reads and changes its own configurations. Whoever installs it creates them.
+    let hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+    let hooks = rule("admissionregistration.k8s.io", hooks, &["get", "list", "update", "watch"]);
+    rules.push(named(hooks, [CONFIGURATION.to_owned()]));
+    rules
+}
+
+/// The same for objects of these names alone.
+fn named(mut rule: Value, names: impl IntoIterator<Item = String>) -> Value {
+    let mut names: Vec<String> = names.into_iter().collect();
+    names.sort();
+    rule["resourceNames"] = json!(names);
+    rule
+}
+
+/// What the controller keeps in its own namespace: its lock, its configuration, its certificate. Agents keep their signs
+/// of life there.
+fn controller_rules_at_home() -> [Value; 2] {
+    let write = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    [rule("coordination.k8s.io", ["leases"], &write), rule("", ["configmaps", "secrets"], &write)]
+}
+
+fn local_role(name: &str, rules: &[Value]) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "rules": rules,
+    })
+}
+
+fn local_binding(name: &str, group: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE},
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group},
+        ],
+    })
+}
