@@ -1,4 +1,4 @@
-//! The older document in protobuf, as clients written in Go ask for it.
+//! The older document in protobuf: `kubectl create -f` of a `List` asks for it in no other form.
 //!
 //! The messages are those of the gnostic library: here stands for each which word of the document
 //! goes into which field. Words that no message has are left out, and whatever begins with `x-` is an

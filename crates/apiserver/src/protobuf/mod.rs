@@ -5,6 +5,10 @@
 //! `messages.txt`, printed by the peer program from the Go types (`kube wire`); this code knows only
 //! the encoding and the few types whose JSON is not made of their fields.
 //!
+//! Who needs it: `kubectl create namespace`, `configmap`, `secret`, `service`, `serviceaccount`, `role` and
+//! `rolebinding` send nothing else and do not ask again in JSON (`scenarios/kubectl/typed.bash`), and so do clients of
+//! client-go that are configured for it.
+//!
 //! Only reading. Answers are never written in protobuf; every client that accepts it accepts JSON too.
 //!
 //! Any bytes get an answer: nothing here panics, recursion is as deep as the limit says, and every
