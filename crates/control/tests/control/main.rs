@@ -3,6 +3,7 @@
 
 mod again;
 mod crashes;
+mod effects;
 mod leaving;
 mod model;
 mod networks;
