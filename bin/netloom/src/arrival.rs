@@ -12,7 +12,7 @@ use netloom_api::{
     },
     rollout::annotation,
 };
-use netloom_compile::{ObjectKey, PROVENANCE, nodestate::Provenance, reason};
+use netloom_compile::{ObjectKey, PROVENANCE, Provenance, reason};
 use serde_json::Value;
 
 /// The reasons of a policy that is sound and has nothing to do on any node.
@@ -21,6 +21,7 @@ const IDLE: [&str; 2] = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE
 /// A policy in the version that nodes shall have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frozen {
+    kind: String,
     namespace: String,
     name: String,
     spec: NodeNetConfPolicySpec,
@@ -72,7 +73,8 @@ pub(crate) fn awaited(policy: &Value, states: &[Value]) -> Option<Frozen> {
         return None;
     }
     let spec = serde_json::from_value(policy["spec"].clone()).ok()?;
-    Some(Frozen { namespace, name, spec })
+    let kind = policy["kind"].as_str().unwrap_or_default().to_owned();
+    Some(Frozen { kind, namespace, name, spec })
 }
 
 /// How far these policies are, from all revisions of a cluster.
@@ -104,9 +106,8 @@ pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'
 impl Frozen {
     fn is_in(&self, revision: &NetworkConfigRevision) -> bool {
         // Read, not compared as written: what is left out and what is said to be the default are the same wish.
-        revision.spec.node_policies.iter().any(|policy| {
-            policy.namespace == self.namespace
-                && policy.name.0 == self.name
+        revision.spec.objects.iter().any(|policy| {
+            (&policy.kind, &policy.namespace, &policy.name.0) == (&self.kind, &self.namespace, &self.name)
                 && serde_json::from_value::<NodeNetConfPolicySpec>(policy.spec.0.clone())
                     .is_ok_and(|spec| spec == self.spec)
         })
@@ -166,6 +167,7 @@ mod tests {
 
     fn policy(mtu: u32, reason: &str) -> Value {
         json!({
+            "kind": "NodeNetConfPolicy",
             "metadata": {"namespace": "default", "name": "jumbo", "generation": 2},
             "spec": spec(mtu),
             "status": {"observedGeneration": 2, "conditions": [{"type": "Ready", "status": "True", "reason": reason}]},
@@ -182,7 +184,10 @@ mod tests {
             "metadata": {"name": name, "annotations": {annotation::SEQUENCE: sequence.to_string()}},
             "spec": {
                 "revision": "a".repeat(64),
-                "nodePolicies": [{"namespace": "default", "name": "jumbo", "spec": spec(mtu)}],
+                "objects": [{
+                    "group": "nmstate.io", "kind": "NodeNetConfPolicy", "namespace": "default", "name": "jumbo",
+                    "spec": spec(mtu),
+                }],
             },
             "status": status,
         }))

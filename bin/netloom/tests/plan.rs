@@ -97,12 +97,13 @@ fn what_would_go_wrong_is_said() {
     let (status, said) = plan(&["-f", second, "--against", site, first]);
     assert_eq!(status, 0, "{said}");
     assert!(
-        said.contains("warning: policy default/b: PolicyConflict: ") && said.contains("Nothing would change"),
+        said.contains("warning: NodeNetConfPolicy \"default/b\": PolicyConflict: ")
+            && said.contains("Nothing would change"),
         "{said}"
     );
     assert_eq!(said.matches("PolicyConflict").count(), 1, "said once: {said}");
     let (_, said) = plan(&["-f", second, "--against", site, first, second]);
-    assert!(said.contains("policy default/b: PolicyConflict: "), "also when it is so already: {said}");
+    assert!(said.contains("NodeNetConfPolicy \"default/b\": PolicyConflict: "), "also when it is so already: {said}");
     let (_, said) = plan(&["-f", second, "--against", site, "--node", "n1"]);
     assert!(said.contains("Plan: 1 of 1 node touched"), "{said}");
     let (status, said) = plan(&["-f", second, "--against", site, "--node", "n9"]);
@@ -267,7 +268,7 @@ spec: {pinnedRevision: 3f2a9c01bd}
     let paths = files("plan-nobody", &texts);
     let (_, said) = plan(&["-f", &paths[2], "--against", &paths[0], &paths[1]]);
     for wanted in [
-        "policy default/nobody: NoMatchingInterface: ",
+        "NodeNetConfPolicy \"default/nobody\": NoMatchingInterface: ",
         "VlanConfig \"nowhere\": NoMatchingNode: no node is selected",
         "RolloutPolicy \"slow\" is paused: ",
         "RolloutPolicy \"back\" pins its nodes to revision 3f2a9c01bd: ",

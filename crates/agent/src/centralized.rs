@@ -55,7 +55,7 @@ async fn round(client: &Client) -> Result<(Merged, usize), Error> {
     }
     let compiled = compile(&snapshot);
     let (mut merged, mut overtaken) = (Merged::default(), 0);
-    for wish in compiled.wishes.iter() {
+    for wish in compiled.nodes.iter() {
         let state = snapshot.states.get(wish.object);
         if state.is_some_and(|state| state.merges_itself) {
             merged.left += 1;

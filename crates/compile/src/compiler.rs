@@ -1,9 +1,9 @@
 //! Compiles a snapshot, and remembers what it has worked out.
 //!
 //! ```text
-//! policies --> prepared (by content)           nodes --> groups, places
-//! policy x group --> selected?                 policy x inventory --> contribution
-//! selected policies x inventory x hand --> what the nodes of a place shall have
+//! objects --front ends--> wants                 nodes --> groups, classes
+//! wants x group --> selected                    selected x class --> contribution
+//! contributions x what was written manually --resolution--> what the nodes of a class shall have
 //! ```
 //!
 //! Every arrow is a pure function whose answers are kept under everything that it reads. So the
@@ -11,28 +11,28 @@
 //! has changed. What one run and the one before it did not ask for is forgotten.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     hash::Hash,
     sync::Arc,
 };
 
-use netloom_api::pipeline::NetworkConfigRevision;
+use netloom_api::pipeline::{NetworkConfigRevision, node_network_config::host::HostConfig};
 use serde_json::json;
 
 use crate::{
+    contribution::{Contribution, HostPart},
     digest,
     finding::{Asker, Conflict, Finding, reason},
-    frozen::Frozen,
-    hostnet::{self, Choice, HostPart, Known, Networks, Readings, Reports},
-    key::ObjectKey,
-    nodestate::{
-        Claimed, Contribution, Desired, Ground, PolicySet, Prepared, contribute, merge_all, prepare, prepare_frozen,
-    },
-    objects::Policy,
-    placement::{Facts, Group, Placement, Usher},
-    report::{PolicyReport, Seen, StateReport},
+    front_end::{BUILT_IN, FrontEnd, Generated, Medium, NodeClass, Reader, Selected, Wants},
+    key::{ObjectKey, ObjectRef},
+    layout::Weighed,
+    objects::NodeState,
+    outcome::{Chosen, Outcome},
+    placement::{Facts, Group, Place, Placement, Usher},
+    report::{Report, Reports, StateReport},
+    resolution::{Desired, Ground, HostUnits, resolve, without},
     revision::Revision,
-    snapshot::Snapshot,
+    snapshot::{Kept as _, Snapshot},
     wishes::Wishes,
 };
 
@@ -42,13 +42,11 @@ pub struct Compiled {
     /// The configuration that all nodes shall have in the end.
     pub revision: Arc<Revision>,
     /// What that is on each node.
-    pub wishes: Arc<Wishes>,
-    /// What to tell about each policy.
-    pub policies: BTreeMap<ObjectKey, PolicyReport>,
-    /// What to tell about uplinks and host networks.
-    pub networks: Reports,
-    /// What to tell about network states; only those about which there is something to tell.
-    pub states: BTreeMap<ObjectKey, StateReport>,
+    pub nodes: Arc<Wishes>,
+    /// What to tell about objects; of network states only where there is something to tell.
+    pub reports: Reports,
+    /// The objects that shall be there because of others, by the name of their front end.
+    pub generated: Vec<(&'static str, Vec<Generated>)>,
 }
 
 /// Compiles a snapshot from nothing.
@@ -59,62 +57,67 @@ pub fn compile(snapshot: &Snapshot) -> Compiled {
 /// How much work was done; for telling that it follows what has changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Policies that were read.
-    pub policies: usize,
+    /// Objects that were read.
+    pub objects: usize,
     /// Nodes that were sorted into classes.
     pub nodes: usize,
-    /// Times that a policy was asked whether it selects a group of nodes.
+    /// Times that an object was asked whether it selects a group of nodes.
     pub selections: usize,
-    /// Times that a policy was laid over the links of a class of nodes.
+    /// Times that it was asked what is wanted of a class of nodes.
     pub contributions: usize,
-    /// Times that the wishes of all policies for a class of nodes were merged.
+    /// Times that it was decided over everything that is wanted of a class of nodes.
     pub merges: usize,
-    /// Uplinks and host networks that were read.
-    pub networks: usize,
-    /// Times that host networks were laid over the links of a class of nodes.
-    pub parts: usize,
 }
 
 /// Compiles snapshots that follow each other.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Compiler {
     run: u64,
     counts: Counts,
     usher: Usher,
-    live: HashMap<ObjectKey, (Arc<Policy>, Reading)>,
-    frozen: Memory<u64, Reading>,
-    thawed: Memory<(Option<String>, String), Arc<Networks>>,
-    /// Those of the last run.
-    networks: Option<Arc<Networks>>,
+    readers: Readers,
+    /// What was wanted in the last run.
+    last: Vec<Arc<dyn Wants>>,
+    /// What revisions want. Their content never changes, so it is read once.
+    thawed: Memory<(Option<String>, String), Vec<Arc<dyn Wants>>>,
     selections: Memory<(u64, u32), bool>,
-    contributions: Memory<(u64, Links, u32), Arc<Contribution>>,
-    answers: Memory<(u64, Links, u32, u64), Answer>,
-    claimed: Memory<(u64, u32), Arc<Claimed>>,
-    readings: Readings,
+    contributions: Memory<(u64, u32, (u64, u64)), Arc<Contribution>>,
+    resolved: Memory<(u64, Links, u32), Arc<Desired>>,
     parts: Memory<(u64, u32, u64), Arc<HostPart>>,
-    /// The same for one node, known without looking at its addresses.
-    of_nodes: Memory<(String, u64, u32), Arc<HostPart>>,
+    /// The same for one node, known without asking what it has for itself.
+    of_nodes: Memory<(String, u64, u32, u64), Arc<HostPart>>,
     revision: Option<(Vec<u64>, Arc<Revision>)>,
 }
 
 /// Links that nodes report, and those of them that are leaving, by number.
 type Links = (u32, u64);
 
-/// A policy that was read, or why it cannot be used.
-type Reading = Result<Arc<Prepared>, Vec<Finding>>;
+/// The front ends, and who reads their objects.
+#[derive(Debug)]
+struct Readers(Vec<(&'static dyn FrontEnd, Box<dyn Reader>)>);
 
-/// What the nodes of a place shall have, and which policies match links there.
-#[derive(Debug, Clone)]
-struct Answer {
-    desired: Arc<Desired>,
-    linked: Arc<[u64]>,
+impl Readers {
+    fn of(front_ends: impl Iterator<Item = &'static dyn FrontEnd>) -> Self {
+        Self(front_ends.map(|front_end| (front_end, front_end.reader())).collect())
+    }
+
+    /// How many objects were read in all.
+    fn read(&self) -> usize {
+        self.0.iter().map(|(_, reader)| reader.read()).sum()
+    }
 }
 
-/// Everything that was worked out for one set of objects, by node, place and group.
+impl Clone for Readers {
+    /// Somebody who has read nothing yet says the same.
+    fn clone(&self) -> Self {
+        Self::of(self.0.iter().map(|(front_end, _)| *front_end))
+    }
+}
+
+/// Everything that was worked out for one set of objects.
 struct Answers {
-    wishes: Wishes,
-    places: Vec<Answer>,
-    choices: Vec<Choice>,
+    nodes: Wishes,
+    chosen: Vec<Chosen>,
 }
 
 /// Answers and when they were last asked for.
@@ -139,25 +142,48 @@ impl<K: Eq + Hash, V: Clone> Memory<K, V> {
     }
 }
 
+impl Default for Compiler {
+    fn default() -> Self {
+        Self::new(BUILT_IN)
+    }
+}
+
 impl Compiler {
+    /// One for these front ends, in the order of their precedence.
+    pub fn new(front_ends: &[&'static dyn FrontEnd]) -> Self {
+        Self {
+            run: 0,
+            counts: Counts::default(),
+            usher: Usher::default(),
+            readers: Readers::of(front_ends.iter().copied()),
+            last: Vec::new(),
+            thawed: Memory::default(),
+            selections: Memory::default(),
+            contributions: Memory::default(),
+            resolved: Memory::default(),
+            parts: Memory::default(),
+            of_nodes: Memory::default(),
+            revision: None,
+        }
+    }
+
     /// Compiles a snapshot.
     pub fn compile(&mut self, snapshot: &Snapshot) -> Compiled {
         self.run += 1;
         self.counts = Counts::default();
-        let set = self.live(snapshot);
-        let read = self.readings.read;
-        let networks = Networks::live(snapshot, &mut self.readings);
-        self.counts.networks += self.readings.read - read;
-        let networks = Arc::new(networks);
-        self.networks = Some(networks.clone());
-        let Answers { wishes, places, choices } = self.answers(snapshot, &set, &networks);
-        let revision = self.revision(&set, &networks);
-        let policies = self.policy_reports(snapshot, &set, &wishes.placement, &places);
-        let parts = wishes.hosts.iter().map(|(node, part)| (node.as_str(), part.as_ref()));
-        let networks = hostnet::reports(&networks, &wishes.placement.groups, &choices, parts);
-        let states = state_reports(&wishes);
+        let wants = self.read(|reader| reader.live(snapshot));
+        let Answers { nodes, chosen } = self.answers(snapshot, &wants);
+        let revision = self.revision(&wants);
+        let mut reports = state_reports(snapshot, &nodes);
+        for (place, wants) in wants.iter().enumerate() {
+            let outcome = Outcome { snapshot, nodes: &nodes, chosen: &chosen, place };
+            reports.0.extend(wants.reports(&outcome));
+        }
+        let names = self.readers.0.iter().map(|(front_end, _)| front_end.name());
+        let generated = names.zip(wants.iter().map(|wants| wants.generate())).collect();
+        self.last = wants;
         self.forget();
-        Compiled { revision, wishes: Arc::new(wishes), policies, networks, states }
+        Compiled { revision, nodes: Arc::new(nodes), reports, generated }
     }
 
     /// What a revision means on the nodes of a snapshot.
@@ -168,26 +194,13 @@ impl Compiler {
         if !content.is_whole() {
             return None;
         }
-        let networks = self.thawed(revision, &content);
-        let Self { run, counts, frozen, .. } = self;
-        let set = PolicySet::frozen_with(&content, |policy| {
-            frozen.get(*run, digest::number(&json!(policy)), || {
-                counts.policies += 1;
-                prepare_frozen(policy).map(Arc::new)
-            })
-        });
-        Some(Arc::new(self.answers(snapshot, &set, &networks).wishes))
-    }
-
-    /// The networks of a revision. Its content never changes, so it is read once.
-    fn thawed(&mut self, revision: &NetworkConfigRevision, content: &Frozen<'_>) -> Arc<Networks> {
         let key = (revision.metadata.uid.clone(), revision.spec.revision.clone());
         if !self.thawed.0.contains_key(&key) {
-            let before = self.thawed.0.values().map(|(networks, _)| networks.as_ref());
-            let known = Known::of(before.chain(self.networks.as_deref()));
-            self.thawed.0.insert(key.clone(), (Arc::new(Networks::frozen(content, &known)), self.run));
+            let wants = self.read(|reader| reader.frozen(&content));
+            self.thawed.0.insert(key.clone(), (wants, self.run));
         }
-        self.thawed.get(self.run, key, Arc::default)
+        let wants = self.thawed.get(self.run, key, Vec::new);
+        Some(Arc::new(self.answers(snapshot, &wants).nodes))
     }
 
     /// The work of the last run, with what was asked of it since.
@@ -195,299 +208,208 @@ impl Compiler {
         self.counts
     }
 
-    fn live(&mut self, snapshot: &Snapshot) -> PolicySet {
-        let Self { counts, live, .. } = self;
-        live.retain(|key, _| snapshot.policies.get(key).is_some());
-        PolicySet::live_with(snapshot, |policy| {
-            if let Some((known, read)) = live.get(&policy.meta.key)
-                && Arc::ptr_eq(known, policy)
-            {
-                return read.clone();
+    fn read(&mut self, mut read: impl FnMut(&mut dyn Reader) -> Arc<dyn Wants>) -> Vec<Arc<dyn Wants>> {
+        let before = self.readers.read();
+        let wants = self.readers.0.iter_mut().map(|(_, reader)| read(reader.as_mut())).collect();
+        self.counts.objects += self.readers.read() - before;
+        wants
+    }
+
+    fn answers(&mut self, snapshot: &Snapshot, wants: &[Arc<dyn Wants>]) -> Answers {
+        let sorted = self.usher.placed;
+        let placement = self.usher.place(snapshot, wants.iter().map(|wants| wants.looks()));
+        self.counts.nodes += self.usher.placed - sorted;
+        let chosen: Vec<Chosen> = placement.groups.iter().map(|group| self.choose(wants, group)).collect();
+        let groups: Vec<InGroup> = chosen.iter().map(InGroup::of).collect();
+        let desired: Vec<Arc<Desired>> =
+            placement.places.iter().map(|place| self.resolved(&groups[place.group], &place.facts)).collect();
+        let hosts = self.hosts(snapshot, &placement, &groups, &desired);
+        Answers { nodes: Wishes { placement, desired, hosts }, chosen }
+    }
+
+    /// What is for the nodes of a group.
+    fn choose(&mut self, wants: &[Arc<dyn Wants>], group: &Group) -> Chosen {
+        let Self { run, counts, selections, .. } = self;
+        let mut selects = |object: u64, select: &dyn Fn(&crate::Node) -> bool| {
+            selections.get(*run, (object, group.id), || {
+                counts.selections += 1;
+                select(&group.sample)
+            })
+        };
+        wants.iter().map(|wants| wants.choose(&mut selects)).collect()
+    }
+
+    /// What was decided over everything that is wanted of a class of nodes.
+    fn resolved(&mut self, group: &InGroup, facts: &Facts) -> Arc<Desired> {
+        let Self { run, counts, contributions, resolved, .. } = self;
+        let leaving = facts.inventory.leaving(|link| group.all.iter().any(|one| one.makes(link)));
+        let leaving_id = if leaving.is_empty() { 0 } else { digest::number(&json!(leaving)) };
+        let contested = group.contested();
+        let list = digest::number(&json!(contested.iter().map(|one| one.id()).collect::<Vec<_>>()));
+        resolved.get(*run, (list, (facts.inventory_id, leaving_id), facts.hand_id), || {
+            let found = facts.hand.found(&facts.inventory, &leaving);
+            let by_hand = found.links.values().any(|link| link.wished);
+            let class = NodeClass {
+                reported: &facts.inventory,
+                node: None,
+                found: &found,
+                manual: &facts.hand,
+                leaving_id,
+                found_id: if by_hand { facts.hand_id.into() } else { 0 },
+                manual_id: facts.hand_id,
+            };
+            let mut first = Vec::new();
+            for one in contested {
+                first.push(contributions.get(*run, (one.id(), facts.inventory_id, one.depends(&class)), || {
+                    counts.contributions += 1;
+                    Arc::new(one.contribute(&class))
+                }));
             }
-            counts.policies += 1;
-            let read = prepare(policy).map(Arc::new);
-            live.insert(policy.meta.key.clone(), (policy.clone(), read.clone()));
-            read
+            counts.merges += 1;
+            let config = contested.iter().zip(&first).filter(|(one, _)| one.medium() == Medium::Config);
+            let config: Vec<HostUnits> =
+                config.map(|(_, contribution)| HostUnits::of(contribution, &facts.inventory)).collect();
+            Arc::new(resolve(Ground { class, config: &config }, contested, first))
         })
     }
 
-    fn answers(&mut self, snapshot: &Snapshot, set: &PolicySet, networks: &Networks) -> Answers {
-        let sorted = self.usher.placed;
-        let terms = set.prepared().iter().map(|policy| &policy.terms);
-        let placement = self.usher.place(snapshot, terms, networks.labels());
-        self.counts.nodes += self.usher.placed - sorted;
-        let lists: Vec<(u64, Vec<&Prepared>)> = placement
-            .groups
-            .iter()
-            .map(|group| {
-                let selected: Vec<&Prepared> = set
-                    .prepared()
-                    .iter()
-                    .map(Arc::as_ref)
-                    .filter(|policy| {
-                        self.selections.get(self.run, (policy.id, group.id), || {
-                            self.counts.selections += 1;
-                            policy.terms.select(&group.sample)
-                        })
-                    })
-                    .collect();
-                let ids: Vec<u64> = selected.iter().map(|policy| policy.id).collect();
-                (digest::number(&json!(ids)), selected)
-            })
-            .collect();
-        let choices = self.choices(networks, &placement);
-        let answers: Vec<Answer> = placement
-            .places
-            .iter()
-            .map(|place| {
-                let (list, selected) = &lists[place.group];
-                let choice = &choices[place.group];
-                let leaving = place.facts.inventory.leaving(|link| choice.makes(link));
-                let claimed = self.claimed(networks, choice, &place.facts, selected);
-                self.answer(*list, selected, (&place.facts, &leaving, &claimed))
-            })
-            .collect();
-        let desired = answers.iter().map(|answer| answer.desired.clone()).collect();
-        let hosts = self.hosts(snapshot, networks, &placement, &choices);
-        Answers { wishes: Wishes { placement, desired, hosts }, places: answers, choices }
-    }
-
-    /// What host networks are for the nodes of each group.
-    fn choices(&mut self, networks: &Networks, placement: &Placement) -> Vec<Choice> {
-        let Self { run, counts, selections, .. } = self;
-        let choose = |group: &Group| {
-            Choice::of(networks, |object, select| {
-                selections.get(*run, (object, group.id), || {
-                    counts.selections += 1;
-                    select(&group.sample)
-                })
-            })
-        };
-        placement.groups.iter().map(choose).collect()
-    }
-
-    /// What each node gets of host networks.
+    /// What each node gets for its configuration.
     fn hosts(
         &mut self,
         snapshot: &Snapshot,
-        networks: &Networks,
         placement: &Placement,
-        choices: &[Choice],
+        groups: &[InGroup],
+        desired: &[Arc<Desired>],
     ) -> BTreeMap<String, Arc<HostPart>> {
-        let Self { run, counts, parts, of_nodes, .. } = self;
-        if networks.is_empty() {
-            return BTreeMap::new();
-        }
-        let whole = |choice: &Choice| {
-            let hosts: Vec<u64> = choice.hosts.iter().map(|host| host.id).collect();
-            digest::number(&json!([choice.id, hosts]))
-        };
-        // Equal for choices that are equal with all addresses.
-        let ids: Vec<u64> = choices.iter().map(whole).collect();
         let mut hosts = BTreeMap::new();
         for (node, seat) in &placement.nodes {
             let place = &placement.places[seat.place];
-            let choice = &choices[place.group];
-            if choice.is_empty(networks) {
+            let group = &groups[place.group];
+            if group.config().is_empty() {
                 continue;
             }
             let part = if place.facts.inventory.links.is_empty() {
                 let told = snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
-                Arc::new(HostPart::unreported(choice, told))
+                Arc::new(part(group, &place.facts, node, (&desired[seat.place], told)))
             } else {
-                of_nodes.get(*run, (node.clone(), ids[place.group], place.facts.inventory_id), || {
-                    let own: Vec<Option<&str>> = choice.hosts.iter().map(|host| host.address_of(node)).collect();
-                    let key = (choice.id, place.facts.inventory_id, digest::number(&json!(own)));
-                    parts.get(*run, key, || {
-                        counts.parts += 1;
-                        Arc::new(HostPart::of(choice, networks, &place.facts.inventory, &own))
-                    })
-                })
+                self.part(group, place, node, &desired[seat.place])
             };
             hosts.insert(node.clone(), part);
         }
         hosts
     }
 
-    /// What host networks claim on nodes of a place; nobody asks where no policy is for them.
-    fn claimed(&mut self, networks: &Networks, choice: &Choice, facts: &Facts, selected: &[&Prepared]) -> Arc<Claimed> {
-        if selected.is_empty() || choice.is_empty(networks) || facts.inventory.links.is_empty() {
-            return Arc::default();
-        }
-        self.claimed.get(self.run, (choice.id, facts.inventory_id), || {
-            let part = HostPart::of(choice, networks, &facts.inventory, &choice.some_addresses());
-            Arc::new(part.config.map(|config| Claimed::of(&config, &facts.inventory)).unwrap_or_default())
+    fn part(&mut self, group: &InGroup, place: &Place, node: &str, desired: &Desired) -> Arc<HostPart> {
+        let Self { run, counts, parts, of_nodes, .. } = self;
+        let (inventory, lost) = (place.facts.inventory_id, desired.lost_id());
+        of_nodes.get(*run, (node.to_owned(), group.whole_id, inventory, lost), || {
+            let class = class_of(&place.facts, Some(node));
+            let own: Vec<_> = group.config().iter().map(|one| (one.id(), one.depends(&class))).collect();
+            parts.get(*run, (digest::number(&json!(own)), inventory, lost), || {
+                counts.contributions += group.config().len();
+                Arc::new(self::part(group, &place.facts, node, (desired, None)))
+            })
         })
     }
 
-    fn answer(
-        &mut self,
-        list: u64,
-        selected: &[&Prepared],
-        (facts, leaving, claimed): (&Facts, &BTreeSet<&str>, &Claimed),
-    ) -> Answer {
-        let Self { run, counts, contributions, answers, .. } = self;
-        let links = (facts.inventory_id, if leaving.is_empty() { 0 } else { digest::number(&json!(leaving)) });
-        answers.get(*run, (list, links, facts.hand_id, claimed.id), || {
-            let found = facts.hand.found(&facts.inventory, leaving);
-            let by_hand = found.links.values().any(|link| link.wished);
-            let first: Vec<Arc<Contribution>> = selected
-                .iter()
-                .map(|policy| {
-                    let before = facts.hand.before(&policy.source.key);
-                    let memory = if before.is_some() || by_hand { facts.hand_id } else { 0 };
-                    contributions.get(*run, (policy.id, links, memory), || {
-                        counts.contributions += 1;
-                        Arc::new(contribute(policy, &found, &facts.inventory, before))
-                    })
-                })
-                .collect();
-            counts.merges += 1;
-            let ground = Ground { networks: claimed, hand: &facts.hand, found: &found, reported: &facts.inventory };
-            let desired = merge_all(ground, selected, first);
-            let has_links =
-                |policy: &&&Prepared| desired.matched.get(&policy.source.key).is_some_and(|links| !links.is_empty());
-            Answer {
-                linked: selected.iter().filter(has_links).map(|policy| policy.id).collect(),
-                desired: Arc::new(desired),
-            }
-        })
-    }
-
-    fn revision(&mut self, set: &PolicySet, networks: &Networks) -> Arc<Revision> {
-        let mut ids: Vec<u64> = set.prepared().iter().map(|policy| policy.id).collect();
-        ids.extend(networks.ids());
+    fn revision(&mut self, wants: &[Arc<dyn Wants>]) -> Arc<Revision> {
+        let frozen: Vec<Weighed> = wants.iter().flat_map(|wants| wants.freeze()).collect();
+        let ids: Vec<u64> = frozen.iter().map(Weighed::id).collect();
         match &self.revision {
             Some((known, revision)) if *known == ids => revision.clone(),
             Some(_) | None => {
-                let revision = Arc::new(Revision::of(set.freeze(), networks));
+                let revision = Arc::new(Revision::of(frozen));
                 self.revision = Some((ids, revision.clone()));
                 revision
             }
         }
     }
 
-    fn policy_reports(
-        &mut self,
-        snapshot: &Snapshot,
-        set: &PolicySet,
-        placement: &Placement,
-        answers: &[Answer],
-    ) -> BTreeMap<ObjectKey, PolicyReport> {
-        let mut reports: BTreeMap<ObjectKey, PolicyReport> = BTreeMap::new();
-        let mut linked: HashMap<u64, usize> = HashMap::new();
-        for (place, answer) in placement.places.iter().zip(answers) {
-            for policy in answer.linked.iter() {
-                *linked.entry(*policy).or_default() += place.nodes;
-            }
-        }
-        for policy in set.prepared() {
-            let key = &policy.source.key;
-            let selects =
-                |group: u32| self.selections.0.get(&(policy.id, group)).is_some_and(|(selected, _)| *selected);
-            let report = PolicyReport {
-                generation: snapshot.policies.get(key).and_then(|policy| policy.meta.generation),
-                matched_nodes: placement.groups.iter().filter(|group| selects(group.id)).map(|group| group.nodes).sum(),
-                nodes_with_links: linked.get(&policy.id).copied().unwrap_or_default(),
-                ..PolicyReport::default()
-            };
-            reports.insert(key.clone(), report);
-        }
-        for (key, broken) in set.broken() {
-            let report = reports.entry(key.clone()).or_default();
-            report.generation = broken.generation;
-            report.broken.clone_from(&broken.findings);
-            report.stays = broken.stays;
-        }
-        tell(&mut reports, placement, answers);
-        tell_who_merges(&mut reports, snapshot, placement, answers);
-        reports
-    }
-
     fn forget(&mut self) {
-        self.frozen.forget(self.run);
         self.thawed.forget(self.run);
         self.selections.forget(self.run);
         self.contributions.forget(self.run);
-        self.answers.forget(self.run);
-        self.claimed.forget(self.run);
+        self.resolved.forget(self.run);
         self.of_nodes.forget(self.run);
         // A part that nodes know without asking for it stays as well.
         self.parts.0.retain(|_, (part, used)| *used + 1 >= self.run || Arc::strong_count(part) > 1);
     }
 }
 
-/// Adds to each report what was left out on which nodes.
-fn tell(reports: &mut BTreeMap<ObjectKey, PolicyReport>, placement: &Placement, answers: &[Answer]) {
-    let mut conflicts: BTreeMap<&ObjectKey, Seen<&Conflict>> = BTreeMap::new();
-    let mut findings: BTreeMap<(&ObjectKey, &Finding), Seen<()>> = BTreeMap::new();
-    for (place, answer) in placement.places.iter().zip(answers) {
-        let mut told: Vec<&ObjectKey> = Vec::new();
-        for conflict in &answer.desired.conflicts {
-            if told.contains(&&conflict.loser) {
-                continue;
-            }
-            told.push(&conflict.loser);
-            let here = Seen { what: conflict, nodes: place.nodes, first: place.first.clone() };
-            conflicts.entry(&conflict.loser).and_modify(|seen| seen.join(&here)).or_insert(here);
-        }
-        for (policy, finding) in
-            answer.desired.findings.iter().flat_map(|(key, all)| all.iter().map(move |one| (key, one)))
-        {
-            let here = Seen { what: (), nodes: place.nodes, first: place.first.clone() };
-            findings.entry((policy, finding)).and_modify(|seen| seen.join(&here)).or_insert(here);
-        }
+/// Everything that is for the nodes of a group, in the order in which it wins.
+struct InGroup {
+    /// What goes into the configuration, then what goes into the desired state.
+    all: Vec<Arc<dyn Selected>>,
+    /// How many of them go into the configuration.
+    configs: usize,
+    whole_id: u64,
+}
+
+impl InGroup {
+    fn of(chosen: &Chosen) -> Self {
+        let of = |medium: Medium| chosen.iter().flatten().filter(move |one| one.medium() == medium).cloned();
+        let mut all: Vec<Arc<dyn Selected>> = of(Medium::Config).collect();
+        let configs = all.len();
+        let whole_id = digest::number(&json!(all.iter().map(|one| one.whole_id()).collect::<Vec<_>>()));
+        all.extend(of(Medium::State));
+        Self { all, configs, whole_id }
     }
-    for (policy, Seen { what, nodes, first }) in conflicts {
-        reports.entry(policy.clone()).or_default().conflict = Some(Seen { what: what.clone(), nodes, first });
+
+    fn config(&self) -> &[Arc<dyn Selected>] {
+        &self.all[..self.configs]
     }
-    for ((policy, finding), Seen { what: (), nodes, first }) in findings {
-        reports.entry(policy.clone()).or_default().findings.push(Seen { what: finding.clone(), nodes, first });
+
+    /// What can contradict each other, or is written beside what was written manually.
+    fn contested(&self) -> &[Arc<dyn Selected>] {
+        if self.all.len() == 1 { &self.all[self.configs..] } else { &self.all }
     }
 }
 
-/// Adds to each report which of its nodes merge policies themselves.
-fn tell_who_merges(
-    reports: &mut BTreeMap<ObjectKey, PolicyReport>,
-    snapshot: &Snapshot,
-    placement: &Placement,
-    answers: &[Answer],
-) {
-    // Mostly there is none, and then not every node is to be looked up.
-    let merging: BTreeSet<&ObjectKey> =
-        snapshot.states.iter().filter(|(_, state)| state.merges_itself).map(|(key, _)| key).collect();
-    if merging.is_empty() {
-        return;
-    }
-    for (node, seat) in placement.nodes.iter().filter(|(_, seat)| merging.contains(&seat.object)) {
-        let matched = answers[seat.place].desired.matched.iter().filter(|(_, links)| !links.is_empty());
-        for (policy, _) in matched {
-            let here = Seen { what: (), nodes: 1, first: node.clone() };
-            match &mut reports.entry(policy.clone()).or_default().left_to_nodes {
-                Some(seen) => seen.join(&here),
-                none => *none = Some(here),
-            }
+fn class_of<'a>(facts: &'a Facts, node: Option<&'a str>) -> NodeClass<'a> {
+    let Facts { inventory, hand, .. } = facts;
+    NodeClass { reported: inventory, node, found: inventory, manual: hand, leaving_id: 0, found_id: 0, manual_id: 0 }
+}
+
+/// What a node gets for its configuration. Until it reports its links, it keeps what it was assigned where somebody must
+/// know them.
+fn part(group: &InGroup, facts: &Facts, node: &str, (desired, assigned): (&Desired, Option<&HostConfig>)) -> HostPart {
+    let class = class_of(facts, Some(node));
+    let (mut config, mut findings, mut waits) = (HostConfig::default(), Vec::new(), false);
+    for (place, one) in group.config().iter().enumerate() {
+        let contribution = one.contribute(&class);
+        waits |= contribution.waits;
+        findings.extend(contribution.findings);
+        match desired.lost.get(place).filter(|lost| !lost.is_empty()) {
+            Some(lost) => config.extend(without(contribution.host, lost)),
+            None => config.extend(contribution.host),
         }
     }
+    let config = if waits { assigned.cloned() } else { Some(config).filter(|config| *config != HostConfig::default()) };
+    HostPart::new(config, findings)
 }
 
 /// What to tell about network states: what is wrong with them as objects, with what was written
-/// into them by hand, and where that stands against a policy.
-fn state_reports(wishes: &Wishes) -> BTreeMap<ObjectKey, StateReport> {
-    let mut found: BTreeMap<ObjectKey, Vec<Finding>> = wishes.placement.findings.clone();
+/// into them by hand, and where that stands against an object.
+fn state_reports(snapshot: &Snapshot, nodes: &Wishes) -> Reports {
+    let mut found: BTreeMap<ObjectKey, Vec<Finding>> = nodes.placement.findings.clone();
     let stands = |conflict: &&Conflict| conflict.winner == Asker::Hand;
-    let concerned: Vec<bool> = wishes
+    let concerned: Vec<bool> = nodes
         .desired
         .iter()
         .map(|desired| !desired.held.is_empty() || desired.conflicts.iter().any(|conflict| stands(&conflict)))
         .collect();
     if concerned.contains(&true) {
-        for seat in wishes.placement.nodes.values().filter(|seat| concerned[seat.place]) {
-            let desired = &wishes.desired[seat.place];
+        for seat in nodes.placement.nodes.values().filter(|seat| concerned[seat.place]) {
+            let desired = &nodes.desired[seat.place];
             let conflicts = desired.conflicts.iter().filter(stands);
             let told = conflicts.map(|one| Finding::new(reason::POLICY_CONFLICT, "spec.desiredState", one.to_string()));
             found.entry(seat.object.clone()).or_default().extend(desired.held.iter().cloned().chain(told));
         }
     }
-    found.into_iter().map(|(key, findings)| (key, StateReport { findings })).collect()
+    let told = found.into_iter().map(|(key, findings)| {
+        let generation = snapshot.states.get(&key).and_then(|state| state.meta.generation);
+        let report: Arc<dyn Report> = Arc::new(StateReport { generation, findings });
+        (ObjectRef { kind: NodeState::KIND, key }, report)
+    });
+    Reports(told.collect())
 }

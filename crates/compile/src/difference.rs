@@ -16,8 +16,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    hostnet::HostPart,
-    nodestate::Desired,
+    contribution::HostPart,
+    resolution::Desired,
     wishes::{NodeWish, Wishes},
 };
 
@@ -204,7 +204,7 @@ mod tests {
         let nodes = ["n1", "n2", "n3"].map(node);
         let wishes = |policies: &[Value]| {
             let snapshot: Snapshot = nodes.iter().flatten().chain(policies).collect();
-            Compiler::default().compile(&snapshot).wishes
+            Compiler::default().compile(&snapshot).nodes
         };
         differences(&wishes(before), &wishes(after))
     }

@@ -5,8 +5,6 @@ use std::fmt;
 use netloom_model::Source;
 use serde_json::Value;
 
-use crate::key::ObjectKey;
-
 /// The stable names of what can be found.
 pub mod reason {
     /// The object cannot be read at all.
@@ -101,18 +99,15 @@ impl fmt::Display for Finding {
 pub enum Asker {
     /// Whoever wrote the node's desired state by hand.
     Hand,
-    /// A policy.
-    Policy(ObjectKey),
-    /// An uplink or host network.
-    Network(Source),
+    /// An object.
+    Object(Source),
 }
 
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hand => f.write_str("the desired state written by hand"),
-            Self::Policy(key) => write!(f, "policy {key}"),
-            Self::Network(source) => source.fmt(f),
+            Self::Object(source) => source.fmt(f),
         }
     }
 }
@@ -123,7 +118,7 @@ pub struct Conflict {
     /// Who keeps what it asked for.
     pub winner: Asker,
     /// Whose entry is left out.
-    pub loser: ObjectKey,
+    pub loser: Source,
     /// The place in the loser, such as `spec.desiredState.interfaces[0]`.
     pub place: String,
     /// The link, route or setting that is meant, such as `eth0`.
@@ -142,7 +137,7 @@ impl fmt::Display for Conflict {
         let dot = if path.is_empty() { "" } else { " " };
         write!(
             f,
-            "{subject}{dot}{path}: {winner} wants {}, policy {loser} wants {}: {place} is left out",
+            "{subject}{dot}{path}: {winner} wants {}, {loser} wants {}: {place} is left out",
             brief(kept),
             brief(refused)
         )
@@ -169,8 +164,8 @@ mod tests {
     #[test]
     fn a_conflict_names_both_sides_and_the_path() {
         let conflict = Conflict {
-            winner: Asker::Policy(ObjectKey::new("d", "old")),
-            loser: ObjectKey::new("d", "new"),
+            winner: Asker::Object(Source::object(("g.io", "Policy"), "d", "old")),
+            loser: Source::object(("g.io", "Policy"), "d", "new"),
             place: "spec.desiredState.interfaces[0]".to_owned(),
             subject: "eth0".to_owned(),
             path: "mtu".to_owned(),
@@ -179,7 +174,7 @@ mod tests {
         };
         assert_eq!(
             conflict.to_string(),
-            "eth0 mtu: policy d/old wants 9000, policy d/new wants 1500: spec.desiredState.interfaces[0] is left out"
+            "eth0 mtu: Policy d/old wants 9000, Policy d/new wants 1500: spec.desiredState.interfaces[0] is left out"
         );
     }
 }

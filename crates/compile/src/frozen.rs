@@ -7,22 +7,15 @@
 use std::collections::BTreeMap;
 
 use netloom_api::pipeline::{
-    NetworkConfigRevision,
-    network_config_revision::{AttachmentRevision, HostNetworkConfigRevision, NodePolicyRevision, VlanConfigRevision},
+    NetworkConfigRevision, network_config_revision::FrozenObject,
     network_config_revision_part::NetworkConfigRevisionPartSpec,
 };
+use netloom_object::{GroupKind, ObjectKey};
 
 /// Everything that a revision froze, in the order of names.
 #[derive(Debug, Clone, Default)]
 pub struct Frozen<'a> {
-    /// Policies for the network state of nodes.
-    pub node_policies: Vec<&'a NodePolicyRevision>,
-    /// Uplinks into cluster networks.
-    pub vlan_configs: Vec<&'a VlanConfigRevision>,
-    /// VLAN interfaces of nodes.
-    pub host_network_configs: Vec<&'a HostNetworkConfigRevision>,
-    /// VLANs that pods and machines need.
-    pub attachments: Vec<&'a AttachmentRevision>,
+    objects: BTreeMap<[&'a str; 4], &'a FrozenObject>,
     /// Parts that are named and not there.
     pub missing: Vec<&'a str>,
 }
@@ -33,28 +26,15 @@ impl<'a> Frozen<'a> {
         revision: &'a NetworkConfigRevision,
         mut part: impl FnMut(&str) -> Option<&'a NetworkConfigRevisionPartSpec>,
     ) -> Self {
-        let spec = &revision.spec;
-        let (mut there, mut missing) = (Vec::new(), Vec::new());
-        for name in &spec.parts {
+        let mut frozen = Self::default();
+        for name in &revision.spec.parts {
             match part(name) {
-                Some(part) => there.push(part),
-                None => missing.push(name.as_str()),
+                Some(part) => frozen.objects.extend(part.objects.iter().map(|object| (object.key(), object))),
+                None => frozen.missing.push(name),
             }
         }
-        macro_rules! merged {
-            ($list:ident, $key:expr) => {{
-                let parts = there.iter().flat_map(|part| &part.$list);
-                let all: BTreeMap<_, _> = parts.chain(&spec.$list).map(|object| ($key(object), object)).collect();
-                all.into_values().collect()
-            }};
-        }
-        Self {
-            node_policies: merged!(node_policies, |one: &'a NodePolicyRevision| (&one.namespace, &one.name)),
-            vlan_configs: merged!(vlan_configs, |one: &'a VlanConfigRevision| &one.name),
-            host_network_configs: merged!(host_network_configs, |one: &'a HostNetworkConfigRevision| &one.name),
-            attachments: merged!(attachments, |one: &'a AttachmentRevision| (&one.namespace, &one.name)),
-            missing,
-        }
+        frozen.objects.extend(revision.spec.objects.iter().map(|object| (object.key(), object)));
+        frozen
     }
 
     /// Whether nothing of it is missing.
@@ -62,8 +42,15 @@ impl<'a> Frozen<'a> {
         self.missing.is_empty()
     }
 
-    /// A policy as it was frozen.
-    pub fn policy(&self, namespace: &str, name: &str) -> Option<&'a NodePolicyRevision> {
-        self.node_policies.iter().copied().find(|one| one.namespace == namespace && one.name.0 == name)
+    /// The objects of a kind, in the order of namespace and name.
+    pub fn of_kind(&self, kind: GroupKind<'static>) -> impl Iterator<Item = &'a FrozenObject> {
+        let kind = [kind.group, kind.kind];
+        let from = [kind[0], kind[1], "", ""];
+        self.objects.range(from..).take_while(move |(key, _)| key[..2] == kind).map(|(_, object)| *object)
+    }
+
+    /// An object as it was frozen.
+    pub fn get(&self, kind: GroupKind<'_>, key: &ObjectKey) -> Option<&'a FrozenObject> {
+        self.objects.get(&[kind.group, kind.kind, &key.namespace, &key.name]).copied()
     }
 }

@@ -15,42 +15,65 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::pipeline::{
-    network_config_revision::{
-        AttachmentRevision, HostNetworkConfigRevision, NetworkConfigRevisionSpec, NodePolicyRevision,
-        VlanConfigRevision,
+use netloom_api::{
+    fabric::text::ObjectName,
+    pipeline::{
+        network_config_revision::{FrozenObject, FrozenSpec, NetworkConfigRevisionSpec},
+        network_config_revision_part::NetworkConfigRevisionPartSpec,
     },
-    network_config_revision_part::NetworkConfigRevisionPartSpec,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{digest, key::ObjectKey, revision::newest, snapshot::Snapshot};
+use crate::{
+    digest,
+    key::{Meta, ObjectKey},
+    revision::newest,
+    snapshot::{Kept, Snapshot},
+};
 
 /// The most bytes of frozen objects that a revision or a part has. A server stores objects of up to 1.5 MiB; this leaves
 /// room for names, metadata and status, and keeps every object below 1 MiB.
 pub const MOST: usize = 900 << 10;
 
-/// One frozen object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Policy(Arc<NodePolicyRevision>),
-    Uplink(Arc<VlanConfigRevision>),
-    Host(Arc<HostNetworkConfigRevision>),
-    Attachment(Arc<AttachmentRevision>),
-}
-
-/// Kind, namespace and name of a frozen object.
-type Key<'a> = (u8, &'a str, &'a str);
+/// Group, kind, namespace and name of a frozen object.
+type Key<'a> = [&'a str; 4];
 
 /// A frozen object with what is to be known of it without reading it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Weighed {
-    pub(crate) piece: Piece,
+pub struct Weighed {
+    pub(crate) object: Arc<FrozenObject>,
     /// How many bytes it takes.
-    pub(crate) size: usize,
-    /// The SHA-256 of its kind and content.
-    pub(crate) hash: String,
+    size: usize,
+    /// The SHA-256 of its content.
+    hash: String,
+}
+
+impl Weighed {
+    /// Weighs an object.
+    pub fn of(object: FrozenObject) -> Self {
+        // What came as a value is one again.
+        let text = serde_json::to_string(&object).unwrap_or_default();
+        Self { size: text.len() + 1, hash: digest::of_text(&text), object: Arc::new(object) }
+    }
+
+    /// Equal for equal objects.
+    pub fn id(&self) -> u64 {
+        digest::number_of(&self.hash)
+    }
+}
+
+/// An object as revisions hold it.
+pub fn frozen<T: Kept>(meta: &Meta, given: BTreeMap<String, String>, spec: Value) -> Weighed {
+    Weighed::of(FrozenObject {
+        group: T::KIND.group.to_owned(),
+        kind: T::KIND.kind.to_owned(),
+        namespace: meta.key.namespace.clone(),
+        name: ObjectName(meta.key.name.clone()),
+        created: meta.created.clone(),
+        given,
+        spec: FrozenSpec(spec),
+    })
 }
 
 /// The objects that hold a revision.
@@ -85,63 +108,9 @@ fn object(kind: &str, name: &str, spec: &impl Serialize) -> Value {
     })
 }
 
-impl Piece {
-    fn key(&self) -> Key<'_> {
-        match self {
-            Self::Policy(one) => (0, &one.namespace, &one.name.0),
-            Self::Uplink(one) => (1, "", &one.name.0),
-            Self::Host(one) => (2, "", &one.name.0),
-            Self::Attachment(one) => (3, &one.namespace, &one.name.0),
-        }
-    }
-
-    /// Weighs it.
-    pub(crate) fn weighed(self) -> Weighed {
-        let text = match &self {
-            Self::Policy(one) => serde_json::to_string(one),
-            Self::Uplink(one) => serde_json::to_string(one),
-            Self::Host(one) => serde_json::to_string(one),
-            Self::Attachment(one) => serde_json::to_string(one),
-        };
-        // What came as a value is one again.
-        let mut text = text.unwrap_or_default();
-        let size = text.len() + 1;
-        text.push_str(["policy", "uplink", "host", "attachment"][usize::from(self.key().0)]);
-        Weighed { size, hash: digest::of_text(&text), piece: self }
-    }
-
-    fn put_into(&self, part: &mut NetworkConfigRevisionPartSpec) {
-        match self {
-            Self::Policy(one) => part.node_policies.push((**one).clone()),
-            Self::Uplink(one) => part.vlan_configs.push((**one).clone()),
-            Self::Host(one) => part.host_network_configs.push((**one).clone()),
-            Self::Attachment(one) => part.attachments.push((**one).clone()),
-        }
-    }
-
-    /// Whether a part has it as it is.
-    fn is_in(&self, part: &NetworkConfigRevisionPartSpec) -> bool {
-        match self {
-            Self::Policy(one) => part.node_policies.contains(one),
-            Self::Uplink(one) => part.vlan_configs.contains(one),
-            Self::Host(one) => part.host_network_configs.contains(one),
-            Self::Attachment(one) => part.attachments.contains(one),
-        }
-    }
-}
-
-/// What a part has, by name.
-fn keys(part: &NetworkConfigRevisionPartSpec) -> impl Iterator<Item = Key<'_>> {
-    let policies = part.node_policies.iter().map(|one| (0, one.namespace.as_str(), one.name.0.as_str()));
-    let uplinks = part.vlan_configs.iter().map(|one| (1, "", one.name.0.as_str()));
-    let hosts = part.host_network_configs.iter().map(|one| (2, "", one.name.0.as_str()));
-    let attachments = part.attachments.iter().map(|one| (3, one.namespace.as_str(), one.name.0.as_str()));
-    policies.chain(uplinks).chain(hosts).chain(attachments)
-}
-
 /// In the order in which parts are filled.
 pub(crate) fn sort(pieces: &mut [Weighed]) {
-    pieces.sort_by(|a, b| a.piece.key().cmp(&b.piece.key()));
+    pieces.sort_by(|a, b| a.object.key().cmp(&b.object.key()));
 }
 
 /// Lays out sorted pieces. What the parts of the newest revision have already is not written again.
@@ -152,11 +121,11 @@ pub(crate) fn lay_out(pieces: &[Weighed], hash: &str, snapshot: &Snapshot) -> La
     }
     let kept = still_good(pieces, snapshot);
     // A later part goes before an earlier one.
-    let mut holder: BTreeMap<Key<'_>, &NetworkConfigRevisionPartSpec> = BTreeMap::new();
+    let mut holder: BTreeMap<Key<'_>, &FrozenObject> = BTreeMap::new();
     for (_, part) in &kept {
-        holder.extend(keys(part).map(|key| (key, *part)));
+        holder.extend(part.objects.iter().map(|object| (object.key(), object)));
     }
-    let is_kept = |one: &Weighed| holder.get(&one.piece.key()).is_some_and(|part| one.piece.is_in(part));
+    let is_kept = |one: &Weighed| holder.get(&one.object.key()).is_some_and(|held| **held == *one.object);
     let rest: Vec<&Weighed> = pieces.iter().filter(|one| !is_kept(one)).collect();
     let mut names: Vec<String> = kept.iter().map(|(name, _)| (*name).to_owned()).collect();
     if rest.iter().map(|one| one.size).sum::<usize>() <= MOST {
@@ -175,16 +144,16 @@ pub(crate) fn lay_out(pieces: &[Weighed], hash: &str, snapshot: &Snapshot) -> La
 
 /// Parts of the newest revision that have nothing which is gone, and mostly what still holds.
 fn still_good<'a>(pieces: &[Weighed], snapshot: &'a Snapshot) -> Vec<(&'a str, &'a NetworkConfigRevisionPartSpec)> {
-    let wanted: BTreeMap<Key<'_>, &Weighed> = pieces.iter().map(|one| (one.piece.key(), one)).collect();
+    let wanted: BTreeMap<Key<'_>, &Weighed> = pieces.iter().map(|one| (one.object.key(), one)).collect();
     let named = newest(snapshot).into_iter().flat_map(|revision| &revision.spec.parts);
     let there = named.filter_map(|name| Some((name.as_str(), snapshot.part(name)?)));
     there
         .filter(|(_, part)| {
             let (mut all, mut good) = (0, 0);
-            for key in keys(part) {
-                let Some(one) = wanted.get(&key) else { return false };
+            for object in &part.objects {
+                let Some(one) = wanted.get(&object.key()) else { return false };
                 all += 1;
-                good += usize::from(one.piece.is_in(part));
+                good += usize::from(*one.object == *object);
             }
             2 * good >= all
         })
@@ -200,7 +169,7 @@ fn packed(pieces: &[&Weighed]) -> Vec<(String, NetworkConfigRevisionPartSpec)> {
             parts.push((digest::of_text(&std::mem::take(&mut hashes)), std::mem::take(&mut part)));
             size = 0;
         }
-        one.piece.put_into(&mut part);
+        part.objects.push((*one.object).clone());
         hashes.push_str(&one.hash);
         size += one.size;
     }
@@ -211,21 +180,13 @@ fn packed(pieces: &[&Weighed]) -> Vec<(String, NetworkConfigRevisionPartSpec)> {
 }
 
 fn inline<'a>(pieces: impl Iterator<Item = &'a Weighed>, parts: Vec<String>, hash: &str) -> NetworkConfigRevisionSpec {
-    let mut own = NetworkConfigRevisionPartSpec::default();
-    for one in pieces {
-        one.piece.put_into(&mut own);
-    }
-    let NetworkConfigRevisionPartSpec { node_policies, vlan_configs, host_network_configs, attachments } = own;
     NetworkConfigRevisionSpec {
         layer2: Vec::new(),
         vrf: Vec::new(),
         bgp: Vec::new(),
         mirror_targets: Vec::new(),
         mirror_selectors: Vec::new(),
-        node_policies,
-        vlan_configs,
-        host_network_configs,
-        attachments,
+        objects: pieces.map(|one| (*one.object).clone()).collect(),
         parts,
         revision: hash.to_owned(),
     }
@@ -254,22 +215,19 @@ pub fn unnamed<'a>(snapshot: &'a Snapshot, layout: Option<&'a Layout>) -> impl I
 
 #[cfg(test)]
 mod tests {
-    use netloom_api::{
-        fabric::text::{Interface, ObjectName},
-        pipeline::network_config_revision::FrozenSpec,
-    };
-
     use super::*;
 
-    /// A host network of about so many KiB; `mark` tells versions apart.
+    /// An object of about so many KiB; `mark` tells versions apart.
     fn host(name: &str, kib: usize, mark: u8) -> Weighed {
-        let frozen = HostNetworkConfigRevision {
+        Weighed::of(FrozenObject {
+            group: "g.io".to_owned(),
+            kind: "Thing".to_owned(),
+            namespace: String::new(),
             name: ObjectName(name.to_owned()),
             created: None,
-            interface: Interface("x".to_owned()),
+            given: BTreeMap::new(),
             spec: FrozenSpec(json!({"mark": mark, "fill": "x".repeat(kib << 10)})),
-        };
-        Piece::Host(Arc::new(frozen)).weighed()
+        })
     }
 
     fn eight(marks: [u8; 8]) -> Vec<Weighed> {
@@ -296,8 +254,8 @@ mod tests {
     fn read(snapshot: &Snapshot) -> Vec<(String, Value)> {
         let frozen = snapshot.frozen(newest(snapshot).unwrap());
         assert!(frozen.is_whole());
-        let hosts = frozen.host_network_configs.iter();
-        hosts.map(|one| (one.name.0.clone(), one.spec.0["mark"].clone())).collect()
+        let all = frozen.of_kind(netloom_object::GroupKind::new("g.io", "Thing"));
+        all.map(|one| (one.name.0.clone(), one.spec.0["mark"].clone())).collect()
     }
 
     fn sizes(layout: &Layout) -> impl Iterator<Item = usize> {
@@ -308,18 +266,18 @@ mod tests {
     fn what_fits_stands_in_the_revision() {
         let pieces = [host("a", 400, 1), host("b", 400, 1)];
         let layout = laid_out(&Snapshot::default(), &pieces);
-        assert_eq!((layout.parts.len(), layout.spec.host_network_configs.len()), (0, 2));
+        assert_eq!((layout.parts.len(), layout.spec.objects.len()), (0, 2));
     }
 
     #[test]
     fn an_edit_stands_in_the_revision_over_the_parts_of_the_one_before() {
         let mut snapshot = Snapshot::default();
         let first = laid_out(&snapshot, &eight([1; 8]));
-        assert_eq!((first.parts.len(), first.spec.host_network_configs.len()), (3, 0));
+        assert_eq!((first.parts.len(), first.spec.objects.len()), (3, 0));
         assert!(sizes(&first).all(|size| size < 1 << 20));
         write(&mut snapshot, 1, &first);
         let edited = laid_out(&snapshot, &eight([1, 1, 2, 1, 1, 1, 1, 1]));
-        assert_eq!((edited.parts.len(), edited.spec.host_network_configs.len()), (0, 1));
+        assert_eq!((edited.parts.len(), edited.spec.objects.len()), (0, 1));
         assert_eq!(edited.spec.parts, first.spec.parts);
         write(&mut snapshot, 2, &edited);
         let marks: Vec<Value> = read(&snapshot).into_iter().map(|(_, mark)| mark).collect();

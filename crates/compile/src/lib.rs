@@ -1,7 +1,7 @@
 //! From everything that is wanted in a cluster to what each node shall have.
 //!
 //! ```text
-//! objects --put--> Snapshot --compile--> Compiled: the revision, each node's wish, what to tell about each input
+//! objects --put--> Snapshot --compile--> Compiled: the revision, what each node gets, what to tell about each input
 //!                                     |-- wishes(revision): what an earlier revision means on the nodes of today
 //!                                     '-- difference: what changes for each node between two sets of wishes
 //! ```
@@ -13,33 +13,46 @@
 //! One bad object never blocks another. An object that cannot be read or breaks its rules is told
 //! so, and what the last good revision holds of it stays.
 //!
-//! A front end is one module here: [`nodestate`] and [`hostnet`].
+//! A front end is one module here, [`nodestate`] and [`hostnet`], and implements [`FrontEnd`]. Nothing else here knows its
+//! kinds. Conflicts between all of them are decided in one place, the [`Desired`] state of a class of nodes.
 
 mod compiler;
+mod contribution;
 pub mod difference;
 mod digest;
 mod finding;
+mod front_end;
 mod frozen;
+pub mod host_document;
 pub mod hostnet;
 mod layout;
 pub mod nodestate;
 mod objects;
+mod outcome;
 mod output;
 mod placement;
 mod report;
+mod resolution;
 mod revision;
+mod selection;
 mod snapshot;
+mod state;
 mod wishes;
 
 pub use compiler::{Compiled, Compiler, Counts, compile};
+pub use contribution::{Contribution, HostPart, origin};
 pub use digest::of_text as sha256;
 pub use finding::{Asker, Conflict, Finding, reason};
+pub use front_end::{BUILT_IN, FrontEnd, Generated, Kind, Looks, Medium, NodeClass, Reader, Selected, Selects, Wants};
 pub use frozen::Frozen;
-pub use layout::{Layout, MOST, unnamed};
+pub use layout::{Layout, MOST, Weighed, frozen, unnamed};
 use netloom_object::key;
-pub use netloom_object::{Meta, ObjectKey};
-pub use objects::{Node, NodeState, Policy, Taint};
-pub use report::{PolicyReport, Seen, StateReport, Verdict};
+pub use netloom_object::{Meta, ObjectKey, ObjectRef};
+pub use objects::{Node, NodeState, Taint};
+pub use outcome::Outcome;
+pub use report::{Report, Reports, Seen, StateReport, Verdict};
+pub use resolution::{Desired, contradiction};
 pub use revision::{Revision, newest_sound};
-pub use snapshot::{Put, Shelf, Snapshot, Unreadable};
+pub use snapshot::{Kept, Put, Shelf, Snapshot, Unreadable, plain};
+pub use state::{Hand, Inventory, Link, Neighbour, Provenance, Share};
 pub use wishes::{NodeWish, PROVENANCE, REVISION, Wishes};

@@ -7,16 +7,18 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{
-    nodestate::{NodeNetConfPolicy, NodeNetConfPolicySpec, NodeNetworkState, NodeNetworkStateStatus},
+    foreign,
+    nodestate::{NodeNetworkState, NodeNetworkStateStatus},
     rollout::annotation::{MERGED_BY, MERGED_BY_NODE},
 };
+use netloom_object::GroupKind;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     key::Meta,
-    nodestate::{Hand, Inventory},
     snapshot::{Kept, plain},
+    state::{Hand, Inventory},
     wishes::{PROVENANCE, REVISION},
 };
 
@@ -65,6 +67,9 @@ impl Node {
 }
 
 impl Kept for Node {
+    const KIND: GroupKind<'static> = foreign::NODE;
+    const VERSION: &'static str = "v1";
+
     fn read(object: &Value) -> Result<Self, String> {
         let read: k8s_openapi::api::core::v1::Node = plain(object)?;
         let labels = read.metadata.labels.clone().unwrap_or_default();
@@ -87,29 +92,6 @@ impl Kept for Node {
         let Self { meta, labels, taints, ready, lost } = self;
         (&meta.created, meta.deleted, labels, taints, ready, lost)
             == (&other.meta.created, other.meta.deleted, &other.labels, &other.taints, &other.ready, &other.lost)
-    }
-}
-
-/// A policy for the network state of nodes.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Policy {
-    /// What it says of itself.
-    pub meta: Meta,
-    /// What it wants.
-    pub spec: NodeNetConfPolicySpec,
-}
-
-impl Kept for Policy {
-    fn read(object: &Value) -> Result<Self, String> {
-        let read: NodeNetConfPolicy = plain(object)?;
-        Ok(Self { meta: Meta::of(read.metadata), spec: read.spec })
-    }
-
-    /// The status is ours to write, so it cannot matter.
-    fn same(&self, other: &Self) -> bool {
-        let Self { meta, spec } = self;
-        (meta.generation, &meta.created, meta.deleted, spec)
-            == (other.meta.generation, &other.meta.created, other.meta.deleted, &other.spec)
     }
 }
 
@@ -139,6 +121,9 @@ pub struct NodeState {
 }
 
 impl Kept for NodeState {
+    const KIND: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
+    const VERSION: &'static str = "v1";
+
     fn read(object: &Value) -> Result<Self, String> {
         let read: NodeNetworkState = plain(object)?;
         let annotation = |key: &str| read.metadata.annotations.as_ref()?.get(key).cloned();

@@ -1,26 +1,23 @@
 //! Everything that the controller would write, as objects in one order.
 
-use netloom_api::{
-    condition::Truth,
-    hostnet::{GROUP, names},
-};
+use netloom_api::condition::Truth;
+use netloom_object::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::{
     compiler::Compiled,
-    hostnet::{Asking, NetworkReport},
-    key::ObjectKey,
-    report::{PolicyReport, Verdict},
-    snapshot::Snapshot,
+    objects::NodeState,
+    report::{Report, Verdict},
+    snapshot::{Kept as _, Snapshot},
 };
 
 impl Compiled {
     /// The revision after its new parts, then for each node its configuration and its network state, then what is told
-    /// to the other inputs. With `only`, of the nodes just that one.
+    /// to the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
     pub fn objects(&self, snapshot: &Snapshot, only: Option<&str>) -> Vec<Value> {
         let revision = &self.revision.name;
         let mut objects = self.revision.lay_out(snapshot).objects(revision);
-        for wish in self.wishes.iter().filter(|wish| only.is_none_or(|node| node == wish.node)) {
+        for wish in self.nodes.iter().filter(|wish| only.is_none_or(|node| node == wish.node)) {
             let mut config = json!({
                 "apiVersion": "network.t-caas.telekom.com/v1alpha1",
                 "kind": "NodeNetworkConfig",
@@ -31,69 +28,52 @@ impl Compiled {
                 config["spec"]["host"] = json!(host);
             }
             objects.push(config);
+            let target = ObjectRef { kind: NodeState::KIND, key: wish.object.clone() };
             // What cannot be read was written by hand and is left alone.
             let held = !wish.desired.held.is_empty();
-            let state = if held { identity("NodeNetworkState", wish.object) } else { wish.object(snapshot, revision) };
-            objects.push(self.state(snapshot, wish.object, state));
+            let state = if held { identity(&target) } else { wish.object(snapshot, revision) };
+            objects.push(told(state, self.reports.0.get(&target).map(AsRef::as_ref)));
         }
-        let seated = |key: &ObjectKey| self.wishes.iter().any(|wish| wish.object == key);
-        for key in self.states.keys().filter(|key| only.is_none() && !seated(key)) {
-            objects.push(self.state(snapshot, key, identity("NodeNetworkState", key)));
+        let seated = |object: &ObjectRef| self.nodes.iter().any(|wish| *wish.object == object.key);
+        for (object, report) in self.reports.iter() {
+            let of_node = object.kind == NodeState::KIND;
+            if !of_node || (only.is_none() && !seated(object)) {
+                objects.push(told(identity(object), Some(report)));
+            }
         }
-        for (key, report) in &self.policies {
-            let mut object = identity("NodeNetConfPolicy", key);
-            object["status"] = policy_status(report);
-            objects.push(object);
-        }
-        objects.extend(self.networks.iter().map(|((asking, name), report)| network(*asking, name, report)));
         objects
     }
+}
 
-    fn state(&self, snapshot: &Snapshot, key: &ObjectKey, mut object: Value) -> Value {
-        let verdicts = self.states.get(key).map(crate::StateReport::verdicts).unwrap_or_default();
-        if !verdicts.is_empty() {
-            let generation = snapshot.states.get(key).and_then(|state| state.meta.generation);
-            object["status"] = json!({"conditions": conditions(&verdicts, generation)});
+/// An object with what is to be said about it.
+fn told(mut object: Value, report: Option<&dyn Report>) -> Value {
+    let written = report.map(|report| report.written(&report.verdicts())).unwrap_or_default();
+    merge(&mut object, written);
+    object
+}
+
+fn merge(object: &mut Value, written: Value) {
+    match (object, written) {
+        (Value::Object(object), Value::Object(written)) => {
+            for (key, value) in written {
+                merge(object.entry(key).or_insert(Value::Null), value);
+            }
         }
-        object
+        (_, Value::Null) => {}
+        (object, written) => *object = written,
     }
 }
 
-fn identity(kind: &str, key: &ObjectKey) -> Value {
-    json!({
-        "apiVersion": "nmstate.io/v1",
-        "kind": kind,
-        "metadata": {"namespace": key.namespace, "name": key.name},
-    })
-}
-
-/// The nodes that an object is for, and what does not work: as a whole, or on some of them.
-fn network(asking: Asking, name: &str, report: &NetworkReport) -> Value {
-    let mut object = json!({
-        "apiVersion": format!("{GROUP}/v1beta1"),
-        "kind": asking.kind(),
-        "metadata": {"name": name, "annotations": {names::MATCHED_NODES: json!(*report.matched).to_string()}},
-    });
-    let verdicts: Vec<Value> = report.verdicts().iter().map(spoken).collect();
-    if !verdicts.is_empty() {
-        object["status"] = json!({"conditions": verdicts});
+fn identity(ObjectRef { kind, key }: &ObjectRef) -> Value {
+    let mut object = json!({"kind": kind.kind, "metadata": {"name": key.name}});
+    if !key.namespace.is_empty() {
+        object["metadata"]["namespace"] = json!(key.namespace);
     }
     object
 }
 
-fn policy_status(report: &PolicyReport) -> Value {
-    let mut status = json!({
-        "conditions": conditions(&report.verdicts(), report.generation),
-        "matchedNodes": report.matched_nodes,
-    });
-    if let Some(generation) = report.generation {
-        status["observedGeneration"] = json!(generation);
-    }
-    status
-}
-
 /// Conditions without the times of their changes, which only a clock can tell.
-fn conditions(verdicts: &[Verdict], generation: Option<i64>) -> Vec<Value> {
+pub(crate) fn conditions(verdicts: &[Verdict], generation: Option<i64>) -> Vec<Value> {
     let condition = |verdict: &Verdict| {
         let mut value = spoken(verdict);
         if let Some(generation) = generation {

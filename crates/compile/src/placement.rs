@@ -12,10 +12,12 @@ use std::{
 
 use crate::{
     finding::{Finding, reason},
+    front_end::Looks,
     key::ObjectKey,
-    nodestate::{Hand, Inventory, Signature, Terms},
     objects::{Node, NodeState},
+    selection::Signature,
     snapshot::{Shelf, Snapshot},
+    state::{Hand, Inventory},
 };
 
 /// Where every node belongs.
@@ -106,20 +108,13 @@ impl<T: Eq + Hash> Numbers<T> {
 }
 
 impl Usher {
-    /// Sorts the nodes of a snapshot so that these selectors can tell apart what they must, and others that look at
-    /// `labels` too.
-    pub(crate) fn place<'a>(
-        &mut self,
-        snapshot: &Snapshot,
-        terms: impl Iterator<Item = &'a Terms>,
-        labels: impl Iterator<Item = &'a str>,
-    ) -> Arc<Placement> {
+    /// Sorts the nodes of a snapshot so that selectors that look at so much can tell apart what they must.
+    pub(crate) fn place<'a>(&mut self, snapshot: &Snapshot, all: impl Iterator<Item = Looks<'a>>) -> Arc<Placement> {
         let before = (self.labels.len(), self.by_name);
-        for terms in terms {
-            self.by_name |= terms.by_name();
-            terms.labels().for_each(|label| self.look_at(label));
+        for Looks { labels, names } in all {
+            self.by_name |= names;
+            labels.into_iter().for_each(|label| self.look_at(label));
         }
-        labels.for_each(|label| self.look_at(label));
         let same_eyes = before == (self.labels.len(), self.by_name);
         if !same_eyes {
             self.signatures = Numbers(HashMap::new(), self.signatures.1);

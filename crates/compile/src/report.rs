@@ -1,8 +1,56 @@
 //! What to tell about each input object.
 
-use netloom_api::condition::Truth;
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
-use crate::finding::{Conflict, Finding};
+use netloom_api::condition::Truth;
+use serde_json::{Value, json};
+
+use crate::{finding::Finding, key::ObjectRef, output::conditions};
+
+/// What there is to say about one object.
+pub trait Report: Any + fmt::Debug + Send + Sync {
+    /// The conditions that follow from it before nodes have answered.
+    fn verdicts(&self) -> Vec<Verdict>;
+
+    /// The same for who looks ahead, where nothing is said to be wrong with an object that is for no node.
+    fn foreseen(&self) -> Vec<Verdict> {
+        self.verdicts()
+    }
+
+    /// What is written of it into the object, beside its names, with the version that it is written in.
+    fn written(&self, verdicts: &[Verdict]) -> Value;
+
+    /// The nodes that the object is for, as far as that is known by name.
+    fn nodes(&self) -> Option<&BTreeSet<String>> {
+        None
+    }
+}
+
+/// What there is to say about objects of all front ends.
+#[derive(Debug, Clone, Default)]
+pub struct Reports(pub(crate) BTreeMap<ObjectRef, Arc<dyn Report>>);
+
+impl Reports {
+    /// What there is to say about an object, for who knows its kind.
+    pub fn get<R: Report>(&self, object: &ObjectRef) -> Option<&R> {
+        (self.0.get(object)?.as_ref() as &dyn Any).downcast_ref()
+    }
+
+    /// What there is to say about all objects of which a front end says so.
+    pub fn of<R: Report>(&self) -> impl Iterator<Item = (&ObjectRef, &R)> {
+        self.iter().filter_map(|(object, report)| Some((object, (report as &dyn Any).downcast_ref()?)))
+    }
+
+    /// What there is to say about every object.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectRef, &dyn Report)> {
+        self.0.iter().map(|(object, report)| (object, report.as_ref()))
+    }
+}
 
 /// A condition without its times: those are for whoever writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,27 +63,6 @@ pub struct Verdict {
     pub reason: &'static str,
     /// A sentence for people, of at most a kilobyte.
     pub message: String,
-}
-
-/// What there is to say about a policy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PolicyReport {
-    /// The generation of the policy that this is about.
-    pub generation: Option<i64>,
-    /// How many nodes the policy selects.
-    pub matched_nodes: usize,
-    /// On how many of them a rule matches a link.
-    pub nodes_with_links: usize,
-    /// Why the policy cannot be used as it stands.
-    pub broken: Vec<Finding>,
-    /// Whether an earlier version stays in effect in its place.
-    pub stays: bool,
-    /// What was left out for somebody with precedence: the first one, and on how many nodes.
-    pub conflict: Option<Seen<Conflict>>,
-    /// What else was left out: each with the number of nodes.
-    pub findings: Vec<Seen<Finding>>,
-    /// Nodes with matched links that merge policies themselves, outside of every rollout.
-    pub left_to_nodes: Option<Seen<()>>,
 }
 
 /// Something that was seen on some nodes.
@@ -63,13 +90,6 @@ impl<T> Seen<T> {
     }
 }
 
-impl Seen<()> {
-    fn merging(&self) -> String {
-        let Self { what: (), nodes, first } = self;
-        format!("; merged by the nodes themselves and not rolled out: {nodes} ({first} is the first)")
-    }
-}
-
 impl<T: std::fmt::Display> Seen<T> {
     pub(crate) fn sentence(&self) -> String {
         let Self { what, nodes, first } = self;
@@ -81,69 +101,29 @@ impl<T: std::fmt::Display> Seen<T> {
     }
 }
 
-impl PolicyReport {
-    /// The policy's conditions: `Ready`, and `PolicyConflict` where there is one.
-    pub fn verdicts(&self) -> Vec<Verdict> {
-        let mut verdicts = vec![self.ready()];
-        if let Some(conflict) = &self.conflict {
-            verdicts.push(Verdict {
-                kind: "PolicyConflict",
-                status: Truth::True,
-                reason: crate::reason::POLICY_CONFLICT,
-                message: short(conflict.sentence()),
-            });
-        }
-        verdicts
-    }
-
-    fn ready(&self) -> Verdict {
-        let left = self.left_to_nodes.as_ref().map(Seen::merging).unwrap_or_default();
-        let verdict = |status, reason, message: String| {
-            let message = short(format!("{message}{left}"));
-            Verdict { kind: "Ready", status, reason, message }
-        };
-        if let Some(first) = self.broken.first() {
-            let then = if self.stays { "its last good version stays in effect" } else { "it has no effect" };
-            return verdict(Truth::False, first.reason, format!("{first}; {then}"));
-        }
-        if self.matched_nodes == 0 {
-            return verdict(Truth::True, crate::reason::NO_MATCHING_NODE, "no node is selected".to_owned());
-        }
-        if self.nodes_with_links == 0 {
-            let message = format!("selected nodes: {}; none has a link that a rule matches", self.matched_nodes);
-            return verdict(Truth::True, crate::reason::NO_MATCHING_INTERFACE, message);
-        }
-        // An entry for a link that no rule matches is not for this policy to do; the rest must be done.
-        let (idle, left_out): (Vec<_>, Vec<_>) =
-            self.findings.iter().partition(|finding| finding.what.reason == crate::reason::NOT_MATCHED);
-        if let Some(conflict) = &self.conflict {
-            return verdict(Truth::False, crate::reason::POLICY_CONFLICT, conflict.sentence());
-        }
-        if let Some(finding) = left_out.first() {
-            return verdict(Truth::False, finding.what.reason, finding.sentence());
-        }
-        if let Some(finding) = idle.first() {
-            return verdict(Truth::True, finding.what.reason, finding.sentence());
-        }
-        let message = format!("selected nodes: {}; with matched links: {}", self.matched_nodes, self.nodes_with_links);
-        verdict(Truth::True, "Compiled", message)
-    }
-}
-
 /// What there is to say about a network state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StateReport {
+    /// The generation of the object that this is about.
+    pub generation: Option<i64>,
     /// Everything that was found; empty when all is well.
     pub findings: Vec<Finding>,
 }
 
-impl StateReport {
-    /// The conditions that follow: `Conflict` for a second object of one node, else `Degraded` for
-    /// the first thing that was found.
-    pub fn verdicts(&self) -> Vec<Verdict> {
+impl Report for StateReport {
+    /// `Conflict` for a second object of one node, else `Degraded` for the first thing that was found.
+    fn verdicts(&self) -> Vec<Verdict> {
         let Some(first) = self.findings.first() else { return Vec::new() };
         let kind = if first.reason == crate::reason::CONFLICT { "Conflict" } else { "Degraded" };
         vec![Verdict { kind, status: Truth::True, reason: first.reason, message: short(first.to_string()) }]
+    }
+
+    fn written(&self, verdicts: &[Verdict]) -> Value {
+        let mut written = json!({"apiVersion": "nmstate.io/v1"});
+        if !verdicts.is_empty() {
+            written["status"] = json!({"conditions": conditions(verdicts, self.generation)});
+        }
+        written
     }
 }
 

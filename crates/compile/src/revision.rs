@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use netloom_api::{
-    pipeline::{NetworkConfigRevision, network_config_revision::NodePolicyRevision},
-    rollout::annotation,
-};
+use netloom_api::{pipeline::NetworkConfigRevision, rollout::annotation};
 
 use crate::{
-    hostnet::Networks,
-    layout::{self, Layout, Piece, Weighed},
+    layout::{self, Layout, Weighed},
     snapshot::Snapshot,
 };
 
@@ -26,11 +22,8 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// The revision that freezes these policies and networks. Equal ones give an equal name, whenever and
-    /// wherever it is made.
-    pub(crate) fn of(node_policies: Vec<NodePolicyRevision>, networks: &Networks) -> Self {
-        let policies = node_policies.into_iter().map(|policy| Piece::Policy(Arc::new(policy)).weighed());
-        let mut pieces: Vec<Weighed> = policies.chain(networks.freeze()).collect();
+    /// The revision that freezes these objects. Equal ones give an equal name, whenever and wherever it is made.
+    pub(crate) fn of(mut pieces: Vec<Weighed>) -> Self {
         layout::sort(&mut pieces);
         let hash = layout::content_hash(&pieces);
         Self { name: hash[..NAME_DIGITS].to_owned(), hash, pieces }
@@ -107,10 +100,9 @@ mod tests {
 
     #[test]
     fn equal_policies_have_an_equal_name() {
-        let nothing = Networks::default();
-        assert_eq!(Revision::of(Vec::new(), &nothing), Revision::of(Vec::new(), &nothing));
-        assert!(Revision::of(Vec::new(), &nothing).is_empty());
-        let revision = Revision::of(Vec::new(), &nothing);
+        assert_eq!(Revision::of(Vec::new()), Revision::of(Vec::new()));
+        let revision = Revision::of(Vec::new());
+        assert!(revision.is_empty());
         assert!(revision.lay_out(&Snapshot::default()).spec.revision.starts_with(&revision.name));
     }
 }

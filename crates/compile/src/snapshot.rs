@@ -4,14 +4,15 @@
 //! few reference counts, and two snapshots that differ in one object share all the others.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::Arc,
 };
 
 use netloom_api::{
     GroupKind,
     fabric::GROUP,
-    hostnet,
     pipeline::{
         NetworkConfigRevision, NetworkConfigRevisionPart, NodeNetworkConfig, NodeNetworkStatus,
         network_config_revision_part::NetworkConfigRevisionPartSpec,
@@ -22,19 +23,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    front_end::{BUILT_IN, FrontEnd},
     frozen::Frozen,
-    hostnet::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, VlanConfig, VlanStatus},
-    key::{Meta, ObjectKey},
-    objects::{Node, NodeState, Policy, metadata},
+    key::{Meta, ObjectKey, ObjectRef},
+    objects::{Node, NodeState, metadata},
 };
 
 /// All objects that decisions are made from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The nodes of the cluster.
     pub nodes: Shelf<Node>,
-    /// Policies for the network state of nodes.
-    pub policies: Shelf<Policy>,
     /// The network states of nodes.
     pub states: Shelf<NodeState>,
     /// What nodes were told by the controller, and what they say about it.
@@ -47,18 +46,15 @@ pub struct Snapshot {
     pub rollouts: Shelf<RolloutPolicy>,
     /// What nodes are able to do.
     pub statuses: Shelf<NodeNetworkStatus>,
-    /// Networks of layer 2 that nodes share.
-    pub cluster_networks: Shelf<ClusterNetwork>,
-    /// Uplinks of nodes into them.
-    pub uplinks: Shelf<VlanConfig>,
-    /// Interfaces of nodes in their VLANs.
-    pub host_networks: Shelf<HostNetworkConfig>,
-    /// VLANs that pods and machines need.
-    pub attachments: Shelf<Attachment>,
-    /// How nodes are connected, as it was told.
-    pub vlan_statuses: Shelf<VlanStatus>,
-    /// Which links nodes list.
-    pub monitors: Shelf<LinkMonitor>,
+    /// The kinds of front ends.
+    kinds: BTreeMap<GroupKind<'static>, Box<dyn AnyShelf>>,
+}
+
+impl Default for Snapshot {
+    /// One that keeps the kinds of the front ends of this program.
+    fn default() -> Self {
+        Self::of(BUILT_IN)
+    }
 }
 
 /// What came of an object that was put into a snapshot.
@@ -75,6 +71,47 @@ pub enum Put {
 }
 
 impl Snapshot {
+    /// One that keeps the kinds of these front ends.
+    pub fn of(front_ends: &[&dyn FrontEnd]) -> Self {
+        let kinds = front_ends.iter().flat_map(|front_end| front_end.kinds());
+        Self {
+            nodes: Shelf::default(),
+            states: Shelf::default(),
+            configs: Shelf::default(),
+            revisions: Shelf::default(),
+            parts: Shelf::default(),
+            rollouts: Shelf::default(),
+            statuses: Shelf::default(),
+            kinds: kinds.map(|kind| (kind.kind, (kind.shelf)())).collect(),
+        }
+    }
+
+    /// The objects of a kind of a front end; none where nobody has put that front end in.
+    fn all<T: Kept>(&self) -> Option<&Shelf<T>> {
+        let shelf: &dyn Any = self.kinds.get(&T::KIND)?.as_ref();
+        shelf.downcast_ref()
+    }
+
+    /// The object of that key, when it can be read.
+    pub fn get<T: Kept>(&self, key: &ObjectKey) -> Option<&Arc<T>> {
+        self.all()?.get(key)
+    }
+
+    /// Every object of a kind that can be read, in the order of the keys.
+    pub fn iter<T: Kept>(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
+        self.all().into_iter().flat_map(Shelf::iter)
+    }
+
+    /// Every object of a kind that cannot be read, in the order of the keys.
+    pub fn unreadable<T: Kept>(&self) -> impl Iterator<Item = &Arc<Unreadable>> {
+        self.all::<T>().into_iter().flat_map(Shelf::unreadable)
+    }
+
+    /// Whether there is no object of a kind, readable or not.
+    pub fn has_none<T: Kept>(&self) -> bool {
+        self.all::<T>().is_none_or(Shelf::is_empty)
+    }
+
     /// Puts an object in, in the place of one with its names.
     pub fn put(&mut self, object: &Value) -> Put {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -120,20 +157,13 @@ impl Snapshot {
     fn shelf(&mut self, kind: GroupKind<'_>) -> Option<&mut dyn AnyShelf> {
         let found: &mut dyn AnyShelf = match (kind.group, kind.kind) {
             ("", "Node") => &mut self.nodes,
-            ("nmstate.io", "NodeNetConfPolicy") => &mut self.policies,
             ("nmstate.io", "NodeNetworkState") => &mut self.states,
             (GROUP, "NodeNetworkConfig") => &mut self.configs,
             (GROUP, "NetworkConfigRevision") => &mut self.revisions,
             (GROUP, "NetworkConfigRevisionPart") => &mut self.parts,
             (GROUP, "NodeNetworkStatus") => &mut self.statuses,
             ("netloom.dev", "RolloutPolicy") => &mut self.rollouts,
-            (hostnet::GROUP, "ClusterNetwork") => &mut self.cluster_networks,
-            (hostnet::GROUP, "VlanConfig") => &mut self.uplinks,
-            (hostnet::GROUP, "HostNetworkConfig") => &mut self.host_networks,
-            (hostnet::GROUP, "VlanStatus") => &mut self.vlan_statuses,
-            (hostnet::GROUP, "LinkMonitor") => &mut self.monitors,
-            ("k8s.cni.cncf.io", "NetworkAttachmentDefinition") => &mut self.attachments,
-            _ => return None,
+            _ => self.kinds.iter_mut().find(|(known, _)| **known == kind)?.1.as_mut(),
         };
         Some(found)
     }
@@ -150,12 +180,22 @@ impl<'a> FromIterator<&'a Value> for Snapshot {
 }
 
 /// A kind that a snapshot keeps.
-pub(crate) trait Kept: Sized {
+pub trait Kept: Sized + fmt::Debug + Send + Sync + 'static {
+    /// Its names.
+    const KIND: GroupKind<'static>;
+    /// The version that its objects are written in.
+    const VERSION: &'static str;
+
     /// Reads an object; the error says why it cannot be read.
     fn read(object: &Value) -> Result<Self, String>;
 
     /// Whether both say the same; false when that is not worth finding out.
     fn same(&self, other: &Self) -> bool;
+
+    /// The object of that key.
+    fn object(key: &ObjectKey) -> ObjectRef {
+        ObjectRef { kind: Self::KIND, key: key.clone() }
+    }
 }
 
 /// The objects of one kind.
@@ -240,13 +280,24 @@ impl<T> Shelf<T> {
 }
 
 /// A shelf with its type erased.
-trait AnyShelf {
+pub(crate) trait AnyShelf: Any + fmt::Debug + Send + Sync {
+    fn copy(&self) -> Box<dyn AnyShelf>;
     fn put(&mut self, object: &Value) -> Put;
     fn remove(&mut self, key: &ObjectKey) -> bool;
     fn keys(&self) -> Vec<ObjectKey>;
 }
 
+impl Clone for Box<dyn AnyShelf> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
 impl<T: Kept> AnyShelf for Shelf<T> {
+    fn copy(&self) -> Box<dyn AnyShelf> {
+        Box::new(self.clone())
+    }
+
     fn put(&mut self, object: &Value) -> Put {
         let meta = metadata(object);
         let (slot, put) = match T::read(object) {
@@ -274,8 +325,11 @@ impl<T: Kept> AnyShelf for Shelf<T> {
 /// Kinds that are read as their type says, without who manages which field, and how two of them are
 /// compared: by all they hold, or, where their type cannot be compared, by the server's version.
 macro_rules! kept {
-    ($by:ident: $($kind:ty),*) => {$(
+    ($by:ident: $($group:expr, $kind:ident),*) => {$(
         impl Kept for $kind {
+            const KIND: GroupKind<'static> = GroupKind::new($group, stringify!($kind));
+            const VERSION: &'static str = "v1alpha1";
+
             fn read(object: &Value) -> Result<Self, String> {
                 let mut read: Self = plain(object)?;
                 read.metadata.managed_fields = None;
@@ -295,11 +349,11 @@ macro_rules! kept {
         version.is_some() && *version == $other.metadata.resource_version
     }};
 }
-kept!(content: NodeNetworkConfig, NetworkConfigRevision);
-kept!(version: RolloutPolicy, NodeNetworkStatus, NetworkConfigRevisionPart);
+kept!(content: GROUP, NodeNetworkConfig, GROUP, NetworkConfigRevision);
+kept!(version: "netloom.dev", RolloutPolicy, GROUP, NodeNetworkStatus, GROUP, NetworkConfigRevisionPart);
 
 /// Reads an object in its type.
-pub(crate) fn plain<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+pub fn plain<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     T::deserialize(object).map_err(|error| error.to_string())
 }
 
@@ -308,6 +362,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::nodestate::Policy;
 
     fn node(name: &str, zone: &str) -> Value {
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"zone": zone}}})
@@ -322,7 +377,7 @@ mod tests {
         assert!(snapshot.nodes.is_same_as(&before.nodes));
         assert_eq!(snapshot.put(&node("a", "y")), Put::Changed);
         assert!(!snapshot.nodes.is_same_as(&before.nodes));
-        assert!(snapshot.policies.is_same_as(&before.policies));
+        assert!(snapshot.states.is_same_as(&before.states));
         assert_eq!(before.nodes.get(&ObjectKey::global("a")).unwrap().labels["zone"], "x");
     }
 
@@ -334,9 +389,9 @@ mod tests {
             "metadata": {"namespace": "n", "name": "p", "generation": 3}, "spec": {"matchRules": 5},
         });
         assert_eq!(snapshot.put(&bad), Put::Unreadable);
-        let kept = snapshot.policies.unreadable().next().unwrap();
+        let kept = snapshot.unreadable::<Policy>().next().unwrap();
         assert_eq!((&kept.meta.key, kept.meta.generation), (&ObjectKey::new("n", "p"), Some(3)));
-        assert!(snapshot.policies.get(&ObjectKey::new("n", "p")).is_none());
+        assert!(snapshot.get::<Policy>(&ObjectKey::new("n", "p")).is_none());
         assert_eq!(snapshot.put(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})), Put::Foreign);
         assert_eq!(snapshot.put(&json!(null)), Put::Foreign);
     }

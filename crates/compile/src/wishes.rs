@@ -9,7 +9,7 @@ use netloom_api::pipeline::{NodeNetworkConfig, node_network_config::host::HostCo
 use serde_json::{Value, json};
 
 use crate::{
-    digest, hostnet::HostPart, key::ObjectKey, nodestate::Desired, objects::NodeState, placement::Placement,
+    contribution::HostPart, digest, key::ObjectKey, objects::NodeState, placement::Placement, resolution::Desired,
     snapshot::Snapshot,
 };
 
@@ -24,7 +24,7 @@ pub struct Wishes {
     pub(crate) placement: Arc<Placement>,
     /// By place.
     pub(crate) desired: Vec<Arc<Desired>>,
-    /// What nodes get of host networks, by node; only where there is something to say.
+    /// What nodes get for their configuration, by node; only where there is something to say.
     pub(crate) hosts: BTreeMap<String, Arc<HostPart>>,
 }
 
@@ -72,7 +72,7 @@ pub struct NodeWish<'a> {
     pub object: &'a ObjectKey,
     /// What is wanted, and why.
     pub desired: &'a Arc<Desired>,
-    /// What it gets of host networks.
+    /// What it gets for its configuration.
     pub host: Option<&'a Arc<HostPart>>,
 }
 

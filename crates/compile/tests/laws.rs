@@ -5,7 +5,7 @@
 use netloom_api::GroupKind;
 use netloom_compile::{
     Compiled, Compiler, ObjectKey, Snapshot, compile,
-    nodestate::{NodeFacts, PolicySet, desired_for},
+    nodestate::{NodeFacts, Policy, PolicySet, desired_for},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn written(objects: &[Value], snapshot: &Snapshot, compiled: &Compiled) -> Vec<V
     let mut all = objects.to_vec();
     for object in all.iter_mut().filter(|object| object["kind"] == "NodeNetworkState") {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if let Some(wish) = compiled.wishes.get(&name).filter(|wish| wish.desired.held.is_empty()) {
+        if let Some(wish) = compiled.nodes.get(&name).filter(|wish| wish.desired.held.is_empty()) {
             let new = wish.object(snapshot, &compiled.revision.name);
             object["metadata"]["annotations"] = new["metadata"]["annotations"].clone();
             object["spec"] = new["spec"].clone();
@@ -149,8 +149,8 @@ proptest! {
         let after: Snapshot = written(&objects, &before, &first).iter().collect();
         let second = compile(&after);
         prop_assert_eq!(&second.revision, &first.revision);
-        for wish in second.wishes.iter() {
-            prop_assert!(wish.is_written(&after, &second.revision.name), "{}: {:?} then {:?}", wish.node, first.wishes.get(wish.node).unwrap().desired, wish.desired);
+        for wish in second.nodes.iter() {
+            prop_assert!(wish.is_written(&after, &second.revision.name), "{}: {:?} then {:?}", wish.node, first.nodes.get(wish.node).unwrap().desired, wish.desired);
         }
     }
 
@@ -159,7 +159,7 @@ proptest! {
         let snapshot: Snapshot = objects.iter().collect();
         let compiled = compile(&snapshot);
         let policies = PolicySet::live(&snapshot);
-        for wish in compiled.wishes.iter() {
+        for wish in compiled.nodes.iter() {
             let node = snapshot.nodes.get(&ObjectKey::global(wish.node)).unwrap();
             let state = snapshot.states.get(wish.object).unwrap();
             prop_assert_eq!(&desired_for(NodeFacts { node, state, host: None }, &policies), wish.desired.as_ref());
@@ -192,8 +192,8 @@ proptest! {
         let mut after: Snapshot = written(&all, &with, &compile(&with)).iter().collect();
         after.remove(POLICY, &ObjectKey::new("default", "extra"));
         let found = compile(&after);
-        for wish in found.wishes.iter() {
-            let wanted = wanted.wishes.get(wish.node).unwrap();
+        for wish in found.nodes.iter() {
+            let wanted = wanted.nodes.get(wish.node).unwrap();
             prop_assert_eq!(&wish.desired.provenance, &wanted.desired.provenance);
             prop_assert_eq!(spelled(wish.desired.document.as_ref()), spelled(wanted.desired.document.as_ref()));
         }
@@ -208,14 +208,14 @@ proptest! {
         for object in result.revision.lay_out(&snapshot).objects(&result.revision.name) {
             later.put(&object);
         }
-        for key in snapshot.policies.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        for key in snapshot.iter::<Policy>().map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             later.remove(POLICY, &key);
         }
         let revision = later.revisions.get(&ObjectKey::global(&result.revision.name)).unwrap().clone();
         let merges = compiler.counts().merges;
         let wishes = compiler.wishes(&later, &revision).unwrap();
         for wish in wishes.iter() {
-            prop_assert_eq!(wish.desired, result.wishes.get(wish.node).unwrap().desired);
+            prop_assert_eq!(wish.desired, result.nodes.get(wish.node).unwrap().desired);
         }
         prop_assert_eq!(compiler.counts().merges, merges, "the answers were there already");
     }

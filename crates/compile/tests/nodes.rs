@@ -105,7 +105,7 @@ impl Cluster {
     fn run(&mut self, most: usize) {
         for _ in 0..=most {
             let result = compile(&self.snapshot);
-            let wish = result.wishes.get("n1").expect("the node has reported");
+            let wish = result.nodes.get("n1").expect("the node has reported");
             if wish.is_written(&self.snapshot, &result.revision.name) {
                 return;
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_compile::nodestate::Inventory;
+use netloom_compile::Inventory;
 use netloom_model::{Address, Attr, Link, LinkFacts, LinkKind, Observed, Value as AttrValue, VlanMembership};
 use netloom_nmyaml::{Heard, ReportOptions, report};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};

@@ -43,7 +43,7 @@ fn write(snapshot: &mut Snapshot, result: &Compiled, inputs: &[Value], reports: 
     for object in result.revision.lay_out(snapshot).objects(&result.revision.name) {
         snapshot.put(&object);
     }
-    for wish in result.wishes.iter().filter(|wish| wish.desired.held.is_empty()) {
+    for wish in result.nodes.iter().filter(|wish| wish.desired.held.is_empty()) {
         let mut object = wish.object(snapshot, &result.revision.name);
         let is_same = |input: &&Value| {
             input["kind"] == "NodeNetworkState"

@@ -4,13 +4,13 @@
 mod cluster;
 
 use cluster::{Size, objects, policy};
-use netloom_compile::{Compiler, Counts, Snapshot};
+use netloom_compile::{Compiler, Counts, Snapshot, nodestate::PolicyReport};
 
 const SIZE: Size = Size { nodes: 1000, policies: 50, machines: 4 };
 
 fn total(counts: Counts) -> usize {
-    let Counts { policies, nodes, selections, contributions, merges, networks, parts } = counts;
-    policies + nodes + selections + contributions + merges + networks + parts
+    let Counts { objects, nodes, selections, contributions, merges } = counts;
+    objects + nodes + selections + contributions + merges
 }
 
 #[test]
@@ -19,8 +19,8 @@ fn one_changed_policy_costs_a_fiftieth_of_everything() {
     let mut compiler = Compiler::default();
     let result = compiler.compile(&snapshot);
     let everything = compiler.counts();
-    assert_eq!(result.wishes.len(), 1000);
-    assert_eq!((everything.policies, everything.nodes), (50, 1000));
+    assert_eq!(result.nodes.len(), 1000);
+    assert_eq!((everything.objects, everything.nodes), (50, 1000));
     // Ten zones, and of each the machines that are in it.
     assert!(everything.merges <= 40, "{everything:?}");
     assert!(everything.selections <= 50 * 10, "{everything:?}");
@@ -29,7 +29,7 @@ fn one_changed_policy_costs_a_fiftieth_of_everything() {
     snapshot.put(&policy(7, 1400));
     let again = compiler.compile(&snapshot);
     let change = compiler.counts();
-    assert_eq!((change.policies, change.nodes), (1, 0), "{change:?}");
+    assert_eq!((change.objects, change.nodes), (1, 0), "{change:?}");
     assert!(change.merges <= 4, "one zone, at most four kinds of machines: {change:?}");
     assert!(total(change) * 50 <= total(everything), "{change:?} after {everything:?}");
     assert_ne!(again.revision.name, result.revision.name);
@@ -49,8 +49,8 @@ fn one_changed_node_costs_no_more_than_its_class() {
     snapshot.put(&state);
     let result = compiler.compile(&snapshot);
     let counts = compiler.counts();
-    assert_eq!((counts.policies, counts.selections, counts.merges), (0, 0, 1), "{counts:?}");
-    assert_eq!(result.wishes.len(), 200);
+    assert_eq!((counts.objects, counts.selections, counts.merges), (0, 0, 1), "{counts:?}");
+    assert_eq!(result.nodes.len(), 200);
 }
 
 #[test]
@@ -74,9 +74,11 @@ fn every_node_its_own_class_is_still_the_same_result() {
     let mut compiler = Compiler::default();
     let result = compiler.compile(&snapshot);
     assert_eq!(compiler.counts().merges, 60);
-    assert!(result.policies.values().all(|report| report.conflict.is_none() && report.broken.is_empty()));
+    assert!(
+        result.reports.of::<PolicyReport>().all(|(_, report)| report.conflict.is_none() && report.broken.is_empty())
+    );
     let vlans = |node: &str| {
-        result.wishes.get(node).unwrap().desired.document.as_ref().unwrap()["interfaces"].as_array().unwrap().len()
+        result.nodes.get(node).unwrap().desired.document.as_ref().unwrap()["interfaces"].as_array().unwrap().len()
     };
     assert_eq!(vlans("node-00001"), 2 + 1, "two policies for all, one for the zone");
 }
@@ -113,8 +115,14 @@ fn host_networks_are_worked_out_once_for_nodes_that_are_alike() {
     let mut compiler = Compiler::default();
     compiler.compile(&snapshot);
     let everything = compiler.counts();
-    assert_eq!(everything.networks, 30);
-    assert!(everything.parts <= 40, "ten zones, of each the machines that are in it: {everything:?}");
+    assert_eq!(everything.objects, 5 + 30);
+    let policies = 5 * 4;
+    // What the nodes of a class have in common, and what they get.
+    let networks = 2 * 40;
+    assert!(
+        everything.contributions <= policies + networks,
+        "ten zones, of each the machines that are in it: {everything:?}"
+    );
 
     compiler.compile(&snapshot);
     assert_eq!(total(compiler.counts()), 0, "nothing has changed");
@@ -126,10 +134,11 @@ fn host_networks_are_worked_out_once_for_nodes_that_are_alike() {
     };
     snapshot.put(&host_network(3, "static", &ips(1)));
     compiler.compile(&snapshot);
-    assert_eq!(compiler.counts().parts, 100);
+    let shared = compiler.counts().merges;
+    assert_eq!(compiler.counts().contributions, 100 + shared);
     snapshot.put(&host_network(3, "static", &ips(2)));
     let before = compiler.compile(&snapshot);
-    assert!(before.wishes.get("node-00007").unwrap().host_config().unwrap().addresses[0].address.0.ends_with(".2/8"));
+    assert!(before.nodes.get("node-00007").unwrap().host_config().unwrap().addresses[0].address.0.ends_with(".2/8"));
     let change = compiler.counts();
-    assert_eq!((change.networks, change.parts, change.merges), (1, 1, 0), "{change:?}");
+    assert_eq!((change.objects, change.contributions, change.merges), (1, 1, 0), "{change:?}");
 }

@@ -84,7 +84,7 @@ pub(crate) fn all<'a>(
             let status: Option<&NodeNetworkConfigStatus> = config.and_then(|config| config.status.as_ref());
             let before = config.and_then(|config| picture::in_place_before(config));
             let host = config.and_then(|config| config.spec.host.as_ref());
-            let wish = compiled.wishes.get(node.name());
+            let wish = compiled.nodes.get(node.name());
             let wanted = wish.as_ref().and_then(NodeWish::host_config);
             let addresses = wanted.into_iter().flat_map(|wanted| wanted.addresses.iter().rev());
             let answer = NodeAnswer {

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{pipeline::NetworkConfigRevision, rollout::annotation};
-use netloom_compile::{Compiled, Compiler, Layout, ObjectKey, Wishes};
+use netloom_compile::{Compiled, Compiler, FrontEnd, Layout, ObjectKey, Wishes};
 use netloom_object::{Action, Answer, Chain, ObjectRef, Request, RequestId};
 use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
@@ -98,11 +98,13 @@ pub struct Controller {
 impl Controller {
     /// One that has decided nothing yet.
     pub fn new(settings: Settings) -> Self {
-        Self::with(settings, FrontEnds::default())
+        Self { settings, ..Self::default() }
     }
 
-    pub(crate) fn with(settings: Settings, front_ends: FrontEnds) -> Self {
-        Self { settings, front_ends, ..Self::default() }
+    /// The same for these front ends, in the order of their precedence.
+    pub fn of(settings: Settings, front_ends: &[&'static dyn FrontEnd]) -> Self {
+        let compiler = Compiler::new(front_ends);
+        Self { settings, front_ends: FrontEnds::of(front_ends), compiler, ..Self::default() }
     }
 
     /// What to do now.
@@ -129,7 +131,7 @@ impl Controller {
         let (front_ends, scene) = (self.front_ends.clone(), Scene { now, index, compiled: &compiled });
         let mut awaited = Vec::new();
         for front_end in front_ends.iter() {
-            awaited.extend(generated::generate(index, front_end, &front_end.generate(scene), &mut work));
+            awaited.extend(generated::generate(index, front_end, &compiled, &mut work));
             front_end.prepare(scene, &mut work);
         }
         // What a server refuses does not keep everything else from the nodes.
@@ -231,7 +233,7 @@ impl Controller {
         revisions: BTreeSet<String>,
     ) -> BTreeMap<String, Arc<Wishes>> {
         let snapshot = index.snapshot();
-        let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.wishes.clone())]);
+        let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.nodes.clone())]);
         for name in revisions {
             let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) else { continue };
             if !wishes.contains_key(&name)

@@ -1,19 +1,16 @@
-//! What a front end adds to the control loop: its kinds, and what is said about their objects.
+//! What a front end adds to the control loop: what is said about its objects, beside what it wants.
 //!
-//! A turn goes through every front end before the revision is made, with the objects that it generates and what must be
-//! so before a node is assigned anything, and after the rollout has decided, with what nodes were assigned and answered.
+//! A turn goes through every front end before the revision is made, with what must be so before a node is assigned
+//! anything, and after the rollout has decided, with what nodes were assigned and answered. A front end whose status is
+//! no more than a condition need not be known here: see [`Plain`].
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
-use netloom_compile::{Compiled, Wishes};
+use netloom_compile::{BUILT_IN, Compiled, FrontEnd, Wishes};
 use netloom_rollout::Decision;
 
-use crate::{generated::Generated, index::Index, kinds::Row, networks::HostNetworks, policies::Policies, work::Work};
+use crate::{index::Index, kinds::Row, networks::HostNetworks, plain::Plain, policies::Policies, work::Work};
 
 /// What is known in one turn.
 #[derive(Clone, Copy)]
@@ -32,18 +29,13 @@ pub(crate) struct Assigned<'a> {
     pub(crate) decision: &'a Decision,
 }
 
-/// One front end.
-pub(crate) trait FrontEnd: fmt::Debug + Send + Sync {
+/// The status of one front end.
+pub(crate) trait FrontEndStatus: fmt::Debug + Send + Sync {
     /// Its name, on the objects that it generates.
     fn name(&self) -> &'static str;
 
     /// Its rows in the table of kinds.
-    fn kinds(&self) -> &'static [Row];
-
-    /// The objects that it wants to be there, of the kinds that its rows say it generates.
-    fn generate(&self, _scene: Scene<'_>) -> Vec<Generated> {
-        Vec::new()
-    }
+    fn kinds(&self) -> Vec<Row>;
 
     /// Asks for what must be so before a node is assigned anything, and for what has nothing to do with nodes.
     fn prepare(&self, scene: Scene<'_>, work: &mut Work);
@@ -52,24 +44,27 @@ pub(crate) trait FrontEnd: fmt::Debug + Send + Sync {
     fn report(&self, scene: Scene<'_>, assigned: Assigned<'_>, work: &mut Work);
 }
 
-/// All front ends, in the order of their turns.
+/// All front ends, in the order of their precedence.
 #[derive(Debug, Clone)]
-pub(crate) struct FrontEnds(Arc<[Arc<dyn FrontEnd>]>);
+pub(crate) struct FrontEnds(Arc<[Arc<dyn FrontEndStatus>]>);
 
 impl Default for FrontEnds {
     fn default() -> Self {
-        static BUILT_IN: LazyLock<FrontEnds> =
-            LazyLock::new(|| FrontEnds::of([Arc::new(Policies) as Arc<dyn FrontEnd>, Arc::new(HostNetworks)]));
-        BUILT_IN.clone()
+        Self::of(BUILT_IN)
     }
 }
 
 impl FrontEnds {
-    pub(crate) fn of(all: impl IntoIterator<Item = Arc<dyn FrontEnd>>) -> Self {
-        Self(all.into_iter().collect())
+    pub(crate) fn of(all: &[&'static dyn FrontEnd]) -> Self {
+        let of = |front_end: &&'static dyn FrontEnd| -> Arc<dyn FrontEndStatus> {
+            let own: [Arc<dyn FrontEndStatus>; 2] = [Arc::new(HostNetworks), Arc::new(Policies)];
+            let own = own.into_iter().find(|own| own.name() == front_end.name());
+            own.unwrap_or_else(|| Arc::new(Plain(*front_end)))
+        };
+        Self(all.iter().map(of).collect())
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn FrontEnd> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn FrontEndStatus> {
         self.0.iter().map(AsRef::as_ref)
     }
 }

@@ -9,11 +9,12 @@
 use std::collections::BTreeSet;
 
 use netloom_api::rollout::annotation;
+use netloom_compile::{Compiled, Generated};
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
-    front_end::FrontEnd,
+    front_end::FrontEndStatus,
     index::{Index, Mark},
     status::hash,
     work::Work,
@@ -22,27 +23,18 @@ use crate::{
 /// The label that names the front end which generated an object.
 pub(crate) const GENERATED_BY: &str = "netloom.dev/generated-by";
 
-/// An object that shall be there.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Generated {
-    pub(crate) target: ObjectRef,
-    /// The object because of which it is there; in the same namespace, or of a kind without namespaces.
-    pub(crate) owner: ObjectRef,
-    pub(crate) spec: Value,
-}
-
 /// Asks for what is generated and differs, and for the removal of what is generated no more. Says what of it revisions
 /// hold: they are not made before that is written.
 pub(crate) fn generate(
     index: &Index,
-    front_end: &dyn FrontEnd,
-    wanted: &[Generated],
+    front_end: &dyn FrontEndStatus,
+    compiled: &Compiled,
     work: &mut Work,
 ) -> Vec<ObjectRef> {
     let mut awaited = Vec::new();
-    let kinds = front_end.kinds().iter().filter(|row| row.generated);
-    for row in kinds {
-        let of_kind = || wanted.iter().filter(|object| object.target.kind == row.kind);
+    let wanted = || compiled.generated.iter().filter(|(by, _)| *by == front_end.name()).flat_map(|(_, all)| all);
+    for row in front_end.kinds().iter().filter(|row| row.generated) {
+        let of_kind = || wanted().filter(|object| object.target.kind == row.kind);
         for object in of_kind() {
             if let Some(action) = written(index, front_end.name(), &row.api_version(), object) {
                 work.single(object.target.clone(), action);
@@ -117,23 +109,45 @@ mod tests {
 
     use jiff::Timestamp;
     use netloom_api::GroupKind;
-    use netloom_compile::ObjectKey;
+    use netloom_compile::{
+        Compiler, FrontEnd, Frozen, Kept, Kind, Looks, ObjectKey, Outcome, Reader, Report, Selected, Selects, Snapshot,
+        Wants, Weighed,
+    };
     use netloom_object::Change;
 
     use super::*;
     use crate::{
         controller::{Controller, Leadership, Settings},
-        front_end::{Assigned, FrontEnds, Scene},
-        kinds::Row,
+        plain::Plain,
     };
 
-    const INTENT: GroupKind<'static> = GroupKind::new("g.io", "Intent");
-    const PIECE: GroupKind<'static> = GroupKind::new("g.io", "Piece");
+    const INTENT: GroupKind<'static> = Intent::KIND;
+    const PIECE: GroupKind<'static> = Piece::KIND;
 
-    const ROWS: &[Row] = &[
-        Row { spec: true, ..Row::followed(INTENT, "v1") },
-        Row { generated: true, frozen: true, ..Row::followed(PIECE, "v1") },
-    ];
+    /// What somebody wants a piece for.
+    #[derive(Debug, PartialEq)]
+    struct Intent(Value);
+
+    #[derive(Debug, PartialEq)]
+    struct Piece(Value);
+
+    macro_rules! kept {
+        ($($kind:ident),*) => {$(
+            impl Kept for $kind {
+                const KIND: GroupKind<'static> = GroupKind::new("g.io", stringify!($kind));
+                const VERSION: &'static str = "v1";
+
+                fn read(object: &Value) -> Result<Self, String> {
+                    Ok(Self(object["spec"].clone()))
+                }
+
+                fn same(&self, other: &Self) -> bool {
+                    self == other
+                }
+            }
+        )*};
+    }
+    kept!(Intent, Piece);
 
     /// Makes a piece of every intent that asks for one.
     #[derive(Debug)]
@@ -144,22 +158,58 @@ mod tests {
             "pieces"
         }
 
-        fn kinds(&self) -> &'static [Row] {
-            ROWS
+        fn kinds(&self) -> &'static [Kind] {
+            const { &[Kind::read::<Intent>(), Kind::generated::<Piece>()] }
         }
 
-        fn generate(&self, Scene { index, .. }: Scene<'_>) -> Vec<Generated> {
-            let piece = |(key, mark): (&ObjectKey, &Mark)| {
-                let spec = mark.spec.clone().filter(|spec| spec["size"] != 0)?;
+        fn reader(&self) -> Box<dyn Reader> {
+            Box::new(Pieces)
+        }
+    }
+
+    impl Reader for Pieces {
+        fn live(&mut self, snapshot: &Snapshot) -> Arc<dyn Wants> {
+            let piece = |(key, intent): (&ObjectKey, &Arc<Intent>)| {
                 let owner = ObjectRef { kind: INTENT, key: key.clone() };
-                Some(Generated { target: ObjectRef { kind: PIECE, key: key.clone() }, owner, spec })
+                let piece =
+                    || Generated { target: ObjectRef { kind: PIECE, key: key.clone() }, owner, spec: intent.0.clone() };
+                (intent.0["size"] != 0).then(piece)
             };
-            index.marks(INTENT).filter_map(piece).collect()
+            Arc::new(Wanted(snapshot.iter::<Intent>().filter_map(piece).collect()))
         }
 
-        fn prepare(&self, _: Scene<'_>, _: &mut Work) {}
+        fn frozen(&mut self, _: &Frozen<'_>) -> Arc<dyn Wants> {
+            Arc::new(Wanted(Vec::new()))
+        }
 
-        fn report(&self, _: Scene<'_>, _: Assigned<'_>, _: &mut Work) {}
+        fn read(&self) -> usize {
+            0
+        }
+    }
+
+    #[derive(Debug)]
+    struct Wanted(Vec<Generated>);
+
+    impl Wants for Wanted {
+        fn looks(&self) -> Looks<'_> {
+            Looks::default()
+        }
+
+        fn freeze(&self) -> Vec<Weighed> {
+            Vec::new()
+        }
+
+        fn choose(&self, _: &mut Selects<'_>) -> Vec<Arc<dyn Selected>> {
+            Vec::new()
+        }
+
+        fn generate(&self) -> Vec<Generated> {
+            self.0.clone()
+        }
+
+        fn reports(&self, _: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)> {
+            Vec::new()
+        }
     }
 
     /// A controller beside a server that takes everything.
@@ -171,12 +221,11 @@ mod tests {
 
     impl Rig {
         fn new() -> Self {
-            let front_ends = FrontEnds::of([Arc::new(Pieces) as Arc<dyn FrontEnd>]);
-            let mut index = Index::of(&front_ends);
+            let mut index = Index::of(&[&Pieces]);
             for kind in index.kinds().all().to_vec() {
                 index.take(Timestamp::UNIX_EPOCH, Change::Listed { kind, objects: Vec::new() });
             }
-            Self { index, controller: Controller::with(Settings::default(), front_ends), version: 0 }
+            Self { index, controller: Controller::of(Settings::default(), &[&Pieces]), version: 0 }
         }
 
         fn put(&mut self, mut object: Value) {
@@ -253,14 +302,12 @@ mod tests {
     fn a_revision_waits_for_what_it_shall_hold() {
         let mut rig = Rig::new();
         rig.intent(1);
-        let (front_end, index) = (Pieces, &rig.index);
-        let wanted = [Generated {
-            target: piece(),
-            owner: ObjectRef { kind: INTENT, key: ObjectKey::global("a") },
-            spec: json!({"size": 1}),
-        }];
-        assert_eq!(generate(index, &front_end, &wanted, &mut Work::default()), [piece()]);
+        let awaited = |rig: &Rig| {
+            let compiled = Compiler::new(&[&Pieces]).compile(rig.index.snapshot());
+            generate(&rig.index, &Plain(&Pieces), &compiled, &mut Work::default())
+        };
+        assert_eq!(awaited(&rig), [piece()]);
         rig.turn();
-        assert!(generate(&rig.index, &front_end, &wanted, &mut Work::default()).is_empty());
+        assert!(awaited(&rig).is_empty());
     }
 }

@@ -8,13 +8,12 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::{GroupKind, rollout::annotation};
-use netloom_compile::{NodeState, ObjectKey, Put, Snapshot};
+use netloom_compile::{FrontEnd, NodeState, ObjectKey, Put, Snapshot};
 use netloom_object::{Change, Ledger, ObjectRef, Version};
 use serde_json::Value;
 
-#[cfg(test)]
-use crate::front_end::FrontEnds;
 use crate::{
+    front_end::FrontEnds,
     generated::GENERATED_BY,
     kept::Kept,
     kinds::{Kinds, LEASE},
@@ -58,25 +57,18 @@ pub(crate) struct Mark {
 
 impl Default for Index {
     fn default() -> Self {
-        Self::following(Cow::Borrowed(Kinds::built_in()))
+        Self::following(Cow::Borrowed(Kinds::built_in()), Snapshot::default())
     }
 }
 
 impl Index {
-    #[cfg(test)]
-    pub(crate) fn of(front_ends: &FrontEnds) -> Self {
-        Self::following(Cow::Owned(Kinds::of(front_ends)))
+    /// One that follows the kinds of these front ends.
+    pub fn of(front_ends: &[&'static dyn FrontEnd]) -> Self {
+        Self::following(Cow::Owned(Kinds::of(&FrontEnds::of(front_ends))), Snapshot::of(front_ends))
     }
 
-    fn following(kinds: Cow<'static, Kinds>) -> Self {
-        Self {
-            kinds,
-            snapshot: Snapshot::default(),
-            marks: Ledger::default(),
-            signs: Signs::default(),
-            changes: 0,
-            changed_at: None,
-        }
+    fn following(kinds: Cow<'static, Kinds>, snapshot: Snapshot) -> Self {
+        Self { kinds, snapshot, marks: Ledger::default(), signs: Signs::default(), changes: 0, changed_at: None }
     }
 
     /// The kinds that it follows.

@@ -10,7 +10,7 @@ use netloom_object::ObjectRef;
 use serde_json::Value;
 
 use crate::{
-    front_end::{FrontEnd, FrontEnds},
+    front_end::FrontEnds,
     kept::{Kept, Reader},
 };
 
@@ -116,7 +116,7 @@ impl Kinds {
     }
 
     pub(crate) fn of(front_ends: &FrontEnds) -> Self {
-        let rows: Vec<Row> = CORE.iter().chain(front_ends.iter().flat_map(FrontEnd::kinds)).copied().collect();
+        let rows: Vec<Row> = CORE.iter().copied().chain(front_ends.iter().flat_map(|one| one.kinds())).collect();
         let mut all = Vec::new();
         for row in &rows {
             if !all.contains(&row.kind) {

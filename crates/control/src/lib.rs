@@ -31,6 +31,7 @@ mod networks;
 mod parts;
 mod patience;
 mod picture;
+mod plain;
 mod policies;
 mod removals;
 mod sightings;

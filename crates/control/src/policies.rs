@@ -7,11 +7,12 @@ use netloom_api::{
     pipeline::NetworkConfigRevision,
     rollout::annotation,
 };
-use netloom_compile::{Compiled, Frozen, ObjectKey, StateReport, Verdict, reason};
+use netloom_compile::{Compiled, Frozen, ObjectKey, Report, StateReport, Verdict, nodestate::PolicyReport, reason};
+use netloom_object::ObjectRef;
 use serde_json::json;
 
 use crate::{
-    front_end::{Assigned, FrontEnd, Scene},
+    front_end::{Assigned, FrontEndStatus, Scene},
     index::Index,
     kept::Kept,
     kinds::{Row, StatusPath},
@@ -35,13 +36,13 @@ const ROWS: &[Row] = &[
 #[derive(Debug)]
 pub(crate) struct Policies;
 
-impl FrontEnd for Policies {
+impl FrontEndStatus for Policies {
     fn name(&self) -> &'static str {
         "node-policies"
     }
 
-    fn kinds(&self) -> &'static [Row] {
-        ROWS
+    fn kinds(&self) -> Vec<Row> {
+        ROWS.to_vec()
     }
 
     fn prepare(&self, scene: Scene<'_>, work: &mut Work) {
@@ -56,7 +57,7 @@ impl FrontEnd for Policies {
 /// Asks for the status of every policy of node states that differs.
 fn tell_policies(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
     let trial = Trial::of(index, compiled);
-    for (key, report) in &compiled.policies {
+    for (ObjectRef { key, .. }, report) in compiled.reports.of::<PolicyReport>() {
         let Some(mark) = index.mark(POLICY, key) else { continue };
         let before: NodeNetConfPolicyStatus = mark.status_as().cloned().unwrap_or_default();
         let mut conditions = Conditions::default();
@@ -102,7 +103,7 @@ impl<'a> Trial<'a> {
 
     /// Whether a policy came with the revision that failed, or was changed by it.
     fn has_failed(&self, policy: &ObjectKey) -> bool {
-        let frozen = |revision: &Frozen<'a>| Some(&revision.policy(&policy.namespace, &policy.name)?.spec);
+        let frozen = |revision: &Frozen<'a>| Some(&revision.get(POLICY, policy)?.spec);
         let good = self.good.as_ref().and_then(|(_, good)| frozen(good));
         self.failed.as_ref().is_some_and(|(_, failed)| frozen(failed) != good)
     }
@@ -121,7 +122,8 @@ impl<'a> Trial<'a> {
 fn tell_states(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
     for (key, state) in index.snapshot().states.iter() {
         let before = &state.status.conditions;
-        let verdicts = compiled.states.get(key).map(StateReport::verdicts).unwrap_or_default();
+        let report: Option<&StateReport> = compiled.reports.get(&ObjectRef { kind: STATE, key: key.clone() });
+        let verdicts = report.map(Report::verdicts).unwrap_or_default();
         let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
         let after: Vec<Condition> = wanted
             .map(|Verdict { kind, status, reason, message }| {

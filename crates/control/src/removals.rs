@@ -73,7 +73,7 @@ fn addresses(document: Option<&Value>) -> BTreeSet<(&str, &str, u64)> {
 mod tests {
     use std::sync::Arc;
 
-    use netloom_compile::nodestate::Inventory;
+    use netloom_compile::Inventory;
     use serde_json::json;
 
     use super::*;

@@ -1,6 +1,7 @@
 //! Two wishes for one host: what both want is wanted, and where they contradict each other the one with
 //! precedence keeps all of its entry, the other loses all of its own. Never half of each.
 
+use netloom_compile::contradiction;
 use netloom_nmyaml::Interface;
 use serde_json::Value;
 
@@ -72,17 +73,6 @@ fn told<T>(subject: &str, (known, wanted): (&Entry<T>, &Value), (entry, other): 
     Lost(format!(
         "{subject}: {winner} wants {wanted} and has precedence, {loser} wants {other}: the entry of the latter is left out"
     ))
-}
-
-/// The path of the first value that is not the same in both, such as `.ipv4.address`.
-fn contradiction(one: &Value, other: &Value) -> Option<String> {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => one.iter().find_map(|(key, value)| {
-            let path = contradiction(value, other.get(key)?)?;
-            Some(format!(".{key}{path}"))
-        }),
-        (one, other) => (one != other).then(String::new),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use netloom_api::{
-    fabric::GROUP,
+    fabric::{GROUP, text::Interface},
     pipeline::{
         NodeNetworkConfig,
         node_network_config::{

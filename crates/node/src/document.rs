@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_compile::{ObjectKey, nodestate::Provenance};
+use netloom_compile::{ObjectKey, Provenance};
 use netloom_model::{Origin, Source};
 use netloom_nmyaml::{Document, Interface, RouteEntry, RuleEntry};
 use netloom_types::IfName;

@@ -7,7 +7,7 @@ use netloom_api::{
     hostnet::names,
     pipeline::node_network_config::host::{EntryOrigin, HostConfig, HostEntry},
 };
-use netloom_compile::hostnet::document;
+use netloom_compile::host_document as document;
 use netloom_model::Origin;
 use netloom_nmyaml::Interface;
 use netloom_types::IfName;

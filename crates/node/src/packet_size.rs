@@ -9,7 +9,6 @@ use netloom_api::{
     hostnet::DEFAULT_MTU,
     pipeline::node_network_config::host::{HostConfig, HostLinkKind},
 };
-use netloom_compile::hostnet::Asking;
 use netloom_model::{Attr, HostState, LinkKind, LinkWish, Observed};
 use netloom_types::IfName;
 
@@ -19,7 +18,6 @@ pub(crate) type Uplink = (IfName, IfName);
 /// The uplinks that the controller makes.
 pub(crate) fn uplinks(host: &HostConfig) -> Vec<Uplink> {
     let bonds = host.links.iter().filter(|link| link.kind == HostLinkKind::Bond);
-    let bonds = bonds.filter(|link| link.origin.group_kind() == Asking::VlanConfig.group_kind());
     bonds.filter_map(|bond| Some((bond.name.0.parse().ok()?, bond.controller.as_ref()?.0.parse().ok()?))).collect()
 }
 

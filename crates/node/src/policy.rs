@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use netloom_api::rollout::annotation;
 use netloom_compile::{
-    Finding, NodeState, NodeWish, ObjectKey,
-    nodestate::{NodeFacts, PolicySet, Provenance, desired_for},
+    Finding, NodeState, NodeWish, ObjectKey, Provenance,
+    nodestate::{NodeFacts, PolicySet, desired_for},
 };
 use serde_json::{Value, json};
 
-use crate::{Mode, STATE, Settings, objects::Objects, wish::is_merged_by_node};
+use crate::{Mode, POLICY, STATE, Settings, objects::Objects, wish::is_merged_by_node};
 
 /// What policies come to on this node.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ fn unusable(policies: &PolicySet, state: &NodeState) -> (Vec<String>, bool) {
         let has_part = record.shares.contains_key(key);
         missed |= has_part;
         let then = if has_part { "; what it gave stays, and no policy is merged until it is mended" } else { "" };
-        format!("NodeNetConfPolicy {key} cannot be used: {why}{then}")
+        format!("{} {key} cannot be used: {why}{then}", POLICY.kind)
     };
     let said = policies.unusable().map(&mut say).collect();
     (said, missed)

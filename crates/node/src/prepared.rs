@@ -14,7 +14,7 @@ use std::{
 
 use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
-use netloom_compile::nodestate::Provenance;
+use netloom_compile::Provenance;
 use netloom_model::{
     Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, Setting,
     VlanMembership,

@@ -59,7 +59,7 @@ pub(crate) fn policy() -> ObjectRef {
 
 /// The link and the MTU that the frozen policy wants.
 pub(crate) fn frozen(revision: &Value) -> Option<(&str, u64)> {
-    let policies = revision.pointer("/spec/nodePolicies").and_then(Value::as_array);
+    let policies = revision.pointer("/spec/objects").and_then(Value::as_array);
     let ours = policies.into_iter().flatten().find(|policy| policy["name"] == "wires")?;
     let wanted = ours.pointer("/spec/desiredState/interfaces/0")?;
     Some((wanted.get("name")?.as_str()?, wanted.get("mtu")?.as_u64()?))

@@ -81,7 +81,7 @@ Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 r
 right, no such kind or object), or because there is no object in the files.";
 
 const DELETE_EXITS: &str = "\
-An object that something holds, such as a HostNetworkConfig that nodes still have, is there until that lets go of it.
+An object that something holds, such as a host network that nodes still have, is there until that lets go of it.
 
 Exit status: 0 done, and with --wait gone; 1 with --wait: not gone in time; 2 wrong usage, or the cluster or a file cannot
 be read; 3 refused: by the server (a rule, a missing right, no such kind or object), or because there is no object in the

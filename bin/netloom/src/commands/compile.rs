@@ -19,7 +19,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
     let snapshot = snapshot(&manifests, Output::new(format.asked().is_some()));
     let compiled = compile(&snapshot);
     if let Some(node) = node
-        && compiled.wishes.get(node).is_none()
+        && compiled.nodes.get(node).is_none()
     {
         return Err(Failure::refused(format_args!(
             "no node {node:?} to compile for: the files need both the Node and a NodeNetworkState for it"
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
 fn mention_silent(manifests: &[Manifest], compiled: &Compiled, output: Output) {
     let nodes = manifests.iter().filter(|manifest| manifest.text("/kind") == "Node");
     let silent: Vec<&str> =
-        nodes.map(|node| node.text("/metadata/name")).filter(|name| compiled.wishes.get(name).is_none()).collect();
+        nodes.map(|node| node.text("/metadata/name")).filter(|name| compiled.nodes.get(name).is_none()).collect();
     if !silent.is_empty() {
         output.note(&format!(
             "nothing is compiled for nodes without a NodeNetworkState, which says what links they have: {}",
@@ -62,7 +62,7 @@ fn snapshot(manifests: &[Manifest], output: Output) -> Snapshot {
 
 /// The nmstate document of each node, as its agent reads it.
 fn documents(compiled: &Compiled, only: Option<&str>) -> Result<Vec<(String, netloom_nmyaml::Document)>, Failure> {
-    let wanted = compiled.wishes.iter().filter(|wish| only.is_none_or(|node| node == wish.node));
+    let wanted = compiled.nodes.iter().filter(|wish| only.is_none_or(|node| node == wish.node));
     wanted.map(document).collect()
 }
 

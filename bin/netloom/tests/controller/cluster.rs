@@ -123,7 +123,7 @@ impl Cluster {
     /// Waits until a revision is everywhere.
     pub(crate) async fn everywhere(&self, mtu: u64) -> Value {
         self.until(FABRIC, "NetworkConfigRevision", "a revision is everywhere", |revision| {
-            let wish = revision.pointer("/spec/nodePolicies/0/spec/desiredState/interfaces/0/mtu");
+            let wish = revision.pointer("/spec/objects/0/spec/desiredState/interfaces/0/mtu");
             let status = &revision["status"];
             wish == Some(&json!(mtu)) && status["phase"] == "Active" && status["ready"] == status["total"]
         })

@@ -1,6 +1,6 @@
 //! `NetworkConfigRevision`: everything that shall be on the nodes, frozen under its hash.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube_derive::CustomResource;
@@ -11,11 +11,8 @@ use serde_json::Value;
 use crate::{
     condition::Conditions,
     fabric::{
-        bgp_peering::BgpPeeringSpec,
-        layer2_network_configuration::Layer2NetworkConfigurationSpec,
-        mirror_selector::MirrorSelectorSpec,
-        mirror_target::MirrorTargetSpec,
-        text::{Interface, ObjectName},
+        bgp_peering::BgpPeeringSpec, layer2_network_configuration::Layer2NetworkConfigurationSpec,
+        mirror_selector::MirrorSelectorSpec, mirror_target::MirrorTargetSpec, text::ObjectName,
         vrf_route_configuration::VrfRouteConfigurationSpec,
     },
     rollout::annotation,
@@ -64,22 +61,10 @@ pub struct NetworkConfigRevisionSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub mirror_selectors: Vec<MirrorSelectorRevision>,
-    /// Policies for the network state of nodes, in the order of namespace and name.
+    /// What objects of other front ends want, in the order of group, kind, namespace and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub node_policies: Vec<NodePolicyRevision>,
-    /// Uplinks into cluster networks, in the order of their names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub vlan_configs: Vec<VlanConfigRevision>,
-    /// VLAN interfaces of nodes, in the order of their names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub host_network_configs: Vec<HostNetworkConfigRevision>,
-    /// VLANs that pods and machines need on uplinks, in the order of namespace and name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub attachments: Vec<AttachmentRevision>,
+    pub objects: Vec<FrozenObject>,
     /// `NetworkConfigRevisionPart` objects with the rest of what is frozen, where all of it is more than one object holds.
     /// What stands above goes before what a part has under the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -140,73 +125,36 @@ pub struct MirrorSelectorRevision {
     pub spec: MirrorSelectorSpec,
 }
 
-/// A policy for the network state of nodes.
+/// What an object wants, as far as nodes depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NodePolicyRevision {
-    /// The namespace of the policy.
+pub struct FrozenObject {
+    /// The group of its kind.
+    #[schemars(length(max = 253))]
+    pub group: String,
+    /// The name of its kind.
     #[schemars(length(min = 1, max = 63))]
-    pub namespace: String,
-    /// The name of the policy.
-    pub name: ObjectName,
-    /// When the policy was made: of two that contradict each other the older one wins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created: Option<Time>,
-    /// What it said.
-    pub spec: FrozenSpec,
-}
-
-/// An uplink into a cluster network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct VlanConfigRevision {
-    /// The name of the `VlanConfig`.
-    pub name: ObjectName,
-    /// When it was made: of two that take the same interface the older one has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created: Option<Time>,
-    /// What it said.
-    pub spec: FrozenSpec,
-}
-
-/// A VLAN interface of nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HostNetworkConfigRevision {
-    /// The name of the `HostNetworkConfig`.
-    pub name: ObjectName,
-    /// When it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created: Option<Time>,
-    /// What the interface is called on every node. It is chosen once, and later revisions keep it.
-    pub interface: Interface,
-    /// What it said.
-    pub spec: FrozenSpec,
-}
-
-/// The VLANs that one attachment needs on uplinks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AttachmentRevision {
-    /// The namespace of the `NetworkAttachmentDefinition`.
-    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// Its namespace, when it has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 63))]
     pub namespace: String,
     /// Its name.
     pub name: ObjectName,
-    /// The cluster network that carries it.
-    #[schemars(length(min = 1, max = 12))]
-    pub cluster_network: String,
-    /// Its VLANs.
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub vlans: Vec<VlanRange>,
+    /// When it was made: of two that contradict each other the older one wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Time>,
+    /// What was chosen for it once and later revisions keep, such as the name of its interface.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<String, String>,
+    /// What it said.
+    pub spec: FrozenSpec,
 }
 
-/// VLANs from one to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct VlanRange {
-    /// The first.
-    #[schemars(range(min = 1, max = 4094))]
-    pub min: u16,
-    /// The last.
-    #[schemars(range(min = 1, max = 4094))]
-    pub max: u16,
+impl FrozenObject {
+    /// Group and kind, namespace and name.
+    pub fn key(&self) -> [&str; 4] {
+        [&self.group, &self.kind, &self.namespace, &self.name.0]
+    }
 }
 
 /// The `spec` of an object, kept as it was.

@@ -7,9 +7,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::network_config_revision::{
-    AttachmentRevision, HostNetworkConfigRevision, NodePolicyRevision, VlanConfigRevision,
-};
+use super::network_config_revision::FrozenObject;
 
 /// Frozen objects that revisions share. It cannot change.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,20 +24,8 @@ use super::network_config_revision::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkConfigRevisionPartSpec {
-    /// Policies for the network state of nodes.
+    /// What objects want, in the order of group, kind, namespace and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub node_policies: Vec<NodePolicyRevision>,
-    /// Uplinks into cluster networks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub vlan_configs: Vec<VlanConfigRevision>,
-    /// VLAN interfaces of nodes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub host_network_configs: Vec<HostNetworkConfigRevision>,
-    /// VLANs that pods and machines need on uplinks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub attachments: Vec<AttachmentRevision>,
+    pub objects: Vec<FrozenObject>,
 }

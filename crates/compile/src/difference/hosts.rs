@@ -1,4 +1,4 @@
-//! What host networks ask of a node, as the things that people are told of.
+//! What is asked of a node's configuration, as the things that people are told of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry};
 use serde_json::{Value, json};
 
 use super::things::Thing;
-use crate::nodestate::leaves;
+use crate::state::leaves;
 
 /// What is wanted of one thing, and who asks for it.
 #[derive(Debug, Default)]

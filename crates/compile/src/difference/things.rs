@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::reach;
 use crate::{
     digest,
-    nodestate::{Provenance, Share, leaves},
+    state::{Provenance, Share, leaves},
 };
 
 /// Something that a document asks for. The order is that in which people are told.

@@ -5,18 +5,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use netloom_api::hostnet::names;
+use netloom_api::hostnet::MGMT;
+use netloom_object::ObjectRef;
 use serde_json::json;
 
 use super::{
-    networks::{Asking, Networks},
-    part::Refusal,
+    networks::{Carried, Networks},
     prepared::{HostNetwork, Uplink},
 };
 use crate::{
     digest,
     finding::{Finding, reason},
-    objects::Node,
+    front_end::Selects,
 };
 
 /// What selectors choose for the nodes of a group.
@@ -31,7 +31,9 @@ pub(crate) struct Choice {
     /// Every uplink that selects the nodes, in force or not.
     pub(crate) matched: Vec<Arc<Uplink>>,
     /// Why an uplink is not in force.
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<(ObjectRef, Finding)>,
+    /// What attachments need, by cluster network; shared by all choices.
+    pub(super) attachments: Arc<BTreeMap<String, Carried>>,
     /// Equal for equal choices.
     pub(crate) id: u64,
 }
@@ -39,8 +41,8 @@ pub(crate) struct Choice {
 impl Choice {
     /// Chooses for the nodes of a group. `selects` says whether the object of that number selects them, and may know it
     /// without asking.
-    pub(crate) fn of(networks: &Networks, mut selects: impl FnMut(u64, &dyn Fn(&Node) -> bool) -> bool) -> Self {
-        let mut choice = Self::default();
+    pub(super) fn of(networks: &Networks, selects: &mut Selects<'_>) -> Self {
+        let mut choice = Self { attachments: networks.attachments.clone(), ..Self::default() };
         for uplink in networks.uplinks.iter().filter(|uplink| selects(uplink.id, &|node| uplink.selects(node))) {
             choice.matched.push(uplink.clone());
             choice.connect(uplink);
@@ -50,25 +52,14 @@ impl Choice {
                 || choice.matched.iter().any(|uplink| uplink.spec.cluster_network == host.spec.cluster_network);
             if reached { &mut choice.hosts } else { &mut choice.stranded }.push(host.clone());
         }
-        choice.id = choice.number(networks);
+        choice.id = choice.number();
         choice
     }
 
     /// Whether nothing is for these nodes.
-    pub(crate) fn is_empty(&self, networks: &Networks) -> bool {
-        let installer = networks.attachments.contains_key(netloom_api::hostnet::MGMT);
+    pub(crate) fn is_empty(&self) -> bool {
+        let installer = self.attachments.contains_key(MGMT);
         self.matched.is_empty() && self.hosts.is_empty() && !installer
-    }
-
-    /// Whether anything chosen here makes a link of that name.
-    pub(crate) fn makes(&self, link: &str) -> bool {
-        let carries = |network: &String| link == names::bridge(network) || link == names::bond(network);
-        self.hosts.iter().any(|host| host.interface == link) || self.uplinks.keys().any(carries)
-    }
-
-    /// An address for each host network, for who asks what nodes get whatever their addresses are.
-    pub(crate) fn some_addresses(&self) -> Vec<Option<&'static str>> {
-        vec![Some("0.0.0.0/32"); self.hosts.len()]
     }
 
     fn connect(&mut self, uplink: &Arc<Uplink>) {
@@ -80,7 +71,7 @@ impl Choice {
             self.taken_interface(uplink)
         };
         match refusal {
-            Some(finding) => self.refusals.push(Refusal::new(Asking::VlanConfig, &uplink.source.key.name, finding)),
+            Some(finding) => self.refusals.push((uplink.object(), finding)),
             None => {
                 self.uplinks.insert(network.clone(), uplink.clone());
             }
@@ -95,13 +86,13 @@ impl Choice {
         })
     }
 
-    fn number(&self, networks: &Networks) -> u64 {
+    fn number(&self) -> u64 {
         let uplinks: Vec<u64> = self.matched.iter().map(|uplink| uplink.id).collect();
         let hosts: Vec<u64> = self.hosts.iter().map(|host| host.shape).collect();
-        let installer = std::iter::once(netloom_api::hostnet::MGMT);
+        let installer = std::iter::once(MGMT);
         let reached = self.uplinks.keys().map(String::as_str).chain(installer);
         let carried: Vec<u64> =
-            reached.filter_map(|network| networks.attachments.get(network)).map(|carried| carried.id).collect();
+            reached.filter_map(|network| self.attachments.get(network)).map(|carried| carried.id).collect();
         digest::number(&json!([uplinks, hosts, carried]))
     }
 }

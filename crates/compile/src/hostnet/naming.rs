@@ -11,10 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::{hostnet::names, pipeline::network_config_revision::HostNetworkConfigRevision};
+use netloom_api::{hostnet::names, pipeline::network_config_revision::FrozenObject};
 use netloom_types::IfName;
 
-use crate::frozen::Frozen;
+use super::{objects::HostNetworkConfig, prepared::interface_of};
+use crate::{frozen::Frozen, snapshot::Kept as _};
 
 /// Names by the object and the place that they were chosen for.
 #[derive(Debug, Default)]
@@ -23,8 +24,8 @@ pub(super) struct Chosen(BTreeMap<(String, String, u16), String>);
 impl Chosen {
     /// The names that a revision keeps.
     pub(super) fn in_revision(revision: Option<Frozen<'_>>) -> Self {
-        let all = revision.into_iter().flat_map(|revision| revision.host_network_configs);
-        Self(all.filter_map(|frozen| Some((key(frozen)?, frozen.interface.0.clone()))).collect())
+        let all = revision.iter().flat_map(|revision| revision.of_kind(HostNetworkConfig::KIND));
+        Self(all.filter_map(|frozen| Some((key(frozen)?, interface_of(frozen).to_owned()))).collect())
     }
 
     /// The name of an object's interface in its place.
@@ -33,7 +34,7 @@ impl Chosen {
     }
 }
 
-fn key(frozen: &HostNetworkConfigRevision) -> Option<(String, String, u16)> {
+fn key(frozen: &FrozenObject) -> Option<(String, String, u16)> {
     let network = frozen.spec.0.get("clusterNetwork")?.as_str()?.to_owned();
     let vlan = u16::try_from(frozen.spec.0.get("vlanID")?.as_u64()?).ok()?;
     Some((frozen.name.0.clone(), network, vlan))

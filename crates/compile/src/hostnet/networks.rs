@@ -5,16 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::{
-    fabric::text::ObjectName,
-    hostnet::MGMT,
-    pipeline::network_config_revision::{AttachmentRevision, HostNetworkConfigRevision},
-};
+use netloom_api::{hostnet::MGMT, pipeline::network_config_revision::FrozenObject};
+use netloom_object::ObjectRef;
 use serde_json::json;
 
 use super::{
     naming::{self, Chosen},
-    objects::{HostNetworkConfig, VlanConfig},
+    objects::{Attachment, ClusterNetwork, HostNetworkConfig, Needs, VlanConfig},
     prepared::{HostNetwork, Uplink, unreadable},
 };
 use crate::{
@@ -22,34 +19,10 @@ use crate::{
     finding::{Finding, reason},
     frozen::Frozen,
     key::{Meta, ObjectKey},
-    layout::{Piece, Weighed},
+    layout::{Weighed, frozen},
     revision::{newest, newest_sound},
-    snapshot::Snapshot,
+    snapshot::{Kept as _, Snapshot, plain},
 };
-
-/// The kind of an object of this front end that wants something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Asking {
-    /// A `VlanConfig`.
-    VlanConfig,
-    /// A `HostNetworkConfig`.
-    HostNetworkConfig,
-}
-
-impl Asking {
-    /// The name of the kind.
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::VlanConfig => "VlanConfig",
-            Self::HostNetworkConfig => "HostNetworkConfig",
-        }
-    }
-
-    /// The group of the kind, and its name.
-    pub fn group_kind(self) -> (&'static str, &'static str) {
-        (netloom_api::hostnet::GROUP, self.kind())
-    }
-}
 
 /// An object that cannot be used as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,14 +39,16 @@ pub(crate) struct Networks {
     pub(crate) uplinks: Vec<Arc<Uplink>>,
     pub(crate) hosts: Vec<Arc<HostNetwork>>,
     /// By cluster network.
-    pub(crate) attachments: BTreeMap<String, Carried>,
-    pub(crate) broken: BTreeMap<(Asking, String), Broken>,
+    pub(crate) attachments: Arc<BTreeMap<String, Carried>>,
+    pub(crate) broken: BTreeMap<ObjectRef, Broken>,
 }
 
 /// The attachments of one cluster network.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Carried {
-    pub(crate) all: Vec<AttachmentRevision>,
+    pub(super) all: Vec<(ObjectKey, Needs)>,
+    /// The same as a revision holds them.
+    pub(super) frozen: Vec<Weighed>,
     /// Equal for equal attachments.
     pub(crate) id: u64,
 }
@@ -98,8 +73,8 @@ impl Known {
         known
     }
 
-    fn find(&self, frozen: &HostNetworkConfigRevision) -> Option<&Arc<HostNetwork>> {
-        self.0.get(&frozen.name.0)?.iter().find(|known| *known.frozen == *frozen)
+    fn find(&self, frozen: &FrozenObject) -> Option<&Arc<HostNetwork>> {
+        self.0.get(&frozen.name.0)?.iter().find(|known| *known.frozen.object == *frozen)
     }
 }
 
@@ -128,16 +103,11 @@ impl Networks {
             networks.uplinks.iter().map(|uplink| uplink.spec.cluster_network.clone()).collect();
         let carried =
             |network: &Option<String>| network.as_ref().is_some_and(|name| name == MGMT || ours.contains(name));
-        let attachments = snapshot.attachments.iter();
+        let attachments = snapshot.iter::<Attachment>();
         let attachments = attachments.filter(|(_, one)| !one.meta.deleted && carried(&one.cluster_network));
         networks.carry(attachments.filter_map(|(key, attachment)| {
-            let frozen = AttachmentRevision {
-                namespace: key.namespace.clone(),
-                name: ObjectName(key.name.clone()),
-                cluster_network: attachment.cluster_network.clone()?,
-                vlans: attachment.vlans.clone(),
-            };
-            (!frozen.vlans.is_empty()).then_some(frozen)
+            let needs = Needs { cluster_network: attachment.cluster_network.clone()?, vlans: attachment.vlans.clone() };
+            (!needs.vlans.is_empty()).then(|| (key.clone(), needs))
         }));
         networks.sort();
         networks
@@ -146,8 +116,11 @@ impl Networks {
     /// The objects that a revision froze.
     pub(crate) fn frozen(revision: &Frozen<'_>, known: &Known) -> Self {
         let mut networks = Self::default();
-        networks.thaw(revision, known, |_, _| true);
-        networks.carry(revision.attachments.iter().copied().cloned());
+        networks.thaw(revision, known, |_| true);
+        networks.carry(revision.of_kind(Attachment::KIND).filter_map(|frozen| {
+            let key = ObjectKey::new(&frozen.namespace, &frozen.name.0);
+            Some((key, plain(&frozen.spec.0).ok()?))
+        }));
         networks.sort();
         networks
     }
@@ -157,31 +130,9 @@ impl Networks {
         self.uplinks.is_empty() && self.hosts.is_empty() && self.attachments.is_empty()
     }
 
-    /// The labels of nodes that decide.
-    pub(crate) fn labels(&self) -> impl Iterator<Item = &str> {
-        let uplinks = self.uplinks.iter().flat_map(|uplink| uplink.labels());
-        uplinks.chain(self.hosts.iter().flat_map(|host| host.labels()))
-    }
-
-    /// The objects as a revision holds them.
-    pub(crate) fn freeze(&self) -> impl Iterator<Item = Weighed> {
-        let uplinks = self.uplinks.iter().map(|uplink| Piece::Uplink(Arc::new(uplink.frozen.clone())).weighed());
-        let hosts = self.hosts.iter().map(|host| host.weighed());
-        let attachments = self.attachments.values().flat_map(|carried| &carried.all);
-        let attachments = attachments.map(|one| Piece::Attachment(Arc::new(one.clone())).weighed());
-        uplinks.chain(hosts).chain(attachments)
-    }
-
-    /// Numbers that are equal for equal sets.
-    pub(crate) fn ids(&self) -> Vec<u64> {
-        let uplinks = self.uplinks.iter().map(|uplink| uplink.id);
-        let hosts = self.hosts.iter().map(|host| host.id);
-        uplinks.chain(hosts).chain(self.attachments.values().map(|carried| carried.id)).collect()
-    }
-
     fn read_uplinks(&mut self, snapshot: &Snapshot, readings: &mut Readings) {
-        readings.uplinks.retain(|name, _| snapshot.uplinks.get(&ObjectKey::global(name)).is_some());
-        for (key, object) in snapshot.uplinks.iter().filter(|(_, object)| !object.meta.deleted) {
+        readings.uplinks.retain(|name, _| snapshot.get::<VlanConfig>(&ObjectKey::global(name)).is_some());
+        for (key, object) in snapshot.iter::<VlanConfig>().filter(|(_, object)| !object.meta.deleted) {
             // Objects of the installer's network only show what is there.
             if object.spec.cluster_network == MGMT {
                 continue;
@@ -197,20 +148,20 @@ impl Networks {
             };
             match read.and_then(|uplink| known_network(snapshot, &uplink.spec.cluster_network).map(|()| uplink)) {
                 Ok(uplink) => self.uplinks.push(uplink),
-                Err(findings) => self.break_off(Asking::VlanConfig, &key.name, findings),
+                Err(findings) => self.break_off(VlanConfig::object(key), findings),
             }
         }
-        for object in snapshot.uplinks.unreadable().filter(|object| !object.meta.deleted) {
-            self.break_off(Asking::VlanConfig, &object.meta.key.name, unreadable(&object.why));
+        for object in snapshot.unreadable::<VlanConfig>().filter(|object| !object.meta.deleted) {
+            self.break_off(VlanConfig::object(&object.meta.key), unreadable(&object.why));
         }
     }
 
     /// Host networks that keep their rules, in the order in which they win against each other.
     fn read_hosts(&mut self, snapshot: &Snapshot, readings: &mut Readings) -> Vec<Arc<HostNetworkConfig>> {
-        readings.checks.retain(|name, _| snapshot.host_networks.get(&ObjectKey::global(name)).is_some());
-        readings.hosts.retain(|name, _| snapshot.host_networks.get(&ObjectKey::global(name)).is_some());
+        readings.checks.retain(|name, _| snapshot.get::<HostNetworkConfig>(&ObjectKey::global(name)).is_some());
+        readings.hosts.retain(|name, _| snapshot.get::<HostNetworkConfig>(&ObjectKey::global(name)).is_some());
         let mut good = Vec::new();
-        for (key, object) in snapshot.host_networks.iter().filter(|(_, object)| !object.meta.deleted) {
+        for (key, object) in snapshot.iter::<HostNetworkConfig>().filter(|(_, object)| !object.meta.deleted) {
             let check = match readings.checks.get(&key.name) {
                 Some((known, check)) if Arc::ptr_eq(known, object) => check.clone(),
                 Some(_) | None => {
@@ -222,11 +173,11 @@ impl Networks {
             };
             match check.and_then(|()| known_network(snapshot, &object.spec.cluster_network)) {
                 Ok(()) => good.push(object.clone()),
-                Err(findings) => self.break_off(Asking::HostNetworkConfig, &key.name, findings),
+                Err(findings) => self.break_off(HostNetworkConfig::object(key), findings),
             }
         }
-        for object in snapshot.host_networks.unreadable().filter(|object| !object.meta.deleted) {
-            self.break_off(Asking::HostNetworkConfig, &object.meta.key.name, unreadable(&object.why));
+        for object in snapshot.unreadable::<HostNetworkConfig>().filter(|object| !object.meta.deleted) {
+            self.break_off(HostNetworkConfig::object(&object.meta.key), unreadable(&object.why));
         }
         good.sort_by(|a, b| a.meta.precedence().cmp(&b.meta.precedence()));
         self.only_one_in_each_place(good)
@@ -243,7 +194,7 @@ impl Networks {
                 let (network, vlan) = &place;
                 let why = format!("{first:?} has VLAN {vlan} of cluster network {network:?} already and is older");
                 let finding = Finding::new(reason::INVALID_NETWORK, "spec.vlanID", why);
-                self.break_off(Asking::HostNetworkConfig, name, vec![finding]);
+                self.break_off(HostNetworkConfig::object(&object.meta.key), vec![finding]);
             } else {
                 places.insert(place, name.clone());
                 kept.push(object);
@@ -252,16 +203,16 @@ impl Networks {
         kept
     }
 
-    fn break_off(&mut self, asking: Asking, name: &str, findings: Vec<Finding>) {
-        self.broken.insert((asking, name.to_owned()), Broken { findings, stays: false });
+    fn break_off(&mut self, object: ObjectRef, findings: Vec<Finding>) {
+        self.broken.insert(object, Broken { findings, stays: false });
     }
 
     fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
         let Some(revision) = revision else { return };
-        let broken: BTreeSet<(Asking, String)> = self.broken.keys().cloned().collect();
-        self.thaw(&revision, &Known::default(), |asking, name| broken.contains(&(asking, name.to_owned())));
-        let back = self.uplinks.iter().map(|uplink| (Asking::VlanConfig, uplink.source.key.name.clone()));
-        let hosts = self.hosts.iter().map(|host| (Asking::HostNetworkConfig, host.source.key.name.clone()));
+        let broken: BTreeSet<ObjectRef> = self.broken.keys().cloned().collect();
+        self.thaw(&revision, &Known::default(), |object| broken.contains(object));
+        let back = self.uplinks.iter().map(|uplink| uplink.object());
+        let hosts = self.hosts.iter().map(|host| host.object());
         for object in back.chain(hosts).collect::<Vec<_>>() {
             if let Some(broken) = self.broken.get_mut(&object) {
                 broken.stays = true;
@@ -269,22 +220,21 @@ impl Networks {
         }
     }
 
-    fn thaw(&mut self, revision: &Frozen<'_>, known: &Known, wanted: impl Fn(Asking, &str) -> bool) {
-        for frozen in revision.vlan_configs.iter().filter(|frozen| wanted(Asking::VlanConfig, &frozen.name.0)) {
+    fn thaw(&mut self, revision: &Frozen<'_>, known: &Known, wanted: impl Fn(&ObjectRef) -> bool) {
+        let of = |frozen: &FrozenObject| ObjectKey::global(&frozen.name.0);
+        let uplinks = revision.of_kind(VlanConfig::KIND).map(|frozen| (VlanConfig::object(&of(frozen)), frozen));
+        for (object, frozen) in uplinks.filter(|(object, _)| wanted(object)) {
             match Uplink::frozen(frozen) {
                 Ok(uplink) => self.uplinks.push(Arc::new(uplink)),
-                Err(findings) => self.break_off(Asking::VlanConfig, &frozen.name.0, findings),
+                Err(findings) => self.break_off(object, findings),
             }
         }
-        let hosts = revision.host_network_configs.iter();
-        for frozen in hosts.filter(|frozen| wanted(Asking::HostNetworkConfig, &frozen.name.0)) {
-            if let Some(host) = known.find(frozen) {
-                self.hosts.push(host.clone());
-                continue;
-            }
-            match HostNetwork::frozen(frozen) {
-                Ok(host) => self.hosts.push(Arc::new(host)),
-                Err(findings) => self.break_off(Asking::HostNetworkConfig, &frozen.name.0, findings),
+        let hosts = revision.of_kind(HostNetworkConfig::KIND);
+        let hosts = hosts.map(|frozen| (HostNetworkConfig::object(&of(frozen)), frozen));
+        for (object, frozen) in hosts.filter(|(object, _)| wanted(object)) {
+            match known.find(frozen).cloned().map_or_else(|| HostNetwork::frozen(frozen).map(Arc::new), Ok) {
+                Ok(host) => self.hosts.push(host),
+                Err(findings) => self.break_off(object, findings),
             }
         }
     }
@@ -303,7 +253,7 @@ impl Networks {
             if held.contains(&(network.clone(), vlan)) {
                 let why = "the last good version of another object has this VLAN of the cluster network";
                 let finding = Finding::new(reason::INVALID_NETWORK, "spec.vlanID", why);
-                self.break_off(Asking::HostNetworkConfig, &object.meta.key.name, vec![finding]);
+                self.break_off(HostNetworkConfig::object(&object.meta.key), vec![finding]);
                 continue;
             }
             let interface = known(object).unwrap_or_else(|| naming::choose(network, vlan, &taken));
@@ -320,19 +270,25 @@ impl Networks {
                     readings.hosts.insert(name.clone(), (object.clone(), host.clone()));
                     self.hosts.push(host);
                 }
-                Err(findings) => self.break_off(Asking::HostNetworkConfig, name, findings),
+                Err(findings) => self.break_off(HostNetworkConfig::object(&object.meta.key), findings),
             }
         }
     }
 
-    fn carry(&mut self, attachments: impl Iterator<Item = AttachmentRevision>) {
+    fn carry(&mut self, attachments: impl Iterator<Item = (ObjectKey, Needs)>) {
+        let mut by_network: BTreeMap<String, Carried> = BTreeMap::new();
         for attachment in attachments {
-            self.attachments.entry(attachment.cluster_network.clone()).or_default().all.push(attachment);
+            by_network.entry(attachment.1.cluster_network.clone()).or_default().all.push(attachment);
         }
-        for carried in self.attachments.values_mut() {
-            carried.all.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-            carried.id = digest::number(&json!({"attachments": carried.all}));
+        for carried in by_network.values_mut() {
+            carried.all.sort_by(|a, b| a.0.cmp(&b.0));
+            let frozen = |(key, needs): &(ObjectKey, Needs)| {
+                frozen::<Attachment>(&Meta { key: key.clone(), ..Meta::default() }, BTreeMap::new(), json!(needs))
+            };
+            carried.frozen = carried.all.iter().map(frozen).collect();
+            carried.id = digest::number(&json!(carried.frozen.iter().map(Weighed::id).collect::<Vec<_>>()));
         }
+        self.attachments = Arc::new(by_network);
     }
 
     fn sort(&mut self) {
@@ -344,7 +300,8 @@ impl Networks {
 
 /// A cluster network must be there; that of the installer is, whether an object shows it or not.
 fn known_network(snapshot: &Snapshot, name: &str) -> Result<(), Vec<Finding>> {
-    let there = snapshot.cluster_networks.get(&ObjectKey::global(name)).is_some_and(|network| !network.meta.deleted);
+    let found = snapshot.get::<ClusterNetwork>(&ObjectKey::global(name));
+    let there = found.is_some_and(|network| !network.meta.deleted);
     if there || name == MGMT {
         return Ok(());
     }

@@ -1,12 +1,14 @@
 //! Objects of host networks, as far as decisions read them.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use netloom_api::{
     foreign,
-    hostnet::{HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus},
-    pipeline::network_config_revision::VlanRange,
+    hostnet::{GROUP, HostNetworkConfigSpec, LinkMonitorSpec, VlanConfigSpec, VlanStatusStatus},
 };
-use serde::{Deserialize, de::DeserializeOwned};
+use netloom_object::GroupKind;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
@@ -46,6 +48,25 @@ pub struct VlanStatus {
     pub status: VlanStatusStatus,
 }
 
+/// What revisions hold of an attachment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Needs {
+    /// The cluster network that carries it.
+    pub(super) cluster_network: String,
+    /// Its VLANs.
+    pub(super) vlans: Vec<VlanRange>,
+}
+
+/// VLANs from one to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct VlanRange {
+    /// The first.
+    pub min: u16,
+    /// The last.
+    pub max: u16,
+}
+
 /// A `NetworkAttachmentDefinition`: the VLANs that pods and machines need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachment {
@@ -62,6 +83,9 @@ pub struct Attachment {
 }
 
 impl Kept for ClusterNetwork {
+    const KIND: GroupKind<'static> = GroupKind::new(GROUP, "ClusterNetwork");
+    const VERSION: &'static str = "v1beta1";
+
     fn read(object: &Value) -> Result<Self, String> {
         Ok(Self { meta: meta(object)? })
     }
@@ -72,6 +96,9 @@ impl Kept for ClusterNetwork {
 }
 
 impl Kept for VlanStatus {
+    const KIND: GroupKind<'static> = GroupKind::new(GROUP, "VlanStatus");
+    const VERSION: &'static str = "v1beta1";
+
     fn read(object: &Value) -> Result<Self, String> {
         let status = object.get("status").map(plain).transpose()?;
         Ok(Self { meta: meta(object)?, status: status.unwrap_or_default() })
@@ -82,7 +109,28 @@ impl Kept for VlanStatus {
     }
 }
 
-impl<S: DeserializeOwned + PartialEq> Kept for Wished<S> {
+/// A specification by the kind that has it.
+pub trait Spec: DeserializeOwned + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// The name of the kind.
+    const KIND: &'static str;
+}
+
+impl Spec for VlanConfigSpec {
+    const KIND: &'static str = "VlanConfig";
+}
+
+impl Spec for HostNetworkConfigSpec {
+    const KIND: &'static str = "HostNetworkConfig";
+}
+
+impl Spec for LinkMonitorSpec {
+    const KIND: &'static str = "LinkMonitor";
+}
+
+impl<S: Spec> Kept for Wished<S> {
+    const KIND: GroupKind<'static> = GroupKind::new(GROUP, S::KIND);
+    const VERSION: &'static str = "v1beta1";
+
     fn read(object: &Value) -> Result<Self, String> {
         let spec = object.get("spec").ok_or_else(|| "there is no spec".to_owned())?;
         Ok(Self { meta: meta(object)?, spec: plain(spec)? })
@@ -96,6 +144,9 @@ impl<S: DeserializeOwned + PartialEq> Kept for Wished<S> {
 }
 
 impl Kept for Attachment {
+    const KIND: GroupKind<'static> = foreign::ATTACHMENT;
+    const VERSION: &'static str = "v1";
+
     /// The kind is not ours: what cannot be understood asks for nothing and is never an error.
     fn read(object: &Value) -> Result<Self, String> {
         let config = foreign::plugin_config(object).filter(foreign::is_bridged);

@@ -1,15 +1,15 @@
 //! Uplinks and host networks, read once and held against the rules of admission again: they may have been written
 //! while nobody enforced them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use netloom_admission::{Findings, Objects, Operation, Review, User, Verdict};
 use netloom_api::{
     GroupKind,
-    fabric::text::{Interface, ObjectName},
+    fabric::text::ObjectName,
     hostnet::{GROUP, HostNetworkConfigSpec, MGMT, Mode, VlanConfigSpec, names},
-    pipeline::network_config_revision::{FrozenSpec, HostNetworkConfigRevision, VlanConfigRevision},
+    pipeline::network_config_revision::FrozenObject,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -18,10 +18,10 @@ use super::objects::{HostNetworkConfig, VlanConfig};
 use crate::{
     digest,
     finding::{Finding, reason, too_large},
-    key::{Meta, ObjectKey},
-    layout::{Piece, Weighed},
+    key::{Meta, ObjectKey, ObjectRef},
+    layout::{Weighed, frozen},
     objects::Node,
-    snapshot::plain,
+    snapshot::{Kept as _, plain},
 };
 
 /// An uplink that keeps its rules.
@@ -30,7 +30,7 @@ pub(crate) struct Uplink {
     /// Who asks, and how old it is.
     pub(crate) source: Meta,
     pub(crate) spec: VlanConfigSpec,
-    pub(crate) frozen: VlanConfigRevision,
+    pub(super) frozen: Weighed,
     /// Equal for equal objects.
     pub(crate) id: u64,
 }
@@ -43,9 +43,7 @@ pub(crate) struct HostNetwork {
     pub(crate) spec: HostNetworkConfigSpec,
     /// What the interface is called.
     pub(crate) interface: String,
-    pub(crate) frozen: Arc<HostNetworkConfigRevision>,
-    /// How many bytes that takes, and its hash.
-    weight: (usize, String),
+    pub(super) frozen: Weighed,
     /// Equal for equal objects.
     pub(crate) id: u64,
     /// Equal for objects that differ in nothing but addresses: these are for one node each.
@@ -64,18 +62,19 @@ impl Uplink {
     }
 
     /// Reads one out of a revision.
-    pub(super) fn frozen(frozen: &VlanConfigRevision) -> Result<Self, Vec<Finding>> {
+    pub(super) fn frozen(frozen: &FrozenObject) -> Result<Self, Vec<Finding>> {
         let spec: VlanConfigSpec = plain(&frozen.spec.0).map_err(|why| unreadable(&why))?;
         Ok(Self::new(&meta(&frozen.name, frozen.created.as_ref()), spec, frozen.spec.0.clone()))
     }
 
     fn new(source: &Meta, spec: VlanConfigSpec, value: Value) -> Self {
-        let frozen = VlanConfigRevision {
-            name: ObjectName(source.key.name.clone()),
-            created: source.created.clone(),
-            spec: FrozenSpec(value),
-        };
-        Self { source: source.clone(), spec, id: digest::number(&json!({"uplink": frozen})), frozen }
+        let frozen = frozen::<VlanConfig>(source, BTreeMap::new(), value);
+        Self { source: source.clone(), spec, id: frozen.id(), frozen }
+    }
+
+    /// The object.
+    pub(super) fn object(&self) -> ObjectRef {
+        VlanConfig::object(&self.source.key)
     }
 
     /// Whether it connects a node.
@@ -116,29 +115,22 @@ impl HostNetwork {
     }
 
     /// Reads one out of a revision.
-    pub(super) fn frozen(frozen: &HostNetworkConfigRevision) -> Result<Self, Vec<Finding>> {
+    pub(super) fn frozen(frozen: &FrozenObject) -> Result<Self, Vec<Finding>> {
         let spec: HostNetworkConfigSpec = plain(&frozen.spec.0).map_err(|why| unreadable(&why))?;
         let meta = meta(&frozen.name, frozen.created.as_ref());
-        Ok(Self::new(&meta, spec, &frozen.interface.0, frozen.spec.0.clone()))
+        Ok(Self::new(&meta, spec, interface_of(frozen), frozen.spec.0.clone()))
     }
 
     fn new(source: &Meta, spec: HostNetworkConfigSpec, interface: &str, value: Value) -> Self {
         let shape = shape(source, interface, &value);
-        let frozen = Arc::new(HostNetworkConfigRevision {
-            name: ObjectName(source.key.name.clone()),
-            created: source.created.clone(),
-            interface: Interface(interface.to_owned()),
-            spec: FrozenSpec(value),
-        });
-        let Weighed { size, hash, .. } = Piece::Host(frozen.clone()).weighed();
-        let id = digest::number_of(&hash);
-        Self { source: source.clone(), spec, interface: interface.to_owned(), frozen, weight: (size, hash), id, shape }
+        let given = BTreeMap::from([(INTERFACE.to_owned(), interface.to_owned())]);
+        let frozen = frozen::<HostNetworkConfig>(source, given, value);
+        Self { source: source.clone(), spec, interface: interface.to_owned(), id: frozen.id(), frozen, shape }
     }
 
-    /// The object as a revision holds it.
-    pub(crate) fn weighed(&self) -> Weighed {
-        let (size, hash) = self.weight.clone();
-        Weighed { piece: Piece::Host(self.frozen.clone()), size, hash }
+    /// The object.
+    pub(super) fn object(&self) -> ObjectRef {
+        HostNetworkConfig::object(&self.source.key)
     }
 
     /// Whether it selects a node, be it reached or not.
@@ -167,6 +159,14 @@ impl HostNetwork {
     pub(crate) fn is_on_mgmt(&self) -> bool {
         self.spec.cluster_network == MGMT
     }
+}
+
+/// What the name of an interface is called where revisions keep it.
+const INTERFACE: &str = "interface";
+
+/// What the interface of a frozen host network is called.
+pub(super) fn interface_of(frozen: &FrozenObject) -> &str {
+    frozen.given.get(INTERFACE).map_or("", String::as_str)
 }
 
 /// A node that takes no workload, and so no uplink.

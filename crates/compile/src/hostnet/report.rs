@@ -1,25 +1,28 @@
 //! What there is to say about uplinks and host networks: for which nodes they are, and what does not work where.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-use netloom_api::condition::Truth;
+use netloom_api::{
+    condition::Truth,
+    hostnet::{GROUP, names},
+};
+use netloom_object::ObjectRef;
+use serde_json::{Value, json};
 
 use super::{
     choice::Choice,
-    networks::{Asking, Broken, Networks},
-    part::HostPart,
+    networks::{Broken, Networks},
 };
 use crate::{
-    finding::Finding,
-    placement::Group,
-    report::{Seen, Verdict, short},
+    finding::{Finding, reason},
+    outcome::Outcome,
+    output::conditions,
+    report::{Report, Seen, Verdict, short},
 };
-
-/// Reports by kind and name.
-pub type Reports = BTreeMap<(Asking, String), NetworkReport>;
 
 /// What there is to say about one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,9 +44,9 @@ pub struct NetworkReport {
     pub refused: BTreeMap<String, Finding>,
 }
 
-impl NetworkReport {
+impl Report for NetworkReport {
     /// What does not work, as conditions `ready`: that of the whole object, else of the first node.
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    fn verdicts(&self) -> Vec<Verdict> {
         let not_ready =
             |reason, message| Verdict { kind: "ready", status: Truth::False, reason, message: short(message) };
         if let Some((first, broken)) = self.broken.as_ref().and_then(|broken| Some((broken.findings.first()?, broken)))
@@ -56,20 +59,33 @@ impl NetworkReport {
         let seen = Seen { what: first.clone(), nodes, first: node.clone() };
         vec![not_ready(first.reason, seen.sentence())]
     }
+
+    fn foreseen(&self) -> Vec<Verdict> {
+        let nobody = self.broken.is_none() && self.matched.is_empty() && self.stranded.is_empty();
+        let message = "no node is selected".to_owned();
+        let idle = Verdict { kind: "ready", status: Truth::True, reason: reason::NO_MATCHING_NODE, message };
+        self.verdicts().into_iter().chain(nobody.then_some(idle)).collect()
+    }
+
+    /// The nodes that an object is for, and what does not work: as a whole, or on some of them.
+    fn written(&self, verdicts: &[Verdict]) -> Value {
+        let annotations = json!({names::MATCHED_NODES: json!(*self.matched).to_string()});
+        let version = format!("{GROUP}/v1beta1");
+        let mut object = json!({"apiVersion": version, "metadata": {"annotations": annotations}});
+        if !verdicts.is_empty() {
+            object["status"] = json!({"conditions": conditions(verdicts, None)});
+        }
+        object
+    }
 }
 
-/// Tells about every object. `choices` has one for each group, `parts` one for each node that gets anything.
-pub(crate) fn reports<'a>(
-    networks: &Networks,
-    groups: &[Group],
-    choices: &[Choice],
-    parts: impl Iterator<Item = (&'a str, &'a HostPart)>,
-) -> Reports {
-    let mut reports: Reports = BTreeMap::new();
+/// Tells about every object.
+pub(super) fn reports(networks: &Networks, outcome: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)> {
+    let mut reports: BTreeMap<ObjectRef, NetworkReport> = BTreeMap::new();
     for uplink in &networks.uplinks {
         let cluster_network = Some(uplink.spec.cluster_network.clone());
         let report = NetworkReport { cluster_network, ..NetworkReport::default() };
-        reports.insert((Asking::VlanConfig, uplink.source.key.name.clone()), report);
+        reports.insert(uplink.object(), report);
     }
     for host in &networks.hosts {
         let report = NetworkReport {
@@ -78,26 +94,26 @@ pub(crate) fn reports<'a>(
             underlay: host.spec.underlay,
             ..NetworkReport::default()
         };
-        reports.insert((Asking::HostNetworkConfig, host.source.key.name.clone()), report);
+        reports.insert(host.object(), report);
     }
     for (object, broken) in &networks.broken {
         reports.entry(object.clone()).or_default().broken = Some(broken.clone());
     }
-    let mut members = Members { groups, known: HashMap::new() };
-    for (object, Chosen { matched, stranded }) in chosen(choices) {
-        if let Some(report) = reports.get_mut(&(object.0, object.1.to_owned())) {
+    let mut members = outcome.members();
+    for (object, Chosen { matched, stranded }) in chosen(outcome) {
+        if let Some(report) = reports.get_mut(&object) {
             report.matched = members.of(matched);
             report.stranded = members.of(stranded);
         }
     }
-    for (node, part) in parts {
-        for refusal in &part.refusals {
-            if let Some(report) = reports.get_mut(&(refusal.asking, refusal.name.clone())) {
-                report.refused.entry(node.to_owned()).or_insert_with(|| refusal.finding.clone());
+    for (node, part) in outcome.parts() {
+        for (object, finding) in &part.refusals {
+            if let Some(report) = reports.get_mut(object) {
+                report.refused.entry(node.to_owned()).or_insert_with(|| finding.clone());
             }
         }
     }
-    reports
+    reports.into_iter().map(|(object, report)| (object, Arc::new(report) as Arc<dyn Report>)).collect()
 }
 
 /// Groups of nodes that an object is for, and those that it selects and does not reach.
@@ -107,36 +123,21 @@ struct Chosen {
     stranded: Vec<usize>,
 }
 
-fn chosen(choices: &[Choice]) -> BTreeMap<(Asking, &str), Chosen> {
-    let mut chosen: BTreeMap<(Asking, &str), Chosen> = BTreeMap::new();
-    for (group, choice) in choices.iter().enumerate() {
-        for uplink in &choice.matched {
-            chosen.entry((Asking::VlanConfig, &uplink.source.key.name)).or_default().matched.push(group);
-        }
-        for host in &choice.hosts {
-            chosen.entry((Asking::HostNetworkConfig, &host.source.key.name)).or_default().matched.push(group);
-        }
-        for host in &choice.stranded {
-            chosen.entry((Asking::HostNetworkConfig, &host.source.key.name)).or_default().stranded.push(group);
+fn chosen(outcome: &Outcome<'_>) -> BTreeMap<ObjectRef, Chosen> {
+    let mut chosen: BTreeMap<ObjectRef, Chosen> = BTreeMap::new();
+    for (group, (_, _, selected)) in outcome.groups().enumerate() {
+        let choices = selected.iter().filter_map(|one| (one.as_ref() as &dyn Any).downcast_ref::<Choice>());
+        for choice in choices {
+            for uplink in &choice.matched {
+                chosen.entry(uplink.object()).or_default().matched.push(group);
+            }
+            for host in &choice.hosts {
+                chosen.entry(host.object()).or_default().matched.push(group);
+            }
+            for host in &choice.stranded {
+                chosen.entry(host.object()).or_default().stranded.push(group);
+            }
         }
     }
     chosen
-}
-
-/// The names of the nodes of groups, each set of them made once.
-struct Members<'a> {
-    groups: &'a [Group],
-    known: HashMap<Vec<usize>, Arc<BTreeSet<String>>>,
-}
-
-impl Members<'_> {
-    fn of(&mut self, groups: Vec<usize>) -> Arc<BTreeSet<String>> {
-        if let Some(known) = self.known.get(&groups) {
-            return known.clone();
-        }
-        let names = groups.iter().flat_map(|group| self.groups[*group].members.iter().cloned());
-        let made = Arc::new(names.collect::<BTreeSet<String>>());
-        self.known.insert(groups, made.clone());
-        made
-    }
 }

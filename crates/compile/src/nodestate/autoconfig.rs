@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use netloom_types::IfName;
 use serde_json::{Map, Value, json};
 
-use super::{
-    inventory::{Inventory, Link},
-    rules::can_hear,
+use super::rules::can_hear;
+use crate::{
+    finding::{Finding, reason},
+    state::{Inventory, Link},
 };
-use crate::finding::{Finding, reason};
 
 /// A link that shall be made.
 pub(super) struct Made {

@@ -12,38 +12,27 @@ use serde_json::{Map, Value, json};
 
 use super::{
     autoconfig::Auto,
-    claim::{Part, Unit, hops, is_absent, is_absent_item, makes_link, refs, route_subject},
-    document::{PLACE, kind_of},
-    inventory::Inventory,
-    leaves,
+    document::PLACE,
     policy::{Prepared, Wanted, Wish},
     rules,
 };
 use crate::{
+    contribution::StatePart,
     finding::{Finding, reason},
-    key::ObjectKey,
+    resolution::{Part, Unit, hops, is_absent, is_absent_item, makes_link, refs, route_subject},
+    state::{Inventory, document::kind_of, leaves},
 };
-
-/// What one policy wants on one node, before anybody else is heard.
-#[derive(Debug, Clone)]
-pub(crate) struct Contribution {
-    pub(crate) policy: ObjectKey,
-    /// The links that its rules match.
-    pub(crate) matched: Vec<String>,
-    pub(super) units: Vec<Unit>,
-    pub(super) findings: Vec<Finding>,
-}
 
 /// What a policy wants of the links of a node.
 ///
 /// Rules look at `inventory`. What a node finds out by itself goes by what it `reported`: a bond that is there stays.
 /// `before` are the VLANs that the policy had there on wires that are silent now.
-pub(crate) fn contribute(
+pub(super) fn contribute(
     policy: &Prepared,
     inventory: &Inventory,
     reported: &Inventory,
     before: Option<&BTreeSet<String>>,
-) -> Contribution {
+) -> StatePart {
     let matched = rules::matched(&policy.rules, inventory);
     let mut work = Work { inventory, units: Vec::new(), findings: Vec::new() };
     let mut listen: BTreeSet<&str> = rules::listening(&policy.rules, inventory).collect();
@@ -64,7 +53,7 @@ pub(crate) fn contribute(
         Wish::Nothing | Wish::Document(_) => {}
     }
     work.listen(listen);
-    Contribution { policy: policy.source.key.clone(), matched, units: work.units, findings: work.findings }
+    StatePart { asker: policy.asker(), matched, units: work.units, findings: work.findings }
 }
 
 struct Work<'a> {

@@ -1,53 +1,131 @@
-//! Node network state: from policies to the desired state of each node.
+//! Node policies: from policies to the desired state of each node.
 //!
 //! ```text
 //! Policy --prepare--> Prepared: selector, rules, canonical entries
-//! Prepared x Inventory --contribute--> units: what the policy wants of the links that are there
-//! Hand + units of all policies, older first --merge--> Desired: document, provenance, conflicts
+//! Prepared x class of nodes --contribute--> units: what the policy wants of the links that are there
 //! ```
 //!
-//! [`desired_for`] is the one function behind both ways to run policies: an agent calls it for its
-//! own node, the controller for all of them. What comes out depends on its arguments alone.
+//! [`desired_for`] is for an agent that merges policies for its own node; the controller resolves the same
+//! contributions for all of them. What comes out depends on its arguments alone.
 //!
-//! What a policy wants of one link, route or setting is one *unit*: it is taken whole or left out
-//! whole. A unit that contradicts an uplink or host network, an older policy, or what somebody wrote by hand, is left out,
-//! and so is what stands on it. A policy that goes takes its units with it: the document no longer has
-//! them, and the node puts back what it found before.
+//! A policy that goes takes its units with it: the document no longer has them, and the node puts back what it found
+//! before.
 
 mod autoconfig;
-mod between;
-mod claim;
 mod contribution;
 mod document;
-mod hand;
-mod inventory;
-mod layers;
-pub(crate) mod leaves;
-mod merge;
-mod networks;
+mod objects;
 mod policy;
-mod provenance;
+mod report;
 mod rules;
-mod selection;
-mod settle;
 
-pub use hand::Hand;
-pub use inventory::{Inventory, Link, Neighbour};
-pub use merge::Desired;
+pub use objects::Policy;
 pub use policy::PolicySet;
-pub use provenance::{Provenance, Share};
+pub use report::PolicyReport;
 
-pub(crate) use contribution::{Contribution, contribute};
-pub(crate) use layers::{Ground, merge_all};
-pub(crate) use networks::Claimed;
-pub(crate) use policy::{Prepared, prepare, prepare_frozen};
-pub(crate) use selection::{Signature, Terms};
-
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use netloom_api::pipeline::node_network_config::host::HostConfig;
+use netloom_object::ObjectRef;
 
-use crate::objects::{Node, NodeState};
+use crate::{
+    contribution::Contribution,
+    finding::Finding,
+    front_end::{FrontEnd, Kind, Looks, NodeClass, Reader, Selected, Selects, Wants},
+    frozen::Frozen,
+    key::ObjectKey,
+    layout::Weighed,
+    objects::{Node, NodeState},
+    outcome::Outcome,
+    report::Report,
+    resolution::{Desired, Ground, HostUnits, resolve},
+    snapshot::Snapshot,
+};
+use policy::{Prepared, prepare};
+
+/// The front end of node policies.
+#[derive(Debug)]
+pub struct NodePolicies;
+
+impl FrontEnd for NodePolicies {
+    fn name(&self) -> &'static str {
+        "node-policies"
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        const { &[Kind::frozen::<Policy>()] }
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Readings::default())
+    }
+}
+
+/// A policy that was read, or why it cannot be used.
+type Reading = Result<Arc<Prepared>, Vec<Finding>>;
+
+/// What was read of live policies before.
+#[derive(Debug, Default)]
+struct Readings {
+    live: HashMap<ObjectKey, (Arc<Policy>, Reading)>,
+    read: usize,
+}
+
+impl Reader for Readings {
+    fn live(&mut self, snapshot: &Snapshot) -> Arc<dyn Wants> {
+        let Self { live, read } = self;
+        live.retain(|key, _| snapshot.get::<Policy>(key).is_some());
+        Arc::new(PolicySet::live_with(snapshot, |policy| {
+            if let Some((known, reading)) = live.get(&policy.meta.key)
+                && Arc::ptr_eq(known, policy)
+            {
+                return reading.clone();
+            }
+            *read += 1;
+            let reading = prepare(policy).map(Arc::new);
+            live.insert(policy.meta.key.clone(), (policy.clone(), reading.clone()));
+            reading
+        }))
+    }
+
+    fn frozen(&mut self, content: &Frozen<'_>) -> Arc<dyn Wants> {
+        let set = PolicySet::frozen(content);
+        self.read += set.prepared().len();
+        Arc::new(set)
+    }
+
+    fn read(&self) -> usize {
+        self.read
+    }
+}
+
+impl Wants for PolicySet {
+    fn looks(&self) -> Looks<'_> {
+        let terms = || self.prepared().iter().map(|policy| &policy.terms);
+        Looks {
+            labels: terms().flat_map(|terms| terms.labels()).collect(),
+            names: terms().any(|terms| terms.by_name()),
+        }
+    }
+
+    fn freeze(&self) -> Vec<Weighed> {
+        self.prepared().iter().map(|policy| policy.frozen.clone()).collect()
+    }
+
+    fn choose(&self, selects: &mut Selects<'_>) -> Vec<Arc<dyn Selected>> {
+        let mut chosen: Vec<Arc<dyn Selected>> = Vec::new();
+        for policy in self.prepared() {
+            if selects(policy.id, &|node| policy.terms.select(node)) {
+                chosen.push(policy.clone());
+            }
+        }
+        chosen
+    }
+
+    fn reports(&self, outcome: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)> {
+        report::reports(self, outcome)
+    }
+}
 
 /// What is known of one node.
 #[derive(Debug, Clone, Copy)]
@@ -56,23 +134,26 @@ pub struct NodeFacts<'a> {
     pub node: &'a Node,
     /// What it reports, and what somebody wrote for it by hand.
     pub state: &'a NodeState,
-    /// What it is told of host networks.
+    /// Its configuration.
     pub host: Option<&'a HostConfig>,
 }
 
 /// What one node shall look like under a set of policies.
 pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
     let NodeFacts { node, state, host } = facts;
-    let selected: Vec<&Prepared> =
-        policies.prepared().iter().map(AsRef::as_ref).filter(|policy| policy.terms.select(node)).collect();
+    let selected = policies.choose(&mut |_, select| select(node));
     let wanted = |name: &str| host.into_iter().flat_map(|host| &host.links).any(|link| link.name.0 == name);
     let found = state.hand.found(&state.inventory, &state.inventory.leaving(wanted));
-    let first = selected.iter().map(|policy| {
-        let before = state.hand.before(&policy.source.key);
-        Arc::new(contribute(policy, &found, &state.inventory, before))
-    });
-    let first = first.collect();
-    let networks = host.map(|host| Claimed::of(host, &state.inventory)).unwrap_or_default();
-    let ground = Ground { networks: &networks, hand: &state.hand, found: &found, reported: &state.inventory };
-    merge_all(ground, &selected, first)
+    let class = NodeClass {
+        reported: &state.inventory,
+        node: None,
+        found: &found,
+        manual: &state.hand,
+        leaving_id: 0,
+        found_id: 0,
+        manual_id: 0,
+    };
+    let first = selected.iter().map(|policy| Arc::new(policy.contribute(&class))).collect();
+    let config = host.map(|host| HostUnits::of(&Contribution::new(host.clone()), &state.inventory));
+    resolve(Ground { class, config: config.as_slice() }, &selected, first)
 }

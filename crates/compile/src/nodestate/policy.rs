@@ -8,21 +8,24 @@ use std::{collections::BTreeMap, sync::Arc};
 use netloom_admission::{Objects, Operation, Review, User};
 use netloom_api::{
     GroupKind,
-    fabric::text::ObjectName,
     nodestate::{AutoConfig, InterfaceMatchRule, NodeNetConfPolicySpec},
-    pipeline::network_config_revision::{FrozenSpec, NodePolicyRevision},
+    pipeline::network_config_revision::FrozenObject,
 };
+use netloom_model::Source;
 use serde_json::{Map, Value, json};
 
-use super::{document, selection::Terms};
+use super::{contribution::contribute, document, objects::Policy, rules};
 use crate::{
-    digest,
+    contribution::Contribution,
     finding::{Finding, reason, too_large},
+    front_end::{Medium, NodeClass, Selected},
     frozen::Frozen,
     key::{Meta, ObjectKey},
-    objects::Policy,
+    layout::{Weighed, frozen},
     revision::newest_sound,
-    snapshot::{Snapshot, plain},
+    selection::Terms,
+    snapshot::{Kept as _, Snapshot, plain},
+    state::Inventory,
 };
 
 /// A policy that keeps its rules.
@@ -35,9 +38,46 @@ pub(crate) struct Prepared {
     pub(super) rules: Vec<InterfaceMatchRule>,
     pub(super) wish: Wish,
     /// The policy as a revision holds it.
-    pub(crate) frozen: NodePolicyRevision,
+    pub(super) frozen: Weighed,
     /// Equal for equal policies.
-    pub(crate) id: u64,
+    pub(super) id: u64,
+}
+
+impl Prepared {
+    /// The policy, as who asks.
+    pub(crate) fn asker(&self) -> Source {
+        source(&self.source.key)
+    }
+}
+
+/// A policy, as who asks.
+pub(super) fn source(key: &ObjectKey) -> Source {
+    Source::object((Policy::KIND.group, Policy::KIND.kind), &key.namespace, &key.name)
+}
+
+impl Selected for Prepared {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn medium(&self) -> Medium {
+        Medium::State
+    }
+
+    /// Rules look at the links that are there without policies; what was found by itself goes by what was there before.
+    fn depends(&self, class: &NodeClass<'_>) -> (u64, u64) {
+        let remembers = class.manual.before(&self.source.key).is_some();
+        (class.leaving_id, if remembers { u64::from(class.manual_id) } else { class.found_id })
+    }
+
+    fn looks_at(&self, made: &Inventory) -> bool {
+        !rules::matched(&self.rules, made).is_empty()
+    }
+
+    fn contribute(&self, class: &NodeClass<'_>) -> Contribution {
+        let before = class.manual.before(&self.source.key);
+        Contribution { state: Some(contribute(self, class.found, class.reported, before)), ..Contribution::default() }
+    }
 }
 
 /// What a policy wants of the links that it matches.
@@ -65,14 +105,14 @@ pub(super) struct Wanted {
 }
 
 /// Reads a live policy.
-pub(crate) fn prepare(policy: &Policy) -> Result<Prepared, Vec<Finding>> {
+pub(super) fn prepare(policy: &Policy) -> Result<Prepared, Vec<Finding>> {
     let spec = serde_json::to_value(&policy.spec).map_err(|error| unreadable(&error.to_string()))?;
     too_large(&spec)?;
     read(&policy.meta, &policy.spec, spec)
 }
 
 /// Reads a policy out of a revision.
-pub(crate) fn prepare_frozen(frozen: &NodePolicyRevision) -> Result<Prepared, Vec<Finding>> {
+fn prepare_frozen(frozen: &FrozenObject) -> Result<Prepared, Vec<Finding>> {
     let spec: NodeNetConfPolicySpec = plain(&frozen.spec.0).map_err(|why| unreadable(&why))?;
     let meta = Meta {
         key: ObjectKey::new(&frozen.namespace, &frozen.name.0),
@@ -96,18 +136,13 @@ fn read(meta: &Meta, spec: &NodeNetConfPolicySpec, value: Value) -> Result<Prepa
         (None, Some(document)) => Wish::Document(Box::new(document::wanted(&document.0)?)),
         (None, None) => Wish::Nothing,
     };
-    let frozen = NodePolicyRevision {
-        namespace: meta.key.namespace.clone(),
-        name: ObjectName(meta.key.name.clone()),
-        created: meta.created.clone(),
-        spec: FrozenSpec(value),
-    };
+    let frozen = frozen::<Policy>(meta, BTreeMap::new(), value);
     Ok(Prepared {
         source: meta.clone(),
-        terms: Terms::of(spec),
+        terms: Terms::new(spec.affinity.as_ref(), &spec.tolerations),
         rules: spec.match_rules.clone(),
         wish,
-        id: digest::number(&json!(frozen)),
+        id: frozen.id(),
         frozen,
     })
 }
@@ -157,18 +192,18 @@ impl PolicySet {
     }
 
     /// The same, where somebody may have read some policies before.
-    pub(crate) fn live_with(
+    pub(super) fn live_with(
         snapshot: &Snapshot,
         mut read: impl FnMut(&Arc<Policy>) -> Result<Arc<Prepared>, Vec<Finding>>,
     ) -> Self {
         let mut set = Self::default();
-        for (key, policy) in snapshot.policies.iter().filter(|(_, policy)| !policy.meta.deleted) {
+        for (key, policy) in snapshot.iter::<Policy>().filter(|(_, policy)| !policy.meta.deleted) {
             match read(policy) {
                 Ok(prepared) => set.prepared.push(prepared),
                 Err(findings) => set.break_off(key, policy.meta.generation, findings),
             }
         }
-        for policy in snapshot.policies.unreadable().filter(|policy| !policy.meta.deleted) {
+        for policy in snapshot.unreadable::<Policy>().filter(|policy| !policy.meta.deleted) {
             set.break_off(&policy.meta.key, policy.meta.generation, unreadable(&policy.why));
         }
         set.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
@@ -177,19 +212,11 @@ impl PolicySet {
     }
 
     /// The policies that a revision froze.
-    pub fn frozen(revision: &Frozen<'_>) -> Self {
-        Self::frozen_with(revision, |policy| prepare_frozen(policy).map(Arc::new))
-    }
-
-    /// The same, where somebody may have read some policies before.
-    pub(crate) fn frozen_with(
-        revision: &Frozen<'_>,
-        mut read: impl FnMut(&NodePolicyRevision) -> Result<Arc<Prepared>, Vec<Finding>>,
-    ) -> Self {
+    pub(super) fn frozen(revision: &Frozen<'_>) -> Self {
         let mut set = Self::default();
-        for policy in revision.node_policies.iter().copied() {
-            match read(policy) {
-                Ok(prepared) => set.prepared.push(prepared),
+        for policy in revision.of_kind(Policy::KIND) {
+            match prepare_frozen(policy) {
+                Ok(prepared) => set.prepared.push(Arc::new(prepared)),
                 Err(findings) => {
                     set.break_off(&ObjectKey::new(&policy.namespace, &policy.name.0), None, findings);
                 }
@@ -204,7 +231,8 @@ impl PolicySet {
     }
 
     fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
-        for policy in revision.into_iter().flat_map(|revision| revision.node_policies) {
+        let frozen = revision.iter().flat_map(|revision| revision.of_kind(Policy::KIND));
+        for policy in frozen {
             let key = ObjectKey::new(&policy.namespace, &policy.name.0);
             let Some(broken) = self.broken.get_mut(&key) else { continue };
             if let Ok(prepared) = prepare_frozen(policy) {
@@ -230,12 +258,5 @@ impl PolicySet {
 
     pub(crate) fn broken(&self) -> &BTreeMap<ObjectKey, Broken> {
         &self.broken
-    }
-
-    /// The policies as a revision holds them, in the order of namespace and name.
-    pub(crate) fn freeze(&self) -> Vec<NodePolicyRevision> {
-        let mut frozen: Vec<NodePolicyRevision> = self.prepared.iter().map(|policy| policy.frozen.clone()).collect();
-        frozen.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        frozen
     }
 }

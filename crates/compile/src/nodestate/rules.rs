@@ -2,7 +2,7 @@
 
 use netloom_api::nodestate::InterfaceMatchRule;
 
-use super::inventory::{Inventory, Link};
+use crate::state::{Inventory, Link};
 
 /// The names of the links that at least one rule matches, in their order.
 pub(super) fn matched(rules: &[InterfaceMatchRule], inventory: &Inventory) -> Vec<String> {

@@ -6,9 +6,15 @@
 use std::collections::BTreeSet;
 
 use netloom_api::hostnet::{MGMT, names};
-use netloom_compile::{Compiled, hostnet::Asking, sha256};
+use netloom_compile::{
+    Compiled, ObjectKey,
+    hostnet::{Attachment, NetworkReport, VlanConfig},
+    sha256,
+};
+use netloom_object::ObjectRef;
 use serde_json::{Map, Value, json};
 
+use super::kinds::UPLINK;
 use crate::index::{Index, Mark};
 
 /// The annotations of a cluster network that are not true, as a patch has them; none when all are.
@@ -35,7 +41,7 @@ fn change(mark: &Mark, name: &str, wanted: Option<&String>) -> Option<Value> {
 
 /// The VLANs of attachments; nothing is said where nothing ever was.
 fn vlans(index: &Index, network: &str) -> Vec<(&'static str, Option<String>)> {
-    let all = index.snapshot().attachments.iter().filter(|(_, attachment)| !attachment.meta.deleted);
+    let all = index.snapshot().iter::<Attachment>().filter(|(_, attachment)| !attachment.meta.deleted);
     let ours = all.filter(|(_, attachment)| attachment.cluster_network.as_deref() == Some(network));
     let ids: BTreeSet<u16> =
         ours.flat_map(|(_, attachment)| &attachment.vlans).flat_map(|range| range.min..=range.max).collect();
@@ -47,13 +53,14 @@ fn vlans(index: &Index, network: &str) -> Vec<(&'static str, Option<String>)> {
 
 /// The packet size of the first uplink by name that is in force; all of a network have the same.
 fn size(index: &Index, compiled: &Compiled, network: &str) -> [(&'static str, Option<String>); 2] {
-    let in_force = |name: &String| {
-        compiled.networks.get(&(Asking::VlanConfig, name.clone())).is_some_and(|report| report.broken.is_none())
+    let in_force = |key: &ObjectKey| {
+        let report = compiled.reports.get::<NetworkReport>(&ObjectRef { kind: UPLINK, key: key.clone() });
+        report.is_some_and(|report| report.broken.is_none())
     };
-    let mut uplinks =
-        index.snapshot().uplinks.iter().filter(|(key, uplink)| {
-            uplink.spec.cluster_network == network && !uplink.meta.deleted && in_force(&key.name)
-        });
+    let mut uplinks = index
+        .snapshot()
+        .iter::<VlanConfig>()
+        .filter(|(key, uplink)| uplink.spec.cluster_network == network && !uplink.meta.deleted && in_force(key));
     let first = uplinks.next();
     [
         (names::UPLINK_MTU, first.map(|(_, uplink)| uplink.spec.uplink.mtu().to_string())),

@@ -18,8 +18,8 @@ use netloom_api::{
     pipeline::node_network_config::{HostDrift, HostLease, LINK_DOWN, NO_SOCKET, NO_THREAD},
 };
 use netloom_compile::{
-    Compiled, Meta, ObjectKey,
-    hostnet::{Asking, NetworkReport},
+    Compiled, Meta, ObjectKey, Report as _,
+    hostnet::{HostNetworkConfig, NetworkReport},
     reason,
 };
 use netloom_object::{Action, ObjectRef};
@@ -39,8 +39,6 @@ use crate::{
 
 /// Holds a deleted object until every live node that had it has let go of it.
 pub const FINALIZER: &str = "netloom.dev/host-network";
-
-const ASKING: Asking = Asking::HostNetworkConfig;
 
 /// What is known beside the objects.
 struct Scene<'a> {
@@ -77,14 +75,14 @@ impl room::Readiness for Entry<'_> {
 
 /// Every host network, also those whose wish cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, Option<&HostNetworkConfigSpec>, &Mark)> {
-    let shelf = &index.snapshot().host_networks;
-    let readable = shelf.iter().map(|(_, object)| (&object.meta, Some(&object.spec)));
-    let all = readable.chain(shelf.unreadable().map(|object| (&object.meta, None)));
+    let snapshot = index.snapshot();
+    let readable = snapshot.iter::<HostNetworkConfig>().map(|(_, object)| (&object.meta, Some(&object.spec)));
+    let all = readable.chain(snapshot.unreadable::<HostNetworkConfig>().map(|object| (&object.meta, None)));
     all.filter_map(|(meta, spec)| Some((meta, spec, index.mark(HOST_NETWORK, &meta.key)?)))
 }
 
 fn report<'a>(compiled: &'a Compiled, meta: &Meta) -> Option<&'a NetworkReport> {
-    compiled.networks.get(&(ASKING, meta.key.name.clone()))
+    compiled.reports.get(&target(&meta.key))
 }
 
 /// Holds every host network that stays, so that one which is deleted goes only when nodes have let go of it, and says

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use netloom_api::hostnet::{BondOptions, GROUP, LinkAttributes, MGMT, Uplink, VlanConfigSpec, names};
-use netloom_compile::{ObjectKey, nodestate::Inventory};
+use netloom_compile::{Inventory, ObjectKey, hostnet::VlanConfig};
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
     for (name, spec) in wanted.iter().filter_map(|(name, spec)| Some((name, spec.as_ref()?))) {
         show(index, name, spec, work);
     }
-    for (key, known) in snapshot.uplinks.iter().filter(|(_, known)| known.spec.cluster_network == MGMT) {
+    for (key, known) in snapshot.iter::<VlanConfig>().filter(|(_, known)| known.spec.cluster_network == MGMT) {
         let is_mirror = key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX);
         // Of a node that reports nothing nobody knows better.
         if is_mirror && !known.meta.deleted && !wanted.contains_key(&key.name) {
@@ -57,7 +57,7 @@ fn mirror(node: &str) -> String {
 fn show(index: &Index, name: &str, spec: &VlanConfigSpec, work: &mut Work) {
     let key = ObjectKey::global(name);
     let target = ObjectRef { kind: UPLINK, key: key.clone() };
-    match (index.mark(UPLINK, &key), index.snapshot().uplinks.get(&key)) {
+    match (index.mark(UPLINK, &key), index.snapshot().get::<VlanConfig>(&key)) {
         (None, _) => {
             let object = json!({
                 "apiVersion": format!("{GROUP}/v1beta1"),

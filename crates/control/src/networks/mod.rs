@@ -1,7 +1,7 @@
 //! What is told about host networks, from what they want and what nodes answered.
 //!
 //! ```text
-//! Compiled.networks, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
+//! Compiled.reports, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
 //!                                                              ClusterNetwork.status, labels of nodes, tunnels,
 //!                                                              labels of overlay networks
 //! links of mgmt that nodes report ------------------------> ClusterNetwork mgmt, VlanConfigs that show its uplinks
@@ -27,12 +27,16 @@ mod uplinks;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use netloom_compile::Compiled;
+use netloom_api::GroupKind;
+use netloom_compile::{
+    Compiled,
+    hostnet::{ClusterNetwork, HostNetworkConfig, LinkMonitor, NetworkReport, VlanConfig, VlanStatus},
+};
 use netloom_rollout::Decision;
 
 use crate::{
     answers,
-    front_end::{Assigned, FrontEnd, Scene},
+    front_end::{Assigned, FrontEndStatus, Scene},
     index::Index,
     kinds::Row,
     work::Work,
@@ -46,13 +50,13 @@ pub use uplinks::{FINALIZER as UPLINK_FINALIZER, NODE_LOST};
 #[derive(Debug)]
 pub(crate) struct HostNetworks;
 
-impl FrontEnd for HostNetworks {
+impl FrontEndStatus for HostNetworks {
     fn name(&self) -> &'static str {
         "host-networks"
     }
 
-    fn kinds(&self) -> &'static [Row] {
-        kinds::ROWS
+    fn kinds(&self) -> Vec<Row> {
+        kinds::ROWS.to_vec()
     }
 
     fn prepare(&self, scene: Scene<'_>, work: &mut Work) {
@@ -100,12 +104,18 @@ fn tell(Scene { now, index, compiled }: Scene<'_>, assigned: Assigned<'_>, work:
     overlays::tell(index, compiled, work);
 }
 
+/// What there is to say about objects of a kind, by name.
+fn reports<'a>(compiled: &'a Compiled, kind: GroupKind<'a>) -> impl Iterator<Item = (&'a str, &'a NetworkReport)> {
+    let all = compiled.reports.of::<NetworkReport>().filter(move |(object, _)| object.kind == kind);
+    all.map(|(object, report)| (object.key.name.as_str(), report))
+}
+
 fn is_unused(index: &Index) -> bool {
     let snapshot = index.snapshot();
-    snapshot.cluster_networks.is_empty()
-        && snapshot.uplinks.is_empty()
-        && snapshot.host_networks.is_empty()
-        && snapshot.vlan_statuses.is_empty()
-        && snapshot.monitors.is_empty()
+    snapshot.has_none::<ClusterNetwork>()
+        && snapshot.has_none::<VlanConfig>()
+        && snapshot.has_none::<HostNetworkConfig>()
+        && snapshot.has_none::<VlanStatus>()
+        && snapshot.has_none::<LinkMonitor>()
         && snapshot.nodes.iter().all(|(_, node)| nodes::named_by(node).next().is_none())
 }

@@ -9,7 +9,10 @@ use netloom_api::{
     hostnet::{ClusterNetworkStatus, GROUP, LinkMonitorSpec, LinkMonitorStatus, LinkState, LinkStatus, names},
     pipeline::{NodeNetworkStatus, node_network_status::NodeInterface},
 };
-use netloom_compile::{Node, ObjectKey};
+use netloom_compile::{
+    Node, ObjectKey,
+    hostnet::{ClusterNetwork, LinkMonitor},
+};
 use netloom_object::{Action, ObjectRef};
 use regex::Regex;
 use serde_json::{Value, json};
@@ -26,7 +29,7 @@ const MOST: usize = 700 << 10;
 /// Asks for monitors that are missing, and for lists that are not true.
 pub(super) fn tell(index: &Index, work: &mut Work) {
     let snapshot = index.snapshot();
-    let networks = snapshot.cluster_networks.iter().filter(|(_, network)| !network.meta.deleted);
+    let networks = snapshot.iter::<ClusterNetwork>().filter(|(_, network)| !network.meta.deleted);
     let mut wanted: Vec<(String, Value, Option<Value>)> = Vec::new();
     for (key, _) in networks {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
@@ -39,7 +42,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
             wanted.push((key.name.clone(), rule, Some(owner)));
         }
     }
-    if !snapshot.cluster_networks.is_empty() {
+    if !snapshot.has_none::<ClusterNetwork>() {
         wanted.push((names::MONITOR_OF_CARDS.to_owned(), json!({"typeRule": CARD}), None));
     }
     for (name, rule, owner) in wanted {
@@ -54,7 +57,7 @@ pub(super) fn tell(index: &Index, work: &mut Work) {
             work.single(ObjectRef { kind: MONITOR, key }, Action::Create { object });
         }
     }
-    for (key, monitor) in snapshot.monitors.iter().filter(|(_, monitor)| !monitor.meta.deleted) {
+    for (key, monitor) in snapshot.iter::<LinkMonitor>().filter(|(_, monitor)| !monitor.meta.deleted) {
         let Some(mark) = index.mark(MONITOR, key) else { continue };
         let before: LinkMonitorStatus = mark.status_as().cloned().unwrap_or_default();
         let Some(after) = listed(index, &monitor.spec) else { continue };

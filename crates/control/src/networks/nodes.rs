@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_api::hostnet::{MGMT, names};
 use netloom_compile::{
-    Compiled, Node, ObjectKey,
-    hostnet::Asking,
-    nodestate::{Inventory, Link},
+    Compiled, Inventory, Link, Node, ObjectKey,
+    hostnet::{ClusterNetwork, HostNetworkConfig},
 };
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Map, Value, json};
@@ -60,8 +59,8 @@ pub(super) fn tell(
 /// one of which nobody can tell; one that shall not be connected any more loses it before the network.
 fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, Value> {
     let mut changes = Map::new();
-    let networks = &index.snapshot().cluster_networks;
-    let there: BTreeSet<&str> = networks.iter().map(|(key, _)| key.name.as_str()).collect();
+    let networks = index.snapshot().iter::<ClusterNetwork>();
+    let there: BTreeSet<&str> = networks.map(|(key, _)| key.name.as_str()).collect();
     // A network may go together with its uplinks, and while nobody is there to see it.
     for network in there.iter().copied().chain(named_by(node)) {
         let connection = connections.get(network).and_then(|nodes| nodes.get(node.name()));
@@ -122,18 +121,18 @@ struct Underlay<'a> {
 impl<'a> Tunnels<'a> {
     fn of(index: &'a Index, compiled: &'a Compiled) -> Self {
         let snapshot = index.snapshot();
-        let reports = || compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::HostNetworkConfig);
-        let underlay = reports().find_map(|((_, name), report)| {
+        let reports = || super::reports(compiled, HOST_NETWORK);
+        let underlay = reports().find_map(|(name, report)| {
             let interface = report.interface.as_deref().filter(|_| report.underlay)?;
             Some(Underlay { name, interface, nodes: &report.matched })
         });
         let now = reports().filter_map(|(_, report)| report.interface.as_deref());
         // Nothing is compiled of what is being deleted, and only the interface of now of what moves.
-        let before = snapshot.host_networks.iter().flat_map(|(key, _)| hosts::interfaces(index, key));
+        let before = snapshot.iter::<HostNetworkConfig>().flat_map(|(key, _)| hosts::interfaces(index, key));
         Self {
             underlay,
             ours: now.chain(before).collect(),
-            by_default: snapshot.cluster_networks.get(&ObjectKey::global(MGMT)).is_some(),
+            by_default: snapshot.get::<ClusterNetwork>(&ObjectKey::global(MGMT)).is_some(),
         }
     }
 

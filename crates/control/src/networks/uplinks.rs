@@ -14,8 +14,8 @@ use netloom_api::{
     hostnet::{ClusterNetworkStatus, GROUP, MGMT, VlanStatusStatus, names},
 };
 use netloom_compile::{
-    Compiled, Meta, ObjectKey,
-    hostnet::{Asking, NetworkReport},
+    Compiled, Meta, ObjectKey, Report as _,
+    hostnet::{ClusterNetwork, NetworkReport, VlanConfig, VlanStatus},
     reason,
 };
 use netloom_object::{Action, ObjectRef};
@@ -94,15 +94,16 @@ impl Connection {
 
 /// Every uplink, also those whose wish cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
-    let shelf = &index.snapshot().uplinks;
-    let all = shelf.iter().map(|(_, object)| &object.meta).chain(shelf.unreadable().map(|object| &object.meta));
+    let snapshot = index.snapshot();
+    let unreadable = snapshot.unreadable::<VlanConfig>().map(|object| &object.meta);
+    let all = snapshot.iter::<VlanConfig>().map(|(_, object)| &object.meta).chain(unreadable);
     all.filter_map(|meta| Some((meta, index.mark(UPLINK, &meta.key)?)))
 }
 
 /// Whether an object only shows what the installer made: nothing comes of it on a node. One that cannot be read is told by
 /// its name.
 fn is_shown(index: &Index, key: &ObjectKey) -> bool {
-    match index.snapshot().uplinks.get(key) {
+    match index.snapshot().get::<VlanConfig>(key) {
         Some(object) => object.spec.cluster_network == MGMT,
         None => key.name.starts_with(names::MGMT_VLAN_CONFIG_PREFIX),
     }
@@ -112,7 +113,7 @@ fn is_shown(index: &Index, key: &ObjectKey) -> bool {
 /// nodes it is for.
 pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
     for (meta, mark) in all(index).filter(|(meta, _)| !meta.deleted && !is_shown(index, &meta.key)) {
-        let Some(report) = compiled.networks.get(&(Asking::VlanConfig, meta.key.name.clone())) else { continue };
+        let Some(report) = compiled.reports.get::<NetworkReport>(&target(&meta.key)) else { continue };
         if let Some(patch) = held::metadata(mark, FINALIZER, report) {
             work.single(target(&meta.key), Action::Patch { patch });
         }
@@ -128,7 +129,7 @@ pub(super) fn is_any_leaving(index: &Index) -> bool {
 pub(super) fn release(index: &Index, answers: &BTreeMap<&str, NodeAnswer<'_>>, work: &mut Work) {
     for (meta, mark) in all(index).filter(|(meta, mark)| meta.deleted && held::is_held(mark, FINALIZER)) {
         let (name, object) = (meta.key.name.as_str(), target(&meta.key));
-        let known = index.snapshot().vlan_statuses.iter().map(|(_, known)| known);
+        let known = index.snapshot().iter::<VlanStatus>().map(|(_, known)| known);
         let of_this = known.filter(|known| !known.meta.deleted && known.status.vlan_config == name);
         let said: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
         let live = answers.iter().filter(|(_, answer)| !answer.is_silent());
@@ -157,7 +158,7 @@ pub(super) fn tell(
             status(now, index, (network, node), connection, work);
         }
     }
-    for (key, known) in index.snapshot().vlan_statuses.iter() {
+    for (key, known) in index.snapshot().iter::<VlanStatus>() {
         let VlanStatusStatus { cluster_network, node, .. } = &known.status;
         let wanted = connections.get(cluster_network).is_some_and(|nodes| nodes.contains_key(node))
             && names::vlan_status(cluster_network, node) == key.name;
@@ -196,8 +197,7 @@ pub(super) fn lost() -> Verdict {
 
 fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Connections {
     let mut connections = Connections::new();
-    let uplinks = compiled.networks.iter().filter(|((asking, _), _)| *asking == Asking::VlanConfig);
-    for ((_, name), report) in uplinks {
+    for (name, report) in super::reports(compiled, UPLINK) {
         let Some(network) = &report.cluster_network else { continue };
         let generation = generation(index, name, report);
         for node in report.matched.iter() {
@@ -218,7 +218,7 @@ fn connections(index: &Index, compiled: &Compiled, answers: &BTreeMap<&str, Node
 fn generation(index: &Index, uplink: &str, report: &NetworkReport) -> Option<i64> {
     let key = ObjectKey::global(uplink);
     index.mark(UPLINK, &key).filter(|mark| matched::annotations(mark, report).is_none())?;
-    index.snapshot().uplinks.get(&key)?.meta.generation
+    index.snapshot().get::<VlanConfig>(&key)?.meta.generation
 }
 
 /// Whether nothing of a cluster network is on the node any more, whichever object connected it.
@@ -235,7 +235,7 @@ fn shall_be_on(answer: &NodeAnswer<'_>, cluster_network: &str) -> bool {
 
 /// Whether the node is said to be connected by an uplink, or was when it was heard of last.
 fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
-    let known = index.snapshot().vlan_statuses.get(&ObjectKey::global(names::vlan_status(network, node)));
+    let known = index.snapshot().get::<VlanStatus>(&ObjectKey::global(names::vlan_status(network, node)));
     known.is_some_and(|known| {
         let conditions = &known.status.conditions;
         let was = || condition::has_reason(conditions, &[NODE_LOST]) && was_connected(index, (network, node));
@@ -282,7 +282,7 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
 
 fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connection: &Connection, work: &mut Work) {
     let key = ObjectKey::global(names::vlan_status(network, node));
-    let known = index.snapshot().vlan_statuses.get(&key);
+    let known = index.snapshot().get::<VlanStatus>(&key);
     let before = known.map(|known| known.status.clone()).unwrap_or_default();
     let observed = before.observed_generation.filter(|_| before.vlan_config == connection.uplink);
     let after = VlanStatusStatus {
@@ -321,7 +321,7 @@ fn status(now: Timestamp, index: &Index, (network, node): (&str, &str), connecti
 /// A cluster network is ready as soon as a node is connected, and as long as one is, also while its uplinks are changed; that
 /// of the installer always is.
 fn networks(now: Timestamp, index: &Index, compiled: &Compiled, connections: &Connections, work: &mut Work) {
-    for (key, network) in index.snapshot().cluster_networks.iter().filter(|(_, network)| !network.meta.deleted) {
+    for (key, network) in index.snapshot().iter::<ClusterNetwork>().filter(|(_, network)| !network.meta.deleted) {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
         if let Some(annotations) = carried::annotations(index, compiled, &key.name, mark) {
             // The next turn tells the rest: every write is tied to the version that it was decided on.

@@ -91,7 +91,7 @@ fn what_does_not_fit_into_one_object_is_kept_in_parts() {
     let written: Vec<_> = rig.api.writes.iter().filter(|write| write.0 != "status" && write.1 != "Event").collect();
     let expected = [("create", REVISION), ("apply", "NodeNetworkConfig")];
     assert_eq!(written.iter().map(|write| (write.0, write.1.as_str())).collect::<Vec<_>>(), expected, "{written:?}");
-    let inline = newest(&rig)["spec"]["hostNetworkConfigs"].as_array().unwrap().len();
+    let inline = newest(&rig)["spec"]["objects"].as_array().unwrap().len();
     assert_eq!(inline, 1, "what has changed stands in the revision");
     all_are_below_a_mebibyte(&rig);
     let before = rig.api.writes.len();
@@ -135,7 +135,7 @@ fn parts_that_no_revision_names_are_removed_and_an_older_revision_still_works() 
     let parts = frozen["spec"]["parts"].as_array().unwrap();
     let parts = parts.iter().map(|part| rig.api.get(PART, part.as_str().unwrap()).unwrap());
     let of_h3 = |object: &Value| {
-        let hosts = object["spec"]["hostNetworkConfigs"].as_array().cloned().unwrap_or_default();
+        let hosts = object["spec"]["objects"].as_array().cloned().unwrap_or_default();
         hosts.into_iter().find(|one| one["name"] == "h3").map(|one| one["spec"]["ips"]["n1"].clone())
     };
     let wanted = of_h3(&frozen).or_else(|| parts.rev().find_map(of_h3)).unwrap();

@@ -4,9 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
-use netloom_api::pipeline::{
-    NetworkConfigRevision, NetworkConfigRevisionPart, network_config_revision::NodePolicyRevision,
-};
+use netloom_api::pipeline::{NetworkConfigRevision, NetworkConfigRevisionPart, network_config_revision::FrozenObject};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -129,12 +127,12 @@ fn read(object: &Value) -> Option<(String, NetworkConfigRevision)> {
     Some((revision.metadata.name.clone()?, revision))
 }
 
-/// The policies that parts of revisions have, by part. Other objects in them are not looked for here.
+/// What parts of revisions hold, by part.
 #[derive(Default)]
-struct Parts(BTreeMap<String, Vec<NodePolicyRevision>>);
+struct Parts(BTreeMap<String, Vec<FrozenObject>>);
 
 impl Parts {
-    /// Puts the policies of its parts into each revision; false where parts may not be read.
+    /// Puts what its parts hold into each revision; false where parts may not be read.
     async fn complete(
         &mut self,
         cluster: &Cluster,
@@ -145,15 +143,14 @@ impl Parts {
             let Some(all) = cluster.all_readable(FABRIC, PART).await? else { return Ok(false) };
             let read =
                 all.into_iter().filter_map(|part| serde_json::from_value::<NetworkConfigRevisionPart>(part).ok());
-            self.0 = read.filter_map(|part| Some((part.metadata.name?, part.spec.node_policies))).collect();
+            self.0 = read.filter_map(|part| Some((part.metadata.name?, part.spec.objects))).collect();
         }
         for spec in revisions.values_mut().map(|revision| &mut revision.spec) {
             let taken = std::mem::take(&mut spec.parts);
             // What stands in the revision goes before a part, and a later part before an earlier one.
-            for policy in taken.iter().rev().filter_map(|part| self.0.get(part)).flatten() {
-                let is_it = |one: &NodePolicyRevision| one.namespace == policy.namespace && one.name == policy.name;
-                if !spec.node_policies.iter().any(is_it) {
-                    spec.node_policies.push(policy.clone());
+            for object in taken.iter().rev().filter_map(|part| self.0.get(part)).flatten() {
+                if !spec.objects.iter().any(|one| one.key() == object.key()) {
+                    spec.objects.push(object.clone());
                 }
             }
         }

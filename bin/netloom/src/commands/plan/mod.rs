@@ -12,9 +12,8 @@ use std::{
 
 use netloom_api::{condition::Truth, foreign, pipeline::network_config_revision::RevisionPhase};
 use netloom_compile::{
-    Compiled, Compiler, Frozen, ObjectKey, PolicyReport, Snapshot, Verdict as Said,
+    Compiled, Compiler, Frozen, Kept as _, NodeState, ObjectRef, Snapshot,
     difference::{Change, Entry, NodeDifference, differences},
-    hostnet::NetworkReport,
     reason,
 };
 use netloom_control::Kinds;
@@ -63,16 +62,16 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let then = snapshot(&wanted::overlaid(&left, &given), output);
         let after = compiler.compile(&then);
         mention_trouble(&given, &before, &after, output);
-        after.wishes
+        after.nodes
     };
     let nodes = if node.is_some() { 1 } else { wishes.len() };
     if let Some(node) = node
         && wishes.get(node).is_none()
-        && before.wishes.get(node).is_none()
+        && before.nodes.get(node).is_none()
     {
         return Err(Failure::refused(format_args!("there is no node {node:?} with a NodeNetworkState")));
     }
-    let mut found = differences(&before.wishes, &wishes);
+    let mut found = differences(&before.nodes, &wishes);
     if let Some(node) = node {
         found.retain_mut(|difference| {
             difference.nodes.retain(|known| known == node);
@@ -189,36 +188,24 @@ fn mention_holds(base: &[Value], output: Output) {
 
 /// Says what would be wrong with objects that are planned, and with others that are fine now or wrong in another way.
 fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output: Output) {
-    let is_given = |kind: &str, key: &ObjectKey| {
+    let is_given = |ObjectRef { kind, key }: &ObjectRef| {
         let part = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let is_it = |object: &Value| object["kind"] == kind && part(object, "name") == key.name;
+        let is_it = |object: &Value| object["kind"] == kind.kind && part(object, "name") == key.name;
         given.iter().any(|object| is_it(object) && part(object, "namespace") == key.namespace)
     };
     // Two conditions can say the same, as both of a conflict do.
     let mut said = BTreeSet::new();
-    let mut mention = |title: String, known: Vec<Said>, verdicts: Vec<Said>| {
-        for verdict in verdicts {
+    for (object, report) in after.reports.iter().filter(|(object, _)| object.kind != NodeState::KIND) {
+        let known = before.reports.iter().find(|(known, _)| *known == object && !is_given(object));
+        let known = known.map(|(_, report)| report.foreseen()).unwrap_or_default();
+        for verdict in report.foreseen() {
             let idle = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE].contains(&verdict.reason);
             let bad = idle || verdict.kind.eq_ignore_ascii_case("ready") == (verdict.status == Truth::False);
-            let line = format!("{title}: {}: {}", verdict.reason, verdict.message);
+            let line = format!("{} \"{}\": {}: {}", object.kind.kind, object.key, verdict.reason, verdict.message);
             if bad && !known.contains(&verdict) && said.insert(line.clone()) {
                 output.warn(&line);
             }
         }
-    };
-    for (key, report) in &after.policies {
-        let known = before.policies.get(key).filter(|_| !is_given("NodeNetConfPolicy", key));
-        mention(format!("policy {key}"), known.map(PolicyReport::verdicts).unwrap_or_default(), report.verdicts());
-    }
-    for (asked @ (asking, name), report) in &after.networks {
-        let known = before.networks.get(asked).filter(|_| !is_given(asking.kind(), &ObjectKey::global(name.as_str())));
-        let said = |report: &NetworkReport| {
-            let nobody = report.broken.is_none() && report.matched.is_empty() && report.stranded.is_empty();
-            let message = "no node is selected".to_owned();
-            let idle = Said { kind: "ready", status: Truth::True, reason: reason::NO_MATCHING_NODE, message };
-            report.verdicts().into_iter().chain(nobody.then_some(idle)).collect()
-        };
-        mention(format!("{} {name:?}", asking.kind()), known.map(said).unwrap_or_default(), said(report));
     }
 }
 

@@ -15,4 +15,4 @@ const BY_AGENT: &[Effect] = &[Effect::Planned("agent: will report it for its nod
 const TOLD: &[Effect] = &[Effect::Status("agent: reports it for its node")];
 /// The same, where it is told on.
 const LISTED: &[Effect] =
-    &[Effect::Status("agent: reports it for its node"), Effect::FrontEnd("controller: what a LinkMonitor lists")];
+    &[Effect::Status("agent: reports it for its node"), Effect::FrontEnd("controller: what monitors of links list")];

@@ -55,7 +55,7 @@ const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and
 
 const INSTALLED: &[Effect] = &[
     Status("agent: reports it for its node"),
-    Admission("a HostNetworkConfig may not take a VLAN interface of mgmt that the installer made"),
+    Admission("a host network may not take a VLAN interface of mgmt that the installer made"),
 ];
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[

@@ -8,13 +8,9 @@ use crate::effects::{
 const TOLD: &[Effect] = &[Status("controller: how far the revision has come")];
 const FROZEN: &[Effect] =
     &[Admission("immutable"), Planned("fabric front end: a copy of the object, compiled for each node")];
-const FROZEN_POLICY: &[Effect] = &[
+const FROZEN_OBJECT: &[Effect] = &[
     Admission("immutable"),
-    FrontEnd("node state: a copy of the policy, compiled for each node that has the revision"),
-];
-const FROZEN_NETWORK: &[Effect] = &[
-    Admission("immutable"),
-    FrontEnd("host networks: a copy of the object, compiled for each node that has the revision"),
+    FrontEnd("the front end of its kind: a copy of the object, compiled for each node that has the revision"),
 ];
 
 pub(crate) const REVISION: &[FieldEffect] = &[
@@ -29,23 +25,20 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec.mirrorTargets.**", FROZEN),
     field("spec.mirrorSelectors", FROZEN),
     field("spec.mirrorSelectors.**", FROZEN),
-    field("spec.nodePolicies", FROZEN_POLICY),
-    field("spec.nodePolicies[].namespace", FROZEN_POLICY),
-    field("spec.nodePolicies[].name", FROZEN_POLICY),
+    field("spec.objects", FROZEN_OBJECT),
+    field("spec.objects[].group", FROZEN_OBJECT),
+    field("spec.objects[].kind", FROZEN_OBJECT),
+    field("spec.objects[].namespace", FROZEN_OBJECT),
+    field("spec.objects[].name", FROZEN_OBJECT),
     field(
-        "spec.nodePolicies[].created",
+        "spec.objects[].created",
         &[
             Admission("immutable"),
-            FrontEnd("node state: of two policies that contradict each other the older one wins"),
+            FrontEnd("all front ends: of two objects that contradict each other the older one wins"),
         ],
     ),
-    field("spec.nodePolicies[].spec", FROZEN_POLICY),
-    field("spec.vlanConfigs", FROZEN_NETWORK),
-    field("spec.vlanConfigs.**", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
-    field("spec.attachments", FROZEN_NETWORK),
-    field("spec.attachments.**", FROZEN_NETWORK),
+    field("spec.objects[].given", FROZEN_OBJECT),
+    field("spec.objects[].spec", FROZEN_OBJECT),
     field(
         "spec.parts",
         &[Admission("immutable; a part that is named stays"), FrontEnd("rollout: the rest of what is frozen")],
@@ -81,12 +74,6 @@ pub(crate) const REVISION: &[FieldEffect] = &[
 
 pub(crate) const REVISION_PART: &[FieldEffect] = &[
     field("spec", &[Admission("immutable")]),
-    field("spec.nodePolicies", FROZEN_POLICY),
-    field("spec.nodePolicies.**", FROZEN_POLICY),
-    field("spec.vlanConfigs", FROZEN_NETWORK),
-    field("spec.vlanConfigs.**", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs", FROZEN_NETWORK),
-    field("spec.hostNetworkConfigs.**", FROZEN_NETWORK),
-    field("spec.attachments", FROZEN_NETWORK),
-    field("spec.attachments.**", FROZEN_NETWORK),
+    field("spec.objects", FROZEN_OBJECT),
+    field("spec.objects.**", FROZEN_OBJECT),
 ];

@@ -70,6 +70,19 @@ impl HostConfig {
     }
 }
 
+impl HostConfig {
+    /// Adds the entries of another one behind its own.
+    pub fn extend(&mut self, other: Self) {
+        let Self { links, addresses, dhcp, routes, rules, bridge_vlans } = other;
+        self.links.extend(links);
+        self.addresses.extend(addresses);
+        self.dhcp.extend(dhcp);
+        self.routes.extend(routes);
+        self.rules.extend(rules);
+        self.bridge_vlans.extend(bridge_vlans);
+    }
+}
+
 impl<'a> HostEntry<'a> {
     /// Who asked for it.
     pub fn origin(self) -> &'a EntryOrigin {
@@ -91,6 +104,30 @@ impl<'a> HostEntry<'a> {
             Self::Dhcp(entry) => Some(&entry.link),
             Self::BridgeVlan(entry) => Some(&entry.port),
             Self::Route(_) | Self::Rule(_) => None,
+        }
+    }
+}
+
+impl HostLink {
+    /// A link that is up and nothing else.
+    pub fn new(name: Interface, kind: HostLinkKind, origin: EntryOrigin) -> Self {
+        Self {
+            name,
+            kind,
+            up: true,
+            mtu: None,
+            tx_queue_length: None,
+            alt_names: Vec::new(),
+            mac_address: None,
+            controller: None,
+            base: None,
+            vlan_id: None,
+            vxlan: None,
+            table: None,
+            bond_mode: None,
+            options: BTreeMap::new(),
+            vlan_filtering: None,
+            origin,
         }
     }
 }

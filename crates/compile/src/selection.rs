@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, Toleration};
-use netloom_api::nodestate::NodeNetConfPolicySpec;
+use k8s_openapi::api::core::v1::{Affinity, NodeSelectorRequirement, NodeSelectorTerm, Toleration};
 
 use crate::objects::{Node, Taint};
 
@@ -33,10 +32,10 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn of(spec: &NodeNetConfPolicySpec) -> Self {
-        let nodes = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    pub(crate) fn new(affinity: Option<&Affinity>, tolerations: &[Toleration]) -> Self {
+        let nodes = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
         let required = nodes.and_then(|nodes| nodes.required_during_scheduling_ignored_during_execution.clone());
-        Self { required: required.map(|terms| terms.node_selector_terms), tolerations: spec.tolerations.clone() }
+        Self { required: required.map(|terms| terms.node_selector_terms), tolerations: tolerations.to_vec() }
     }
 
     /// Whether the policy is for the node.
@@ -148,12 +147,11 @@ mod tests {
     }
 
     fn terms(terms: &serde_json::Value, tolerations: &serde_json::Value) -> Terms {
-        let spec: NodeNetConfPolicySpec = plain(&json!({
-            "matchRules": [{}], "tolerations": tolerations,
-            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
+        let affinity: Affinity = plain(&json!({
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
         }))
         .unwrap();
-        Terms::of(&spec)
+        Terms::new(Some(&affinity), &plain::<Vec<Toleration>>(tolerations).unwrap())
     }
 
     #[test]

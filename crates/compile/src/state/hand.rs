@@ -11,7 +11,6 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    claim::{Part, Unit, is_absent_item, makes_link, route_subject},
     document::{canonical, list},
     inventory::{Inventory, Link},
     leaves,
@@ -21,6 +20,7 @@ use crate::{
     digest,
     finding::{Finding, reason},
     key::ObjectKey,
+    resolution::{Part, Unit, is_absent_item, makes_link, route_subject},
 };
 
 /// The place of a node's wish in its object.
@@ -30,11 +30,11 @@ const PLACE: &str = "spec.desiredState";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hand {
     /// The wish without what came from policies, as it was written.
-    pub(super) rest: Map<String, Value>,
+    pub(crate) rest: Map<String, Value>,
     /// The same in units.
-    pub(super) units: Vec<Unit>,
+    pub(crate) units: Vec<Unit>,
     /// Entries by link, in today's spelling; more than one where a link is replaced by another.
-    pub(super) entries: BTreeMap<String, Vec<Map<String, Value>>>,
+    pub(crate) entries: BTreeMap<String, Vec<Map<String, Value>>>,
     /// VLANs that policies had on links whose neighbours are silent now.
     before: BTreeMap<ObjectKey, BTreeSet<String>>,
     /// Whether policies have asked for something while the node says nothing of its links, such as in an object that
@@ -151,7 +151,7 @@ impl Hand {
     }
 
     /// Whether what policies want of the node cannot be told, although they wanted something before.
-    pub(super) fn is_unreported(&self) -> bool {
+    pub(crate) fn is_unreported(&self) -> bool {
         self.unreported
     }
 

@@ -1,28 +1,25 @@
-//! From what everybody wants on one node to one document.
-//!
-//! What uplinks and host networks claim comes first, then what was written by hand, then policies, the older before the
-//! younger. A unit that
-//! claims something else than one before it is left out whole, and so is what stands on a link that
-//! nobody wants any more for that reason. Equal wishes are no conflict: both are recorded.
+//! Takes the units of everybody in their order: what is left out of the configuration, and the document that comes of
+//! the rest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use netloom_model::Source;
 use serde_json::{Map, Value, json};
 
 use super::{
-    claim::{Part, Unit, lists},
-    contribution::Contribution,
-    document::{canonical, tells_kind},
-    hand::Hand,
-    inventory::Inventory,
-    leaves,
-    networks::Claimed,
-    provenance::Provenance,
+    host::HostUnits,
+    unit::{Part, Unit, lists},
 };
 use crate::{
+    contribution::StatePart,
     digest,
     finding::{Asker, Conflict, Finding, reason},
     key::ObjectKey,
+    state::{
+        Hand, Inventory, Provenance, Share,
+        document::{canonical, tells_kind},
+        leaves,
+    },
 };
 
 /// What one node shall look like, and why.
@@ -34,60 +31,83 @@ pub struct Desired {
     pub provenance: Provenance,
     /// What was left out because somebody with precedence wants something else.
     pub conflicts: Vec<Conflict>,
-    /// What else there is to say to each policy.
-    pub findings: BTreeMap<ObjectKey, Vec<Finding>>,
-    /// The policies that select the node, and the links that they match.
-    pub matched: BTreeMap<ObjectKey, Vec<String>>,
+    /// What else there is to say to who asks for entries of the desired state.
+    pub findings: BTreeMap<Source, Vec<Finding>>,
+    /// Who asks for such entries on the node, and the links that its rules match.
+    pub matched: BTreeMap<Source, Vec<String>>,
     /// Why nothing is written: what stands there by hand cannot be read, and is not ours to change.
     pub held: Vec<Finding>,
     /// A short name for document and provenance.
     pub digest: String,
+    /// What each contribution to the configuration lost: links, and routes by their subject.
+    pub(crate) lost: Vec<BTreeSet<String>>,
+}
+
+impl Desired {
+    /// Equal where the same was lost; zero where nothing was.
+    pub(crate) fn lost_id(&self) -> u64 {
+        if self.lost.iter().all(BTreeSet::is_empty) { 0 } else { digest::number(&json!(self.lost)) }
+    }
 }
 
 /// Who asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// An uplink or host network, by place in the list of their claims.
-    Network(usize),
+    /// Who asks for a unit of the configuration, by contribution and place in it.
+    Config(usize, usize),
     /// Whoever wrote the desired state.
     Hand,
-    /// A policy, by place in the list of contributions.
-    Policy(usize),
+    /// Who asks for units of the desired state, by place in the list of contributions.
+    State(usize),
 }
 
 impl Who {
-    pub(super) fn policy(self) -> Option<usize> {
+    /// Who asks for units of the desired state.
+    pub(super) fn state(self) -> Option<usize> {
         match self {
-            Self::Policy(place) => Some(place),
-            Self::Network(_) | Self::Hand => None,
+            Self::State(place) => Some(place),
+            Self::Config(..) | Self::Hand => None,
         }
     }
 }
 
-/// Merges what was written by hand with the contributions, which come in the order in which they
-/// win. What uplinks and host networks claim is not in what comes of it, and wins against all of them.
-pub(crate) fn merge<'a>(
+/// Takes the units of the configuration, then what was written by hand, then the contributions to the desired state; all
+/// come in the order in which they win.
+pub(super) fn merge<'a>(
     hand: &'a Hand,
     inventory: &'a Inventory,
-    networks: &'a Claimed,
-    contributions: impl Iterator<Item = &'a Contribution>,
+    config: &'a [HostUnits],
+    contributions: impl Iterator<Item = &'a StatePart>,
 ) -> Desired {
-    let contributions: Vec<&Contribution> = contributions.collect();
-    let mut desired = Desired::default();
+    let contributions: Vec<&StatePart> = contributions.collect();
+    let mut desired = Desired { lost: vec![BTreeSet::new(); config.len()], ..Desired::default() };
     for contribution in &contributions {
-        desired.matched.insert(contribution.policy.clone(), contribution.matched.clone());
-        // What is said later of the same policy takes the place of what was said before.
+        desired.matched.insert(contribution.asker.clone(), contribution.matched.clone());
+        // What is said later of the same object takes the place of what was said before.
         if contribution.findings.is_empty() {
-            desired.findings.remove(&contribution.policy);
+            desired.findings.remove(&contribution.asker);
         } else {
-            desired.findings.insert(contribution.policy.clone(), contribution.findings.clone());
+            desired.findings.insert(contribution.asker.clone(), contribution.findings.clone());
         }
     }
+    let mut merge = Merge {
+        hand,
+        config,
+        contributions: &contributions,
+        inventory,
+        claims: HashMap::new(),
+        overruled: HashMap::new(),
+        taken: Vec::new(),
+        links: BTreeMap::new(),
+        configured: Vec::new(),
+        carried: BTreeMap::new(),
+    };
+    merge.configure(&mut desired);
     if !hand.refused().is_empty() {
         for contribution in contributions.iter().filter(|contribution| !contribution.matched.is_empty()) {
             let message = "what somebody wrote into the node's desired state cannot be read: nothing is done there";
             let finding = Finding::new(reason::INVALID_DESIRED_STATE, "", message);
-            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+            desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
         }
         desired.held = hand.refused().to_vec();
         return desired;
@@ -96,20 +116,6 @@ pub(crate) fn merge<'a>(
         let message = "the node does not say what links it has; until it does, its desired state stays as it is";
         desired.held = vec![Finding::new(reason::NOT_REPORTED, "status.currentState", message)];
         return desired;
-    }
-    let mut merge = Merge {
-        hand,
-        networks,
-        contributions: &contributions,
-        inventory,
-        claims: HashMap::new(),
-        overruled: HashMap::new(),
-        taken: Vec::new(),
-        links: BTreeMap::new(),
-        carried: BTreeMap::new(),
-    };
-    for (unit, who) in networks.claimants() {
-        merge.claim(unit, who);
     }
     for unit in &hand.units {
         merge.take(unit, Who::Hand);
@@ -128,51 +134,81 @@ pub(crate) fn merge<'a>(
 
 pub(super) struct Merge<'a> {
     hand: &'a Hand,
-    pub(super) networks: &'a Claimed,
-    pub(super) contributions: &'a [&'a Contribution],
+    config: &'a [HostUnits],
+    pub(super) contributions: &'a [&'a StatePart],
     pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
     pub(super) claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
-    /// What was written by hand and is claimed otherwise by networks: no policy writes over it.
+    /// What was written by hand and is claimed otherwise by the configuration: nobody writes over it.
     overruled: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
     /// Units that are no wishes for links.
     pub(super) taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
     pub(super) links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
+    /// Units of the configuration.
+    pub(super) configured: Vec<(&'a Unit, Who)>,
     /// The VLANs and MAC VLANs with an MTU of their own, by the link that carries them.
     pub(super) carried: BTreeMap<&'a str, Vec<(&'a str, Who)>>,
 }
 
 impl<'a> Merge<'a> {
+    /// Takes the units of the configuration. Those of one contribution were made together and do not contradict each other.
+    fn configure(&mut self, desired: &mut Desired) {
+        for (place, HostUnits(units)) in self.config.iter().enumerate() {
+            let mut lost: BTreeSet<usize> = BTreeSet::new();
+            if place > 0 {
+                for (index, (unit, asker)) in units.iter().enumerate() {
+                    let conflict = self.conflict(unit, asker).or_else(|| self.conflict_between(unit, asker));
+                    lost.extend(conflict.is_some().then_some(index));
+                    desired.conflicts.extend(conflict);
+                }
+                let all: Vec<&Unit> = units.iter().map(|(unit, _)| unit).collect();
+                for (index, finding) in self.fallen(&all, &mut lost) {
+                    desired.findings.entry(units[index].1.clone()).or_default().push(finding);
+                }
+            }
+            for (index, (unit, _)) in units.iter().enumerate() {
+                if lost.contains(&index) {
+                    desired.lost[place].extend(unit.link().or_else(|| unit.subject()).map(str::to_owned));
+                } else {
+                    let who = Who::Config(place, index);
+                    self.claim(unit, who);
+                    self.configured.push((unit, who));
+                }
+            }
+        }
+    }
+
     fn contribute(&mut self, who: usize, desired: &mut Desired) {
         let contribution = self.contributions[who];
         let units = &contribution.units;
-        if let Some(finding) = contradiction(units) {
-            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+        if let Some(finding) = self_contradiction(units) {
+            desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
             return;
         }
         let mut lost: BTreeSet<usize> = BTreeSet::new();
         for (index, unit) in units.iter().enumerate() {
-            let conflict = self.conflict(unit, &contribution.policy);
-            if let Some(conflict) = conflict.or_else(|| self.conflict_between(unit, &contribution.policy)) {
-                // A policy that is heard again is not against itself: what it got first stays.
-                if conflict.winner == Asker::Policy(contribution.policy.clone()) {
+            let conflict = self.conflict(unit, &contribution.asker);
+            if let Some(conflict) = conflict.or_else(|| self.conflict_between(unit, &contribution.asker)) {
+                // Who is heard again is not against itself: what it got first stays.
+                if conflict.winner == Asker::Object(contribution.asker.clone()) {
                     let finding = Finding::new(reason::CONTRADICTION, &unit.place, conflict.to_string());
-                    desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+                    desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
                 } else {
                     desired.conflicts.push(conflict);
                 }
                 lost.insert(index);
             } else if let Some(finding) = self.unfit(unit) {
-                desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+                desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
                 lost.insert(index);
             }
         }
-        for finding in self.fallen(units, &mut lost) {
-            desired.findings.entry(contribution.policy.clone()).or_default().push(finding);
+        let all: Vec<&Unit> = units.iter().collect();
+        for (_, finding) in self.fallen(&all, &mut lost) {
+            desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
         }
         for (_, unit) in units.iter().enumerate().filter(|(index, _)| !lost.contains(index)) {
-            self.take(unit, Who::Policy(who));
+            self.take(unit, Who::State(who));
         }
     }
 
@@ -197,14 +233,14 @@ impl<'a> Merge<'a> {
         }
     }
 
-    fn conflict(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
+    fn conflict(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
         claims(unit).find_map(|(subject, path, value)| {
             let key = (subject, path);
             let said = [self.claims.get(&key), self.overruled.get(&key)].into_iter().flatten();
             let (kept, who) = said.into_iter().find(|(kept, _)| *kept != value)?;
             Some(Conflict {
                 winner: self.asker(*who),
-                loser: policy.clone(),
+                loser: asker.clone(),
                 place: unit.place.clone(),
                 subject: subject.to_owned(),
                 path: leaves::spoken(path),
@@ -216,9 +252,9 @@ impl<'a> Merge<'a> {
 
     pub(super) fn asker(&self, who: Who) -> Asker {
         match who {
-            Who::Network(place) => self.networks.units[place].1.clone(),
+            Who::Config(place, index) => Asker::Object(self.config[place].0[index].1.clone()),
             Who::Hand => Asker::Hand,
-            Who::Policy(place) => Asker::Policy(self.contributions[place].policy.clone()),
+            Who::State(place) => Asker::Object(self.contributions[place].asker.clone()),
         }
     }
 
@@ -249,14 +285,14 @@ impl<'a> Merge<'a> {
     }
 
     /// Units that stand on a link whose own unit was lost and that nobody else asks for.
-    fn fallen(&self, units: &[Unit], lost: &mut BTreeSet<usize>) -> Vec<Finding> {
+    fn fallen(&self, units: &[&Unit], lost: &mut BTreeSet<usize>) -> Vec<(usize, Finding)> {
         let mut findings = Vec::new();
         loop {
             let held = |link: &str, lost: &BTreeSet<usize>| {
                 let own = |keep: bool| {
                     units.iter().enumerate().any(|(i, unit)| unit.link() == Some(link) && lost.contains(&i) != keep)
                 };
-                let others = self.links.contains_key(link) || self.networks.has(link);
+                let others = self.links.contains_key(link) || self.is_configured(link);
                 own(true) || others || !own(false) && self.inventory.get(link).is_some()
             };
             let next = units.iter().enumerate().find_map(|(index, unit)| {
@@ -265,9 +301,14 @@ impl<'a> Merge<'a> {
             });
             let Some((index, missing)) = next else { return findings };
             let message = format!("stands on {missing}, which is not there or is left out: it is left out too");
-            findings.push(Finding::new(reason::MISSING_BASE, &units[index].place, message));
+            findings.push((index, Finding::new(reason::MISSING_BASE, &units[index].place, message)));
             lost.insert(index);
         }
+    }
+
+    /// Whether the configuration has a link of that name.
+    fn is_configured(&self, link: &str) -> bool {
+        self.configured.iter().any(|(unit, _)| unit.link() == Some(link))
     }
 
     fn provenance(&self) -> Provenance {
@@ -275,20 +316,20 @@ impl<'a> Merge<'a> {
         for (link, units) in &self.links {
             let by_hand: BTreeSet<&str> = units
                 .iter()
-                .filter(|(_, who)| who.policy().is_none())
+                .filter(|(_, who)| who.state().is_none())
                 .flat_map(|(unit, _)| unit.leaves.iter().map(|(path, _)| path.as_str()))
                 .collect();
             for (unit, who) in units {
-                let Some(who) = who.policy() else { continue };
-                let share = provenance.share(&self.contributions[who].policy);
+                let Some(who) = who.state() else { continue };
+                let share = provenance.share(&key_of(&self.contributions[who].asker));
                 let paths = unit.leaves.iter().map(|(path, _)| path).filter(|path| !by_hand.contains(path.as_str()));
                 share.interfaces.entry((*link).to_owned()).or_default().extend(paths.cloned());
             }
         }
         let by_hand = self.items_by_hand();
         for (unit, who) in &self.taken {
-            let Some(who) = who.policy() else { continue };
-            let share = provenance.share(&self.contributions[who].policy);
+            let Some(who) = who.state() else { continue };
+            let share = provenance.share(&key_of(&self.contributions[who].asker));
             let items = unit.leaves.iter().filter(|(_, item)| !by_hand.contains(&item.to_string()));
             match &unit.part {
                 Part::Routes => share.routes.extend(items.map(|(_, item)| digest::short(item))),
@@ -303,7 +344,7 @@ impl<'a> Merge<'a> {
         for share in provenance.shares.values_mut() {
             share.interfaces.retain(|_, paths| !paths.is_empty());
         }
-        provenance.shares.retain(|_, share| *share != super::provenance::Share::default());
+        provenance.shares.retain(|_, share| *share != Share::default());
         provenance
     }
 
@@ -313,7 +354,7 @@ impl<'a> Merge<'a> {
 
     /// Routes and rules that were written by hand, in today's spelling.
     fn items_by_hand(&self) -> BTreeSet<String> {
-        let units = self.taken.iter().filter(|(_, who)| who.policy().is_none());
+        let units = self.taken.iter().filter(|(_, who)| who.state().is_none());
         units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item.to_string())).collect()
     }
 
@@ -327,7 +368,7 @@ impl<'a> Merge<'a> {
             self.items(&mut document, block, &part);
         }
         for (unit, who) in &self.taken {
-            let Some((_, value)) = unit.leaves.first().filter(|_| who.policy().is_some()) else { continue };
+            let Some((_, value)) = unit.leaves.first().filter(|_| who.state().is_some()) else { continue };
             match &unit.part {
                 Part::Dns => leaves::put(&mut document, "dns-resolver/config", value.clone()),
                 Part::Hostname(key) => leaves::put(&mut document, &format!("hostname/{key}"), value.clone()),
@@ -343,11 +384,11 @@ impl<'a> Merge<'a> {
         let mut entries: Vec<(String, Value)> = written
             .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())))
             .filter(|(name, _)| {
-                self.links.get(name.as_str()).is_none_or(|units| units.iter().all(|(_, who)| who.policy().is_none()))
+                self.links.get(name.as_str()).is_none_or(|units| units.iter().all(|(_, who)| who.state().is_none()))
             })
             .collect();
         for (name, units) in &self.links {
-            if units.iter().any(|(_, who)| who.policy().is_some()) {
+            if units.iter().any(|(_, who)| who.state().is_some()) {
                 let mut entry = entry_of(units);
                 entry.insert("name".to_owned(), json!(name));
                 entries.push(((*name).to_owned(), Value::Object(entry)));
@@ -359,7 +400,7 @@ impl<'a> Merge<'a> {
 
     /// Adds routes or rules behind those that were written by hand, each once.
     fn items(&self, document: &mut Map<String, Value>, block: &str, part: &Part) {
-        let units = self.taken.iter().filter(|(unit, who)| who.policy().is_some() && unit.part == *part);
+        let units = self.taken.iter().filter(|(unit, who)| who.state().is_some() && unit.part == *part);
         let new: Vec<&Value> = units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item)).collect();
         if new.is_empty() {
             return;
@@ -372,8 +413,25 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What the units of one policy claim against each other.
-fn contradiction(units: &[Unit]) -> Option<Finding> {
+/// The object of a source.
+fn key_of(source: &Source) -> ObjectKey {
+    source.as_object().map(|object| ObjectKey::new(&*object.namespace, &*object.name)).unwrap_or_default()
+}
+
+/// The path of the first value that two entries of one thing do not have the same, such as `.ipv4.address`. Who wins is
+/// decided by who is first; the other loses all of its entry.
+pub fn contradiction(one: &Value, other: &Value) -> Option<String> {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => one.iter().find_map(|(key, value)| {
+            let path = contradiction(value, other.get(key)?)?;
+            Some(format!(".{key}{path}"))
+        }),
+        (one, other) => (one != other).then(String::new),
+    }
+}
+
+/// What the units of one object claim against each other.
+fn self_contradiction(units: &[Unit]) -> Option<Finding> {
     let mut own: HashMap<(&str, &str), (&Value, &str)> = HashMap::new();
     for unit in units {
         for (subject, path, value) in claims(unit) {

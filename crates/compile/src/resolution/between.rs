@@ -1,12 +1,13 @@
 //! Contradictions between two links: each wish is sound alone, and no node can have both.
 
+use netloom_model::Source;
 use serde_json::{Value, json};
 
 use super::{
-    claim::{Unit, lists},
     merge::{Merge, Who},
+    unit::{Unit, lists},
 };
-use crate::{finding::Conflict, key::ObjectKey};
+use crate::finding::Conflict;
 
 /// What the kernel gives to a new link.
 pub(super) const USUAL_MTU: u64 = 1500;
@@ -14,12 +15,12 @@ const CONTROLLER: &str = "controller";
 
 impl<'a> Merge<'a> {
     /// What was taken of another link and cannot be together with a unit.
-    pub(super) fn conflict_between(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
-        self.outgrown(unit, policy).or_else(|| self.uninvited(unit, policy))
+    pub(super) fn conflict_between(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
+        self.outgrown(unit, asker).or_else(|| self.uninvited(unit, asker))
     }
 
     /// A link that would send larger frames than the one that carries it.
-    fn outgrown(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
+    fn outgrown(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
         let link = unit.link()?;
         let mtu = unit.mtu().or_else(|| Some(self.claimed_mtu(link)?.0));
         let below = mtu.and_then(|mtu| {
@@ -38,7 +39,7 @@ impl<'a> Merge<'a> {
         let (subject, kept, refused, who) = below.or_else(above)?;
         Some(Conflict {
             winner: self.asker(who),
-            loser: policy.clone(),
+            loser: asker.clone(),
             place: unit.place.clone(),
             subject: format!("{subject} and {link}"),
             path: "mtu".to_owned(),
@@ -109,14 +110,14 @@ impl<'a> Merge<'a> {
         self.found_mtu(link).unwrap_or(USUAL_MTU)
     }
 
-    /// The MTU that a link has, and keeps when nobody says another. The bond of an uplink is made as usual then.
+    /// The MTU that a link has, and keeps when nobody says another. A bond of the configuration is made as usual then.
     pub(super) fn found_mtu(&self, link: &str) -> Option<u64> {
-        let uplink = self.networks.claimants().any(|(unit, _)| unit.link() == Some(link) && unit.is_bond());
-        if uplink { Some(USUAL_MTU) } else { self.inventory.get(link)?.mtu }
+        let configured = self.configured.iter().any(|(unit, _)| unit.link() == Some(link) && unit.is_bond());
+        if configured { Some(USUAL_MTU) } else { self.inventory.get(link)?.mtu }
     }
 
     /// A port that the list of its controller leaves out: said from the one side or from the other.
-    fn uninvited(&self, unit: &Unit, policy: &ObjectKey) -> Option<Conflict> {
+    fn uninvited(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
         let link = unit.link()?;
         let of_list = unit.controller().and_then(|controller| {
             let (list, who) = self.port_list(controller)?;
@@ -124,16 +125,16 @@ impl<'a> Merge<'a> {
         });
         let of_port = || {
             let list = unit.port_list()?;
-            let said = self.links.values().flatten().map(|(unit, who)| (*unit, *who)).chain(self.networks.claimants());
+            let said = self.links.values().flatten().chain(&self.configured);
             said.filter(|(said, _)| said.controller() == Some(link)).find_map(|(said, who)| {
                 let port = said.link().filter(|port| !lists(list, port))?;
-                Some((port, CONTROLLER, json!(link), list.clone(), who))
+                Some((port, CONTROLLER, json!(link), list.clone(), *who))
             })
         };
         let (subject, path, kept, refused, who) = of_list.or_else(of_port)?;
         Some(Conflict {
             winner: self.asker(who),
-            loser: policy.clone(),
+            loser: asker.clone(),
             place: unit.place.clone(),
             subject: subject.to_owned(),
             path: path.to_owned(),

@@ -28,7 +28,7 @@ fn walk(prefix: &str, map: &Map<String, Value>, leaves: &mut Vec<Leaf>) {
 }
 
 /// Between the keys of a path.
-pub(super) const SEPARATOR: char = '/';
+pub(crate) const SEPARATOR: char = '/';
 
 /// A path as people write it.
 pub(crate) fn spoken(path: &str) -> String {
@@ -36,7 +36,7 @@ pub(crate) fn spoken(path: &str) -> String {
 }
 
 /// Puts a value at a path. A block that was empty before makes room.
-pub(super) fn put(entry: &mut Map<String, Value>, path: &str, value: Value) {
+pub(crate) fn put(entry: &mut Map<String, Value>, path: &str, value: Value) {
     let Some((first, rest)) = path.split_once(SEPARATOR) else {
         entry.insert(path.to_owned(), value);
         return;
@@ -51,7 +51,7 @@ pub(super) fn put(entry: &mut Map<String, Value>, path: &str, value: Value) {
 }
 
 /// Takes the value at a path away, and blocks that are empty then.
-pub(super) fn take(entry: &mut Map<String, Value>, path: &str) {
+pub(crate) fn take(entry: &mut Map<String, Value>, path: &str) {
     let Some((first, rest)) = path.split_once(SEPARATOR) else {
         entry.remove(path);
         return;
@@ -64,7 +64,7 @@ pub(super) fn take(entry: &mut Map<String, Value>, path: &str) {
 }
 
 /// Lays `upper` over `lower`: where both say something, `upper` counts.
-pub(super) fn over(lower: &mut Map<String, Value>, upper: &Map<String, Value>) {
+pub(crate) fn over(lower: &mut Map<String, Value>, upper: &Map<String, Value>) {
     for (path, value) in of(upper) {
         put(lower, &path, value);
     }

@@ -65,7 +65,7 @@ impl Provenance {
         self.shares.is_empty()
     }
 
-    pub(super) fn share(&mut self, policy: &ObjectKey) -> &mut Share {
+    pub(crate) fn share(&mut self, policy: &ObjectKey) -> &mut Share {
         self.shares.entry(policy.clone()).or_default()
     }
 

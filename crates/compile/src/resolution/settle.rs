@@ -8,19 +8,20 @@ use serde_json::{Map, Value};
 
 use super::{
     between::USUAL_MTU,
-    claim::{Unit, is_absent, refs},
-    document::kind_of,
-    inventory::Link,
     merge::{Desired, Merge, Who, entry_of},
+    unit::{Unit, is_absent, refs},
 };
-use crate::finding::{Finding, reason};
+use crate::{
+    finding::{Finding, reason},
+    state::{Link, document::kind_of},
+};
 
 impl Merge<'_> {
     /// Takes back what policies want of links that would be incomplete, and what stands on those.
     pub(super) fn settle(&mut self, desired: &mut Desired) {
         loop {
             let incomplete = self.links.iter().find_map(|(link, units)| {
-                let by_policy = units.iter().any(|(_, who)| who.policy().is_some());
+                let by_policy = units.iter().any(|(_, who)| who.state().is_some());
                 let new = by_policy && self.inventory.get(link).is_none();
                 let missing = new.then(|| missing(&entry_of(units))).flatten()?;
                 Some((*link, format!("{link} is new and {missing} is not said by anybody: it is left out")))
@@ -39,7 +40,7 @@ impl Merge<'_> {
                 self.drop_units(desired, reason::CONTRADICTION, &message, wrong);
                 continue;
             }
-            let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.policy().is_some());
+            let all = self.links.values().flatten().chain(&self.taken).filter(|(_, who)| who.state().is_some());
             let lost = all.flat_map(|(unit, _)| &unit.needs).find(|need| !self.is_there(need)).cloned();
             let Some(need) = lost else { return };
             let message = format!("stands on {need}, which is not there or is left out: it is left out too");
@@ -50,7 +51,7 @@ impl Merge<'_> {
     /// A link that policies make larger than the one that carries it is, or shall be.
     fn too_large(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
-            let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, who.policy()?)))?;
+            let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, who.state()?)))?;
             let said = units.iter().find_map(|(unit, _)| unit.carrier());
             let carried = |link: &&Link| matches!(link.kind.as_str(), "vlan" | "mac-vlan" | "mac-vtap");
             let base = said.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
@@ -68,7 +69,7 @@ impl Merge<'_> {
         let entry = self.links.get(link).map(|units| entry_of(units));
         let said = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
         let said = said.or_else(|| self.claimed_mtu(link).map(|(mtu, _)| mtu));
-        let lower = self.bond_of(link).or_else(|| self.networks.uplink_of(link)).filter(|_| depth < DEEPEST);
+        let lower = self.bond_of(link).or_else(|| self.bond_in(link)).filter(|_| depth < DEEPEST);
         let followed = || self.mtu(lower?, depth + 1);
         let known = said.or_else(followed).or_else(|| self.found_mtu(link));
         let Some(entry) = entry.filter(|_| known.is_none() && depth < DEEPEST) else { return known };
@@ -84,7 +85,7 @@ impl Merge<'_> {
     /// A link that policies make a port of what has no ports, or that has addresses as a port.
     fn misplaced(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
-            let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, who.policy()?)))?;
+            let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, who.state()?)))?;
             let said = self.links.get(controller).map(|units| entry_of(units));
             let said = said.as_ref().and_then(kind_of);
             let kind = said.or_else(|| self.inventory.get(controller).map(|link| link.kind.as_str()))?;
@@ -99,6 +100,12 @@ impl Merge<'_> {
         })
     }
 
+    /// The bond that the configuration makes a port of a bridge.
+    fn bond_in(&self, bridge: &str) -> Option<&str> {
+        let mut bonds = self.configured.iter().filter(|(unit, _)| unit.is_bond());
+        bonds.find(|(unit, _)| unit.controller() == Some(bridge))?.0.link()
+    }
+
     fn is_there(&self, link: &str) -> bool {
         self.links.contains_key(link) || self.inventory.get(link).is_some()
     }
@@ -106,10 +113,10 @@ impl Merge<'_> {
     /// Takes back the units of policies that fit, and tells the policies.
     fn drop_units(&mut self, desired: &mut Desired, reason: &'static str, message: &str, fits: impl Fn(&Unit) -> bool) {
         let contributions = self.contributions;
-        let mut keep = |unit: &Unit, who: Who| match who.policy() {
+        let mut keep = |unit: &Unit, who: Who| match who.state() {
             Some(who) if fits(unit) => {
                 let finding = Finding::new(reason, &unit.place, message);
-                desired.findings.entry(contributions[who].policy.clone()).or_default().push(finding);
+                desired.findings.entry(contributions[who].asker.clone()).or_default().push(finding);
                 false
             }
             Some(_) | None => true,

@@ -4,17 +4,18 @@
 //! its ports have it as their controller and no addresses of their own, that nobody else has its
 //! VLAN. Two units contradict each other when they claim different values for one thing.
 
+use netloom_model::Source;
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::state::{
+    Inventory,
     document::{is_virtual, kind_of},
-    inventory::Inventory,
     leaves::{self, Leaf},
 };
 
 /// What a unit is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A link.
     Interface(String),
     /// Routes of one table to one destination.
@@ -29,24 +30,24 @@ pub(super) enum Part {
 
 /// A thing of which there is one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Claim {
-    pub(super) subject: String,
-    pub(super) path: String,
-    pub(super) value: Value,
+pub(crate) struct Claim {
+    pub(crate) subject: String,
+    pub(crate) path: String,
+    pub(crate) value: Value,
 }
 
 /// What one asker wants of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unit {
-    pub(super) part: Part,
+pub(crate) struct Unit {
+    pub(crate) part: Part,
     /// What is written: values of the link by path, else the entries themselves.
-    pub(super) leaves: Vec<Leaf>,
+    pub(crate) leaves: Vec<Leaf>,
     /// What follows from it.
-    pub(super) claims: Vec<Claim>,
+    pub(crate) claims: Vec<Claim>,
     /// Links that must be there.
-    pub(super) needs: Vec<String>,
+    pub(crate) needs: Vec<String>,
     /// Where the asker says so.
-    pub(super) place: String,
+    pub(crate) place: String,
 }
 
 const PRESENCE: &str = "presence";
@@ -58,7 +59,7 @@ const TO_CONTROLLER: &str = "what it is a port of";
 
 impl Unit {
     /// A wish for a link.
-    pub(super) fn interface(name: &str, entry: &Map<String, Value>, place: &str, inventory: &Inventory) -> Self {
+    pub(crate) fn interface(name: &str, entry: &Map<String, Value>, place: &str, inventory: &Inventory) -> Self {
         let mut unit = Self {
             part: Part::Interface(name.to_owned()),
             leaves: leaves::of(entry),
@@ -88,7 +89,7 @@ impl Unit {
     }
 
     /// Routes of one key.
-    pub(super) fn routes(subject: &str, entries: Vec<Value>, place: &str) -> Self {
+    pub(crate) fn routes(subject: &str, entries: Vec<Value>, place: &str) -> Self {
         let present = entries.iter().any(|entry| !is_absent_item(entry));
         let mut needs: Vec<String> = entries.iter().filter(|entry| !is_absent_item(entry)).flat_map(hops).collect();
         needs.sort();
@@ -110,12 +111,12 @@ impl Unit {
     }
 
     /// A policy rule, which contradicts nothing.
-    pub(super) fn rule(entry: Value, place: String) -> Self {
+    pub(crate) fn rule(entry: Value, place: String) -> Self {
         Self { part: Part::Rule, leaves: vec![(String::new(), entry)], claims: Vec::new(), needs: Vec::new(), place }
     }
 
     /// The resolver, or one of the host's names.
-    pub(super) fn setting(part: Part, value: Value, place: String) -> Self {
+    pub(crate) fn setting(part: Part, value: Value, place: String) -> Self {
         let subject = match &part {
             Part::Hostname(which) => format!("hostname {which}"),
             Part::Dns | Part::Interface(_) | Part::Routes | Part::Rule => "dns-resolver".to_owned(),
@@ -125,20 +126,25 @@ impl Unit {
     }
 
     /// The link that the unit is about.
-    pub(super) fn link(&self) -> Option<&str> {
+    pub(crate) fn link(&self) -> Option<&str> {
         match &self.part {
             Part::Interface(name) => Some(name),
             Part::Routes | Part::Rule | Part::Dns | Part::Hostname(_) => None,
         }
     }
 
+    /// The routes that the unit is about, as table, destination and metric.
+    pub(crate) fn subject(&self) -> Option<&str> {
+        self.claims.first().filter(|_| self.part == Part::Routes).map(|claim| claim.subject.as_str())
+    }
+
     /// The MTU that the unit gives to its link.
-    pub(super) fn mtu(&self) -> Option<u64> {
+    pub(crate) fn mtu(&self) -> Option<u64> {
         self.leaf("mtu")?.as_u64()
     }
 
     /// Whether the unit says that its link is a bond, be it only by what bonds alone have.
-    pub(super) fn is_bond(&self) -> bool {
+    pub(crate) fn is_bond(&self) -> bool {
         self.link().is_some()
             && self.leaves.iter().any(|(path, value)| match path.split_once(leaves::SEPARATOR) {
                 Some((block, _)) => block == "link-aggregation",
@@ -147,26 +153,26 @@ impl Unit {
     }
 
     /// The link whose frames a VLAN or a MAC VLAN sends: its own cannot be larger.
-    pub(super) fn carrier(&self) -> Option<&str> {
+    pub(crate) fn carrier(&self) -> Option<&str> {
         ["vlan/base-iface", "mac-vlan/base-iface", "mac-vtap/base-iface"]
             .iter()
             .find_map(|path| self.leaf(path)?.as_str())
     }
 
     /// The link that the unit makes its link a port of, from the port's side.
-    pub(super) fn controller(&self) -> Option<&str> {
+    pub(crate) fn controller(&self) -> Option<&str> {
         self.leaf("controller")?.as_str().filter(|name| !name.is_empty())
     }
 
     /// The list of all ports that the unit gives to its link; none when it leaves room for others.
-    pub(super) fn port_list(&self) -> Option<&Value> {
+    pub(crate) fn port_list(&self) -> Option<&Value> {
         let open = self.leaf("bridge/allow-extra-ports").or_else(|| self.leaf("link-aggregation/allow-extra-ports"));
         let lists = ["bridge/port", "link-aggregation/port", "vrf/port"];
         lists.iter().find_map(|path| self.leaf(path)).filter(|_| open != Some(&Value::Bool(true)))
     }
 
     /// Whether the unit wants addresses on its link.
-    pub(super) fn has_addresses(&self) -> bool {
+    pub(crate) fn has_addresses(&self) -> bool {
         self.claims.iter().any(|claim| claim.path == ADDRESSES && Some(claim.subject.as_str()) == self.link())
     }
 
@@ -175,12 +181,26 @@ impl Unit {
         self.leaves.iter().find(|(known, _)| known == path).map(|(_, value)| value)
     }
 
+    /// Says that its link needs something to itself, such as a routing table.
+    pub(crate) fn claim_alone(&mut self, subject: &str) {
+        if let Some(link) = self.link().map(str::to_owned) {
+            self.claim(subject, "", json!(link));
+        }
+    }
+
+    /// Says for whom its link is: a configuration has one entry for each.
+    pub(crate) fn claim_for(&mut self, asker: &Source) {
+        if let Some(link) = self.link().map(str::to_owned) {
+            self.claim(&link, "made for", json!(asker.to_string()));
+        }
+    }
+
     fn claim(&mut self, subject: &str, path: &str, value: Value) {
         self.claims.push(Claim { subject: subject.to_owned(), path: path.to_owned(), value });
     }
 
     /// A port of a bond or bridge has no addresses of its own, and what it receives goes there.
-    pub(super) fn claim_as_port(&mut self) {
+    pub(crate) fn claim_as_port(&mut self) {
         if let Some(link) = self.link().map(str::to_owned) {
             self.claim(&link, ADDRESSES, json!(AS_PORT));
             self.claim(&link, FRAMES, json!(TO_CONTROLLER));
@@ -227,16 +247,16 @@ fn wants_addresses(ip: &Value) -> bool {
 }
 
 /// Whether an entry says that its link shall go.
-pub(super) fn is_absent(entry: &Map<String, Value>) -> bool {
+pub(crate) fn is_absent(entry: &Map<String, Value>) -> bool {
     entry.get("state").is_some_and(|state| state == "absent")
 }
 
-pub(super) fn is_absent_item(entry: &Value) -> bool {
+pub(crate) fn is_absent_item(entry: &Value) -> bool {
     entry.get("state").is_some_and(|state| state == "absent")
 }
 
 /// The links that a new link is made of: its base and its ports.
-pub(super) fn refs(entry: &Map<String, Value>) -> Vec<String> {
+pub(crate) fn refs(entry: &Map<String, Value>) -> Vec<String> {
     let blocks = entry.values().filter_map(Value::as_object);
     let bases = blocks.filter_map(|block| block.get("base-iface")?.as_str()).filter(|base| !base.is_empty());
     bases.map(str::to_owned).chain(ports(entry)).collect()
@@ -261,18 +281,18 @@ fn port_name(port: &Value) -> Option<&str> {
 }
 
 /// Whether a list of ports has this one.
-pub(super) fn lists(list: &Value, port: &str) -> bool {
+pub(crate) fn lists(list: &Value, port: &str) -> bool {
     list.as_array().into_iter().flatten().filter_map(port_name).any(|name| name == port)
 }
 
 /// The links that a route needs.
-pub(super) fn hops(route: &Value) -> Vec<String> {
+pub(crate) fn hops(route: &Value) -> Vec<String> {
     let text = |key: &str| route.get(key).and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
     [text("next-hop-interface"), text("vrf-name")].into_iter().flatten().collect()
 }
 
 /// What makes two routes the same one: table, destination and metric.
-pub(super) fn route_subject(route: &Value) -> String {
+pub(crate) fn route_subject(route: &Value) -> String {
     let word = |key: &str| route.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     let table = word("vrf-name").or_else(|| word("table-id").filter(|table| table != "0")).unwrap_or("254".to_owned());
     let metric = word("metric").map(|metric| format!(" metric {metric}")).unwrap_or_default();
@@ -280,6 +300,6 @@ pub(super) fn route_subject(route: &Value) -> String {
 }
 
 /// Whether an entry is for a link that is made by asking for it.
-pub(super) fn makes_link(entry: &Map<String, Value>) -> bool {
+pub(crate) fn makes_link(entry: &Map<String, Value>) -> bool {
     kind_of(entry).is_some_and(is_virtual)
 }
