@@ -4,17 +4,10 @@
 
 use netloom_admission::{Objects, Operation, Review, User};
 use netloom_api::{GroupKind, registry};
+use netloom_compile::BUILT_IN;
 use serde_json::Value;
 
 use crate::{cluster::Served, commands::validate::Verdict, failure::Failure};
-
-/// Kinds whose objects nodes have something of, so that it goes with them.
-const PLANNED: [(&str, &str); 4] = [
-    ("nmstate.io", "NodeNetConfPolicy"),
-    ("network.harvesterhci.io", "ClusterNetwork"),
-    ("network.harvesterhci.io", "VlanConfig"),
-    ("network.harvesterhci.io", "HostNetworkConfig"),
-];
 
 /// The objects that are left when those that are named, as `KIND/[NAMESPACE/]NAME`, are gone, one after the other. Those
 /// that name no namespace are in `home`.
@@ -52,15 +45,14 @@ fn place_of(objects: &[Value], home: &str, word: &str) -> Result<usize, Failure>
     })
 }
 
-/// The kind that people call so.
+/// The kind that people call so, among those that front ends read: what nodes have of other objects is nothing.
 fn kind_of(word: &str) -> Result<Served, String> {
-    let own = PLANNED.iter().filter_map(|(group, kind)| registry::find(group, kind)).map(Served::of);
-    let mut planned = own.chain([Served::attachment()]);
-    planned.find(|kind| kind.is_called(word)).ok_or_else(|| {
-        let known = PLANNED.map(|(_, kind)| kind).join(", ");
-        format!(
-            "what goes with objects of kind {word:?} is not planned, only with {known}, NetworkAttachmentDefinition"
-        )
+    let read = BUILT_IN.iter().flat_map(|front_end| front_end.kinds());
+    let own = read.filter_map(|read| registry::find(read.kind.group, read.kind.kind)).map(Served::of);
+    let planned: Vec<Served> = own.chain([Served::attachment()]).collect();
+    planned.iter().find(|kind| kind.is_called(word)).cloned().ok_or_else(|| {
+        let known: Vec<&str> = planned.iter().map(|kind| kind.kind.as_ref()).collect();
+        format!("what goes with objects of kind {word:?} is not planned, only with {}", known.join(", "))
     })
 }
 

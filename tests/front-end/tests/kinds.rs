@@ -1,0 +1,87 @@
+//! Nobody but a front end names its kinds: one more, or one less, then touches its own modules and the registry.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use netloom_compile::BUILT_IN;
+
+/// Where front ends are at home: types and rules, what they want, their status, and how that is read for people.
+const OWN: &[&str] = &[
+    "crates/api/src/hostnet",
+    "crates/api/src/nodestate",
+    "crates/admission/src/hostnet",
+    "crates/admission/src/nodestate",
+    "crates/compile/src/hostnet",
+    "crates/compile/src/nodestate",
+    "crates/control/src/networks",
+    "crates/control/src/policies.rs",
+    "bin/netloom/src/readiness",
+    "bin/netloom/src/arrival.rs",
+    "bin/netloom/src/commands/apply/waiting.rs",
+    "bin/netloom/src/commands/delete/leaving.rs",
+    // It plays people who write objects.
+    "crates/simulation",
+];
+
+/// Who names a kind all the same, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("crates/api/src/registry.rs", "the list of all kinds"),
+    ("crates/admission/src/registry.rs", "the rules of each of them"),
+    ("crates/model/src/origin/text.rs", "records of the first versions have kinds without their group"),
+    ("crates/node/src/objects.rs", "an agent may merge policies itself, where no controller runs"),
+    ("crates/agent/src/kinds.rs", "the same: how it follows them"),
+    ("crates/node/src/leases.rs", "the size of a leased interface follows its uplink, unless another kind asks"),
+];
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            files(&entry, found);
+        } else if entry.extension().is_some_and(|ending| ending == "rs") {
+            found.push(entry);
+        }
+    }
+}
+
+/// What is code of the program: no comments, no tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let program = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    program.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+fn names(line: &str, kind: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(kind)
+        .any(|(at, _)| !line[..at].ends_with(is_part) && !line[at + kind.len()..].starts_with(is_part))
+}
+
+#[test]
+fn only_front_ends_name_their_kinds() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    // Attachments are of another project, and known to many.
+    let kinds = BUILT_IN.iter().flat_map(|front_end| front_end.kinds()).map(|kind| kind.kind);
+    let kinds: Vec<&str> = kinds.filter(|kind| kind.group != "k8s.cni.cncf.io").map(|kind| kind.kind).collect();
+    assert!(kinds.len() >= 6, "{kinds:?}");
+    let mut all = Vec::new();
+    for folder in ["crates", "bin"] {
+        files(&root.join(folder), &mut all);
+    }
+    let mut found: Vec<String> = Vec::new();
+    for file in all {
+        let path = file.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+        if !path.contains("/src/") || OWN.iter().any(|own| path.starts_with(own)) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        if code(&text).any(|line| kinds.iter().any(|kind| names(line, kind))) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    let mut wanted: Vec<&str> = EXCEPTIONS.iter().map(|(path, _)| *path).collect();
+    wanted.sort_unstable();
+    assert!(wanted.len() <= 6);
+    assert_eq!(found, wanted, "a file names a kind of a front end, or is an exception no more");
+}
