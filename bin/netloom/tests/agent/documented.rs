@@ -89,6 +89,33 @@ fn the_page_about_nodes_is_true() {
 }
 
 #[test]
+fn the_tutorial_is_true() {
+    let Some(first) = host("t1") else { return };
+    let nodes = [first, host("t2").unwrap(), host("t3").unwrap()];
+    let server = Server::start("agent-tutorial");
+    let _controller = Controller::start(&server);
+    let agents: Vec<Agent> = nodes
+        .iter()
+        .zip(["node1", "node2", "node3"])
+        .map(|(node, name)| {
+            let object = format!("{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}");
+            let (status, text) = server.run(&["apply", "-f", &server.file("node.yaml", &object)]);
+            assert_eq!(status, 0, "{text}");
+            let identity = server.folder.join(format!("{name}.conf")).display().to_string();
+            let (status, text) = server.run(&["gen", "kubeconfig", "--node", name, "--out", &identity]);
+            assert_eq!(status, 0, "{text}");
+            // All of them keep their state where `netloom state explain` looks for it.
+            Agent::start_as(name, &identity, node, &server.folder)
+        })
+        .collect();
+    let mut workshop = workshop(server.folder.clone());
+    workshop.otherwise.push(("netloom-node1".to_owned(), nodes[0].0.clone()));
+    let ran = workshop.try_all(&page("tutorial.md")).unwrap_or_else(|why| panic!("docs/tutorial.md: {why}"));
+    assert!(ran > 20, "{ran}");
+    drop(agents);
+}
+
+#[test]
 fn the_page_about_policies_is_true() {
     let folder = empty_folder("documented-policies");
     let ran = workshop(folder).try_all(&page("node-policies.md"));
