@@ -12,7 +12,7 @@ FRESH_CARGO=${CARGO_HOME:-$HOME/.cargo} FRESH_RUSTUP=${RUSTUP_HOME:-$HOME/.rustu
 
 # A few tests of each tier, such that every program that the tier installs is used by one of them.
 declare -A FRESH_TESTS=(
-    [unit]="runner::tests::a_filter crates/store/src/lib.rs" # the second is an example in the documentation, which is linked
+    [unit]="runner::tests::a_filter crates/server/store/src/lib.rs" # the second is an example in the documentation, which is linked
     [golden]="pure_crates_reach our_crates_point" # what cargo knows without the network
     [kernel]="story-01-dhcp-kea leases/are-kept" # Kea, dnsmasq
     [old-kernel]="dummy/create" # QEMU

@@ -18,7 +18,7 @@ pub(crate) struct Input {
 }
 
 /// The largest document that is read.
-const MAX_BYTES: u64 = netloom_nmyaml::MAX_BYTES as u64;
+const MAX_BYTES: u64 = netloom_nmstate::MAX_BYTES as u64;
 
 /// Reads a document; `-` stands for standard input.
 pub(crate) fn load(file: &Path) -> Result<Input, Failure> {

@@ -7,7 +7,7 @@ pub(crate) mod uplinks;
 
 use netloom_api::hostnet::names;
 use netloom_compile::reason;
-use netloom_control::{NODE_LOST, ROLLOUT_STOPPED};
+use netloom_controller_core::{NODE_LOST, ROLLOUT_STOPPED};
 use serde_json::Value;
 
 /// The kinds that say how far they are; of all others nothing can be waited for.

@@ -4,8 +4,8 @@
 use std::{io, path::Path, time::Duration};
 
 use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
+use netloom_local_host::{LocalHost, NamedProbes, Place, PlaceError};
 use netloom_model::{Engine, EngineError, Ownership};
-use netloom_place::{LocalHost, NamedProbes, Place, PlaceError};
 use netloom_plan::PlanError;
 
 use crate::{

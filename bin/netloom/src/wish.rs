@@ -3,10 +3,10 @@
 use std::{net::IpAddr, sync::Arc};
 
 use netloom_journal::Turn;
+use netloom_local_host::{RunFiles, possible_in};
 use netloom_model::{Adoption, HostState, Observed, Ownership, Scope};
 use netloom_netlink::Namespace;
-use netloom_nmyaml::{Document, ResolveOptions};
-use netloom_place::{RunFiles, possible_in};
+use netloom_nmstate::{Document, ResolveOptions};
 use netloom_plan::{Options, Planned, needs_drivers};
 use netloom_types::Protocol;
 
@@ -58,7 +58,7 @@ impl Wish {
         let mut scope = Scope::default();
         loop {
             let observed = host.observe(scope)?;
-            let netloom_nmyaml::Resolved { state, warnings } =
+            let netloom_nmstate::Resolved { state, warnings } =
                 self.document.resolve(&observed, &self.resolve).map_err(Failure::refused)?;
             // Asking every driver is slow, so it is done only for documents that need the answers.
             if !scope.ethtool && needs_drivers(&state, &owned) {
@@ -118,7 +118,7 @@ pub(crate) struct Resolved {
 /// Reads a document and its name.
 pub(crate) fn document(file: &std::path::Path) -> Result<(String, Document), Failure> {
     let input::Input { source, bytes } = input::load(file)?;
-    let document = netloom_nmyaml::parse(source.as_str(), &bytes).map_err(Failure::refused)?;
+    let document = netloom_nmstate::parse(source.as_str(), &bytes).map_err(Failure::refused)?;
     Ok((source, document))
 }
 

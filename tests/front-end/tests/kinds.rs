@@ -9,30 +9,33 @@ use netloom_compile::BUILT_IN;
 
 /// Where front ends are at home: types and rules, what they want, their status, and how that is read for people.
 const OWN: &[&str] = &[
-    "crates/api/src/hostnet",
-    "crates/api/src/nodestate",
-    "crates/admission/src/hostnet",
-    "crates/admission/src/nodestate",
-    "crates/compile/src/hostnet",
-    "crates/compile/src/nodestate",
-    "crates/control/src/networks",
-    "crates/control/src/policies.rs",
+    "crates/cluster/api/src/hostnet",
+    "crates/cluster/api/src/nodestate",
+    "crates/cluster/admission/src/hostnet",
+    "crates/cluster/admission/src/nodestate",
+    "crates/cluster/compile/src/hostnet",
+    "crates/cluster/compile/src/nodestate",
+    "crates/cluster/controller-core/src/networks",
+    "crates/cluster/controller-core/src/policies.rs",
     "bin/netloom/src/readiness",
     "bin/netloom/src/arrival.rs",
     "bin/netloom/src/commands/apply/waiting.rs",
     "bin/netloom/src/commands/delete/leaving.rs",
     // It plays people who write objects.
-    "crates/simulation",
+    "tests/cluster-sim",
 ];
 
 /// Who names a kind all the same, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("crates/api/src/registry.rs", "the list of all kinds"),
-    ("crates/admission/src/registry.rs", "the rules of each of them"),
-    ("crates/model/src/origin/text.rs", "records of the first versions have kinds without their group"),
-    ("crates/node/src/objects.rs", "an agent may merge policies itself, where no controller runs"),
-    ("crates/agent/src/kinds.rs", "the same: how it follows them"),
-    ("crates/node/src/leases.rs", "the size of a leased interface follows its uplink, unless another kind asks"),
+    ("crates/cluster/api/src/registry.rs", "the list of all kinds"),
+    ("crates/cluster/admission/src/registry.rs", "the rules of each of them"),
+    ("crates/host/model/src/origin/text.rs", "records of the first versions have kinds without their group"),
+    ("crates/cluster/agent-core/src/objects.rs", "an agent may merge policies itself, where no controller runs"),
+    ("crates/cluster/agent/src/kinds.rs", "the same: how it follows them"),
+    (
+        "crates/cluster/agent-core/src/leases.rs",
+        "the size of a leased interface follows its uplink, unless another kind asks",
+    ),
 ];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -4,18 +4,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
+use netloom_agent_core::{Leases, Wish, prepare};
 use netloom_compile::{
     Compiler, FrontEnd, ObjectRef, Snapshot,
     difference::{Change as Becomes, differences},
     hostnet::HostNetworks,
     nodestate::NodePolicies,
 };
-use netloom_control::{Controller, Index, Leadership, Settings};
+use netloom_controller_core::{Controller, Index, Leadership, Settings};
 use netloom_front_end_test::Beacons;
+use netloom_kernel_sim::SimHost;
 use netloom_model::Ownership;
-use netloom_node::{Leases, Wish, prepare};
 use netloom_object::{Action, Answer, Change, Request, with_late};
-use netloom_sim::SimHost;
 use netloom_types::{IfName, MacAddr};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netloom_agent::{Ended, Options, Task};
-use netloom_node::{Drift, Mode, Reason};
+use netloom_agent_core::{Drift, Mode, Reason};
 use netloom_probing::ProbeTiming;
 use tokio::signal::unix::{SignalKind, signal};
 

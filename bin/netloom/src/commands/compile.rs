@@ -61,18 +61,18 @@ fn snapshot(manifests: &[Manifest], output: Output) -> Snapshot {
 }
 
 /// The nmstate document of each node, as its agent reads it.
-fn documents(compiled: &Compiled, only: Option<&str>) -> Result<Vec<(String, netloom_nmyaml::Document)>, Failure> {
+fn documents(compiled: &Compiled, only: Option<&str>) -> Result<Vec<(String, netloom_nmstate::Document)>, Failure> {
     let wanted = compiled.nodes.iter().filter(|wish| only.is_none_or(|node| node == wish.node));
     wanted.map(document).collect()
 }
 
-fn document(wish: NodeWish<'_>) -> Result<(String, netloom_nmyaml::Document), Failure> {
+fn document(wish: NodeWish<'_>) -> Result<(String, netloom_nmstate::Document), Failure> {
     let text = wish.desired.document.as_ref().map(Value::to_string).unwrap_or_default();
-    let read = netloom_nmyaml::parse(wish.node, text.as_bytes()).map_err(Failure::failed)?;
+    let read = netloom_nmstate::parse(wish.node, text.as_bytes()).map_err(Failure::failed)?;
     Ok((wish.node.to_owned(), read))
 }
 
-fn stream(objects: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -> String {
+fn stream(objects: &[Value], documents: &[(String, netloom_nmstate::Document)]) -> String {
     let mut printed = netloom_yaml::print_stream(objects);
     for (node, document) in documents {
         text::push(&mut printed, format_args!("---\n# The nmstate document of {node}.\n{}", document.to_yaml()));
@@ -80,7 +80,7 @@ fn stream(objects: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -
     printed
 }
 
-fn list(items: &[Value], documents: &[(String, netloom_nmyaml::Document)]) -> Result<Value, Failure> {
+fn list(items: &[Value], documents: &[(String, netloom_nmstate::Document)]) -> Result<Value, Failure> {
     let mut list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     for (node, document) in documents {
         let read: Value = serde_json::from_str(&document.to_json()).map_err(Failure::failed)?;

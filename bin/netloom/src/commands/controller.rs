@@ -5,11 +5,11 @@ use std::{net::SocketAddr, path::PathBuf, process, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kube::{Client, Config};
 use netloom_api::foreign::CONTROLLER_LOCK;
-use netloom_control::lease::Terms;
 use netloom_controller::{
     process::{Options, WebhookOptions, run as run_controller},
     webhook::{Callers, Own, Slot, TlsFiles, changing},
 };
+use netloom_controller_core::lease::Terms;
 use netloom_generate::SERVICE;
 use tokio::{
     net::TcpListener,

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use netloom_local_host::LocalHost;
 use netloom_model::{Engine as _, Observed, Ownership, Scope};
-use netloom_place::LocalHost;
 use netloom_plan::Planned;
 
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) fn run(args: DiffArgs, session: &Session) -> Result<Exit, Failure> {
     let text = match format.or(Format::Table) {
         Format::Table => Preview::of(&planned.plan, &observed).text(session.output, true),
         format @ (Format::Yaml | Format::Json) => {
-            let part = netloom_nmyaml::diff(&wish.document, &observed, &wish.resolve).map_err(Failure::refused)?;
+            let part = netloom_nmstate::diff(&wish.document, &observed, &wish.resolve).map_err(Failure::refused)?;
             printed(&part, format)
         }
     };

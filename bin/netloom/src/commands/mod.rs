@@ -37,7 +37,7 @@ pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod watch;
 
-use netloom_nmyaml::Document;
+use netloom_nmstate::Document;
 
 use crate::{args::Format, text};
 

@@ -1,7 +1,7 @@
 //! `netloom state revert`
 
 use netloom_model::{Adoption, Engine, Scope};
-use netloom_nmyaml::{ResolveOptions, revert};
+use netloom_nmstate::{ResolveOptions, revert};
 use netloom_types::Protocol;
 
 use crate::{

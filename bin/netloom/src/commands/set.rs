@@ -11,8 +11,8 @@ use std::{
 use netloom_journal::{
     Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
 };
+use netloom_local_host::{KernelProbes, LocalHost};
 use netloom_netlink::probe::Probe;
-use netloom_place::{KernelProbes, LocalHost};
 use serde_json::{Value as Json, json};
 
 use crate::{

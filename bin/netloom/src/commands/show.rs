@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use netloom_model::{Engine, Observed, Scope};
-use netloom_nmyaml::Document;
+use netloom_nmstate::Document;
 use netloom_types::IfName;
 
 use crate::{

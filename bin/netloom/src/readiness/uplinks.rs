@@ -136,7 +136,7 @@ fn is_failure(ready: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use netloom_api::hostnet::names;
-    use netloom_control::{NODE_LOST, ROLLOUT_STOPPED};
+    use netloom_controller_core::{NODE_LOST, ROLLOUT_STOPPED};
     use serde_json::json;
 
     use super::*;

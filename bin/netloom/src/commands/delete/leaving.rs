@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use kube::core::WatchEvent;
-use netloom_control::UPLINK_FINALIZER;
+use netloom_controller_core::UPLINK_FINALIZER;
 use serde_json::Value;
 use tokio::time::timeout;
 

@@ -16,7 +16,7 @@ use netloom_compile::{
     difference::{Change, Entry, NodeDifference, differences},
     reason,
 };
-use netloom_control::Kinds;
+use netloom_controller_core::Kinds;
 use serde_json::{Value, json};
 
 use crate::{

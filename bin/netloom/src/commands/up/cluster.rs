@@ -12,13 +12,13 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use netloom_agent::{Ended, Options as AgentOptions, Task};
+use netloom_agent_core::{Drift, Mode};
 use netloom_apiserver::{
     ca::write_private,
     resources::clock::{Source, System},
     server::{Limits, Options as ServerOptions, Server},
 };
 use netloom_controller::process::{Options as ControllerOptions, run as run_controller};
-use netloom_node::{Drift, Mode};
 use netloom_probing::ProbeTiming;
 use serde_json::{Value, json};
 use tokio::{

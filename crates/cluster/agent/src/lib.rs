@@ -1,0 +1,38 @@
+//! The agent of one node as a process: the shell around the decisions of [`netloom_agent_core`].
+//!
+//! ```text
+//! watches ──► events ──► Agent::take ──► Agent::decide ──► effects ──┬─► hands: kernel, journal, disk (a thread)
+//! netlink ──────┤                                                  ├─► api: requests
+//! companions ───┘                                                  └─► companions: ears, leases (a lane each)
+//! ```
+//!
+//! Nothing is decided here. What an effect comes to goes back as an event, whatever it is. The kernel, the
+//! journal and the files are on a thread of their own, so that a slow disk delays no watch; notifications of
+//! the kernel are on another.
+
+mod api;
+mod centralized;
+mod clock;
+mod companion;
+mod ears;
+mod file;
+mod hands;
+mod heartbeat;
+mod kinds;
+mod lane;
+mod leases;
+mod managers;
+mod metrics;
+mod neighbours;
+mod notices;
+mod options;
+mod outcome;
+mod pulse;
+mod run;
+mod serve;
+mod watches;
+mod whereabouts;
+
+pub use centralized::{Merged, merge_all};
+pub use options::{Options, Task};
+pub use run::{Ended, Error, run};

@@ -1,0 +1,55 @@
+//! What an agent is told when it is started.
+
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
+
+use netloom_agent_core::{Drift, Mode};
+use netloom_netlink::probe::Probe;
+use netloom_probing::ProbeTiming;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Keep to the wish until told to stop.
+    Daemon,
+    /// Enforce and report once.
+    StateOnce,
+    /// Merge policies into the node's desired state once.
+    PolicyOnce,
+}
+
+/// What an agent is told when it is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What to do.
+    pub task: Task,
+    /// The node.
+    pub node: String,
+    /// Where the node's network state is made when there is none.
+    pub namespace: String,
+    /// The network namespace that is the node; none for that of this process.
+    pub netns: Option<String>,
+    /// The folder of all state.
+    pub state_dir: PathBuf,
+    /// Where other network managers leave their run-time files; none for those of the machine, when it is the node.
+    pub run_dir: Option<PathBuf>,
+    /// Who merges policies.
+    pub mode: Mode,
+    /// What follows drift.
+    pub drift: Drift,
+    /// How often the host is read although it told of no change.
+    pub poll: Duration,
+    /// How long what the controller gave stays after the `Node` is gone.
+    pub leaving: Duration,
+    /// How often the agent says that it is there.
+    pub heartbeat: Duration,
+    /// Keys of taints that go once the network is in place.
+    pub taints: BTreeSet<String>,
+    /// What must be reached after a change when it was before; the API is always one of them.
+    pub probes: Vec<Probe>,
+    /// How long a change is watched, where the node's `RolloutPolicy` says nothing else.
+    pub timing: ProbeTiming,
+    /// Where health, readiness and metrics are served.
+    pub listen: Option<SocketAddr>,
+    /// How long a task that is done once may take.
+    pub timeout: Duration,
+}

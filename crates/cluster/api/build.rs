@@ -1,0 +1,28 @@
+//! Puts the definitions that are checked in below `deploy/crds` into the program, by file name.
+//!
+//! Deriving a definition takes code and time that only whoever changes a type needs; everybody else
+//! reads the result. `scripts/generated` writes the files, a test holds them against the types. They are
+//! put in as JSON: a server reads all of them when it starts, and YAML takes it five times as long.
+
+use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+
+use netloom_schema::decode;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = fs::canonicalize(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../../deploy/crds"))?;
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files: Vec<_> =
+        fs::read_dir(&folder)?.map(|entry| entry.map(|file| file.path())).collect::<Result<_, _>>()?;
+    files.sort();
+    let mut list = String::from("&[\n");
+    for file in files {
+        let name = file.file_stem().and_then(|name| name.to_str()).ok_or("a file name is not text")?;
+        let read = decode::yaml(&fs::read(&file)?, decode::Limits::default());
+        let json = read.map_err(|error| format!("{}: {error}", file.display()))?.value.to_string();
+        writeln!(list, "    ({name:?}, {json:?}),")?;
+    }
+    list.push_str("]\n");
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("definitions.rs"), list)?;
+    Ok(())
+}

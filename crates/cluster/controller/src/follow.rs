@@ -1,0 +1,138 @@
+//! One watch for each kind, the same code for all.
+//!
+//! What comes of it goes to those who asked: the view of the admission rules, the index of the control loop. Both are fed
+//! by the same watch.
+//!
+//! A kind that the cluster does not serve is empty for the rules. For the control loop it is not known:
+//! without it nothing is decided.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use kube::{Client, api::ApiResource};
+use netloom_api::{GroupKind, NAMESPACE, foreign, registry};
+use netloom_client::Watch;
+use netloom_controller_core::Kinds;
+use netloom_object::Change;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::{definitions::Definitions, metrics::Metrics, view::Current};
+
+/// Who is told of changes.
+#[derive(Debug, Clone)]
+pub struct Outlets {
+    /// What admission rules look at; only where there is a webhook.
+    pub view: Option<Current>,
+    /// The control loop. When it is busy, watches wait.
+    pub index: mpsc::Sender<Change>,
+}
+
+/// Starts to follow every kind that somebody looks at; the tasks end when `tasks` is dropped.
+pub fn follow(
+    client: &Client,
+    definitions: &Definitions,
+    outlets: &Outlets,
+    metrics: &Arc<Metrics>,
+    tasks: &mut JoinSet<()>,
+) {
+    let mut all = viewed();
+    all.push(foreign::LEASE);
+    let kinds = if outlets.view.is_some() { all.as_slice() } else { Kinds::built_in().all() };
+    for kind in kinds {
+        let follower = Follower {
+            kind: *kind,
+            definitions: definitions.clone(),
+            outlets: outlets.clone(),
+            metrics: Arc::clone(metrics),
+        };
+        tasks.spawn(follower.run(client.clone()));
+    }
+}
+
+/// Every kind that rules look at. The control loop looks at some of them, and at signs of life besides.
+pub(crate) fn viewed() -> Vec<GroupKind<'static>> {
+    let own = registry::kinds().iter().map(|kind| GroupKind::new(kind.group, kind.kind));
+    own.chain(foreign::VIEWED.iter().copied()).collect()
+}
+
+/// Follows one kind.
+struct Follower {
+    kind: GroupKind<'static>,
+    definitions: Definitions,
+    outlets: Outlets,
+    metrics: Arc<Metrics>,
+}
+
+impl Follower {
+    async fn run(mut self, client: Client) {
+        loop {
+            match self.definitions.resource(self.kind) {
+                Some(Some(resource)) => self.watch(client.clone(), resource).await,
+                Some(None) => {
+                    if let Some(view) = &self.outlets.view {
+                        view.absent(self.kind);
+                    }
+                    if Kinds::built_in().is_optional(self.kind) {
+                        self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
+                    }
+                    self.definitions.changed().await;
+                }
+                None => self.definitions.changed().await,
+            }
+        }
+    }
+
+    /// Watches until the cluster serves the kind no more, or otherwise.
+    async fn watch(&mut self, client: Client, resource: ApiResource) {
+        // Leases of kubelets are renewed all the time, and say nothing about agents.
+        let namespace = (self.kind == foreign::LEASE).then_some(NAMESPACE);
+        let mut changes = Watch { namespace, ..Watch::all(self.kind, resource.clone()) }.follow(client);
+        loop {
+            let change = tokio::select! {
+                change = changes.next() => change,
+                () = self.definitions.changed() => {
+                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) {
+                        continue;
+                    }
+                    return;
+                }
+            };
+            match change {
+                Some(Ok(change)) => {
+                    if matches!(change, Change::Listed { .. }) {
+                        self.metrics.listed(self.kind.kind);
+                    }
+                    self.tell(change).await;
+                }
+                Some(Err(why)) => {
+                    self.metrics.interrupted(self.kind.kind);
+                    tracing::warn!(kind = self.kind.kind, %why, "the watch of a kind was interrupted");
+                }
+                None => return,
+            }
+        }
+    }
+
+    async fn tell(&self, change: Change) {
+        if let Some(view) = self.outlets.view.as_ref().filter(|_| foreign::is_viewed(self.kind)) {
+            view.take(self.kind, &change);
+        }
+        if Kinds::built_in().has(self.kind) && self.outlets.index.send(change).await.is_err() {
+            // The loop has ended, and with it the process: there is nothing left to follow for.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_see_all_that_the_loop_sees() {
+        let viewed = viewed();
+        for kind in Kinds::built_in().all() {
+            assert!(viewed.contains(kind) || *kind == foreign::LEASE, "{kind:?}");
+        }
+    }
+}
