@@ -131,18 +131,18 @@ tier_fresh() {
 
 # The others. A tier that found none of its tests has shown nothing.
 fresh_tier() { # TIER
-    local said status=0 words
-    said=$(mktemp)
+    local printed status=0 words
+    printed=$(mktemp)
     read -ra words <<<"${FRESH_TESTS[$1]}"
     # shellcheck disable=SC2016
     CI=true fresh_seed=$fresh_seed/root fresh_run bash -ec './x test "$1" -- "${@:3}"
         for program in $2; do command -v "$program" || { echo "$program is not installed"; exit 1; }; done' \
-        fresh "$1" "${FRESH_PROGRAMS[$1]:-}" "${words[@]}" 2>&1 | tee "$said" || status=${PIPESTATUS[0]}
-    if ((status == 0)) && ! grep -qE "passed( \([^)]*\))?, tests: [1-9]|^up: .*: passed" "$said"; then
+        fresh "$1" "${FRESH_PROGRAMS[$1]:-}" "${words[@]}" 2>&1 | tee "$printed" || status=${PIPESTATUS[0]}
+    if ((status == 0)) && ! grep -qE "passed( \([^)]*\))?, tests: [1-9]|^up: .*: passed" "$printed"; then
         say "no test of tier $1 was run"
         status=1
     fi
-    rm -f "$said"
+    rm -f "$printed"
     return "$status"
 }
 

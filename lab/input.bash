@@ -56,7 +56,7 @@ guest_input() { # FOLDER
 # Runs here, in the background, as the other end.
 feed_guest() {
     local number=0 name reader=
-    # A shell that is told to end would leave behind whoever reads for it.
+    # A shell that is asked to end would leave behind whoever reads for it.
     trap 'kill $reader 2>/dev/null; exit' INT TERM HUP
     while read -r <&"$input_asked"; do
         name=piece.$((++number))
@@ -73,7 +73,7 @@ feed_guest() {
 open_input() {
     case $lab_input in
         terminal)
-            # A link: opened anew, the terminal stays blocking for the caller, whatever the guest makes of it.
+            # A link: opened again, the terminal stays blocking for the caller, whatever the guest makes of it.
             ln -s "/proc/$$/fd/$lab_stdin" "$guest/in"
             input_settings=$(stty -g <&"$lab_stdin")
             ;;

@@ -131,12 +131,12 @@ prepare_qemu() {
     qemu=$CACHE/$name
 }
 
-# Stops a lab that has said nothing for NETLOOM_LAB_SILENCE seconds: copies of its words are in $heard. On a machine that is busy with other things too,
+# Stops a lab that has sent nothing for NETLOOM_LAB_SILENCE seconds: copies of its words are in $heard. On a machine that is busy with other things too,
 # how long all of it takes says little about a kernel; a test that begins and does not end does.
 silence_watch() { # PID: of the lab's `timeout`
     local last
     while sleep 5 && kill -0 "$1" 2>/dev/null; do
-        last=$(stat -c %Y "$heard"/said.* | sort -n | tail -n 1)
+        last=$(stat -c %Y "$heard"/printed.* | sort -n | tail -n 1)
         if (($(date +%s) - last > NETLOOM_LAB_SILENCE)); then
             : >"$heard/silent"
             kill -TERM "$1"
@@ -181,7 +181,7 @@ bounded() { # COMMAND ARGS...
         return 124
     fi
     if [[ -n $watch && -e $heard/silent ]]; then
-        say "stopped: nothing was said for $NETLOOM_LAB_SILENCE s (NETLOOM_LAB_SILENCE sets it)"
+        say "stopped: nothing was printed for $NETLOOM_LAB_SILENCE s (NETLOOM_LAB_SILENCE sets it)"
         return 124
     fi
     return "$status"
@@ -198,7 +198,7 @@ stop_child() {
 
 # --- a way in ----------------------------------------------------------------------------------
 # With NETLOOM_LAB_FORWARD=PORT, connections to 127.0.0.1:PORT of this machine reach that port of the lab's own
-# loopback. Whoever listens here enters the lab's network anew for each connection, so nothing is made in the network
+# loopback. Whoever listens here enters the lab's network again for each connection, so nothing is made in the network
 # of this machine, and nothing has to be taken away.
 LAB_OUTSIDE=169.254.77.1 LAB_INSIDE=169.254.77.2 # the ends of the cable between a guest kernel and its namespace
 way_in_address= # where the lab's port is reached from the network that leads into it
@@ -256,8 +256,8 @@ run_host() { # CMD ARGS...
     heard=$(mktemp -d)
     # shellcheck disable=SC2031
     leftovers+=("$heard")
-    touch "$heard/said.out" "$heard/said.err"
-    run_in_namespaces "$@" > >(exec tee "$heard/said.out") 2> >(exec tee "$heard/said.err" >&2)
+    touch "$heard/printed.out" "$heard/printed.err"
+    run_in_namespaces "$@" > >(exec tee "$heard/printed.out") 2> >(exec tee "$heard/printed.err" >&2)
 }
 
 run_in_namespaces() { # CMD ARGS...
@@ -361,10 +361,10 @@ guest_boot() { # COMMAND ARGS...
     # Guests set their descriptors to non-blocking; pipes of our own keep that from the caller's.
     mkfifo "$guest/out" "$guest/err"
     # The copies say when something last came; nothing can before the guest has opened the pipes.
-    touch "$guest/said.out" "$guest/said.err"
-    tee "$guest/said.out" <"$guest/out" &
+    touch "$guest/printed.out" "$guest/printed.err"
+    tee "$guest/printed.out" <"$guest/out" &
     out=$!
-    tee "$guest/said.err" <"$guest/err" >&2 &
+    tee "$guest/printed.err" <"$guest/err" >&2 &
     err=$!
     open_input
     # shellcheck disable=SC2016
@@ -376,7 +376,7 @@ guest_boot() { # COMMAND ARGS...
     # shellcheck disable=SC2012
     ls -1t "$CACHE/logs"/*.log | tail -n +11 | xargs -r rm -f
     if [[ -n $way_in_folder && -e $way_in_folder/lost ]]; then
-        : # that was said
+        : # that was printed
     elif ((status == 124)); then
         say "console log: $log"
     elif [[ -s $guest/status ]]; then

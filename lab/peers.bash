@@ -122,8 +122,8 @@ allow_mappings() {
 }
 
 # Kernels of the lab were seen to stand still under the real server: for want of mappings, and once a thread seemed to wait
-# for the signal by which Go stops it, so Go is told not to send any. Should a kernel stand still all the same, it is given
-# up, in words, when a story says nothing for several times as long as any takes, and they are told in a new one.
+# for the signal by which Go stops it, so Go is asked not to send any. Should a kernel stand still all the same, it is given
+# up, in words, when a story says nothing for several times as long as any takes, and they are reported in a new one.
 # What a story says is never asked for twice.
 stories_in_a_kernel() { # COMMAND ARGS...
     local attempt status=0

@@ -8,7 +8,7 @@ trap 'rm -rf "$cache"' EXIT
 cd "$cache" || exit 2
 export KUBECACHEDIR=$cache/discovery
 
-# Runs kubectl and writes down the words, what it said, and how it ended.
+# Runs kubectl and writes down the words, what it reported, and how it ended.
 k() {
     local status=0
     echo "\$ kubectl $*"

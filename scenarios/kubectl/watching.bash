@@ -8,7 +8,7 @@ define_toys "$group"
 make_namespace
 n=(-n "$STORY")
 
-# Starts a watch and returns when it has said its first line.
+# Starts a watch and returns when it has reported its first line.
 watch_begin() { # NAME ARGS...
     local name=$1
     shift

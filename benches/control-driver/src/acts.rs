@@ -25,9 +25,9 @@ const PUBLISHED: f64 = 60.0;
 const MTU: u32 = 1400;
 
 pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Failure> {
-    let [changed, told, repaired] = changes(programs, folder).await?;
+    let [changed, reported, repaired] = changes(programs, folder).await?;
     let named = drifts(programs, folder).await?;
-    eprintln!("bench: changed {changed:?}, told {told:?}, repaired {repaired:?}, named {named:?}");
+    eprintln!("bench: changed {changed:?}, reported {reported:?}, repaired {repaired:?}, named {named:?}");
     let row = |what: &str, figure: Series, bound: f64| Row {
         what: what.to_owned(),
         ours: None,
@@ -37,29 +37,29 @@ pub async fn rows(programs: Programs<'_>, folder: &str) -> Result<Vec<Row>, Fail
     };
     let published = Some(("kubernetes-nmstate, as published, more than", Series(vec![PUBLISHED]), Unit::Milliseconds));
     Ok(vec![
-        Row { peer: published, ..row("a policy is changed: until its node has verified and said it", changed, 0.3) },
+        Row { peer: published, ..row("a policy is changed: until its node has verified and reported it", changed, 0.3) },
         row("drift: until the node's status names the field", named, 0.1),
-        row("drift that is repaired: until an event names the field", told, 0.1),
+        row("drift that is repaired: until an event names the field", reported, 0.1),
         row("drift that is repaired: until the kernel has it as it was", repaired, 0.1),
     ])
 }
 
-/// Changes a policy, and then what it made: until that is said and verified, until the drift is told, until it
+/// Changes a policy, and then what it made: until that is reported and verified, until the drift is reported, until it
 /// is repaired.
 async fn changes(programs: Programs<'_>, folder: &str) -> Result<[Series; 3], Failure> {
     let (site, mut sight) = begin(programs, folder, &[]).await?;
-    let [mut changed, mut told, mut repaired] = [const { Series(Vec::new()) }; 3];
+    let [mut changed, mut reported, mut repaired] = [const { Series(Vec::new()) }; 3];
     for round in 1..=ROUNDS {
         changed.push(change(&site, &mut sight, round).await?.as_secs_f64());
         let (heard, set) = repair(&mut sight, round).await?;
-        told.push(heard.as_secs_f64());
+        reported.push(heard.as_secs_f64());
         repaired.push(set.as_secs_f64());
     }
     end(site, ROUNDS).await?;
-    Ok([changed, told, repaired])
+    Ok([changed, reported, repaired])
 }
 
-/// Changes what a policy made on a node that leaves it so: until that is said.
+/// Changes what a policy made on a node that leaves it so: until that is reported.
 async fn drifts(programs: Programs<'_>, folder: &str) -> Result<Series, Failure> {
     let (site, mut sight) = begin(programs, folder, &["--drift", "report"]).await?;
     let mut named = Series::default();
@@ -115,7 +115,7 @@ fn bridge(edition: u32) -> String {
     format!("bench{edition}")
 }
 
-/// Changes the policy; how long until its node has said that it is in place.
+/// Changes the policy; how long until its node has reported that it is in place.
 async fn change(site: &Site, sight: &mut Sight, edition: u32) -> Result<Duration, Failure> {
     let before = revision(sight).to_owned();
     // An open connection, as the client of a person who changes something has one.
@@ -160,13 +160,13 @@ async fn repair(sight: &mut Sight, edition: u32) -> Result<(Duration, Duration),
         let note = event["note"].as_str().unwrap_or_default();
         event["reason"] == "Drifted" && note.contains(&format!("{name}.mtu")) && note.contains(&mtu.to_string())
     };
-    let told = sight.until("an event names the drift", |sight| sight.all("Event").any(names));
+    let reported = sight.until("an event names the drift", |sight| sight.all("Event").any(names));
     let set = async {
         kernel.until(&name, mtu).await?;
         kernel.until(&name, MTU).await
     };
-    let (told, set) = tokio::try_join!(told, set)?;
-    Ok((told - began, set - began))
+    let (reported, set) = tokio::try_join!(reported, set)?;
+    Ok((reported - began, set - began))
 }
 
 /// Changes what the policy has set and is left alone; how long until the status says so.
@@ -175,9 +175,9 @@ async fn drift(sight: &mut Sight, round: u32) -> Result<Duration, Failure> {
     let began = Instant::now();
     ip(&format!("link set {name} mtu {mtu}")).await?;
     let says = |state: &Value| {
-        condition(state, "Available").is_some_and(|said| {
-            let message = said["message"].as_str().unwrap_or_default();
-            said["reason"] == "Drifted"
+        condition(state, "Available").is_some_and(|reported| {
+            let message = reported["message"].as_str().unwrap_or_default();
+            reported["reason"] == "Drifted"
                 && message.contains(&format!("{name}.mtu"))
                 && message.contains(&mtu.to_string())
         })

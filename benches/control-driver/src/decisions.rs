@@ -10,10 +10,10 @@ const MEBIBYTE: f64 = 1_048_576.0;
 pub async fn compiling(program: &str) -> Result<Vec<Row>, Failure> {
     let [mut all, mut zone, mut every] = [const { Series(Vec::new()) }; 3];
     for _ in 0..ROUNDS {
-        let said = Said::by(program, &[]).await?;
-        all.push(said.value("from nothing")? / 1e3);
-        zone.push(said.value("one policy of a zone")? / 1e3);
-        every.push(said.value("one policy of all nodes")? / 1e3);
+        let reported = Said::by(program, &[]).await?;
+        all.push(reported.value("from nothing")? / 1e3);
+        zone.push(reported.value("one policy of a zone")? / 1e3);
+        every.push(reported.value("one policy of all nodes")? / 1e3);
     }
     let change = |what: &str, change: &Series| Row {
         what: format!("compile: {what} has changed, against everything"),
@@ -36,8 +36,8 @@ pub async fn compiling(program: &str) -> Result<Vec<Row>, Failure> {
 /// Times are simulated ones: every round would be the same.
 pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
     const NODES: f64 = 1000.0;
-    let said = Said::by(program, &[]).await?;
-    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![said.value(name)? / part]));
+    let reported = Said::by(program, &[]).await?;
+    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![reported.value(name)? / part]));
     let (waves, one_by_one) = (of("in waves", 1e3)?, of("one by one", 1e3)?);
     Ok(vec![
         Row {
@@ -88,11 +88,11 @@ pub async fn rolling(program: &str) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// A fleet whose nodes do at once what they are told. Times and memory are those of the machine, for information.
+/// A fleet whose nodes do at once what they are assigned. Times and memory are those of the machine, for information.
 pub async fn fleet(program: &str) -> Result<Vec<Row>, Failure> {
-    let said = Said::by(program, &["fleet"]).await?;
-    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![said.value(name)? / part]));
-    if said.value("refused as too large")? > 0.0 {
+    let reported = Said::by(program, &["fleet"]).await?;
+    let of = |name: &str, part: f64| Ok::<Series, Failure>(Series(vec![reported.value(name)? / part]));
+    if reported.value("refused as too large")? > 0.0 {
         return Err("something was asked for that no server stores".into());
     }
     Ok(vec![

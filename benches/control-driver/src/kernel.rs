@@ -20,10 +20,10 @@ const LINKS: u32 = 1;
 const RTM_NEWLINK: u16 = 16;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
-/// Of a message, and of what is said of a link before its attributes.
+/// Of a message, and of what is reported of a link before its attributes.
 const HEADER: usize = 16;
 /// How long the kernel may take to have something again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Every change of a link from now on: its name, its MTU and when it was heard.
 pub struct Kernel(UnboundedReceiver<(Instant, String, u32)>);
@@ -50,17 +50,17 @@ impl Kernel {
         Ok(Self(changes))
     }
 
-    /// When a link was told to have this MTU.
+    /// When a link was set to this MTU.
     pub async fn until(&mut self, link: &str, mtu: u32) -> Result<Instant, Failure> {
         let wait = async {
             loop {
-                let (heard, name, told) = self.0.recv().await.ok_or("the kernel says nothing more")?;
-                if name == link && told == mtu {
+                let (heard, name, reported) = self.0.recv().await.ok_or("the kernel says nothing more")?;
+                if name == link && reported == mtu {
                     return Ok::<_, Failure>(heard);
                 }
             }
         };
-        timeout(PATIENCE, wait).await?
+        timeout(TIME_LIMIT, wait).await?
     }
 }
 

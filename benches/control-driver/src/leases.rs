@@ -39,7 +39,7 @@ const FRAMES: usize = 1_000_000;
 /// In the lab all of this is memory.
 const IN_MEMORY: &str = "/run/netloom-bench";
 /// How long 200 processes may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// What a start leaves to be done.
 const SETTLED: Duration = Duration::from_secs(3);
 /// `RTMGRP_IPV4_IFADDR`.
@@ -49,14 +49,14 @@ const RTM_NEWADDR: u16 = 20;
 pub async fn rows(programs: Programs<'_>, lab: &str) -> Result<Vec<Row>, Failure> {
     let own = std::env::current_exe()?;
     let Programs { netloom, agent } = programs;
-    let said = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--leases", netloom, agent]).await?;
+    let reported = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--leases", netloom, agent]).await?;
     let series = |name: &str| {
-        let values = (0..ROUNDS).map(|round| said.value(&format!("{name} {round}")));
+        let values = (0..ROUNDS).map(|round| reported.value(&format!("{name} {round}")));
         values.collect::<Result<_, _>>().map(Series)
     };
     let [time, peers_time] = [series("time of ours")?, series("time of dhclient")?];
     let [memory, peers_memory] = [series("memory of ours")?, series("memory of dhclient")?];
-    let [before, after] = [said.value("before the frames")?, said.value("after the frames")?];
+    let [before, after] = [reported.value("before the frames")?, reported.value("after the frames")?];
     let row = |what: String, figure: Series, unit: Unit, bound: f64| Row {
         what,
         ours: None,
@@ -77,7 +77,7 @@ pub async fn rows(programs: Programs<'_>, lab: &str) -> Result<Vec<Row>, Failure
         },
         row(
             "the same: programs that the agent runs".to_owned(),
-            Series(vec![said.value("programs")?]),
+            Series(vec![reported.value("programs")?]),
             Unit::Pieces,
             0.0,
         ),
@@ -131,16 +131,16 @@ async fn ours(programs: Programs<'_>) -> Result<(Site, (Duration, f64)), Failure
     let mut site = Site::open(programs, IN_MEMORY).await?;
     let leased = |number| json!({"name": link(number), "state": "up", "ipv4": {"enabled": true, "dhcp": true}});
     let interfaces: Vec<Value> = (1..=LINKS).map(leased).collect();
-    let wish = json!({
+    let desired = json!({
         "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState", "metadata": {"name": NODE},
         "spec": {"managed": true, "nodeName": NODE, "desiredState": {"interfaces": interfaces}},
     });
-    site.send(Method::POST, STATES, &wish).await?;
+    site.send(Method::POST, STATES, &desired).await?;
     site.identify().await?;
     let bound = all_have_addresses()?;
     let started = Instant::now();
     site.attend(&[]).await?;
-    let bound = timeout(PATIENCE, bound).await???;
+    let bound = timeout(TIME_LIMIT, bound).await???;
     sleep(SETTLED).await;
     let memory = process::share(site.agent()?)?;
     Ok((site, (bound - started, memory)))
@@ -161,7 +161,7 @@ async fn peers() -> Result<(Duration, f64), Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         all.push(command.spawn()?);
     }
-    let bound = timeout(PATIENCE, bound).await???;
+    let bound = timeout(TIME_LIMIT, bound).await???;
     sleep(SETTLED).await;
     let memory = all.iter().filter_map(Child::id).map(process::share).sum::<Result<f64, Failure>>()?;
     for process in &mut all {

@@ -69,12 +69,13 @@ async fn revision(site: &Site) -> Result<f64, Failure> {
     Ok(list["metadata"]["resourceVersion"].as_str().ok_or("a list without a revision")?.parse()?)
 }
 
-/// How often the agent renewed its Lease between two revisions: that it is there has to be said, and by nothing else.
+/// How often the agent renewed its Lease between two revisions: that it is there has to be reported, and by nothing
+/// else.
 async fn signs_of_life(site: &Site, from: f64, to: f64) -> Result<f64, Failure> {
     let path = format!("{LEASES}?watch=true&resourceVersion={from}&timeoutSeconds=1");
-    let told = site.access.connect().await?.send(Method::GET, &path, Bytes::new()).await?;
+    let reported = site.access.connect().await?.send(Method::GET, &path, Bytes::new()).await?;
     let mut signs = 0.0;
-    for event in serde_json::Deserializer::from_slice(&told).into_iter::<Value>() {
+    for event in serde_json::Deserializer::from_slice(&reported).into_iter::<Value>() {
         let event = event?;
         let lease = &event["object"]["metadata"];
         let revision: f64 = lease["resourceVersion"].as_str().ok_or("a Lease without a revision")?.parse()?;
@@ -89,8 +90,8 @@ async fn signs_of_life(site: &Site, from: f64, to: f64) -> Result<f64, Failure> 
 pub async fn large(programs: Programs<'_>, lab: &str) -> Result<Vec<Row>, Failure> {
     let own = std::env::current_exe()?;
     let Programs { netloom, agent } = programs;
-    let said = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--in-the-lab", netloom, agent]).await?;
-    let memory = |name: &str| Ok::<_, Failure>((Series(vec![said.value(name)?]), Unit::Mebibytes));
+    let reported = Said::by(lab, &["lab", "--", &own.to_string_lossy(), "--in-the-lab", netloom, agent]).await?;
+    let memory = |name: &str| Ok::<_, Failure>((Series(vec![reported.value(name)?]), Unit::Mebibytes));
     Ok(vec![Row {
         what: format!("an agent with {VLANS} VLANs and {ROUTES} routes: resident memory"),
         ours: Some(memory("anonymous")?),

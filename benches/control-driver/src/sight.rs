@@ -14,7 +14,7 @@ use tokio::{
 };
 
 /// How long anything may take before it is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What is watched, as it was last heard of, by kind and name.
 pub struct Sight {
@@ -55,9 +55,9 @@ impl Sight {
             }
             Ok::<(), Failure>(())
         };
-        match timeout(PATIENCE, wait).await {
+        match timeout(TIME_LIMIT, wait).await {
             Ok(done) => done.map(|()| heard),
-            Err(_) => Err(format!("not so within {PATIENCE:?}: {what}; {}", self.said().join("; ")).into()),
+            Err(_) => Err(format!("not so within {TIME_LIMIT:?}: {what}; {}", self.reported().join("; ")).into()),
         }
     }
 
@@ -72,12 +72,12 @@ impl Sight {
     }
 
     /// What the objects say, for people.
-    fn said(&self) -> Vec<String> {
-        let said = |((kind, name), object): (&(String, String), &Value)| {
+    fn reported(&self) -> Vec<String> {
+        let reported = |((kind, name), object): (&(String, String), &Value)| {
             let words = [&object["note"], &object["status"]["conditions"]].map(Value::to_string);
             format!("{kind} {name}: {}", words.join(" "))
         };
-        self.objects.iter().map(said).collect()
+        self.objects.iter().map(reported).collect()
     }
 
     fn take(&mut self, event: Value) {

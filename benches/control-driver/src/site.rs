@@ -34,7 +34,7 @@ pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/netloom-system
 pub const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 
 /// How long a process may take to be ready, and to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What is run.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,7 @@ impl Site {
         Ok(identity)
     }
 
-    /// Starts an agent with further words, and waits until it has said how the node is.
+    /// Starts an agent with further words, and waits until it has reported how the node is.
     pub async fn attend(&mut self, words: &[&str]) -> Result<Sight, Failure> {
         let identity = self.identify().await?;
         let mut command = Command::new(&self.agent_program);
@@ -152,7 +152,7 @@ impl Site {
 
 /// Whether a node's network state says that all is as desired, of what is desired now.
 pub fn is_available(state: &Value) -> bool {
-    condition(state, "Available").is_some_and(|said| said["status"] == "True")
+    condition(state, "Available").is_some_and(|reported| reported["status"] == "True")
         && state["status"]["observedGeneration"] == state["metadata"]["generation"]
 }
 
@@ -167,8 +167,8 @@ pub async fn ip(words: &str) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("ip {words}: {}; {}", output.status, said.trim()).into())
+    let reported = String::from_utf8_lossy(&output.stderr);
+    Err(format!("ip {words}: {}; {}", output.status, reported.trim()).into())
 }
 
 /// Runs lines of `ip` in one process.
@@ -184,7 +184,7 @@ async fn ready(command: &mut Command, log: &Path) -> Result<(Child, String), Fai
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(fs::File::create(log)?).kill_on_drop(true);
     let mut process = command.spawn()?;
     let mut lines = BufReader::new(process.stdout.take().ok_or("no output")?).lines();
-    let line = timeout(PATIENCE, lines.next_line()).await??;
+    let line = timeout(TIME_LIMIT, lines.next_line()).await??;
     match line.filter(|line| line.starts_with("ready")) {
         Some(line) => Ok((process, line)),
         None => Err(format!("it did not become ready: {}", fs::read_to_string(log)?).into()),
@@ -196,6 +196,6 @@ async fn end(process: Option<Child>) -> Result<(), Failure> {
     let Some(mut process) = process else { return Ok(()) };
     let pid = process.id().ok_or("a process has ended by itself")?;
     kill(Pid::from_raw(i32::try_from(pid)?), Signal::SIGTERM)?;
-    timeout(PATIENCE, process.wait()).await??;
+    timeout(TIME_LIMIT, process.wait()).await??;
     Ok(())
 }

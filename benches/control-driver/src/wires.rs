@@ -13,7 +13,7 @@ use tokio::{
 use crate::{flood::Cable, site::ip_batch};
 
 /// How long a server may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// After which time it is looked again whether it is.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -38,7 +38,7 @@ impl Wires {
         keeper.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let wires = Self { folder: folder.to_owned(), links, keeper: keeper.spawn()?, server: None };
         let other = wires.keeper.id().ok_or("no namespace for the server")?;
-        timeout(PATIENCE, apart(other)).await??;
+        timeout(TIME_LIMIT, apart(other)).await??;
         // Nothing else is on the cables.
         wires.there(&["sysctl", "-q", "net.ipv6.conf.default.disable_ipv6=1"]).await?;
         fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")?;
@@ -70,26 +70,26 @@ impl Wires {
         }
         ip_batch(&self.folder, &flush).await?;
         let file = |name: &str| Path::new(&self.folder).join(name);
-        let (book, said) = (file("lent"), file("dnsmasq.log"));
+        let (book, reported) = (file("lent"), file("dnsmasq.log"));
         if fs::exists(&book)? {
             fs::remove_file(&book)?;
         }
         fs::write(file("dnsmasq.conf"), config)?;
         let mut command = self.inside();
-        command.args(["dnsmasq", "--keep-in-foreground"]).stderr(fs::File::create(&said)?);
+        command.args(["dnsmasq", "--keep-in-foreground"]).stderr(fs::File::create(&reported)?);
         command.arg(format!("--conf-file={}", file("dnsmasq.conf").display()));
         command.arg(format!("--dhcp-leasefile={}", book.display()));
         let server = self.server.insert(command.spawn()?);
         let ready = async {
-            while !fs::read_to_string(&said)?.contains("DHCP, ") {
+            while !fs::read_to_string(&reported)?.contains("DHCP, ") {
                 if server.try_wait()?.is_some() {
-                    return Err(format!("dnsmasq ended: {}", fs::read_to_string(&said)?).into());
+                    return Err(format!("dnsmasq ended: {}", fs::read_to_string(&reported)?).into());
                 }
                 sleep(LOOK).await;
             }
             Ok::<(), Failure>(())
         };
-        timeout(PATIENCE, ready).await?
+        timeout(TIME_LIMIT, ready).await?
     }
 
     /// The process whose network the server has.

@@ -112,8 +112,8 @@ impl Figures {
     fn writes(&self, document: &str) -> Result<f64, Failure> {
         let state = self.state();
         let output = space::run(&self.netloom, &["state", "set", document, "--state-dir", &state, "--stats"])?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let words: Vec<&str> = said.split([' ', ',', '\n']).collect();
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let words: Vec<&str> = reported.split([' ', ',', '\n']).collect();
         let at = words.iter().position(|word| *word == "writes").ok_or("no count of writes")?;
         Ok(words.get(at.wrapping_sub(1)).ok_or("no count of writes")?.parse()?)
     }

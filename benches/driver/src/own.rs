@@ -78,8 +78,8 @@ impl Figures {
     fn time_of_writes(&self, document: &str) -> Result<f64, Failure> {
         let state = self.state();
         let output = space::run(&self.netloom, &["state", "set", document, "--state-dir", &state, "--stats"])?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let (_, rest) = said.split_once(", writing ").ok_or("no time of writing")?;
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let (_, rest) = reported.split_once(", writing ").ok_or("no time of writing")?;
         let (milliseconds, _) = rest.split_once(',').ok_or("no time of writing")?;
         Ok(milliseconds.parse::<f64>()? / 1e3)
     }

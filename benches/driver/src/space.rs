@@ -61,8 +61,8 @@ pub fn ip(words: &str) -> Result<(), Failure> {
 pub fn run(program: &str, arguments: &[&str]) -> Result<Output, Failure> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let last: Vec<&str> = reported.lines().rev().take(5).collect();
         return Err(format!("{program} {}: {}; {}", arguments.join(" "), output.status, last.join(" | ")).into());
     }
     Ok(output)

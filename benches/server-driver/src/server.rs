@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How long a server may take to be ready, and to end.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// How often a server that is not there yet is asked again.
 const PAUSE: Duration = Duration::from_millis(1);
 /// The real server ends by itself after so many minutes, should this program be killed.
@@ -117,7 +117,7 @@ impl Programs {
         let log = self.folder.join("log");
         tokio::select! {
             ended = process.wait() => Err(format!("{whose:?} ended with {}; see {}", ended?, log.display()).into()),
-            ready = timeout(PATIENCE, ready) => {
+            ready = timeout(TIME_LIMIT, ready) => {
                 let (ready_after, access) = ready.map_err(|_| format!("{whose:?} is not ready; see {}", log.display()))??;
                 Ok(Server { process, access, ready_after })
             }
@@ -138,7 +138,7 @@ impl Server {
     pub async fn stop(mut self) -> Result<(), Failure> {
         let pid = self.process.id().ok_or("the server has ended by itself")?;
         kill(Pid::from_raw(i32::try_from(pid)?), Signal::SIGTERM)?;
-        if timeout(PATIENCE, self.process.wait()).await.is_err() {
+        if timeout(TIME_LIMIT, self.process.wait()).await.is_err() {
             self.process.kill().await?;
         }
         Ok(())

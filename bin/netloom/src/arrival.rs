@@ -1,8 +1,8 @@
 //! Whether what policies ask for has reached the nodes.
 //!
 //! Pure: objects of a cluster go in, words and a verdict come out. A policy says only what is made of it; which nodes
-//! have that is said by the revision that froze it. Several policies that were applied together are looked for in one
-//! revision: one that has an older version of any of them says nothing about the change.
+//! have that is reported by the revision that froze it. Several policies that were applied together are looked for in
+//! one revision: one that has an older version of any of them says nothing about the change.
 
 use netloom_api::{
     nodestate::NodeNetConfPolicySpec,
@@ -34,7 +34,7 @@ pub(crate) enum Arrival {
     NotFrozen,
     /// It goes on; in words.
     UnderWay(String),
-    /// Nodes are not told it any more, though it did not fail; in words.
+    /// Nodes are not assigned it any more, though it did not fail; in words.
     SetAside(String),
     /// Every node that can take them has them; in words.
     Everywhere(String),
@@ -90,9 +90,9 @@ pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'
         Some(RevisionPhase::Active) => Arrival::Everywhere(words),
         Some(RevisionPhase::Failed) => Arrival::Failed(format!(
             "revision {name} failed on node {}: {}; it comes to no further node{}. Change what is asked for and apply that, \
-             or mend the node: `netloom rollout retry {name}` tries it again at once",
+             or fix the node: `netloom rollout retry {name}` tries it again at once",
             status.failed_node.as_deref().unwrap_or("(unknown)"),
-            status.failed_message.as_deref().unwrap_or("(nothing was said)"),
+            status.failed_message.as_deref().unwrap_or("(no reason was reported)"),
             status
                 .next_attempt_at
                 .map(|next| format!(" before it is tried again at {:.0}", next.0))
@@ -105,7 +105,8 @@ pub(crate) fn of<'a>(policies: &[Frozen], revisions: impl IntoIterator<Item = &'
 
 impl Frozen {
     fn is_in(&self, revision: &NetworkConfigRevision) -> bool {
-        // Read, not compared as written: what is left out and what is said to be the default are the same wish.
+        // Read, not compared as written: what is left out and what is reported as the default are the same desired
+        // state.
         revision.spec.objects.iter().any(|policy| {
             (&policy.kind, &policy.namespace, &policy.name.0) == (&self.kind, &self.namespace, &self.name)
                 && serde_json::from_value::<NodeNetConfPolicySpec>(policy.spec.0.clone())
@@ -133,7 +134,7 @@ fn has_left(state: &Value) -> bool {
         .is_some_and(|degraded| degraded["status"] == "True" && degraded["reason"] == reason::NODE_NOT_FOUND)
 }
 
-/// Whether a node was told anything of a policy.
+/// Whether a node was assigned anything of a policy.
 fn has_part_of(state: &Value, policy: &ObjectKey) -> bool {
     let provenance = annotation_of(state, PROVENANCE).and_then(|text| Provenance::decode(text).ok());
     provenance.is_some_and(|provenance| provenance.shares.contains_key(policy))
@@ -152,7 +153,7 @@ fn is_for_nodes(revision: &NetworkConfigRevision) -> bool {
 }
 
 fn words(name: &str, status: &NetworkConfigRevisionStatus) -> String {
-    let message = status.message.as_deref().unwrap_or("nothing is said yet");
+    let message = status.message.as_deref().unwrap_or("nothing is reported yet");
     match status.phase {
         Some(phase) => format!("revision {name}: {phase:?}, {message}"),
         None => format!("revision {name}: {message}"),
@@ -194,7 +195,7 @@ mod tests {
         .unwrap()
     }
 
-    fn told(provenance: Option<&Value>, merged: bool) -> Value {
+    fn reported(provenance: Option<&Value>, merged: bool) -> Value {
         let mut annotations = json!({});
         if let Some(provenance) = provenance {
             annotations[PROVENANCE] = provenance.to_string().into();
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!(of(&wanted, [&older, &revision("mine", 4, 9000, &active)]), everywhere);
         assert_eq!(of(&wanted, [&revision("mine", 4, 9000, &rolling), &older]), under_way);
         for phase in ["Superseded", "Kept"] {
-            let set_aside = Arrival::SetAside(format!("revision mine: {phase}, nothing is said yet"));
+            let set_aside = Arrival::SetAside(format!("revision mine: {phase}, nothing is reported yet"));
             assert_eq!(of(&wanted, [&older, &revision("mine", 2, 9000, &json!({"phase": phase}))]), set_aside);
         }
         let again = [&revision("bad", 4, 9000, &failed), &revision("mine", 5, 9000, &active)];
@@ -259,18 +260,18 @@ mod tests {
         for reason in IDLE {
             let idle = policy(9000, reason);
             assert_eq!(awaited(&idle, &[]), None);
-            assert_eq!(awaited(&idle, &[told(Some(&of_another), false), told(None, false)]), None);
-            assert!(awaited(&idle, &[told(None, false), told(Some(&of_it), false)]).is_some(), "{reason}");
+            assert_eq!(awaited(&idle, &[reported(Some(&of_another), false), reported(None, false)]), None);
+            assert!(awaited(&idle, &[reported(None, false), reported(Some(&of_it), false)]).is_some(), "{reason}");
         }
     }
 
     #[test]
     fn where_every_node_merges_policies_itself_no_revision_brings_them() {
         let sound = policy(9000, "Compiled");
-        assert_eq!(awaited(&sound, &[told(None, true), told(None, true)]), None);
-        assert!(awaited(&sound, &[told(None, true), told(None, false)]).is_some());
+        assert_eq!(awaited(&sound, &[reported(None, true), reported(None, true)]), None);
+        assert!(awaited(&sound, &[reported(None, true), reported(None, false)]).is_some());
         assert!(
-            awaited(&policy(9000, reason::ROLLOUT_FAILED), &[told(None, true)]).is_some(),
+            awaited(&policy(9000, reason::ROLLOUT_FAILED), &[reported(None, true)]).is_some(),
             "a revision brought it, and failed"
         );
     }
@@ -284,18 +285,18 @@ mod tests {
         let (sound, idle) = (policy(9000, "Compiled"), policy(9000, reason::NO_MATCHING_NODE));
         let of_it = json!({"policies": {"default/jumbo": {}}});
         let left = |state| with(state, "True", reason::NODE_NOT_FOUND);
-        assert_eq!(awaited(&sound, &[told(None, true), left(told(None, false))]), None);
-        assert!(awaited(&sound, &[left(told(None, true))]).is_some(), "no node says that it merges policies");
-        assert_eq!(awaited(&idle, &[left(told(Some(&of_it), false))]), None, "nobody takes away what it had");
+        assert_eq!(awaited(&sound, &[reported(None, true), left(reported(None, false))]), None);
+        assert!(awaited(&sound, &[left(reported(None, true))]).is_some(), "no node says that it merges policies");
+        assert_eq!(awaited(&idle, &[left(reported(Some(&of_it), false))]), None, "nobody takes away what it had");
         for there in
-            [with(told(None, false), "True", "Drift"), with(told(None, false), "False", reason::NODE_NOT_FOUND)]
+            [with(reported(None, false), "True", "Drift"), with(reported(None, false), "False", reason::NODE_NOT_FOUND)]
         {
-            assert!(awaited(&sound, &[told(None, true), there]).is_some());
+            assert!(awaited(&sound, &[reported(None, true), there]).is_some());
         }
     }
 
     #[test]
-    fn a_failure_counts_for_the_generation_that_it_is_said_of() {
+    fn a_failure_counts_for_the_generation_that_it_is_reported_of() {
         let mut failed = policy(9999, reason::ROLLOUT_FAILED);
         assert!(is_refused_by_nodes(&failed) && !is_refused_by_nodes(&policy(9000, "Compiled")));
         failed["metadata"]["generation"] = json!(3);

@@ -137,7 +137,7 @@ impl Cluster {
     pub(crate) async fn send_and_hear(&self, request: http::Request<Vec<u8>>) -> Result<(Value, Vec<String>), Failure> {
         let what = format!("{} {}", request.method(), request.uri().path());
         let unclear = |error: &dyn std::fmt::Display| Failure::passing(format_args!("{what}: {error}"));
-        // By hand, as a client gives the answer without its head.
+        // Manually, as a client gives the answer without its head.
         let answered = self.client.send(request.map(Body::from)).await.map_err(|error| self.refusal(&what, &error))?;
         let (head, body) = answered.into_parts();
         let body = body.collect().await.map_err(|error| unclear(&error))?.to_bytes();
@@ -310,7 +310,7 @@ fn served(list: &Value) -> Vec<Served> {
 /// unknown caller or a server in trouble is no answer to it.
 pub(crate) fn answer(status: &Status) -> Failure {
     match status.code {
-        // Nobody was recognised: nothing was said about the request itself.
+        // Nobody was recognised: nothing was reported about the request itself.
         401 => Failure::usage(&status.message),
         // It took too long, what was followed is too far back, or there were too many.
         408 | 410 | 429 => Failure::passing(&status.message),

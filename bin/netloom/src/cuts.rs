@@ -11,7 +11,7 @@ use crate::{failure::Failure, output::Output};
 
 /// How long a server that cannot be reached is left alone: nothing tells when the way is there again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a look lasts. Of packets that are lost on the way nobody is told, so silence does not say that there is
+/// How long a look lasts. Of packets that are lost on the way nobody is notified, so silence does not say that there is
 /// nothing to hear.
 const LOOK: Duration = Duration::from_secs(30);
 
@@ -35,7 +35,7 @@ impl Cuts {
         self.why.take();
     }
 
-    /// Looks again as long as nothing answers, which is told, each reason when it is new; any other answer ends it.
+    /// Looks again as long as nothing answers, which is reported, each reason when it is new; any other answer ends it.
     /// Whoever waits sets the limit, and a look says by [`Self::heard`] that it hears something, at its begin at least.
     pub(crate) async fn go_on<T>(&self, mut look: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Failure> {
         loop {
@@ -47,7 +47,7 @@ impl Cuts {
                 }
                 Ok(ended) => return ended,
                 Err(_) if self.heard.get() => {}
-                Err(_) => self.cut(format!("the server said nothing for {} seconds", self.look.as_secs())),
+                Err(_) => self.cut(format!("the server sent nothing for {} seconds", self.look.as_secs())),
             }
         }
     }
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said at the end after these answers; none is silence.
+    /// What is reported at the end after these answers; none is silence.
     async fn ending_after(mut answers: Vec<Option<Failure>>, last: &str) -> Option<String> {
         let cuts = Cuts { look: Duration::from_millis(1), ..Cuts::new(Output::new(true)) };
         answers.reverse();
@@ -90,7 +90,7 @@ mod tests {
         let ending = ending_after(vec![None, Some(Failure::passing("cannot reach it"))], "who are you?").await;
         assert_eq!(ending.as_deref(), Some("nothing was heard at the end: cannot reach it"));
         let ending = ending_after(vec![Some(Failure::passing("cannot reach it")), None], "who are you?").await;
-        assert_eq!(ending.as_deref(), Some("nothing was heard at the end: the server said nothing for 0 seconds"));
+        assert_eq!(ending.as_deref(), Some("nothing was heard at the end: the server sent nothing for 0 seconds"));
     }
 
     #[tokio::test]

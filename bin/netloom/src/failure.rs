@@ -55,7 +55,7 @@ impl Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// A failure to print. Nobody is left to be told when the reader went away.
+    /// A failure to print. Nobody is left to be notified when the reader went away.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::with(Exit::Done, "")

@@ -1,7 +1,7 @@
-//! Ctrl-C while a verb waits for others to do what they were asked to: they go on, so that is said before the end.
+//! Ctrl-C while a verb waits for others to do what they were asked to: they go on, so that is reported before the end.
 //!
 //! The process ends by the signal itself, as it does without this: whoever started it sees that it was interrupted. One
-//! that was told not to listen to Ctrl-C, as a shell does with what it starts in the background, goes on.
+//! that was asked not to listen to Ctrl-C, as a shell does with what it starts in the background, goes on.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, Signal, raise};
 
 use crate::{failure::Failure, output::Output};
 
-/// What is said when the process is interrupted; nothing before there is something to say.
+/// What is reported when the process is interrupted; nothing before there is something to say.
 #[derive(Clone, Default)]
 pub(crate) struct Farewell(Arc<OnceLock<&'static str>>);
 
@@ -27,10 +27,10 @@ impl Farewell {
         let mut interrupt = SigSet::empty();
         interrupt.add(Signal::SIGINT);
         interrupt.thread_block().map_err(|error| Failure::usage(format_args!("cannot hold signals back: {error}")))?;
-        let said = farewell.clone();
+        let given = farewell.clone();
         let waiting = thread::Builder::new().spawn(move || {
             if interrupt.wait().is_ok() {
-                if let Some(words) = said.0.get() {
+                if let Some(words) = given.0.get() {
                     Output::new(false).note(words);
                 }
                 // Not held back any more, it ends the process here.
@@ -41,7 +41,7 @@ impl Farewell {
         Ok(farewell)
     }
 
-    /// From now on this is said.
+    /// From now on this is reported.
     pub(crate) fn say(&self, words: &'static str) {
         // The first words stay.
         self.0.get_or_init(|| words);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const LOG_VARIABLE: &str = "NETLOOM_LOG";
 /// What a process says that has nobody in front of it.
 const ALONE: &str = "info";
-/// What one says that a person watches, who is told everything else in other words.
+/// What one says that a person watches, who is shown everything else in other words.
 #[cfg(feature = "cluster")]
 const WATCHED: &str = "warn";
 
@@ -23,35 +23,35 @@ pub(crate) fn start() -> Result<(), Failure> {
     start_at(ALONE)
 }
 
-/// Begins to log what a person needs who is told how it goes anyway.
+/// Begins to log what a person needs who is shown the progress anyway.
 #[cfg(feature = "cluster")]
 pub(crate) fn start_beside_words() -> Result<(), Failure> {
     start_at(WATCHED)
 }
 
-fn start_at(unsaid: &str) -> Result<(), Failure> {
+fn start_at(unspecified: &str) -> Result<(), Failure> {
     tracing_subscriber::fmt()
-        .with_env_filter(filter(env::var(LOG_VARIABLE), unsaid)?)
+        .with_env_filter(filter(env::var(LOG_VARIABLE), unspecified)?)
         .with_writer(io::stderr)
         .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
         .init();
     Ok(())
 }
 
-/// What is logged. A wish that is not understood is refused: whoever has it would look for lines that
+/// What is logged. A level that is not understood is refused: whoever has it would look for lines that
 /// never come.
-fn filter(said: Result<String, VarError>, unsaid: &str) -> Result<EnvFilter, Failure> {
-    let refused = |said: &str, why: &dyn Display| {
+fn filter(given: Result<String, VarError>, unspecified: &str) -> Result<EnvFilter, Failure> {
+    let refused = |given: &str, why: &dyn Display| {
         Failure::usage(format_args!(
-            "{LOG_VARIABLE}={said:?} is not understood: {why}; name a level (error, warn, info, debug, trace), or a \
+            "{LOG_VARIABLE}={given:?} is not understood: {why}; name a level (error, warn, info, debug, trace), or a \
              part of the program with its level, such as netloom_apiserver=debug"
         ))
     };
-    match said {
-        Err(VarError::NotPresent) => Ok(EnvFilter::new(unsaid)),
-        Ok(said) if said.is_empty() => Ok(EnvFilter::new(unsaid)),
-        Ok(said) => EnvFilter::try_new(&said).map_err(|why| refused(&said, &why)),
-        Err(VarError::NotUnicode(said)) => Err(refused(&said.to_string_lossy(), &"it is not UTF-8")),
+    match given {
+        Err(VarError::NotPresent) => Ok(EnvFilter::new(unspecified)),
+        Ok(given) if given.is_empty() => Ok(EnvFilter::new(unspecified)),
+        Ok(given) => EnvFilter::try_new(&given).map_err(|why| refused(&given, &why)),
+        Err(VarError::NotUnicode(given)) => Err(refused(&given.to_string_lossy(), &"it is not UTF-8")),
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Login {
     Local,
     /// The address of the machine at the far end.
     From(IpAddr),
-    /// There is a session, and what is said of it names no address.
+    /// There is a session, and what is reported of it names no address.
     Unclear(String),
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Login {
 pub(crate) fn login() -> Login {
     let own = std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
     own.or_else(|| of_ancestors(Path::new(PROCESSES), std::os::unix::process::parent_id()))
-        .map_or(Login::Local, |said| far_end(&said).map_or(Login::Unclear(said), Login::From))
+        .map_or(Login::Local, |given| far_end(&given).map_or(Login::Unclear(given), Login::From))
 }
 
 /// What the nearest of the processes from `process` upwards says.
@@ -38,8 +38,8 @@ fn of_ancestors(processes: &Path, mut process: u32) -> Option<String> {
             return None;
         }
         let folder = processes.join(process.to_string());
-        if let Some(said) = variable(&fs::read(folder.join("environ")).unwrap_or_default()) {
-            return Some(said);
+        if let Some(given) = variable(&fs::read(folder.join("environ")).unwrap_or_default()) {
+            return Some(given);
         }
         process = parent(&fs::read_to_string(folder.join("status")).ok()?)?;
     }
@@ -61,8 +61,8 @@ fn parent(status: &str) -> Option<u32> {
 }
 
 /// The address of the machine from which a person is logged in.
-fn far_end(said: &str) -> Option<IpAddr> {
-    let address = said.split_whitespace().next()?;
+fn far_end(given: &str) -> Option<IpAddr> {
+    let address = given.split_whitespace().next()?;
     // A link-local address carries its link behind a percent sign.
     address.split('%').next()?.parse().ok()
 }

@@ -10,6 +10,7 @@ mod commands;
 mod connection;
 #[cfg(feature = "cluster")]
 mod cuts;
+mod desired_document;
 mod explain;
 mod facts;
 mod failure;
@@ -37,7 +38,6 @@ mod stopwatch;
 mod text;
 #[cfg(feature = "cluster")]
 mod wanted;
-mod wish;
 
 use std::process::ExitCode;
 

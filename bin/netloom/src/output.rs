@@ -36,7 +36,7 @@ impl Output {
         Self { quiet, colour: wanted && io::stderr().is_terminal() }
     }
 
-    /// Says a line to the person in front, unless asked to be quiet.
+    /// Says a line to the user, unless asked to be quiet.
     pub(crate) fn note(self, line: &str) {
         if !self.quiet {
             complain(line);
@@ -103,7 +103,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Nobody can be told that standard error is gone, so its failures are left alone.
+/// Nobody can be notified that standard error is gone, so its failures are left alone.
 fn complain(line: &str) {
     drop(writeln!(io::stderr().lock(), "{}", plain(line)));
 }

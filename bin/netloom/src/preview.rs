@@ -7,7 +7,7 @@
 use std::collections::{HashMap, hash_map};
 
 use netloom_model::{
-    Attr, Attrs, ControllerWish, FdbKey, Link, LinkKind, MirrorKey, Observed, Origin, Plan, PlannedStep, RouteKey,
+    Attr, Attrs, DesiredController, FdbKey, Link, LinkKind, MirrorKey, Observed, Origin, Plan, PlannedStep, RouteKey,
     RuleKey, SettingKey, Step, Value,
 };
 use netloom_types::IfName;
@@ -31,7 +31,7 @@ pub(crate) enum Mark {
     Change,
     /// It goes.
     Remove,
-    /// It goes and comes anew, because the kernel cannot change it in place.
+    /// It is deleted and created again, because the kernel cannot change it in place.
     Replace,
     /// The kernel takes it away with something else, and it is put back as it was.
     Restore,
@@ -124,8 +124,8 @@ impl<'a> Preview<'a> {
     pub(crate) fn summary(&self) -> String {
         let (add, remove, replace) = (self.count(Mark::Add), self.count(Mark::Remove), self.count(Mark::Replace));
         let change = self.count(Mark::Change) + replace;
-        let anew = if replace > 0 { format!(" ({replace} made anew)") } else { String::new() };
-        format!("{add} to add, {change} to change{anew}, {remove} to remove")
+        let again = if replace > 0 { format!(" ({replace} recreated)") } else { String::new() };
+        format!("{add} to add, {change} to change{again}, {remove} to remove")
     }
 
     /// The entries and the summary, for a terminal; all of them, or only the first ones.
@@ -246,7 +246,7 @@ fn is_restoring(step: &Step, observed: &Observed) -> bool {
         Step::AddRoute(route) | Step::ReplaceRoute(route) => observed.routes.get(&route.key()) == Some(route),
         Step::AddRule(rule) => observed.rules.get(&rule.key) == Some(&rule.protocol),
         Step::Set(setting) => observed.settings.shows(setting),
-        // Links are told as a whole, and what goes is not put back.
+        // Links are reported as a whole, and what goes is not put back.
         _ => false,
     }
 }
@@ -304,32 +304,37 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A link's steps, gathered: how it was made, if it was, and what is said of it after that.
+/// A link's steps, gathered: how it was made, if it was, and what is reported of it after that.
 struct LinkSteps<'a> {
     created: Option<(&'a LinkKind, Attrs)>,
     attrs: Attrs,
     up: Option<bool>,
-    controller: ControllerWish,
+    controller: DesiredController,
     other: Vec<String>,
 }
 
 impl<'a> LinkSteps<'a> {
     fn of(steps: &[&'a PlannedStep]) -> Self {
-        let mut all =
-            Self { created: None, attrs: Attrs::new(), up: None, controller: ControllerWish::Keep, other: Vec::new() };
+        let mut all = Self {
+            created: None,
+            attrs: Attrs::new(),
+            up: None,
+            controller: DesiredController::Keep,
+            other: Vec::new(),
+        };
         for step in steps {
             match &step.step {
                 Step::CreateLink { kind, attrs, controller, up, .. } => {
                     all.created = Some((kind, attrs.clone()));
-                    all.controller = controller.map_or(all.controller, ControllerWish::Of);
+                    all.controller = controller.map_or(all.controller, DesiredController::Of);
                     all.up = Some(*up);
                 }
-                // Said by the mark.
+                // Shown by the mark.
                 Step::DeleteLink { .. } => {}
-                Step::SetAttrs { attrs, .. } => attrs.iter().for_each(|(a, v)| all.attrs.wish(a, v.clone())),
+                Step::SetAttrs { attrs, .. } => attrs.iter().for_each(|(a, v)| all.attrs.require(a, v.clone())),
                 Step::SetUp { up, .. } => all.up = Some(*up),
                 Step::SetController { controller, .. } => {
-                    all.controller = controller.map_or(ControllerWish::Detached, ControllerWish::Of);
+                    all.controller = controller.map_or(DesiredController::Detached, DesiredController::Of);
                 }
                 Step::SetAlias { alias, .. } => {
                     let text =
@@ -359,7 +364,7 @@ fn link_text(name: IfName, mark: Mark, steps: &[&PlannedStep], before: Option<&L
         (_, Some((kind, attrs)), None) => format!("link {name} ({})", join(&made(kind, attrs, &steps))),
         (_, Some((kind, attrs)), Some(before)) => {
             let mut all = attrs.clone();
-            steps.attrs.iter().for_each(|(attr, value)| all.wish(attr, value.clone()));
+            steps.attrs.iter().for_each(|(attr, value)| all.require(attr, value.clone()));
             let changed = changes(&all.unmet_by(&before.attrs), &steps, before);
             let why = if changed.is_empty() { String::new() } else { format!(", {}", join(&changed)) };
             format!("link {name} ({kind}{why})")
@@ -372,9 +377,9 @@ fn link_text(name: IfName, mark: Mark, steps: &[&PlannedStep], before: Option<&L
 /// What a new link is made as. Its alias is left out: every link of ours has one.
 fn made(kind: &LinkKind, attrs: &Attrs, steps: &LinkSteps<'_>) -> Vec<String> {
     let mut words = vec![kind.to_string()];
-    let said = attrs.iter().chain(steps.attrs.iter());
-    words.extend(said.map(|(attr, value)| format!("{attr} {}", value.display(attr))));
-    if let ControllerWish::Of(controller) = steps.controller {
+    let given = attrs.iter().chain(steps.attrs.iter());
+    words.extend(given.map(|(attr, value)| format!("{attr} {}", value.display(attr))));
+    if let DesiredController::Of(controller) = steps.controller {
         words.push(format!("port of {controller}"));
     }
     // A link that is made down may still come up by itself, with the link that it stands on.
@@ -407,9 +412,9 @@ fn changes(attrs: &Attrs, steps: &LinkSteps<'_>, before: &Link) -> Vec<String> {
         }
     }
     let controller = match steps.controller {
-        ControllerWish::Keep => before.controller,
-        ControllerWish::Detached => None,
-        ControllerWish::Of(controller) => Some(controller),
+        DesiredController::Keep => before.controller,
+        DesiredController::Detached => None,
+        DesiredController::Of(controller) => Some(controller),
     };
     if controller != before.controller {
         let word = |of: Option<IfName>| of.map_or_else(|| "no port".to_owned(), |of| format!("port of {of}"));
@@ -470,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_made_anew_tells_why_and_what_is_put_back() {
+    fn a_link_recreated_tells_why_and_what_is_put_back() {
         let mut before = Link::new(name("eth0.5"), LinkKind::Vlan);
         before.attrs = vlan(5);
         before.up = true;
@@ -485,7 +490,7 @@ mod tests {
         assert_eq!(
             text(steps, &observed),
             "-/+ link eth0.5 (vlan, id 5 -> 6)\n    address 192.0.2.1/24 on eth0.5 (put back as it was)\n\
-             Plan: 0 to add, 1 to change (1 made anew), 0 to remove.\n"
+             Plan: 0 to add, 1 to change (1 recreated), 0 to remove.\n"
         );
     }
 
@@ -535,7 +540,7 @@ mod tests {
             text(vec![remove.clone()], &observed),
             "  - link vb (veth) and its peer va\nPlan: 0 to add, 0 to change, 1 to remove.\n"
         );
-        let anew = text(vec![remove, make(true), up], &observed);
-        assert!(anew.contains("-/+ link vb") && !anew.contains("  - link"), "{anew}");
+        let again = text(vec![remove, make(true), up], &observed);
+        assert!(again.contains("-/+ link vb") && !again.contains("  - link"), "{again}");
     }
 }

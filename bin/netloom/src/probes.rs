@@ -16,11 +16,11 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Probe>, Failure> {
 /// How long a change is watched, as the command line says.
 pub(crate) fn timing(args: ProbeTimingArgs) -> ProbeTiming {
     let ProbeTimingArgs { probe_before, probe_carrier, probe_window, probe_retry, probe_restart } = args;
-    let said = ProbeTimes::default()
+    let given = ProbeTimes::default()
         .and(Wait::Before, probe_before)
         .and(Wait::Carrier, probe_carrier)
         .and(Wait::Window, probe_window)
         .and(Wait::Retry, probe_retry)
         .and(Wait::Restart, probe_restart);
-    ProbeTiming::default().with(said)
+    ProbeTiming::default().with(given)
 }

@@ -14,7 +14,7 @@ use crate::{
 const LONG: usize = 500;
 
 /// A host that tells about every batch of steps.
-pub(crate) struct Told<'a> {
+pub(crate) struct ReportingEngine<'a> {
     engine: &'a mut dyn Engine,
     output: Output,
     /// How many steps there are; 0 while nothing is being changed. Set by who plans, once that is
@@ -24,7 +24,7 @@ pub(crate) struct Told<'a> {
     done: usize,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ReportingEngine<'a> {
     /// Wraps a host.
     pub(crate) fn new(
         engine: &'a mut dyn Engine,
@@ -41,7 +41,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl Engine for Told<'_> {
+impl Engine for ReportingEngine<'_> {
     fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
         if let Some(total) = self.many()
             && self.done >= total
@@ -68,22 +68,22 @@ impl Engine for Told<'_> {
 }
 
 /// Probes that tell what they found.
-pub(crate) struct ToldProbes<'a> {
+pub(crate) struct ReportingProbes<'a> {
     probes: &'a mut dyn Probes,
     output: Output,
     before: bool,
-    /// What was said of each probe last: one that is tried again and again is told once.
-    said: BTreeMap<String, Verdict>,
+    /// What was reported of each probe last: one that is tried again and again is reported once.
+    reported: BTreeMap<String, Verdict>,
 }
 
-impl<'a> ToldProbes<'a> {
+impl<'a> ReportingProbes<'a> {
     /// Wraps probes.
     pub(crate) fn new(probes: &'a mut dyn Probes, output: Output) -> Self {
-        Self { probes, output, before: true, said: BTreeMap::new() }
+        Self { probes, output, before: true, reported: BTreeMap::new() }
     }
 }
 
-impl Probes for ToldProbes<'_> {
+impl Probes for ReportingProbes<'_> {
     fn names(&self) -> Vec<String> {
         self.probes.names()
     }
@@ -91,7 +91,7 @@ impl Probes for ToldProbes<'_> {
     fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
         let verdicts = self.probes.run(names, limit);
         for (name, verdict) in names.iter().zip(&verdicts) {
-            if !self.before && self.said.insert(name.clone(), verdict.clone()).as_ref() == Some(verdict) {
+            if !self.before && self.reported.insert(name.clone(), verdict.clone()).as_ref() == Some(verdict) {
                 continue;
             }
             match (verdict, self.before) {

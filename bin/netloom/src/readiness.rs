@@ -1,7 +1,7 @@
 //! What an object of a cluster says about how far it is.
 //!
 //! Pure: an object goes in, words and a verdict come out. An object that was changed says what was true before until
-//! somebody has looked at it again, so what is said counts only for the generation that it is said of.
+//! somebody has looked at it again, so what is reported counts only for the generation that it is reported of.
 
 pub(crate) mod uplinks;
 
@@ -39,7 +39,7 @@ const SPOILED: [&str; 4] =
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ObjectProgress {
     /// Whether everything that it asks for is in place.
     pub(crate) done: bool,
     /// Who says what: first the object itself, then each node that it is about.
@@ -51,7 +51,7 @@ pub(crate) struct Said {
 /// What comes of something that is not in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outlook {
-    /// Somebody is at it.
+    /// Somebody is working on it.
     UnderWay,
     /// It is for no node, as far as anybody has looked: it is in place when that stands for a while.
     Settling,
@@ -69,36 +69,37 @@ pub(crate) fn speaks(group: &str, kind: &str) -> bool {
 }
 
 /// What an object says.
-pub(crate) fn said(object: &Value) -> Said {
+pub(crate) fn reported(object: &Value) -> ObjectProgress {
     let status = &object["status"];
     let generation = &object["metadata"]["generation"];
     let is_current = |of: &Value| of.get("observedGeneration").is_none_or(|observed| observed == generation);
     let nodes: Vec<(&str, &Value)> =
         status["nodeStatus"].as_object().into_iter().flatten().map(|(name, node)| (name.as_str(), node)).collect();
-    let told: Vec<(&str, Option<&Value>)> =
+    let reports: Vec<(&str, Option<&Value>)> =
         nodes.iter().filter(|(_, node)| is_current(node)).map(|(name, node)| (*name, sum_of(node))).collect();
-    let is_told = |node: &String| told.iter().any(|(name, _)| name == node);
-    // What sums up does not always say of what, but is written together with what is said of nodes.
+    let is_reported = |node: &String| reports.iter().any(|(name, _)| name == node);
+    // What sums up does not always say of what, but is written together with what is reported of nodes.
     // Of thousands of nodes not all are listed; then that of the others counts which was counted of them.
     let counted = status.get("unlisted");
-    let all_told = counted.map_or_else(|| nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_told)), is_current);
-    let fresh = all_told && told.is_empty() == nodes.is_empty();
+    let all_reported =
+        counted.map_or_else(|| nodes_of(object).is_none_or(|nodes| nodes.iter().all(is_reported)), is_current);
+    let fresh = all_reported && reports.is_empty() == nodes.is_empty();
     let sum = sum_of(status).filter(|sum| fresh && is_current(status) && is_current(sum));
     let mut lines = vec![(String::new(), words(sum))];
-    lines.extend(told.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
+    lines.extend(reports.iter().map(|(node, condition)| ((*node).to_owned(), words(*condition))));
     let leaves = object["metadata"].get("deletionTimestamp").is_some();
-    let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &told) };
+    let outlook = if leaves { Outlook::Leaving } else { outlook(sum, &reports) };
     let rid_of_the_rest = nodes.iter().all(|(_, node)| is_current(node) || sum_of(node).is_some_and(is_lost));
     let in_place = |sum: &Value| {
-        is_true(sum) || (part(sum, "reason") == PENDING && counted.is_none() && is_everywhere_else(&told))
+        is_true(sum) || (part(sum, "reason") == PENDING && counted.is_none() && is_everywhere_else(&reports))
     };
-    Said { done: !leaves && rid_of_the_rest && sum.is_some_and(in_place), lines, outlook }
+    ObjectProgress { done: !leaves && rid_of_the_rest && sum.is_some_and(in_place), lines, outlook }
 }
 
 /// Whether every node has it but those that the cluster has lost: they get it when they are back, and nobody knows when that
 /// is.
 fn is_everywhere_else(nodes: &[(&str, Option<&Value>)]) -> bool {
-    let count = |is: fn(&Value) -> bool| nodes.iter().filter(|(_, said)| said.is_some_and(is)).count();
+    let count = |is: fn(&Value) -> bool| nodes.iter().filter(|(_, reported)| reported.is_some_and(is)).count();
     let (has, lost) = (count(is_true), count(is_lost));
     has > 0 && lost > 0 && has + lost == nodes.len()
 }
@@ -107,7 +108,7 @@ fn is_lost(condition: &Value) -> bool {
     part(condition, "reason") == NODE_LOST
 }
 
-/// The nodes that an object of host networks is for, once somebody has said so.
+/// The nodes that an object of host networks is for, once somebody has reported so.
 fn nodes_of(object: &Value) -> Option<Vec<String>> {
     let text = object["metadata"]["annotations"].get(names::MATCHED_NODES)?.as_str()?;
     serde_json::from_str(text).ok()
@@ -117,7 +118,7 @@ fn is_true(condition: &Value) -> bool {
     condition["status"] == "True"
 }
 
-/// What comes of something, from what sums it up and what is said of nodes.
+/// What comes of something, from what sums it up and what is reported of nodes.
 fn outlook(sum: Option<&Value>, nodes: &[(&str, Option<&Value>)]) -> Outlook {
     let open = nodes.iter().filter_map(|(node, condition)| Some((*node, condition.filter(|one| !is_true(one))?)));
     let mut failed = open.clone().filter(|(_, condition)| is_failure(condition));
@@ -138,7 +139,7 @@ fn is_failure(condition: &Value) -> bool {
     part(condition, "reason") == REFUSED || tells_of_failure(condition)
 }
 
-/// Whether something was not told to a node because another one could not have it.
+/// Whether something was not reported to a node because another one could not have it.
 fn tells_of_failure(condition: &Value) -> bool {
     part(condition, "reason") == ROLLOUT_STOPPED
 }
@@ -159,7 +160,7 @@ fn sum_of(status: &Value) -> Option<&Value> {
 }
 
 fn words(condition: Option<&Value>) -> String {
-    let Some(condition) = condition else { return "nothing is said yet".to_owned() };
+    let Some(condition) = condition else { return "nothing is reported yet".to_owned() };
     let verdict = if is_true(condition) { "ready" } else { "not ready" };
     let why: Vec<&str> =
         [part(condition, "reason"), part(condition, "message")].into_iter().filter(|text| !text.is_empty()).collect();
@@ -185,32 +186,36 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_of_an_earlier_generation_does_not_count() {
-        assert!(said(&network(2, 2, "True")).done);
-        assert!(!said(&network(2, 2, "False")).done);
-        let stale = said(&network(2, 1, "True"));
+    fn what_was_reported_of_an_earlier_generation_does_not_count() {
+        assert!(reported(&network(2, 2, "True")).done);
+        assert!(!reported(&network(2, 2, "False")).done);
+        let stale = reported(&network(2, 1, "True"));
         assert!(!stale.done);
-        let unsaid = [(String::new(), "nothing is said yet".to_owned())];
-        assert_eq!(stale.lines, unsaid, "neither the node nor who sums up has looked at it");
+        let unspecified = [(String::new(), "nothing is reported yet".to_owned())];
+        assert_eq!(stale.lines, unspecified, "neither the node nor who sums up has looked at it");
         let mut policy = json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}});
         policy["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
-        assert_eq!(said(&policy).lines, unsaid);
+        assert_eq!(reported(&policy).lines, unspecified);
     }
 
     #[test]
     fn what_sums_up_counts_when_it_has_every_node_that_the_object_is_for() {
         let mut network = network(2, 2, "True");
         network["metadata"]["annotations"] = json!({names::MATCHED_NODES: r#"["n1","n2"]"#});
-        let before = said(&network);
-        assert_eq!((before.done, before.lines[0].1.as_str()), (false, "nothing is said yet"), "n2 was just selected");
+        let before = reported(&network);
+        assert_eq!(
+            (before.done, before.lines[0].1.as_str()),
+            (false, "nothing is reported yet"),
+            "n2 was just selected"
+        );
         network["status"]["nodeStatus"]["n2"] = network["status"]["nodeStatus"]["n1"].clone();
-        assert!(said(&network).done);
+        assert!(reported(&network).done);
         network["status"]["nodeStatus"]["n3"] = json!({"observedGeneration": 1});
-        let after = said(&network);
-        assert_eq!((after.done, after.lines.len()), (false, 3), "n3 has not let go of it");
+        let after = reported(&network);
+        assert_eq!((after.done, after.lines.len()), (false, 3), "n3 has not released it");
         network["status"]["nodeStatus"] = json!({});
         network["metadata"]["annotations"] = json!({names::MATCHED_NODES: "[]"});
-        assert!(said(&network).done, "it is for nobody");
+        assert!(reported(&network).done, "it is for nobody");
     }
 
     #[test]
@@ -221,43 +226,43 @@ mod tests {
         };
         let mut network = network(2, 2, "False");
         network["status"]["nodeStatus"]["n2"] = lost(2);
-        assert!(said(&network).done, "n1 has it");
+        assert!(reported(&network).done, "n1 has it");
         let mut broken = network.clone();
         broken["status"]["conditions"][0]["reason"] = json!(reason::INVALID_NETWORK);
         network["status"]["nodeStatus"]["n3"] = lost(1);
-        assert!(said(&network).done, "n3 loses it when it is back");
+        assert!(reported(&network).done, "n3 loses it when it is back");
         network["status"]["nodeStatus"]["n1"]["conditions"][0]["status"] = json!("False");
-        assert_eq!((said(&network).done, said(&network).outlook), (false, Outlook::UnderWay));
+        assert_eq!((reported(&network).done, reported(&network).outlook), (false, Outlook::UnderWay));
         network["status"]["nodeStatus"]["n1"] = lost(2);
-        assert!(!said(&network).done, "nobody is known to have it");
-        assert!(!said(&broken).done, "what they have is not what is wanted");
+        assert!(!reported(&network).done, "nobody is known to have it");
+        assert!(!reported(&broken).done, "what they have is not what is wanted");
     }
 
     #[test]
     fn each_node_has_a_line() {
-        let said = said(&network(1, 1, "False"));
+        let reported = reported(&network(1, 1, "False"));
         let line = |who: &str, what: &str| (who.to_owned(), what.to_owned());
-        assert_eq!(said.lines, [line("", "not ready: Pending, 1 of 2 nodes"), line("n1", "ready")]);
+        assert_eq!(reported.lines, [line("", "not ready: Pending, 1 of 2 nodes"), line("n1", "ready")]);
     }
 
     #[test]
     fn an_object_that_nobody_looked_at_is_not_done() {
-        let said = said(&json!({"metadata": {"generation": 1}}));
-        let lines = vec![(String::new(), "nothing is said yet".to_owned())];
-        assert_eq!(said, Said { done: false, lines, outlook: Outlook::UnderWay });
+        let reported = reported(&json!({"metadata": {"generation": 1}}));
+        let lines = vec![(String::new(), "nothing is reported yet".to_owned())];
+        assert_eq!(reported, ObjectProgress { done: false, lines, outlook: Outlook::UnderWay });
         assert!(speaks("nmstate.io", "NodeNetConfPolicy") && !speaks("", "ConfigMap"));
     }
 
     #[test]
-    fn what_a_node_could_not_have_is_told_apart_from_what_it_is_at() {
+    fn what_a_node_could_not_have_is_reported_apart_from_what_it_is_at() {
         let outlook = |reason: &str, message: &str| {
             let mut network = network(1, 1, "False");
             network["status"]["nodeStatus"]["n1"]["conditions"] =
                 json!([{"type": "ready", "status": "False", "reason": reason, "message": message}]);
-            said(&network).outlook
+            reported(&network).outlook
         };
         let failed = |why: &str| Outlook::Failed(format!("n1: {why}"));
-        assert_eq!(outlook("Pending", "the node is at it"), Outlook::UnderWay);
+        assert_eq!(outlook("Pending", "the node is applying the configuration"), Outlook::UnderWay);
         assert_eq!(outlook("NoOffer", "nobody answers"), Outlook::UnderWay, "the node asks again");
         assert_eq!(outlook("ApplyFailed", "no such link"), failed("no such link"));
         assert_eq!(outlook(ROLLOUT_STOPPED, "revision r failed on n0"), failed("revision r failed on n0"));
@@ -267,7 +272,7 @@ mod tests {
         let mut stale = network(2, 1, "False");
         stale["status"]["nodeStatus"]["n1"]["conditions"][0] =
             json!({"type": "ready", "status": "False", "reason": "ApplyFailed"});
-        assert_eq!(said(&stale).outlook, Outlook::UnderWay, "it is said of what was wanted before");
+        assert_eq!(reported(&stale).outlook, Outlook::UnderWay, "it is reported for an earlier generation");
     }
 
     #[test]
@@ -275,11 +280,11 @@ mod tests {
         let policy = |observed: u32, reason: &str| {
             let ready = json!({"type": "Ready", "status": "False", "reason": reason, "message": "why",
                 "observedGeneration": observed});
-            said(&json!({"metadata": {"generation": 2}, "status": {"conditions": [ready]}})).outlook
+            reported(&json!({"metadata": {"generation": 2}, "status": {"conditions": [ready]}})).outlook
         };
         for reason in SPOILED {
             assert_eq!(policy(2, reason), Outlook::Failed("why".to_owned()));
-            assert_eq!(policy(1, reason), Outlook::UnderWay, "it is said of what was wanted before");
+            assert_eq!(policy(1, reason), Outlook::UnderWay, "it is reported for an earlier generation");
         }
         assert_eq!(policy(2, reason::MISSING_BASE), Outlook::UnderWay, "another policy may make it");
     }
@@ -288,7 +293,7 @@ mod tests {
     fn what_goes_is_not_in_place() {
         let mut leaving = network(1, 1, "True");
         leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let said = said(&leaving);
-        assert_eq!((said.done, said.outlook), (false, Outlook::Leaving));
+        let reported = reported(&leaving);
+        assert_eq!((reported.done, reported.outlook), (false, Outlook::Leaving));
     }
 }

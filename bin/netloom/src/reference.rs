@@ -55,10 +55,10 @@ fn describe(command: &Command, text: &mut String) {
     command.get_subcommands().filter(|sub| !sub.is_hide_set()).for_each(|sub| describe(sub, text));
 }
 
-/// Help and version are the same everywhere; what all verbs of `state` share is told there once.
+/// Help and version are the same everywhere; what all verbs of `state` share is reported there once.
 fn is_described(arg: &Arg, command: &Command) -> bool {
-    let told_above = arg.is_global_set() && command.get_name() != "state";
-    !told_above && !matches!(arg.get_id().as_str(), "help" | "version")
+    let reported_above = arg.is_global_set() && command.get_name() != "state";
+    !reported_above && !matches!(arg.get_id().as_str(), "help" | "version")
 }
 
 fn spelling(arg: &Arg) -> String {
@@ -92,7 +92,7 @@ fn meaning(arg: &Arg) -> String {
     if let [default] = arg.get_default_values()
         && arg.get_action().takes_values()
     {
-        push(&mut text, format_args!("; `{}` if not said", default.to_string_lossy()));
+        push(&mut text, format_args!("; `{}` by default", default.to_string_lossy()));
     }
     text
 }
@@ -102,9 +102,9 @@ fn document() -> String {
         "{MADE}# Properties of an interface\n\n\
          Every single-valued property that a document can give to a link, from the table that the reader, the planner\n\
          and the kernel engine share. Lists (addresses, ports, VLANs, forwarding entries, mirrors, routes, rules) and the\n\
-         rules of merging are told in [node-state.md](../node-state.md).\n\n\
+         rules of merging are described in [node-state.md](../node-state.md).\n\n\
          *Change*: `live` in place; `down` the link is taken down for a moment; `no ports` its ports are released for a\n\
-         moment; `anew` the link is deleted and made again, and what stood on it is put back.\n"
+         moment; `recreated` the link is deleted and created again, and what stood on it is put back.\n"
     );
     for (section, place, about) in SECTIONS {
         push(&mut text, format_args!("\n## {about}\n\n{place}\n\n"));
@@ -185,7 +185,7 @@ fn change(change: Change) -> &'static str {
         Change::Live => "live",
         Change::Down => "down",
         Change::NoPorts => "no ports",
-        Change::Recreate => "anew",
+        Change::Recreate => "recreated",
     }
 }
 

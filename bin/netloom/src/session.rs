@@ -3,7 +3,7 @@
 
 use std::{io, path::Path, time::Duration};
 
-use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Turn};
+use netloom_journal::{Clock, Error, Incarnation, Recovery, Store, SystemClock, Transaction};
 use netloom_local_host::{LocalHost, NamedProbes, Place, PlaceError};
 use netloom_model::{Engine, EngineError, Ownership};
 use netloom_plan::PlanError;
@@ -22,7 +22,7 @@ pub(crate) const CLOCK: &dyn Clock = &SystemClock;
 pub(crate) struct Session {
     /// The namespace, and what belongs to it.
     pub(crate) place: Place,
-    /// How much is told.
+    /// How much is reported.
     pub(crate) output: Output,
     /// The options that lead a later command to the same place.
     options: String,
@@ -79,13 +79,13 @@ impl Session {
     }
 
     /// Takes the turn at the host.
-    pub(crate) fn turn<'a>(
+    pub(crate) fn transaction<'a>(
         &self,
         store: &'a Store,
         engine: &'a mut dyn Engine,
         wait: Duration,
-    ) -> Result<Turn<'a>, Failure> {
-        Turn::take(store, engine, CLOCK, self.incarnation()?, wait).map_err(|error| failure(&error))
+    ) -> Result<Transaction<'a>, Failure> {
+        Transaction::take(store, engine, CLOCK, self.incarnation()?, wait).map_err(|error| failure(&error))
     }
 
     /// The probes that an earlier change names, to be asked after its undo.
@@ -94,18 +94,18 @@ impl Session {
     }
 
     /// Finishes what an earlier change left behind, and says so.
-    pub(crate) fn recover(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
-        turn.recover().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
+    pub(crate) fn recover(&self, transaction: &mut Transaction<'_>) -> Result<(), Failure> {
+        transaction.recover().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
     }
 
     /// The same, for a change that needs the way free: one that waits for a person is an error.
-    pub(crate) fn make_way(&self, turn: &mut Turn<'_>) -> Result<(), Failure> {
-        turn.make_way().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
+    pub(crate) fn make_way(&self, transaction: &mut Transaction<'_>) -> Result<(), Failure> {
+        transaction.make_way().map(|recovery| self.tell(&recovery)).map_err(|error| failure(&error))
     }
 
     fn tell(&self, recovery: &Recovery) {
         match recovery {
-            // What waits for a person is told by the verb that it stands in the way of.
+            // What waits for a person is reported by the verb that it stands in the way of.
             Recovery::Nothing | Recovery::Dropped | Recovery::Open(_) => {}
             Recovery::Finished(summary) => self.output.warn(&format!("found and finished: {summary}")),
             Recovery::RolledBack { summary, why, report } => {
@@ -117,7 +117,7 @@ impl Session {
             Recovery::Rebooted { summary, report: _ } => {
                 let source = &summary.source;
                 self.output.warn(&format!(
-                    "an earlier change of {source} was cut off when the machine or the namespace was started anew; the files that it wrote are put back"
+                    "an earlier change of {source} was cut off when the machine or the namespace was restarted; the files that it wrote are put back"
                 ));
             }
         }

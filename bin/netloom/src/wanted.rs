@@ -1,4 +1,4 @@
-//! The objects that the wishes of nodes are compiled from.
+//! The objects that the desired states of nodes are compiled from.
 
 use std::collections::BTreeSet;
 
@@ -51,17 +51,17 @@ fn is_same(one: &Value, other: &Value) -> bool {
     group(one) == group(other) && ["/kind", "/metadata/namespace", "/metadata/name"].into_iter().all(same)
 }
 
-/// An object with the wish of another; what its server and its controllers have written stays.
-fn applied(known: &Value, wish: &Value) -> Value {
+/// An object with the desired state of another; what its server and its controllers have written stays.
+fn applied(known: &Value, desired: &Value) -> Value {
     let mut object = known.clone();
-    let fields = wish.as_object().into_iter().flatten();
+    let fields = desired.as_object().into_iter().flatten();
     for (key, value) in fields.filter(|(key, _)| !matches!(key.as_str(), "metadata" | "status")) {
         object[key] = value.clone();
     }
     for part in ["labels", "annotations"] {
-        let said = wish["metadata"][part].as_object().cloned().unwrap_or_default();
+        let given = desired["metadata"][part].as_object().cloned().unwrap_or_default();
         let mut kept = known["metadata"][part].as_object().cloned().unwrap_or_else(Map::new);
-        kept.extend(said);
+        kept.extend(given);
         if !kept.is_empty() {
             object["metadata"][part] = Value::Object(kept);
         }
@@ -83,12 +83,12 @@ mod tests {
             })
         };
         let base = [state(json!({"managed": true}), json!({"currentState": {}}))];
-        let mut wish = state(json!({"managed": false}), Value::Null);
-        wish["metadata"] = json!({"namespace": "default", "name": "n1", "annotations": {"b": "2"}});
+        let mut desired = state(json!({"managed": false}), Value::Null);
+        desired["metadata"] = json!({"namespace": "default", "name": "n1", "annotations": {"b": "2"}});
         let mut wanted = state(json!({"managed": false}), json!({"currentState": {}}));
         wanted["metadata"]["annotations"]["b"] = json!("2");
-        assert_eq!(overlaid(&base, &[wish.clone()]), [wanted]);
-        wish["metadata"]["name"] = json!("n2");
-        assert_eq!(overlaid(&base, &[wish.clone()]), [base[0].clone(), wish]);
+        assert_eq!(overlaid(&base, &[desired.clone()]), [wanted]);
+        desired["metadata"]["name"] = json!("n2");
+        assert_eq!(overlaid(&base, &[desired.clone()]), [base[0].clone(), desired]);
     }
 }

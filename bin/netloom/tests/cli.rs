@@ -252,7 +252,7 @@ fn wrong_values_are_refused_with_line_and_path() {
 
 /// Documents that are wrong on this machine, which has none of these links.
 #[test]
-fn wishes_that_cannot_work_are_refused_before_anything_is_touched() {
+fn desired_states_that_cannot_work_are_refused_before_anything_is_touched() {
     let new = |name: &str, more: &str| format!("  - name: {name}\n    state: up\n{more}");
     let vrf = |name: &str, port: &str| {
         new(name, &format!("    type: vrf\n    vrf: {{ route-table-id: 7, port: [{port}] }}\n"))

@@ -65,6 +65,6 @@ fn a_node_that_reported_nothing_is_mentioned() {
     let output = Command::new(env!("CARGO_BIN_EXE_netloom")).args(["compile", "-f"]).arg(&file).output();
     let output = output.expect("the program runs");
     assert_eq!(output.status.code(), Some(0));
-    let said = text(&output.stderr);
-    assert!(said.contains("without a NodeNetworkState") && said.contains("n1"), "{said}");
+    let remarks = text(&output.stderr);
+    assert!(remarks.contains("without a NodeNetworkState") && remarks.contains("n1"), "{remarks}");
 }

@@ -31,7 +31,7 @@ use self::embedded::{NETLOOM, Server, empty_folder, ended};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// How many writes are there before the copy is made, and how many after.
 const ENOUGH: usize = 20;
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 async fn client(kubeconfig: &str) -> Client {
     let read = Kubeconfig::from_yaml(kubeconfig).unwrap();
@@ -54,7 +54,7 @@ async fn first_event(client: &Client, version: &str) -> Value {
     let target = format!("{MAPS}?watch=true&resourceVersion={version}");
     let answer = client.send(http::Request::get(target).body(Body::empty()).unwrap()).await.unwrap();
     let mut body = answer.into_body();
-    let frame = timeout(PATIENCE, body.frame()).await.expect("an event").unwrap().unwrap();
+    let frame = timeout(TIME_LIMIT, body.frame()).await.expect("an event").unwrap().unwrap();
     serde_json::from_slice(&frame.into_data().unwrap()).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn version(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap()
 }
 
-/// Somebody who writes one object after the other until told to stop.
+/// Somebody who writes one object after the other until asked to stop.
 struct Writer {
     written: Arc<Mutex<Vec<Value>>>,
     stop: Arc<AtomicBool>,
@@ -96,7 +96,7 @@ impl Writer {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(PATIENCE, enough).await.expect("the writer goes on")
+        timeout(TIME_LIMIT, enough).await.expect("the writer goes on")
     }
 
     async fn end(self) -> Vec<Value> {
@@ -124,16 +124,16 @@ async fn a_copy_made_under_writes_is_whole_and_clients_go_on_from_it() {
     let writer = Writer::start(admin.clone());
     let before = writer.at_least(ENOUGH).await;
     let copy = old.folder.join("copy");
-    let (status, said) = beside(words(&old.folder.join("data"), "backup", &copy)).await;
-    assert_eq!((status, said), (0, format!("{}\n", copy.display())));
+    let (status, printed) = beside(words(&old.folder.join("data"), "backup", &copy)).await;
+    assert_eq!((status, printed), (0, format!("{}\n", copy.display())));
     let count = writer.at_least(0).await;
     writer.at_least(count + ENOUGH).await;
     let written = writer.end().await;
 
     let folder = empty_folder("server-restored");
     let data = folder.join("data");
-    let (status, said) = ended(Command::new(NETLOOM).args(words(&data, "restore", &copy)));
-    assert!(status == 0 && said.starts_with("revision "), "{said}");
+    let (status, printed) = ended(Command::new(NETLOOM).args(words(&data, "restore", &copy)));
+    assert!(status == 0 && printed.starts_with("revision "), "{printed}");
     // With the keys of the old server its clients are known to the new one.
     let keys = data.join("pki");
     fs::create_dir_all(&keys).unwrap();
@@ -175,14 +175,14 @@ fn nothing_is_written_over_and_no_other_file_is_taken() {
     let copy = server.folder.join("copy");
     let run = |words: Vec<String>| ended(Command::new(NETLOOM).args(words));
     assert_eq!(run(words(&data, "backup", &copy)).0, 0);
-    let (status, said) = run(words(&data, "backup", &copy));
-    assert!(status == 3 && said.contains("is there already"), "{status} {said}");
+    let (status, printed) = run(words(&data, "backup", &copy));
+    assert!(status == 3 && printed.contains("is there already"), "{status} {printed}");
     // A server runs on it; then one has run on it.
     for stopped in [false, true] {
-        let (status, said) = run(words(&data, "restore", &copy));
+        let (status, printed) = run(words(&data, "restore", &copy));
         assert!(
-            status == 3 && said.contains("store.redb exists: nothing is overwritten"),
-            "{stopped}: {status} {said}"
+            status == 3 && printed.contains("store.redb exists: nothing is overwritten"),
+            "{stopped}: {status} {printed}"
         );
         nix::sys::signal::kill(
             nix::unistd::Pid::from_raw(server.process.id().try_into().unwrap()),
@@ -198,20 +198,20 @@ fn nothing_is_written_over_and_no_other_file_is_taken() {
     ] {
         let file = server.folder.join(name);
         fs::write(&file, bytes).unwrap();
-        let (status, said) = run(words(&server.folder.join("new"), "restore", &file));
-        assert!(status == 3 && said.contains(text), "{name}: {status} {said}");
+        let (status, printed) = run(words(&server.folder.join("new"), "restore", &file));
+        assert!(status == 3 && printed.contains(text), "{name}: {status} {printed}");
         assert!(!server.folder.join("new").exists(), "{name} left a folder behind");
     }
-    let (status, said) = run(words(&server.folder.join("new"), "restore", &server.folder.join("nowhere")));
-    assert!(status == 2 && said.contains("nowhere"), "{status} {said}");
+    let (status, printed) = run(words(&server.folder.join("new"), "restore", &server.folder.join("nowhere")));
+    assert!(status == 2 && printed.contains("nowhere"), "{status} {printed}");
     assert!(!server.folder.join("new").exists());
     assert_eq!(run(words(&server.folder.join("new"), "restore", &copy)).0, 0);
     for folder in ["new", "data", "data/pki"] {
         let mode = fs::metadata(server.folder.join(folder)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o700, "{folder}");
     }
-    let (status, said) = run(words(&server.folder.join("nothing"), "backup", &server.folder.join("other")));
-    assert!(status == 2 && said.contains("does not exist"), "{status} {said}");
+    let (status, printed) = run(words(&server.folder.join("nothing"), "backup", &server.folder.join("other")));
+    assert!(status == 2 && printed.contains("does not exist"), "{status} {printed}");
     assert!(!server.folder.join("other").exists());
 }
 
@@ -237,12 +237,12 @@ fn a_server_that_does_not_start_says_what_helps_and_leaves_nothing() {
         (vec!["--listen", "localhost:7443"], "must be an IP address"),
         (vec!["--listen", "127.0.0.1:0", "--kubeconfig-out", &nowhere], "is no folder"),
     ] {
-        let (status, said) = ended(Command::new(NETLOOM).arg("server").args(&more).arg("--data-dir").arg(&data));
-        assert!(status == 2 && said.contains(word), "{more:?}: {status} {said}");
+        let (status, printed) = ended(Command::new(NETLOOM).arg("server").args(&more).arg("--data-dir").arg(&data));
+        assert!(status == 2 && printed.contains(word), "{more:?}: {status} {printed}");
         assert!(!data.exists(), "{more:?} left a folder behind");
     }
-    let (status, said) = ended(Command::new(NETLOOM).args(["gen", "kubeconfig"]));
-    assert!(status == 2 && said.contains("--node <NAME>|--controller"), "{said}");
+    let (status, printed) = ended(Command::new(NETLOOM).args(["gen", "kubeconfig"]));
+    assert!(status == 2 && printed.contains("--node <NAME>|--controller"), "{printed}");
 }
 
 const STATE: &str = "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata:\n  name: NAME\nspec:\n  nodeName: NAME\n  managed: false\n";
@@ -258,14 +258,14 @@ fn an_agent_has_an_identity_of_its_own() {
     let own = server.file("own.yaml", &STATE.replace("NAME", "node1"));
     assert_eq!(as_agent(&["apply", "-f", &own]).0, 0);
     let foreign = server.file("foreign.yaml", &STATE.replace("NAME", "node2"));
-    let (status, said) = as_agent(&["apply", "-f", &foreign]);
-    assert!(status == 3 && said.contains("the agent of node \"node1\" may write only"), "{status} {said}");
-    let (status, said) = as_agent(&["gen", "kubeconfig", "--node", "node2"]);
-    assert!(status != 0 && said.contains("forbidden") && !said.contains("PRIVATE KEY"), "{status} {said}");
+    let (status, printed) = as_agent(&["apply", "-f", &foreign]);
+    assert!(status == 3 && printed.contains("the agent of node \"node1\" may write only"), "{status} {printed}");
+    let (status, printed) = as_agent(&["gen", "kubeconfig", "--node", "node2"]);
+    assert!(status != 0 && printed.contains("forbidden") && !printed.contains("PRIVATE KEY"), "{status} {printed}");
     let log = fs::read_to_string(server.folder.join("log")).unwrap();
     assert!(log.lines().any(|line| line.contains("refused") && line.contains("netloom:agent:node1")), "{log}");
-    let (status, said) = server.run(&["gen", "kubeconfig", "--node", "Not/A/Node"]);
-    assert!(status != 0 && said.contains("not the name of a node"), "{status} {said}");
+    let (status, printed) = server.run(&["gen", "kubeconfig", "--node", "Not/A/Node"]);
+    assert!(status != 0 && printed.contains("not the name of a node"), "{status} {printed}");
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn strangers_are_refused_and_logged() {
     for (name, credential, reason) in [("nothing", "", "NoCredential"), ("forged", "token: a.forged.token", "BadToken")]
     {
         let file = server.file(name, &without(credential));
-        let (status, said) = ended(Command::new(NETLOOM).args(["get", "nodes"]).env("KUBECONFIG", &file));
-        assert!(status == 2 && said.contains("Unauthorized"), "{name}: {status} {said}");
+        let (status, printed) = ended(Command::new(NETLOOM).args(["get", "nodes"]).env("KUBECONFIG", &file));
+        assert!(status == 2 && printed.contains("Unauthorized"), "{name}: {status} {printed}");
         let log = fs::read_to_string(server.folder.join("log")).unwrap();
         assert!(log.lines().any(|line| line.contains("refused") && line.contains(reason)), "{name}: {log}");
     }
@@ -299,8 +299,8 @@ fn the_controller_has_one_too() {
     let as_controller = |words: &[&str]| ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", &controller));
     let object = server.file("state.yaml", &STATE.replace("NAME", "node2"));
     assert_eq!(as_controller(&["apply", "-f", &object]).0, 0, "it writes objects of every node");
-    let (status, said) = as_controller(&["get", "secrets"]);
-    assert!(status != 0 && said.contains("forbidden"), "{status} {said}");
-    assert_eq!(server.run(&["gen", "kubeconfig"]).0, 2, "whose it shall be must be said");
+    let (status, printed) = as_controller(&["get", "secrets"]);
+    assert!(status != 0 && printed.contains("forbidden"), "{status} {printed}");
+    assert_eq!(server.run(&["gen", "kubeconfig"]).0, 2, "whose it shall be must be reported");
     assert_eq!(server.run(&["gen", "kubeconfig", "--controller", "--node", "a"]).0, 2);
 }

@@ -44,7 +44,7 @@ addresses() { ip -o address show dev lo; }
 routes() { ip route show dev lo; }
 has() { [[ $(addresses) == *" $1/"* ]] || fail "$1 is not there"; }
 has_not() { [[ $(addresses) != *" $1/"* ]] || fail "$1 is there"; }
-says() { grep -q -- "$1" out err || fail "'$1' is not said"; }
+says() { grep -q -- "$1" out err || fail "'$1' is not specified"; }
 
 # Waits for an event instead of for a time: `watch` prints it when it happens.
 until_gone() { # ADDRESS
@@ -57,11 +57,11 @@ until_gone() { # ADDRESS
 
 # Starts a change that waits for a confirmation; its process id is $waiting.
 wait_for_confirmation() { # ARGS...
-    rm -f said
-    mkfifo said
-    "$NETLOOM" state set "$@" </dev/null >waiting.out 2>said &
+    rm -f printed
+    mkfifo printed
+    "$NETLOOM" state set "$@" </dev/null >waiting.out 2>printed &
     waiting=$!
-    exec 3<said
+    exec 3<printed
     grep -m1 "The change is in place until" <&3 || fail "it does not wait"
     cat <&3 >waiting.err &
 }
@@ -269,7 +269,7 @@ a_killed_change_whose_undo_does_not_help_is_not_called_verified() {
     done
 }
 
-an_undo_that_does_not_help_is_told_as_data() {
+an_undo_that_does_not_help_is_reported_as_data() {
     wait_for_confirmation one.yaml --probe ping:127.0.0.1 --timeout 100 -o json
     answers_pings no
     kill -INT "$waiting"
@@ -385,10 +385,10 @@ interfaces:
         - ip: 192.0.2.1
           prefix-length: 32
 YAML
-    mkfifo said
-    "$NETLOOM" state set cut.yaml --probe ping:192.0.2.9 --timeout 1000 </dev/null 2>said &
+    mkfifo printed
+    "$NETLOOM" state set cut.yaml --probe ping:192.0.2.9 --timeout 1000 </dev/null 2>printed &
     waiting=$!
-    exec 3<said
+    exec 3<printed
     # It tries for some seconds more, with the steps carried out.
     grep -m1 "probe ping:192.0.2.9 fails" <&3 || fail "it is over already"
     kill -KILL "$waiting"

@@ -68,7 +68,7 @@ stories! {
     a_probe_that_failed_before_does_not_count
     a_killed_change_is_taken_back_by_the_next_command
     a_killed_change_whose_undo_does_not_help_is_not_called_verified
-    an_undo_that_does_not_help_is_told_as_data
+    an_undo_that_does_not_help_is_reported_as_data
     the_far_end_of_the_session_is_not_cut_off
     an_owner_that_wants_less_gives_the_rest_back
     an_explanation_names_the_line

@@ -34,21 +34,21 @@ spec:
   routeTarget: 64500:10200
 ";
 
-/// What is said, but for the warning that no front end serves the kind yet.
-fn without_planned(said: &str) -> String {
-    said.split_inclusive('\n').filter(|line| !line.contains("no front end of this version serves")).collect()
+/// What is reported, but for the warning that no front end serves the kind yet.
+fn without_planned(printed: &str) -> String {
+    printed.split_inclusive('\n').filter(|line| !line.contains("no front end of this version serves")).collect()
 }
 
 #[test]
 fn objects_are_applied_listed_and_deleted() {
     let server = Server::start("verbs-life");
     let run = |words: &[&str]| {
-        let (status, said) = server.run(words);
-        (status, without_planned(&said))
+        let (status, printed) = server.run(words);
+        (status, without_planned(&printed))
     };
     let file = server.file("vrf.yaml", VRF);
-    let (status, said) = run(&["apply", "-f", &file]);
-    assert_eq!((status, said.as_str()), (0, "VRF \"blue\" created\n"));
+    let (status, printed) = run(&["apply", "-f", &file]);
+    assert_eq!((status, printed.as_str()), (0, "VRF \"blue\" created\n"));
     assert_eq!(run(&["apply", "-f", &file]), (0, "VRF \"blue\" unchanged\n".to_owned()));
     let changed = server.file("changed.yaml", &VRF.replace("10200", "10201"));
     assert_eq!(run(&["apply", "-f", &changed]), (0, "VRF \"blue\" configured\n".to_owned()));
@@ -67,32 +67,32 @@ fn objects_are_applied_listed_and_deleted() {
     assert!(all.contains("netloom-cli"), "{all}");
 
     assert_eq!(run(&["delete", "vrf", "blue"]), (0, "VRF \"blue\" deleted\n".to_owned()));
-    let (status, said) = run(&["get", "vrf", "blue"]);
-    assert!(status == 3 && said.contains("not found"), "{said}");
+    let (status, printed) = run(&["get", "vrf", "blue"]);
+    assert!(status == 3 && printed.contains("not found"), "{printed}");
     assert_eq!(run(&["get", "vrf"]), (0, "There are no vrfs.\n".to_owned()));
 }
 
 #[test]
-fn what_the_server_refuses_is_said_with_its_place() {
+fn what_the_server_refuses_is_reported_with_its_place() {
     let server = Server::start("verbs-refused");
     let file = server.file("vrf.yaml", &VRF.replace("vni: 10200", "vni: 0"));
-    let (status, said) = server.run(&["apply", "-f", &file]);
-    assert_eq!(status, 3, "{said}");
-    assert!(said.contains("vrf.yaml:7: VRF \"blue\"") && said.contains("spec.vni"), "{said}");
-    let (status, said) = server.run(&["get", "nonsense"]);
-    assert!(status == 3 && said.contains("no kind `nonsense`"), "{said}");
+    let (status, printed) = server.run(&["apply", "-f", &file]);
+    assert_eq!(status, 3, "{printed}");
+    assert!(printed.contains("vrf.yaml:7: VRF \"blue\"") && printed.contains("spec.vni"), "{printed}");
+    let (status, printed) = server.run(&["get", "nonsense"]);
+    assert!(status == 3 && printed.contains("no kind `nonsense`"), "{printed}");
     let unknown = server.file("unknown.yaml", &VRF.replace("vni:", "vnni:"));
-    let (status, said) = server.run(&["apply", "-f", &unknown]);
-    assert!(status == 3 && said.contains("vnni"), "{said}");
+    let (status, printed) = server.run(&["apply", "-f", &unknown]);
+    assert!(status == 3 && printed.contains("vnni"), "{printed}");
     let kind = server.file("kind.yaml", &VRF.replace("kind: VRF", "kind: VFR"));
-    let (status, said) = server.run(&["apply", "-f", &kind]);
-    assert!(status == 3 && said.contains("no kind VFR"), "{said}");
-    let (status, said) = server.run(&["apply", "-f", "/nowhere.yaml"]);
-    assert!(status == 2 && said.contains("/nowhere.yaml"), "{said}");
+    let (status, printed) = server.run(&["apply", "-f", &kind]);
+    assert!(status == 3 && printed.contains("no kind VFR"), "{printed}");
+    let (status, printed) = server.run(&["apply", "-f", "/nowhere.yaml"]);
+    assert!(status == 2 && printed.contains("/nowhere.yaml"), "{printed}");
 }
 
 #[test]
-fn what_is_said_twice_is_refused_before_anything_is_sent() {
+fn what_is_reported_twice_is_refused_before_anything_is_sent() {
     let server = Server::start("verbs-twice");
     let red = VRF.replace("blue", "red").replace("10200", "10300");
     assert_eq!(server.run(&["apply", "-f", &server.file("red.yaml", &red)]).0, 0);
@@ -103,8 +103,8 @@ fn what_is_said_twice_is_refused_before_anything_is_sent() {
     let why = without_planned(&found).lines().take(2).collect::<Vec<_>>().join("\n");
     assert!(why.contains("key \"vni\" already set in map"), "{why}");
     for words in [&["apply"][..], &["apply", "--dry-run"], &["plan"], &["delete"]] {
-        let (status, said) = server.run(&[words, &["-f", &twice]].concat());
-        assert!(status == 3 && said.contains(&why), "{words:?}: {status} {said}");
+        let (status, printed) = server.run(&[words, &["-f", &twice]].concat());
+        assert!(status == 3 && printed.contains(&why), "{words:?}: {status} {printed}");
     }
     let (_, left) = server.run(&["get", "vrf", "-o", "yaml"]);
     assert!(left.contains("vni: 10300") && !left.contains("blue"), "{left}");
@@ -119,28 +119,28 @@ fn an_object_that_something_holds_is_not_called_deleted() {
     for _ in 0..2 {
         assert_eq!(server.run(&["delete", "vrf", "blue"]), (0, leaving.to_owned()));
     }
-    let (status, said) = server.run(&["delete", "vrf", "blue", "--wait", "--timeout", "1"]);
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("VRF \"blue\" is not gone after 1 seconds; held by example.org/hold. "), "{said}");
+    let (status, printed) = server.run(&["delete", "vrf", "blue", "--wait", "--timeout", "1"]);
+    assert_eq!(status, 1, "{printed}");
+    assert!(printed.contains("VRF \"blue\" is not gone after 1 seconds; held by example.org/hold. "), "{printed}");
     let mut waiting = Command::new(NETLOOM)
         .args(["delete", "vrf", "blue", "--wait"])
         .env("KUBECONFIG", server.folder.join("kubeconfig"))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(waiting.stderr.take().unwrap());
+    let mut printed = BufReader::new(waiting.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    printed.read_line(&mut line).unwrap();
     assert_eq!(line, leaving);
     let (status, warned) = server.run(&["apply", "-f", &server.file("free.yaml", VRF)]);
     assert!(status == 0 && warned.contains("is being deleted, and this goes with it; apply it again"), "{warned}");
     line.clear();
-    said.read_line(&mut line).unwrap();
+    printed.read_line(&mut line).unwrap();
     assert_eq!((waiting.wait().unwrap().code(), line.as_str()), (Some(0), "VRF \"blue\" deleted\n"));
 }
 
 #[test]
-fn what_the_server_warns_of_is_said() {
+fn what_the_server_warns_of_is_reported() {
     let server = Server::start("verbs-warned");
     let nowhere = "\
 apiVersion: network.t-caas.telekom.com/v1alpha1
@@ -157,11 +157,11 @@ spec:
     assert!(found.contains(&format!("Destination \"nowhere\": warning: {why}")), "{found}");
     let warning = format!("Destination \"nowhere\": {why}\n");
     for verb in ["apply", "plan"] {
-        let (_, said) = server.run(&[verb, "-f", &both]);
-        assert!(said.contains("VRF \"blue\": no front end of this version serves this kind"), "{verb}: {said}");
-        let said = without_planned(&said);
-        let line = said.split_inclusive('\n').find(|line| line.starts_with("warning: ")).unwrap_or_default();
-        assert!(line.contains("both.yaml:") && line.ends_with(&warning), "{verb}: {said}");
+        let (_, printed) = server.run(&[verb, "-f", &both]);
+        assert!(printed.contains("VRF \"blue\": no front end of this version serves this kind"), "{verb}: {printed}");
+        let printed = without_planned(&printed);
+        let line = printed.split_inclusive('\n').find(|line| line.starts_with("warning: ")).unwrap_or_default();
+        assert!(line.contains("both.yaml:") && line.ends_with(&warning), "{verb}: {printed}");
     }
 }
 
@@ -170,19 +170,19 @@ fn a_wait_that_is_interrupted_says_what_goes_on() {
     let server = Server::start("verbs-interrupted");
     // Nobody is there who says that it is in place.
     let network = "apiVersion: network.harvesterhci.io/v1beta1\nkind: ClusterNetwork\nmetadata: {name: lan}\n";
-    // Whoever runs the tests may have been told not to listen to it.
+    // Whoever runs the tests may have been asked not to listen to it.
     let mut waiting = Command::new("env")
         .args(["--default-signal=INT", NETLOOM, "apply", "--wait", "-f", &server.file("network.yaml", network)])
         .env("KUBECONFIG", server.folder.join("kubeconfig"))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert_eq!(said.next().unwrap(), "ClusterNetwork \"lan\" created");
-    assert_eq!(said.next().unwrap(), "ClusterNetwork \"lan\": nothing is said yet");
+    let mut printed = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(printed.next().unwrap(), "ClusterNetwork \"lan\" created");
+    assert_eq!(printed.next().unwrap(), "ClusterNetwork \"lan\": nothing is reported yet");
     let process = nix::unistd::Pid::from_raw(waiting.id().try_into().unwrap());
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
-    let left: Vec<String> = said.collect();
+    let left: Vec<String> = printed.collect();
     assert_eq!(left, ["interrupted: what was applied stays, and goes on without being watched"]);
     assert_eq!(waiting.wait().unwrap().signal(), Some(2), "a shell makes 130 of it");
 }
@@ -193,9 +193,9 @@ fn a_list_of_kubeconfigs_is_read_as_one() {
     let own = server.folder.join("kubeconfig").display().to_string();
     let get = |files: &str| ended(Command::new(NETLOOM).args(["get", "vrf"]).env("KUBECONFIG", files));
     assert_eq!(get(&format!("/nonexistent:{own}")).0, 0);
-    let (status, said) = get("/nonexistent");
-    assert!(status == 2 && said.contains("cannot read the kubeconfig /nonexistent: No such file"), "{said}");
-    assert!(said.contains("--kubeconfig FILE or KUBECONFIG"), "{said}");
+    let (status, printed) = get("/nonexistent");
+    assert!(status == 2 && printed.contains("cannot read the kubeconfig /nonexistent: No such file"), "{printed}");
+    assert!(printed.contains("--kubeconfig FILE or KUBECONFIG"), "{printed}");
 }
 
 #[test]
@@ -211,15 +211,15 @@ fn an_empty_kubeconfig_variable_counts_as_unset() {
         [["get", "vrf"].as_slice(), &["gen", "kubeconfig", "--controller"], &["get", "vrf", "--kubeconfig", ""]]
     {
         for files in ["", ":"] {
-            let (status, said) = run(files, words);
-            assert_eq!(status, 0, "KUBECONFIG={files} netloom {words:?}: {said}");
+            let (status, printed) = run(files, words);
+            assert_eq!(status, 0, "KUBECONFIG={files} netloom {words:?}: {printed}");
         }
     }
-    let (status, said) = run("", &["rollout", "retry", "0123456789"]);
-    assert!(status == 3 && said.contains("there is no NetworkConfigRevision"), "{said}");
+    let (status, printed) = run("", &["rollout", "retry", "0123456789"]);
+    assert!(status == 3 && printed.contains("there is no NetworkConfigRevision"), "{printed}");
     fs::remove_dir_all(home.join(".kube")).unwrap();
-    let (status, said) = run("", &["get", "vrf"]);
-    assert!(status == 2 && said.contains("no cluster is known"), "{said}");
+    let (status, printed) = run("", &["get", "vrf"]);
+    assert!(status == 2 && printed.contains("no cluster is known"), "{printed}");
 }
 
 #[test]
@@ -227,10 +227,10 @@ fn a_server_that_is_not_there_is_named_with_its_address() {
     let mut server = Server::start("verbs-gone");
     server.process.kill().unwrap();
     server.process.wait().unwrap();
-    let (status, said) = server.run(&["get", "vrf"]);
-    assert_eq!(status, 2, "{said}");
+    let (status, printed) = server.run(&["get", "vrf"]);
+    assert_eq!(status, 2, "{printed}");
     for word in ["cannot reach https://127.0.0.1:", "kubeconfig)", "onnection refused", "is the server running?"] {
-        assert!(said.contains(word), "{word:?} in {said}");
+        assert!(printed.contains(word), "{word:?} in {printed}");
     }
 }
 
@@ -242,16 +242,16 @@ fn files_are_checked_against_the_cluster() {
     let kubeconfig = server.folder.join("kubeconfig").display().to_string();
     let second = server.file("second.yaml", &VRF.replace("blue", "red"));
     assert_eq!(validate(&[&second]).0, 0, "alone it is fine");
-    let (status, said) = server.run(&["validate", "-f", &second, "--kubeconfig", &kubeconfig]);
-    assert!(status == 3 && said.contains("second.yaml:7: VRF \"red\""), "{said}");
+    let (status, printed) = server.run(&["validate", "-f", &second, "--kubeconfig", &kubeconfig]);
+    assert!(status == 3 && printed.contains("second.yaml:7: VRF \"red\""), "{printed}");
     assert_eq!(server.run(&["validate", "-f", &first, "--kubeconfig", &kubeconfig]).0, 0, "itself is no other object");
 }
 
 #[test]
 fn the_help_of_apply_lists_every_exit_status() {
-    let (status, said) = ended(Command::new(NETLOOM).args(["apply", "--help"]));
-    assert_eq!(status, 0, "{said}");
-    let (_, exits) = said.split_once("Exit status: ").unwrap();
+    let (status, printed) = ended(Command::new(NETLOOM).args(["apply", "--help"]));
+    assert_eq!(status, 0, "{printed}");
+    let (_, exits) = printed.split_once("Exit status: ").unwrap();
     for number in ["0 done", "1 with --wait", "2 wrong usage", "3 refused"] {
         assert!(exits.contains(number), "{number}: {exits}");
     }
@@ -265,18 +265,18 @@ fn a_reference_out_of_the_files_says_where_was_looked_and_how_to_give_the_rest()
         "apiVersion: network.harvesterhci.io/v1beta1\nkind: VlanConfig\nmetadata: {name: a}\nspec:\n  clusterNetwork: \
          storage\n  uplink: {nics: [eth1]}\n",
     );
-    let (status, said) = validate(&[&uplink]);
-    assert_eq!(status, 3, "{said}");
+    let (status, printed) = validate(&[&uplink]);
+    assert_eq!(status, 3, "{printed}");
     for words in ["there is no such cluster network", "only the given files were looked at", "--kubeconfig FILE"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     let kubeconfig = server.folder.join("kubeconfig").display().to_string();
-    let (status, said) = server.run(&["validate", "-f", &uplink, "--kubeconfig", &kubeconfig]);
-    assert!(status == 3 && said.contains("there is no such cluster network"), "{said}");
-    assert!(!said.contains("given files"), "the cluster was looked at: {said}");
+    let (status, printed) = server.run(&["validate", "-f", &uplink, "--kubeconfig", &kubeconfig]);
+    assert!(status == 3 && printed.contains("there is no such cluster network"), "{printed}");
+    assert!(!printed.contains("given files"), "the cluster was looked at: {printed}");
     let network = "apiVersion: network.harvesterhci.io/v1beta1\nkind: ClusterNetwork\nmetadata: {name: storage}\n";
-    let (status, said) = validate(&[&uplink, &server.file("network.yaml", network)]);
-    assert!(!said.contains("there is no such cluster network"), "{status} {said}");
+    let (status, printed) = validate(&[&uplink, &server.file("network.yaml", network)]);
+    assert!(!printed.contains("there is no such cluster network"), "{status} {printed}");
 }
 
 #[test]
@@ -288,8 +288,8 @@ fn an_object_without_a_namespace_meets_itself_in_the_cluster() {
     );
     assert_eq!(server.run(&["apply", "-f", &state]).0, 0);
     let kubeconfig = server.folder.join("kubeconfig").display().to_string();
-    let (status, said) = server.run(&["validate", "-f", &state, "--kubeconfig", &kubeconfig]);
-    assert!(status == 0 && !said.contains("warning"), "{said}");
+    let (status, printed) = server.run(&["validate", "-f", &state, "--kubeconfig", &kubeconfig]);
+    assert!(status == 0 && !printed.contains("warning"), "{printed}");
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn a_controller_without_a_cluster_stops_when_asked_to() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    let mut said = BufReader::new(controller.stdout.take().unwrap());
-    said.read_line(&mut line).unwrap();
+    let mut printed = BufReader::new(controller.stdout.take().unwrap());
+    printed.read_line(&mut line).unwrap();
     assert!(line.starts_with("webhook https://127.0.0.1:"), "{line}");
     let process = nix::unistd::Pid::from_raw(controller.id().try_into().unwrap());
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
@@ -322,8 +322,8 @@ fn a_controller_without_a_cluster_stops_when_asked_to() {
 
 #[test]
 fn every_example_is_accepted() {
-    let (status, said) = validate(&[&example("")]);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = validate(&[&example("")]);
+    assert_eq!(status, 0, "{printed}");
 }
 
 #[test]
@@ -336,8 +336,8 @@ fn files_are_checked_against_each_other() {
         path.display().to_string()
     };
     let both = file("both.yaml", &format!("{VRF}---\n{}", VRF.replace("blue", "red")));
-    let (status, said) = validate(&[&both]);
-    assert!(status == 3 && said.contains("both.yaml:16: VRF \"red\": spec.vni"), "{said}");
+    let (status, printed) = validate(&[&both]);
+    assert!(status == 3 && printed.contains("both.yaml:16: VRF \"red\": spec.vni"), "{printed}");
     for (text, words) in [
         (VRF.replace("vni:", "vnni:"), "one.yaml:7: VRF \"blue\": spec.vnni: unknown field; did you mean vni?"),
         (
@@ -351,14 +351,14 @@ fn files_are_checked_against_each_other() {
         ("a: [".to_owned(), "one.yaml:1: not YAML"),
         ("interfaces: []\n".to_owned(), "`netloom state diff"),
     ] {
-        let (status, said) = validate(&[&file("one.yaml", &text)]);
-        assert!(status == 3 && said.contains(words), "{words}: {status} {said}");
+        let (status, printed) = validate(&[&file("one.yaml", &text)]);
+        assert!(status == 3 && printed.contains(words), "{words}: {status} {printed}");
     }
     let twice = file("twice.yaml", &format!("{VRF}---\n{VRF}"));
-    let (status, said) = validate(&[&twice]);
-    assert!(status == 3 && said.contains("twice.yaml:13: VRF \"blue\": the same object is in"), "{said}");
-    let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &both]));
-    assert!(status == 3 && said.contains("\"field\": \"spec."), "{said}");
+    let (status, printed) = validate(&[&twice]);
+    assert!(status == 3 && printed.contains("twice.yaml:13: VRF \"blue\": the same object is in"), "{printed}");
+    let (status, printed) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &both]));
+    assert!(status == 3 && printed.contains("\"field\": \"spec."), "{printed}");
 }
 
 #[test]
@@ -368,10 +368,13 @@ fn files_without_objects_are_not_what_was_meant() {
     fs::write(folder.join("notes.txt"), VRF).unwrap();
     let folder = folder.display().to_string();
     for verb in ["validate", "compile"] {
-        let (status, said) = ended(Command::new(NETLOOM).args([verb, "-f", &folder]));
-        assert!(status == 3 && said.contains(&format!("there is no object in {folder}")), "{verb}: {status} {said}");
-        let (status, said) = ended(Command::new(NETLOOM).args([verb, "-f", "/nowhere"]));
-        assert!(status == 2 && said.contains("/nowhere"), "{verb}: {status} {said}");
+        let (status, printed) = ended(Command::new(NETLOOM).args([verb, "-f", &folder]));
+        assert!(
+            status == 3 && printed.contains(&format!("there is no object in {folder}")),
+            "{verb}: {status} {printed}"
+        );
+        let (status, printed) = ended(Command::new(NETLOOM).args([verb, "-f", "/nowhere"]));
+        assert!(status == 2 && printed.contains("/nowhere"), "{verb}: {status} {printed}");
     }
 }
 
@@ -389,23 +392,23 @@ fn what_is_no_object_is_a_finding_among_others() {
         fs::write(folder.join(name), text).unwrap();
     }
     let folder = folder.display().to_string();
-    let (status, said) = validate(&[&folder]);
-    assert_eq!(status, 3, "{said}");
+    let (status, printed) = validate(&[&folder]);
+    assert_eq!(status, 3, "{printed}");
     for words in [
         "a-text.yaml:1: not a Kubernetes object",
         "b-torn.yaml:2: not YAML",
         "d-vrf.yaml:5: VRF \"blue\": spec.vrf: Required value",
         "1 object checked, 1 object of other kinds not checked, 3 reasons to refuse.",
     ] {
-        assert!(said.contains(words), "{words:?} in {said}");
+        assert!(printed.contains(words), "{words:?} in {printed}");
     }
-    assert!(!said.contains("<nil>"), "{said}");
-    let (status, said) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &folder]));
-    assert!(status == 3 && said.contains("a-text.yaml") && said.contains("spec.vrf"), "{said}");
+    assert!(!printed.contains("<nil>"), "{printed}");
+    let (status, printed) = ended(Command::new(NETLOOM).args(["validate", "-o", "json", "-f", &folder]));
+    assert!(status == 3 && printed.contains("a-text.yaml") && printed.contains("spec.vrf"), "{printed}");
 }
 
 #[test]
-fn what_apply_refuses_is_told_with_the_line_of_the_field() {
+fn what_apply_refuses_is_reported_with_the_line_of_the_field() {
     let server = Server::start("verbs-line");
     let host = |spec: &str| {
         format!(
@@ -437,8 +440,8 @@ fn what_apply_refuses_is_told_with_the_line_of_the_field() {
         ),
     ] {
         let file = server.file(name, &text);
-        let (status, said) = server.run(&["apply", "-f", &file]);
-        assert_eq!(status, 3, "{said}");
-        assert!(said.contains(wanted), "{wanted}: {said}");
+        let (status, printed) = server.run(&["apply", "-f", &file]);
+        assert_eq!(status, 3, "{printed}");
+        assert!(printed.contains(wanted), "{wanted}: {printed}");
     }
 }

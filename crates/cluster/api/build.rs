@@ -1,7 +1,7 @@
 //! Puts the definitions that are checked in below `deploy/crds` into the program, by file name.
 //!
 //! Deriving a definition takes code and time that only whoever changes a type needs; everybody else
-//! reads the result. `scripts/generated` writes the files, a test holds them against the types. They are
+//! reads the result. `scripts/generated` writes the files, a test compares them with the types. They are
 //! put in as JSON: a server reads all of them when it starts, and YAML takes it five times as long.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};

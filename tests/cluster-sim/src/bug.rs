@@ -13,15 +13,15 @@ use crate::Process;
 pub enum Bug {
     /// The agent takes a change for done when it is begun.
     ReportsEarly,
-    /// The controller takes every node that was told something for done with it.
+    /// The controller takes every node that was assigned something for done with it.
     ForgetsWhoIsInFlight,
     /// A controller writes whoever has the lease.
     IgnoresTheLease,
     /// The agent leaves what a killed one began.
     ForgetsToRecover,
-    /// What has happened since an old list was made is not told to who got it.
+    /// What has happened since an old list was made is not sent to who got it.
     WatchesFromNow,
-    /// The agent does not list anew when its watch has lost events.
+    /// The agent does not list again when its watch has lost events.
     MissesEvents,
     /// Nor does a controller.
     ControllerMissesEvents,
@@ -54,7 +54,7 @@ pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Reques
     request
 }
 
-/// Whether some requests complete what was told to a node and is only half written.
+/// Whether some requests complete what was assigned to a node and is only half written.
 pub(crate) fn completes_a_pair(requests: &[Request]) -> bool {
     matches!(requests, [request] if request.target.kind == STATE)
 }

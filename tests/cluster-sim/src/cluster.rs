@@ -19,10 +19,10 @@ use crate::{
     Bug, Faults, Micros, Misfortune, Process, Random, Server, Setup, Trace, bug,
     lease::{self, Lease},
     node::{Act, Node},
-    people,
     process::{Shell, server_clock},
     requests::{Reply, Requests},
     safety::Safety,
+    users,
 };
 
 /// A controller.
@@ -53,7 +53,7 @@ pub(crate) enum Happening {
     Arrive { from: Process, life: u32, chain: Requests },
     Answered { to: Process, life: u32, chain: Requests, reply: Reply },
     Act { node: usize, life: u32, act: Act },
-    Told { node: usize, life: u32, event: Event },
+    AgentEvent { node: usize, life: u32, event: Event },
     Restart(Process),
     Heal(Process),
     Strikes(Misfortune),
@@ -77,7 +77,7 @@ pub struct Cluster {
     pub(crate) numbers: BTreeMap<String, usize>,
     /// The server refuses connections before then.
     pub(crate) away_until: Micros,
-    /// How much of the server's log was told.
+    /// How much of the server's log was sent.
     pub(crate) spread: usize,
     pub(crate) safety: Safety,
     /// Requests that reached the server, by verb and kind.
@@ -122,7 +122,7 @@ impl Cluster {
             lease: Lease::default(),
             controllers,
             nodes,
-            numbers: (0..setup.nodes).map(|number| (people::name(number), number)).collect(),
+            numbers: (0..setup.nodes).map(|number| (users::name(number), number)).collect(),
             away_until: 0,
             spread: 0,
             safety,
@@ -142,10 +142,10 @@ impl Cluster {
     fn begin_all(&mut self) {
         let now = server_clock(self.now);
         for number in 0..self.nodes.len() {
-            self.server.write(now, people::node(number));
+            self.server.write(now, users::node(number));
         }
         if let Some(spec) = &self.setup.rollout {
-            self.server.write(now, people::rollout(spec));
+            self.server.write(now, users::rollout(spec));
         }
         self.spread(None);
         for process in self.processes() {
@@ -293,7 +293,7 @@ impl Cluster {
                 self.decide(to);
             }
             Happening::Act { node, life, act } if self.lives(Process::Agent(node), life) => self.act(node, act),
-            Happening::Told { node, life, event } if self.lives(Process::Agent(node), life) => {
+            Happening::AgentEvent { node, life, event } if self.lives(Process::Agent(node), life) => {
                 let now = self.nodes[node].shell.clock(self.now);
                 self.nodes[node].agent.take(now, event);
                 self.decide(Process::Agent(node));
@@ -304,7 +304,7 @@ impl Cluster {
             | Happening::Leased { .. }
             | Happening::Answered { .. }
             | Happening::Act { .. }
-            | Happening::Told { .. } => {}
+            | Happening::AgentEvent { .. } => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! How a run ends: whether every node has what was wished for and says so, and whether all is quiet then.
+//! How a run ends: whether every node has what was desired and says so, and whether all is quiet then.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use netloom_agent_core::Mode;
 use netloom_controller_core::Kinds;
 use serde_json::{Map, Value, json};
 
-use crate::{Cluster, Host, Micros, WIRE, Wanted, people, story::target};
+use crate::{Cluster, Host, Micros, WIRE, Wanted, story::target, users};
 
 /// The conditions of a node that has what it shall have.
 const WELL: [(&str, &str); 4] =
     [("Managed", "True"), ("Available", "True"), ("Progressing", "False"), ("Degraded", "False")];
 
 impl Cluster {
-    /// Everything that is not yet as the last wish of a person has it.
+    /// Everything that is not yet as the last desired state of a person has it.
     pub fn missing(&self, wanted: Wanted) -> Vec<String> {
         let mut missing = Vec::new();
         for number in 0..self.nodes.len() {
             missing.extend(self.missing_on(number, wanted));
         }
         let total = self.nodes.len();
-        let revisions = self.server.list(people::REVISION);
+        let revisions = self.server.list(users::REVISION);
         let active = revisions.filter(|revision| revision["status"]["phase"] == "Active").count();
         // Where all merge policies themselves nobody takes a revision, unless there is a host network in it.
         let taken = self.nodes.iter().any(|node| node.mode == Mode::Centralized);
         if active > 1 || (taken && active != 1) {
             missing.push(format!("{active} revisions are active"));
         }
-        let policy = self.server.get(&people::policy());
+        let policy = self.server.get(&users::policy());
         let matched = policy.map(|policy| &policy["status"]["matchedNodes"]);
         if matched != Some(&json!(total)) {
             missing.push(format!("the policy says that it is for {matched:?} nodes"));
@@ -39,21 +39,21 @@ impl Cluster {
     /// What nodes of racks and of the host network lack.
     fn missing_networks(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        let network = target("HostNetworkConfig", people::NETWORK).and_then(|target| self.server.get(&target));
+        let network = target("HostNetworkConfig", users::NETWORK).and_then(|target| self.server.get(&target));
         let ready = network.map(|network| network["status"]["conditions"][0]["status"].clone());
         if ready.is_some_and(|ready| ready != "True") || network.is_some_and(|it| is_leaving(it)) {
             missing.push(format!("the host network is {network:?}"));
         }
         for number in 0..self.nodes.len() {
             let has = |link: &str| self.host(number).mtu(link).is_some();
-            let node = self.server.get(&people::node_of(number));
+            let node = self.server.get(&users::node_of(number));
             let inside = node.is_some_and(|node| node["metadata"]["labels"]["rack"] == "a");
-            if inside && !has(people::RACK) {
-                missing.push(format!("{}: {} is missing", people::name(number), people::RACK));
+            if inside && !has(users::RACK) {
+                missing.push(format!("{}: {} is missing", users::name(number), users::RACK));
             }
             let report = network.map(|_| reported(self.host(number)).to_string());
-            if report.is_some_and(|report| !report.contains(&people::address(number))) {
-                missing.push(format!("{}: it is not in the host network", people::name(number)));
+            if report.is_some_and(|report| !report.contains(&users::address(number))) {
+                missing.push(format!("{}: it is not in the host network", users::name(number)));
             }
         }
         missing
@@ -61,12 +61,12 @@ impl Cluster {
 
     fn missing_on(&self, number: usize, wanted: Wanted) -> Vec<String> {
         let mut missing = Vec::new();
-        let mut miss = |what: String| missing.push(format!("{}: {what}", people::name(number)));
+        let mut miss = |what: String| missing.push(format!("{}: {what}", users::name(number)));
         let Wanted::Mtu(mtu) = wanted else { return vec!["nobody can have that".to_owned()] };
         if self.host(number).mtu(WIRE) != Some(mtu) {
             miss(format!("{WIRE} has MTU {:?}", self.host(number).mtu(WIRE)));
         }
-        let Some(state) = self.server.get(&people::state_of(number)) else {
+        let Some(state) = self.server.get(&users::state_of(number)) else {
             miss("has no network state".to_owned());
             return missing;
         };
@@ -76,7 +76,7 @@ impl Cluster {
                 miss(format!("{kind} is {found}"));
             }
         }
-        let Some(config) = self.server.get(&people::config_of(number)) else {
+        let Some(config) = self.server.get(&users::config_of(number)) else {
             miss("has no configuration".to_owned());
             return missing;
         };
@@ -85,12 +85,12 @@ impl Cluster {
             && status["lastAppliedRevision"] == spec["revision"]
             && status["observedGeneration"] == config["metadata"]["generation"];
         if !answered {
-            miss(format!("was told {spec} and answered {status}"));
+            miss(format!("was assigned {spec} and answered {status}"));
         }
         missing
     }
 
-    /// Runs until everything is as wished for, at most until `end`; says when that was.
+    /// Runs until everything is as desired, at most until `end`; says when that was.
     pub fn run_until_reached(&mut self, wanted: Wanted, end: Micros) -> Option<Micros> {
         while self.violations().is_empty() && self.now() < end {
             if self.missing(wanted).is_empty() {
@@ -106,22 +106,22 @@ impl Cluster {
         let nodes = (0..self.nodes.len()).map(|number| {
             let links = &self.host(number).observed().links;
             let links: Vec<Value> = links.keys().map(|name| json!([name.as_str(), self.host(number).mtu(name.as_str())])).collect();
-            let state = self.server.get(&people::state_of(number));
-            let config = self.server.get(&people::config_of(number));
-            let said = WELL.map(|(kind, _)| {
+            let state = self.server.get(&users::state_of(number));
+            let config = self.server.get(&users::config_of(number));
+            let conditions = WELL.map(|(kind, _)| {
                 let found = state.map(|state| condition(state, kind)).unwrap_or_default();
                 json!([kind, found["status"], found["reason"]])
             });
             json!({
                 "links": links,
                 "wish": state.map(|state| &state["spec"]),
-                "said": said,
+                "said": conditions,
                 "told": config.map(|config| &config["spec"]),
                 "answered": config.map(|config| json!([config["status"]["configStatus"], config["status"]["lastAppliedRevision"]])),
-                "disk": self.nodes[number].disk.as_ref().and_then(|kept| kept.wish.as_ref()).map(|wish| &wish.document),
+                "disk": self.nodes[number].disk.as_ref().and_then(|kept| kept.desired.as_ref()).map(|desired| &desired.document),
             })
         });
-        let revisions = self.server.list(people::REVISION).map(|revision| {
+        let revisions = self.server.list(users::REVISION).map(|revision| {
             let status = &revision["status"];
             json!([revision["metadata"]["name"], status["isInvalid"], status["failedNode"], status["phase"]])
         });
@@ -134,22 +134,22 @@ impl Cluster {
     /// change.
     pub(crate) fn everything(&self) -> Value {
         let objects = Kinds::built_in().all().iter().flat_map(|kind| self.server.list(*kind));
-        // A wish that another one followed at once may never have become a revision.
+        // A desired state that another one followed at once may never have become a revision.
         let objects = objects.filter(|object| object["status"]["phase"] != "Superseded");
         let objects = objects.map(|object| {
             let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
             (format!("{kind} {name}"), timeless(object, object["metadata"]["generation"].as_i64()))
         });
         let nodes = self.nodes.iter().enumerate().map(|(number, node)| {
-            let wish = node.disk.as_ref().and_then(|kept| kept.wish.as_ref());
-            let told = wish.and_then(|wish| wish.config.as_ref());
+            let desired = node.disk.as_ref().and_then(|kept| kept.desired.as_ref());
+            let assigned = desired.and_then(|desired| desired.config.as_ref());
             let host = json!({
                 "links": timeless(&reported(&node.host), None),
                 "owned": format!("{:?}", node.host.owned()),
                 "listening": node.listening.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "kept": wish.map(|wish| json!([wish.document, told.map(|told| &told.host), told.map(|told| &told.revision)])),
+                "kept": desired.map(|desired| json!([desired.document, assigned.map(|assigned| &assigned.host), assigned.map(|assigned| &assigned.revision)])),
             });
-            (people::name(number), host)
+            (users::name(number), host)
         });
         let (objects, nodes): (Map<String, Value>, Map<String, Value>) = (objects.collect(), nodes.collect());
         json!({"objects": objects, "nodes": nodes})
@@ -161,8 +161,8 @@ pub(crate) fn reported(host: &Host) -> Value {
     netloom_agent_core::current_state(host.observed(), &netloom_agent_core::Heard::new(), BTreeSet::new())
 }
 
-/// Fields that two runs with the same end do not have in common. A digest names what a node was told when its objects
-/// were first written; that the two belong together is told by the node's answer.
+/// Fields that two runs with the same end do not have in common. A digest names what a node was assigned when its
+/// objects were first written; that the two belong together follows from the node's answer.
 const FLEETING: [&str; 14] = [
     "uid",
     "resourceVersion",

@@ -12,7 +12,7 @@ use crate::{
     story::{Named, target},
 };
 
-/// What is so in the end of a chapter. What is not said may be as it likes.
+/// What is so in the end of a chapter. What is not specified may be as it likes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_may_be_as_it_likes() {
+    fn what_is_not_reported_may_be_as_it_likes() {
         let found = json!({"a": 1, "list": [{"name": "x", "mtu": 5}, {"name": "y"}], "conditions": [{"type": "Ready", "status": "True"}]});
         for wanted in [
             json!({}),

@@ -7,7 +7,7 @@ use crate::{Micros, Process, Random, SECOND, Wanted};
 /// How often things go wrong, in a thousand times each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// A watch breaks at an event, and everything is listed anew later.
+    /// A watch breaks at an event, and everything is listed again later.
     pub lost: u64,
     /// An event comes once more.
     pub repeated: u64,
@@ -35,7 +35,7 @@ impl Faults {
 pub enum Misfortune {
     /// A process is killed and comes back after so long.
     Kill(Process, Micros),
-    /// The agent of a node starts anew, and from then on merges policies itself or leaves that to the controller.
+    /// The agent of a node starts again, and from then on merges policies itself or leaves that to the controller.
     Mode(usize, Mode),
     /// A process does not reach the server for so long.
     Cut(Process, Micros),
@@ -45,12 +45,12 @@ pub enum Misfortune {
     Policy(Wanted),
     /// A person deletes the policy.
     NoPolicy,
-    /// Somebody sets the MTU of a node's wire by hand.
+    /// Somebody sets the MTU of a node's wire manually.
     Meddle(usize, u64),
     /// A node becomes ready or not.
     Ready(usize, bool),
-    /// A person wishes for a link of a node's own in its network state.
-    Hand(usize),
+    /// A person adds a link of a node's own in its network state.
+    Manual(usize),
     /// Somebody labels a node's network state.
     Label(usize),
     /// Somebody adds a condition of his own to a node's network state.
@@ -67,7 +67,7 @@ pub enum Misfortune {
     NoHostNetwork,
     /// A node gets the label that another policy goes by, or loses it.
     Rack(usize, bool),
-    /// A person stops the rollout, or lets it go on.
+    /// A person stops the rollout, or releases it on.
     Pause(bool),
     /// A person holds all nodes to a revision that is there, or does not any more.
     Pin(bool),
@@ -86,7 +86,7 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
             Process::Agent(random.place(nodes))
         };
         let node = random.place(nodes);
-        // Every wish is another one, so that each is a revision of its own.
+        // Every desired state is another one, so that each is a revision of its own.
         let mtu = 1410 + number;
         all.push((
             at,
@@ -99,7 +99,7 @@ pub fn storm(random: &mut Random, controllers: usize, nodes: usize, end: Micros)
                 9 => Misfortune::Policy(Wanted::CutsPath(1300 + number)),
                 10 => Misfortune::Meddle(node, 1300 + number),
                 11 => Misfortune::Ready(node, random.chance(300)),
-                12 => Misfortune::Hand(node),
+                12 => Misfortune::Manual(node),
                 13 => {
                     if random.chance(500) {
                         Misfortune::Label(node)

@@ -1,4 +1,4 @@
-//! Thousands of nodes that do at once what they are told: a controller and a server, without hosts.
+//! Thousands of nodes that do at once what they are assigned: a controller and a server, without hosts.
 //!
 //! The controller's decisions are the real ones. Nodes have no host and no agent of their own here, which would take more
 //! memory than machines have: a node answers each configuration with success, as an agent does for which everything
@@ -18,7 +18,7 @@ use netloom_controller_core::{Controller, Index, Kinds, Leadership, Settings};
 use netloom_object::{Action, Answer, Change, ObjectRef, Request};
 use serde_json::{Map, Value, json};
 
-use crate::{people, process::server_clock, server::MOST};
+use crate::{process::server_clock, server::MOST, users};
 
 /// Nodes, what the server has of them, and the one controller.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Fleet {
     pub requests: BTreeMap<(&'static str, &'static str), usize>,
     /// Requests that were refused because an object would be too large.
     pub too_large: usize,
-    /// How often each node was told something else about its host.
+    /// How often each node was assigned something else about its host.
     pub changes: BTreeMap<String, usize>,
     /// The largest object that was stored since this was looked at last, and how many bytes it has.
     pub largest: (usize, String),
@@ -43,25 +43,25 @@ pub struct Fleet {
 
 impl Fleet {
     /// So many nodes that have reported their links, connected to one cluster network. After the first node all others
-    /// are told at once: what is said meanwhile is the most of the work.
+    /// are assigned at once: what is reported meanwhile is the most of the work.
     pub fn new(nodes: usize) -> Self {
         let mut fleet =
             Self { now: server_clock(0), controller: Controller::new(Settings::default()), ..Self::default() };
         for number in 0..nodes {
-            let name = people::name(number);
-            fleet.put(people::node(number), None);
+            let name = users::name(number);
+            fleet.put(users::node(number), None);
             let state = json!({
                 "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
-                "metadata": {"namespace": people::NAMESPACE, "name": name},
+                "metadata": {"namespace": users::NAMESPACE, "name": name},
                 "spec": {"managed": true, "nodeName": name},
                 "status": {"currentState": {"interfaces": [
-                    {"name": people::UPLINK, "type": "ethernet", "state": "up", "mtu": 1500},
+                    {"name": users::UPLINK, "type": "ethernet", "state": "up", "mtu": 1500},
                 ]}},
             });
             fleet.put(state, None);
         }
         let at_once = json!({"canary": {"nodes": 1, "soakSeconds": 0}, "waves": ["100%"], "maxUnavailable": "100%"});
-        for object in people::host_networks(0, nodes).chain([people::rollout(&at_once)]) {
+        for object in users::host_networks(0, nodes).chain([users::rollout(&at_once)]) {
             fleet.put(object, None);
         }
         for kind in Kinds::built_in().all() {
@@ -75,7 +75,7 @@ impl Fleet {
     pub fn add_host_networks(&mut self, networks: u16, nodes: usize) {
         for number in 0..networks {
             let address = |node: usize| format!("10.{}.{}.{}/16", number % 256, node / 250, 1 + node % 250);
-            let ips: Map<String, Value> = (0..nodes).map(|node| (people::name(node), json!(address(node)))).collect();
+            let ips: Map<String, Value> = (0..nodes).map(|node| (users::name(node), json!(address(node)))).collect();
             let spec = json!({"clusterNetwork": "cluster-1", "vlanID": 100 + number, "mode": "static", "ips": ips});
             let object = json!({
                 "apiVersion": "network.harvesterhci.io/v1beta1", "kind": "HostNetworkConfig",
@@ -90,14 +90,14 @@ impl Fleet {
         let key = ObjectKey::global(format!("h{network}"));
         let target = ObjectRef { kind: GroupKind::new("network.harvesterhci.io", "HostNetworkConfig"), key };
         let Some(mut object) = self.get(&target) else { return };
-        object["spec"]["ips"][people::name(node)] = json!(address);
+        object["spec"]["ips"][users::name(node)] = json!(address);
         let before = self.before(&target, &object);
         self.write(object, before);
     }
 
-    /// How often nodes other than this one were told something else about their hosts.
+    /// How often nodes other than this one were assigned something else about their hosts.
     pub fn changes_but_of(&self, node: usize) -> usize {
-        self.changes.iter().filter(|(name, _)| **name != people::name(node)).map(|(_, count)| count).sum()
+        self.changes.iter().filter(|(name, _)| **name != users::name(node)).map(|(_, count)| count).sum()
     }
 
     /// Every object of a kind.
@@ -130,12 +130,12 @@ impl Fleet {
         false
     }
 
-    /// Every node that was told something has it, and says so.
+    /// Every node that was assigned something has it, and says so.
     fn nodes_answer(&mut self) -> bool {
-        let told = std::mem::take(&mut self.answers);
-        for target in &told {
+        let assigned = std::mem::take(&mut self.answers);
+        for target in &assigned {
             let Some(mut config) = self.get(target) else { continue };
-            let state = ObjectRef { kind: STATE, key: ObjectKey::new(people::NAMESPACE, target.key.name.as_str()) };
+            let state = ObjectRef { kind: STATE, key: ObjectKey::new(users::NAMESPACE, target.key.name.as_str()) };
             let state = self.get(&state).unwrap_or_default();
             if state["metadata"]["annotations"]["netloom.dev/digest"] != config["spec"]["stateDigest"] {
                 self.answers.insert(target.clone());
@@ -148,7 +148,7 @@ impl Fleet {
             });
             self.write(config, Some(before));
         }
-        told.len() > self.answers.len()
+        assigned.len() > self.answers.len()
     }
 
     fn carry_out(&mut self, Request { target, action, .. }: Request) -> Answer {

@@ -21,7 +21,7 @@ pub const WIRE: &str = "eth1";
 /// A link that somebody else made; nobody may touch it.
 pub const FOREIGN: &str = "foreign0";
 
-/// What the API's packets need on the way: more than the kernel asks for, so that a wish for less is carried out
+/// What the API's packets need on the way: more than the kernel asks for, so that a request for less is carried out
 /// and found to cost the way.
 const LEAST_MTU: u64 = 1400;
 
@@ -33,7 +33,7 @@ pub struct Host {
     journal: Option<Box<(SimHost, Ownership)>>,
     /// Whether what a killed agent left is not taken back: a planted mistake.
     pub(crate) forgets: bool,
-    /// How often a wish changed it.
+    /// How often a desired state changed it.
     changes: usize,
     /// How often that was for good.
     confirmed: usize,
@@ -62,7 +62,7 @@ pub(crate) enum Resume {
 }
 
 impl Host {
-    /// A host with two cards, further ones, and one link that somebody made by hand.
+    /// A host with two cards, further ones, and one link that somebody made manually.
     pub(crate) fn new(number: usize, setup: &Setup) -> Self {
         let mut sim = SimHost::new();
         let all = [PATH, WIRE].into_iter().chain(setup.cards.iter().map(String::as_str));
@@ -87,7 +87,7 @@ impl Host {
         Self { sim, owned: Ownership::default(), journal: None, forgets: false, changes: 0, confirmed: 0 }
     }
 
-    /// How often a wish has changed something.
+    /// How often a desired state has changed something.
     pub fn changes(&self) -> usize {
         self.changes
     }
@@ -97,7 +97,7 @@ impl Host {
         self.sim.observed()
     }
 
-    /// How often a wish has changed something for good.
+    /// How often a desired state has changed something for good.
     pub(crate) fn confirmed(&self) -> usize {
         self.confirmed
     }
@@ -117,24 +117,24 @@ impl Host {
         self.mtu(PATH).is_some_and(|mtu| mtu >= LEAST_MTU)
     }
 
-    /// Carries a wish out; what cannot be carried out is taken back at once. With `reach`, nothing is changed
+    /// Applies a desired state; what cannot be carried out is taken back at once. With `reach`, nothing is changed
     /// while the API is not reached.
     pub(crate) fn begin(
         &mut self,
-        wish: &Prepared,
+        desired: &Prepared,
         (leases, now): (&Leases, Timestamp),
         (online, reach): (bool, bool),
     ) -> Result<Begun, Failure> {
         self.recover_left();
         let observed = self.sim.observed().clone();
-        self.owned = wish.revised(self.owned.clone());
+        self.owned = desired.revised(self.owned.clone());
         let owned = self.owned.clone();
-        let state = wish.resolve(&observed, &owned, leases, now)?;
+        let state = desired.resolve(&observed, &owned, leases, now)?;
         let options = Options { protected: Vec::new(), allow_cut: false };
         let planned = plan(&state, &observed, &owned, &options).map_err(|error| Failure::unplanned(&error))?;
         let reached = online && self.has_path();
         if reach && !reached && !planned.plan.is_empty() {
-            return Err(Failure::new(Reason::OutOfReach, "the API is not reached, and the wish is new"));
+            return Err(Failure::new(Reason::OutOfReach, "the API is not reached, and the desired state is new"));
         }
         self.journal = Some(Box::new((self.sim.clone(), self.owned.clone())));
         for planned in &planned.plan.steps {

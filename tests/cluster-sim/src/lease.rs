@@ -8,12 +8,12 @@ use jiff::SignedDuration;
 use netloom_controller_core::lease::{Candidate, Moment, Outcome, Step, Terms};
 use serde_json::{Value, json};
 
-use crate::{Bug, Cluster, Micros, Process, SECOND, cluster::Happening, people};
+use crate::{Bug, Cluster, Micros, Process, SECOND, cluster::Happening, users};
 
 /// How long the lease is.
 const LENGTH: SignedDuration = SignedDuration::from_secs(15);
 /// How long an answer is waited for.
-const PATIENCE: Micros = 3 * SECOND;
+const TIME_LIMIT: Micros = 3 * SECOND;
 
 /// The lease as the server has it.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub(crate) fn name_of(number: usize, life: u32) -> String {
 
 /// One life of a controller, as it stands for the lease.
 pub(crate) fn candidate(number: usize, life: u32) -> Candidate {
-    let (namespace, name) = (people::NAMESPACE.to_owned(), "controller".to_owned());
+    let (namespace, name) = (users::NAMESPACE.to_owned(), "controller".to_owned());
     Candidate::new(Terms { identity: name_of(number, life), namespace, name, length: LENGTH })
 }
 
@@ -83,7 +83,7 @@ impl Cluster {
         let process = Process::Controller(controller);
         let answer = |outcome| Happening::Leased { controller, life, outcome };
         if self.shell(process).is_cut(self.now) || self.random.chance(self.faults.unanswered / 2) {
-            self.schedule(PATIENCE, answer(Outcome::Unknown));
+            self.schedule(TIME_LIMIT, answer(Outcome::Unknown));
             return;
         }
         let outcome = if *step != Step::Read && self.lives(process, life) {
@@ -96,7 +96,7 @@ impl Cluster {
             self.lease.perform(step)
         };
         if self.random.chance(self.faults.unanswered / 2) {
-            self.schedule(PATIENCE, answer(Outcome::Unknown));
+            self.schedule(TIME_LIMIT, answer(Outcome::Unknown));
             return;
         }
         let latency = self.latency();

@@ -15,7 +15,7 @@
 //! seed's, so equal seeds give equal runs, event by event.
 //!
 //! After every event it is checked that nothing has happened that never may ([`Cluster::violations`]), and
-//! in the end that everything is as it was wished for and nobody writes any more.
+//! in the end that everything is as desired and nobody writes any more.
 //!
 //! Only tests and measurements use this crate.
 
@@ -30,7 +30,6 @@ mod host;
 mod lease;
 pub mod measure;
 mod node;
-mod people;
 mod process;
 mod random;
 mod requests;
@@ -42,6 +41,7 @@ mod stopped;
 mod story;
 mod strike;
 mod trace;
+mod users;
 mod watch;
 mod watched;
 
@@ -50,15 +50,15 @@ pub use cluster::Cluster;
 pub use faults::{Faults, Misfortune, storm};
 pub use fleet::Fleet;
 pub use host::{FOREIGN, Host, PATH, WIRE};
-pub use people::Wanted;
 pub use process::{Process, Stop, Trouble};
 pub use random::Random;
 pub use run::{Finding, breezy, settled, stormy};
 pub use server::{Entry, Refusal, Server};
 pub use setup::Setup;
-pub use stopped::Told;
+pub use stopped::StoryResult;
 pub use story::Story;
 pub use trace::Trace;
+pub use users::Wanted;
 
 /// Millionths of a second since the beginning of a run.
 pub type Micros = u64;

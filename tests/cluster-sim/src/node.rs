@@ -14,8 +14,8 @@ use std::{
 };
 
 use crate::{
-    Bug, Cluster, FOREIGN, Host, MILLISECOND, Micros, Process, SECOND, Setup, cluster::Happening, host::Begun, people,
-    process::Shell, watched::Watched,
+    Bug, Cluster, FOREIGN, Host, MILLISECOND, Micros, Process, SECOND, Setup, cluster::Happening, host::Begun,
+    process::Shell, users, watched::Watched,
 };
 
 /// A node.
@@ -58,12 +58,7 @@ impl Node {
 
 /// How the agent of a node is set up.
 pub(crate) fn settings(number: usize, mode: Mode) -> Settings {
-    Settings {
-        namespace: people::NAMESPACE.to_owned(),
-        seed: number as u64,
-        mode,
-        ..Settings::of(people::name(number))
-    }
+    Settings { namespace: users::NAMESPACE.to_owned(), seed: number as u64, mode, ..Settings::of(users::name(number)) }
 }
 
 /// Something that is done to a host or a disk.
@@ -100,8 +95,8 @@ impl Cluster {
         let (after, act) = match effect {
             Effect::Recover => (2 * MILLISECOND, Act::Recover),
             Effect::Observe => (2 * MILLISECOND, Act::Observe),
-            Effect::Transact { wish, leases, protected: _, reach, timing } => {
-                (MILLISECOND, Act::Begin(wish, leases, reach, timing))
+            Effect::Transact { desired, leases, protected: _, reach, timing } => {
+                (MILLISECOND, Act::Begin(desired, leases, reach, timing))
             }
             Effect::Companion(CompanionOrder::Lease(order)) => (MILLISECOND, Act::Lease(order)),
             Effect::Keep(kept) => (MILLISECOND, Act::Keep(kept)),
@@ -124,7 +119,7 @@ impl Cluster {
         let Some(event) = done else { return };
         let life = self.nodes[number].shell.life;
         if let Some(event) = event {
-            self.schedule(MILLISECOND, Happening::Told { node: number, life, event });
+            self.schedule(MILLISECOND, Happening::AgentEvent { node: number, life, event });
         }
         if self.nodes[number].host.mtu(FOREIGN) != Some(1234) {
             self.safety.violate(format!("n{number}: the link of somebody else was changed"));
@@ -139,9 +134,9 @@ impl Cluster {
                 Some(Event::Recovered(Ok(found.then(|| "a change that did not end was taken back".to_owned()))))
             }
             Act::Observe => Some(Event::Observed(Ok(Box::new(node.host.observed().clone())))),
-            Act::Begin(wish, leases, reach, timing) => self.begin(number, wish, (&leases, reach), timing),
+            Act::Begin(desired, leases, reach, timing) => self.begin(number, desired, (&leases, reach), timing),
             Act::Lease(order) => Some(nobody_gives(&order)),
-            Act::Finish(wish, begun, timing, started) => self.finish(number, wish, *begun, timing, started),
+            Act::Finish(desired, begun, timing, started) => self.finish(number, desired, *begun, timing, started),
             Act::Keep(kept) => {
                 let trying = kept.trying.clone().filter(|_| self.bug != Some(Bug::ForgetsWhatItTries));
                 node.disk = Some(Kept { trying, ..*kept });
@@ -163,18 +158,18 @@ impl Cluster {
     fn begin(
         &mut self,
         number: usize,
-        wish: Arc<Prepared>,
+        desired: Arc<Prepared>,
         (leases, reach): (&Leases, bool),
         timing: ProbeTiming,
     ) -> Option<Event> {
         let online = !self.nodes[number].shell.is_cut(self.now);
         // A policy that a node merges itself comes from no revision.
-        if let Some(config) = wish.wish.config.as_ref().filter(|_| self.nodes[number].mode == Mode::Centralized) {
+        if let Some(config) = desired.desired.config.as_ref().filter(|_| self.nodes[number].mode == Mode::Centralized) {
             self.safety.tried(number, &config.revision);
         }
         let early = self.bug == Some(Bug::ReportsEarly);
         let now = self.nodes[number].shell.clock(self.now);
-        match self.nodes[number].host.begin(&wish, (leases, now), (online, reach)) {
+        match self.nodes[number].host.begin(&desired, (leases, now), (online, reach)) {
             Err(failure) => Some(Event::Transacted(Err(failure))),
             Ok(begun) => {
                 let took = if begun.changed { self.setup.change_takes } else { 20 * MILLISECOND };
@@ -184,7 +179,7 @@ impl Cluster {
                 if begun.changed && !begun.touched.is_empty() {
                     self.nodes[number].dark_until = self.now + took + self.setup.carrier_takes;
                 }
-                let act = Act::Finish(wish, Box::new(begun), timing, self.now);
+                let act = Act::Finish(desired, Box::new(begun), timing, self.now);
                 self.schedule(took, Happening::Act { node: number, life, act });
                 early.then_some(Event::Transacted(Ok(done)))
             }
@@ -194,7 +189,7 @@ impl Cluster {
     fn finish(
         &mut self,
         number: usize,
-        wish: Arc<Prepared>,
+        desired: Arc<Prepared>,
         mut begun: Begun,
         timing: ProbeTiming,
         started: Micros,
@@ -203,7 +198,7 @@ impl Cluster {
             Watched::Over(ending) => ending,
             Watched::Until(at) => {
                 let life = self.nodes[number].shell.life;
-                let act = Act::Finish(wish, Box::new(begun), timing, started);
+                let act = Act::Finish(desired, Box::new(begun), timing, started);
                 self.schedule(at.saturating_sub(self.now), Happening::Act { node: number, life, act });
                 return None;
             }
@@ -214,14 +209,14 @@ impl Cluster {
         match &outcome {
             Ok(_) => {
                 let Node { host, mode, .. } = &self.nodes[number];
-                self.safety.verified(number, &wish, host, *mode);
+                self.safety.verified(number, &desired, host, *mode);
             }
             Err(_) => self.host_changed(number, changed),
         }
         (self.bug != Some(Bug::ReportsEarly)).then_some(Event::Transacted(outcome))
     }
 
-    /// What a node is told breaks off when it loses the way to the server, and begins anew when it finds it.
+    /// What a node is assigned breaks off when it loses the way to the server, and begins again when it finds it.
     pub(crate) fn path_changed(&mut self, number: usize, had_path: bool) {
         let process = Process::Agent(number);
         match (had_path, self.nodes[number].host.has_path()) {
@@ -237,7 +232,7 @@ impl Cluster {
             let life = self.nodes[number].shell.life;
             self.schedule(
                 MILLISECOND,
-                Happening::Told { node: number, life, event: Event::HostChanged(HostChange::Anything) },
+                Happening::AgentEvent { node: number, life, event: Event::HostChanged(HostChange::Anything) },
             );
         }
     }
@@ -247,7 +242,7 @@ impl Cluster {
         let node = &self.nodes[number];
         if !node.listening.is_empty() {
             let (life, event) = (node.shell.life, Event::Companion(CompanionNews::Heard(node.heard())));
-            self.schedule(ANNOUNCED, Happening::Told { node: number, life, event });
+            self.schedule(ANNOUNCED, Happening::AgentEvent { node: number, life, event });
         }
     }
 
@@ -275,5 +270,5 @@ fn nobody_gives(order: &LeaseOrder) -> Event {
 /// How long it takes until everybody on a wire was heard.
 const ANNOUNCED: Micros = SECOND;
 
-/// How long a change of a host takes when nothing else is said.
+/// How long a change of a host takes when nothing else is reported.
 pub(crate) const CHANGE_TAKES: Micros = 2 * SECOND;

@@ -24,7 +24,7 @@ pub enum Trouble {
     DiesBefore,
     /// It is killed after that, and before it hears of it.
     DiesAfter,
-    /// The same, and who takes over is first told what the server had some time ago.
+    /// The same, and who takes over is first given what the server had some time ago.
     DiesAndSeesThePast,
     /// It goes on, and nothing that happens reaches it for some time but the answers to its own requests.
     FallsBehind,

@@ -14,8 +14,8 @@ use crate::{
 /// What came back.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// What the server said.
-    Said(Result<Change, Refusal>),
+    /// What the server answered.
+    Replied(Result<Change, Refusal>),
     /// Nothing did.
     Silence,
 }
@@ -23,8 +23,8 @@ pub(crate) enum Reply {
 impl Reply {
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Self::Said(Ok(_)) => "yes",
-            Self::Said(Err(_)) => "no",
+            Self::Replied(Ok(_)) => "yes",
+            Self::Replied(Err(_)) => "no",
             Self::Silence => "nothing",
         }
     }
@@ -51,14 +51,15 @@ impl Cluster {
         let Some(request) = chain.front() else { return };
         let request = request.clone();
         // What a process has sent arrives although it has died since.
-        let said = if self.lives(from, life) {
-            let Some(said) = self.step(from, |cluster| cluster.perform(from, life, &request)) else { return };
-            said
+        let reported = if self.lives(from, life) {
+            let Some(reported) = self.step(from, |cluster| cluster.perform(from, life, &request)) else { return };
+            reported
         } else {
             self.perform(from, life, &request)
         };
         let silent = self.random.chance(self.faults.unanswered / 2);
-        let (after, reply) = if silent { (2 * SECOND, Reply::Silence) } else { (self.latency(), Reply::Said(said)) };
+        let (after, reply) =
+            if silent { (2 * SECOND, Reply::Silence) } else { (self.latency(), Reply::Replied(reported)) };
         self.schedule(after, Happening::Answered { to: from, life, chain, reply });
     }
 
@@ -75,9 +76,9 @@ impl Cluster {
         };
         let request = &bug::sent(self.bug, from, request);
         *self.requests.entry((verb(&request.action), request.target.kind.kind)).or_default() += 1;
-        let said = self.server.perform(server_clock(self.now), manager, request);
+        let reported = self.server.perform(server_clock(self.now), manager, request);
         self.spread(Some(from));
-        said
+        reported
     }
 
     /// A process hears what came of a request.
@@ -89,14 +90,14 @@ impl Cluster {
         }
         let Some(request) = chain.pop_front() else { return };
         let answer = match reply {
-            Reply::Said(Ok(change)) => {
+            Reply::Replied(Ok(change)) => {
                 if self.bug != Some(Bug::ForgetsItsOwnWrites) || matches!(to, Process::Controller(_)) {
                     self.hear(to, change);
                 }
                 Answer::Done
             }
-            Reply::Said(Err(_)) => Answer::Refused,
-            // Who does not know looks, and then decides anew.
+            Reply::Replied(Err(_)) => Answer::Refused,
+            // Who does not know looks, and then decides again.
             Reply::Silence => {
                 if let Some(object) = self.server.get(&request.target).cloned() {
                     self.hear(to, Change::Put(object));

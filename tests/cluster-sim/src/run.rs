@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::json;
 
-use crate::{Bug, Cluster, Faults, Micros, Misfortune, Random, SECOND, Setup, Wanted, people, storm};
+use crate::{Bug, Cluster, Faults, Micros, Misfortune, Random, SECOND, Setup, Wanted, storm, users};
 
 /// How long things go wrong.
 const STORM: Micros = 150 * SECOND;
@@ -12,11 +12,11 @@ const STORM: Micros = 150 * SECOND;
 const RECOVERY: Micros = 150 * SECOND;
 /// How long a node may take to answer when nothing goes wrong.
 const ANSWER: Micros = 60 * SECOND;
-/// How long the last wish may take.
+/// How long the last desired state may take.
 const LAST: Micros = 1800 * SECOND;
 /// How long nobody may write after it.
 const IDLE: Micros = 90 * SECOND;
-/// The last wish: one that was never wished for before.
+/// The last desired state: one that was never desired before.
 const FINALLY: Wanted = Wanted::Mtu(1777);
 
 /// What a run has found.
@@ -33,7 +33,7 @@ impl Finding {
         Self { seed, what, last: cluster.trace().last().map(str::to_owned).collect() }
     }
 
-    /// That a wish was not reached, or what happened before and never may.
+    /// That a desired state was not reached, or what happened before and never may.
     fn unreached(cluster: &Cluster, seed: u64, wanted: Wanted) -> Self {
         let mut what = cluster.violations().to_vec();
         if what.is_empty() {
@@ -63,11 +63,11 @@ impl fmt::Display for Finding {
 }
 
 /// A small cluster, and with every twentieth seed a larger one, in which everything goes wrong for some minutes, and then nothing does. In the end every
-/// node must have what was wished for last, and nobody may write any more.
+/// node must have what was desired last, and nobody may write any more.
 pub fn stormy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     let mut random = Random::new(seed ^ 0x5eed);
     let nodes = if seed.is_multiple_of(20) { 6 + random.place(4) } else { 2 + random.place(3) };
-    let cards = vec![people::UPLINK.to_owned()];
+    let cards = vec![users::UPLINK.to_owned()];
     let mut cluster = Cluster::new(Setup { faults: Faults::all(), bug, cards, ..Setup::of(seed, nodes) });
     for (at, misfortune) in storm(&mut random, 2, nodes, STORM) {
         cluster.strike(at, misfortune);
@@ -76,7 +76,7 @@ pub fn stormy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     let silent: Vec<String> =
         cluster.safety.silent_since(STORM + RECOVERY - ANSWER).map(|node| node.key.name.clone()).collect();
     if !silent.is_empty() && cluster.violations().is_empty() {
-        let what = format!("{} were told something and have not answered", silent.join(", "));
+        let what = format!("{} were assigned something and have not answered", silent.join(", "));
         return Err(Finding::of(&cluster, seed, vec![what]));
     }
     cluster.strike(STORM + RECOVERY, Misfortune::Policy(FINALLY));
@@ -86,7 +86,8 @@ pub fn stormy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
 }
 
 /// A small cluster in which nobody dies or is cut off, but everything gets lost, comes twice, late or from the past on
-/// its way. That must cost nothing but time: every wish reaches every node, and none of them is taken for a bad one.
+/// its way. That must cost nothing but time: every desired state reaches every node, and none of them is taken for a
+/// bad one.
 pub fn breezy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     let nodes = 3 + Random::new(seed ^ 0xb4ee).place(3);
     let rollout = Some(json!({"canary": {"soakSeconds": 2}}));
@@ -94,7 +95,7 @@ pub fn breezy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     for wanted in [1501, 1502, 1503].map(Wanted::Mtu) {
         cluster.strike(cluster.now(), Misfortune::Policy(wanted));
         let reached = cluster.run_until_reached(wanted, cluster.now() + LAST);
-        let invalid = cluster.server.list(people::REVISION).filter(|revision| revision["status"]["isInvalid"] == true);
+        let invalid = cluster.server.list(users::REVISION).filter(|revision| revision["status"]["isInvalid"] == true);
         let failed: Vec<String> =
             invalid.map(|revision| format!("a good revision has failed: {}", revision["status"])).collect();
         if !failed.is_empty() {
@@ -107,12 +108,12 @@ pub fn breezy(seed: u64, bug: Option<Bug>) -> Result<Cluster, Finding> {
     Ok(cluster)
 }
 
-/// Whether a wish was reached, and nobody writes any more after that.
+/// Whether a desired state was reached, and nobody writes any more after that.
 pub fn settled(cluster: &mut Cluster, seed: u64, wanted: Wanted, reached: Option<Micros>) -> Result<(), Finding> {
     if reached.is_none() || !cluster.violations().is_empty() {
         return Err(Finding::unreached(cluster, seed, wanted));
     }
-    // What was said a moment ago is still written down.
+    // What was reported a moment ago is still written down.
     cluster.run_until(cluster.now() + 30 * SECOND);
     let (asked, requests) = (cluster.asked(), cluster.requests.clone());
     cluster.run_until(cluster.now() + IDLE);

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{
     Host, Micros, Process,
-    people::{self, HAND, REVISION},
     server::{Entry, Server},
+    users::{self, MANUAL, REVISION},
 };
 
 /// Something of a network state that belongs to somebody else.
@@ -21,8 +21,8 @@ pub(crate) enum Foreign {
     Label,
     /// A condition.
     Condition,
-    /// A wish that was written by hand.
-    Hand,
+    /// A desired state that was written manually.
+    Manual,
 }
 
 impl Foreign {
@@ -34,7 +34,7 @@ impl Foreign {
         match self {
             Self::Label => object["metadata"]["labels"]["touched"] == "yes",
             Self::Condition => has("/status/conditions", "type", "Inspected"),
-            Self::Hand => has("/spec/desiredState/interfaces", "name", HAND),
+            Self::Manual => has("/spec/desiredState/interfaces", "name", MANUAL),
         }
     }
 }
@@ -44,7 +44,7 @@ impl Foreign {
 pub(crate) struct Safety {
     /// How many nodes may be changing or failed at once.
     most_in_flight: usize,
-    /// Nodes that were told something and have not answered.
+    /// Nodes that were assigned something and have not answered.
     in_flight: BTreeMap<ObjectRef, Micros>,
     stand: BTreeMap<ObjectRef, Stand>,
     /// Nodes that were not ready at some time. A rollout counts them as unavailable while it takes them for that,
@@ -52,8 +52,8 @@ pub(crate) struct Safety {
     shaky: BTreeSet<String>,
     /// The most that there were.
     pub(crate) peak: usize,
-    /// What each node was told last.
-    told: BTreeMap<ObjectRef, String>,
+    /// What each node was assigned last.
+    assigned: BTreeMap<ObjectRef, String>,
     /// Revisions that somebody has held nodes to. Who has not heard that he does no longer may still tell them.
     pinned: BTreeSet<String>,
     /// Revisions that no node can have.
@@ -88,16 +88,16 @@ impl Safety {
         match &entry.change {
             Change::Put(object) if entry.object.kind == REVISION => {
                 let name = entry.object.key.name.clone();
-                if people::is_bad(object) {
+                if users::is_bad(object) {
                     self.bad.insert(name.clone());
                 }
-                let wanted = people::frozen(object).map(|(link, mtu)| (link.to_owned(), mtu));
+                let wanted = users::frozen(object).map(|(link, mtu)| (link.to_owned(), mtu));
                 self.wanted.insert(name, wanted);
             }
             Change::Put(object) if entry.object.kind == CONFIG => {
                 self.configured(now, server, &entry.object, object, writer);
             }
-            Change::Put(object) if entry.object.kind == people::ROLLOUT => {
+            Change::Put(object) if entry.object.kind == users::ROLLOUT => {
                 self.pinned.extend(object["spec"]["pinnedRevision"].as_str().map(str::to_owned));
             }
             Change::Put(object) if entry.object.kind == STATE => self.stated(&entry.object, object),
@@ -108,7 +108,7 @@ impl Safety {
             }
             Change::Gone(_) => {
                 self.in_flight.remove(&entry.object);
-                self.told.remove(&entry.object);
+                self.assigned.remove(&entry.object);
                 self.stand.remove(&entry.object);
                 self.foreign.retain(|(object, _)| *object != entry.object);
             }
@@ -136,7 +136,7 @@ impl Safety {
         if let Some(Process::Agent(_)) = writer {
             self.answered(target, config);
         }
-        let before = self.told.insert(target.clone(), revision.to_owned());
+        let before = self.assigned.insert(target.clone(), revision.to_owned());
         if let Some(before) = before.filter(|before| before != revision) {
             self.moved(server, target, &before, revision);
         }
@@ -145,21 +145,21 @@ impl Safety {
             self.in_flight.remove(target);
             return;
         }
-        // A node that is at work on its own, such as on drift, was told nothing.
+        // A node that is at work on its own, such as on drift, was assigned nothing.
         if !matches!(writer, Some(Process::Controller(_))) {
             return;
         }
         let new = self.in_flight.insert(target.clone(), now).is_none();
         self.peak = self.peak.max(self.in_flight.len());
-        // A node that had failed on its own may be told what mends it, however many others are at work.
+        // A node that had failed on its own may be assigned what fixes it, however many others are at work.
         let counts = was_well && !self.shaky.contains(&target.key.name);
         if new && counts && self.in_flight.len() > self.most_in_flight {
             let (are, may) = (self.in_flight.len(), self.most_in_flight);
-            self.violate(format!("{}: told as one of {are} nodes at once, and {may} are allowed", target.key));
+            self.violate(format!("{}: assigned as one of {are} nodes at once, and {may} are allowed", target.key));
         }
     }
 
-    /// Nodes that were told something before then and have never answered.
+    /// Nodes that were assigned something before then and have never answered.
     pub(crate) fn silent_since(&self, before: Micros) -> impl Iterator<Item = &ObjectRef> {
         self.in_flight.iter().filter(move |(_, since)| **since < before).map(|(target, _)| target)
     }
@@ -192,10 +192,10 @@ impl Safety {
         let newest = server.list(REVISION).max_by_key(|revision| order(revision));
         let returns = failed(left) || newest.is_some_and(|newest| failed(newest));
         if order(taken) < order(left) && !returns && !self.pinned.contains(to) {
-            self.violate(format!("{}: told to leave {from} for the older {to}, and nothing has failed", target.key));
+            self.violate(format!("{}: asked to leave {from} for the older {to}, and nothing has failed", target.key));
         }
         if failed(taken) {
-            self.violate(format!("{}: told {to}, which has failed", target.key));
+            self.violate(format!("{}: assigned {to}, which has failed", target.key));
         }
     }
 
@@ -212,36 +212,37 @@ impl Safety {
         }
     }
 
-    /// A node has brought a wish about in the name of a revision. That counts only when wish and host have what
-    /// the revision wants: the wish may be that of the next one already, whose other half is still on its way.
+    /// A node has brought a desired state about in the name of a revision. That counts only when desired state and host
+    /// have what the revision wants: the desired state may be that of the next one already, whose other half is still
+    /// on its way.
     pub(crate) fn verified(&mut self, node: usize, prepared: &Prepared, host: &Host, mode: Mode) {
-        let wish = &prepared.wish;
+        let desired = &prepared.desired;
         // Nobody gives leases here, so it does not matter when it is.
         let resolved = prepared.resolve(host.observed(), host.owned(), &Leases::new(), jiff::Timestamp::UNIX_EPOCH);
         let unmet = resolved.map(|state| netloom_plan::unmet(&state, host.observed()));
         if !matches!(unmet, Ok(Ok(unmet)) if unmet.is_empty()) {
             return;
         }
-        let Some(config) = &wish.config else { return };
-        let links = wish.document.as_ref().and_then(|document| document.pointer("/interfaces")?.as_array());
+        let Some(config) = &desired.config else { return };
+        let links = desired.document.as_ref().and_then(|document| document.pointer("/interfaces")?.as_array());
         // The policies of a revision are not for a node that merges policies itself.
         let merged = mode == Mode::Centralized;
         let wanted = self.wanted.get(&config.revision).cloned().flatten().filter(|_| merged);
         let is_in_place = wanted.is_none_or(|(link, mtu)| {
-            // A node that has not said what links it has is asked for nothing.
+            // A node that has not reported what links it has is asked for nothing.
             let asked = links.into_iter().flatten().find(|asked| asked["name"] == *link);
             asked.is_none_or(|asked| asked["mtu"] == mtu && host.mtu(&link) == Some(mtu))
         });
         if is_in_place {
-            self.verified.insert((people::name(node), config.revision.clone(), config.generation));
+            self.verified.insert((users::name(node), config.revision.clone(), config.generation));
         }
     }
 }
 
-/// How a node stands with what it was told last.
+/// How a node stands with what it was assigned last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stand {
-    /// It was told and has not answered.
+    /// It was assigned and has not answered.
     InFlight,
     /// It says that it is in place.
     Done,

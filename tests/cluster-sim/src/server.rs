@@ -31,7 +31,7 @@ pub enum Refusal {
     TooLarge,
 }
 
-/// The most bytes of one object: what etcd takes in one request unless it is told otherwise.
+/// The most bytes of one object: what etcd takes in one request unless set otherwise.
 pub(crate) const MOST: usize = 3 << 19;
 
 /// Something that happened to an object.
@@ -208,9 +208,9 @@ impl Server {
         let managed = self.owned.range(first..).take_while(|(other, _)| other.0 == *target).flat_map(|(_, all)| all);
         // Written as `"f:name":{},`.
         let managed: usize = managed.filter_map(|path| path.last()).map(|name| name.len() + 8).sum();
-        let mut said = Counted(0);
-        serde_json::to_writer(&mut said, object).map_err(|_| Refusal::Malformed)?;
-        if said.0 + managed > MOST { Err(Refusal::TooLarge) } else { Ok(()) }
+        let mut reported = Counted(0);
+        serde_json::to_writer(&mut reported, object).map_err(|_| Refusal::Malformed)?;
+        if reported.0 + managed > MOST { Err(Refusal::TooLarge) } else { Ok(()) }
     }
 
     fn apply(
@@ -297,7 +297,7 @@ impl std::io::Write for Counted {
     }
 }
 
-/// Whether somebody has to let go of an object before it can be gone.
+/// Whether somebody has to release an object before it can be gone.
 fn is_held(object: &Value) -> bool {
     object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty())
 }
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_said_of_an_object_outlasts_a_write_of_it() {
+    fn what_others_reported_of_an_object_outlasts_a_write_of_it() {
         let mut server = Server::default();
         ask(&mut server, "a", Action::Create { object: object(&condition("A")) }).unwrap();
         let written = json!({

@@ -1,4 +1,4 @@
-//! A story told once for every step that anybody takes in it, with something going wrong at that step, and once with
+//! A story once for every step that anybody takes in it, with something going wrong at that step, and once with
 //! nothing going wrong. In the end of a chapter all must be as in that one.
 //!
 //! Runs that have the same steps behind them are the same up to there, so each begins as a copy of the one in which
@@ -12,9 +12,9 @@ use crate::{Bug, Cluster, Finding, Micros, Process, SECOND, Stop, Story, Trouble
 
 /// How long before the end of a chapter that rests nobody may write.
 const QUIET: Micros = 5 * SECOND;
-/// How long it takes to mend what went wrong: until a lease is over that nobody gave back, and the work is done.
-const MENDED: Micros = 25 * SECOND;
-/// Every so many steps the next chapter is told as well: what went wrong must not be remembered there.
+/// How long it takes to fix what went wrong: until a lease is over that nobody gave back, and the work is done.
+const FIXED: Micros = 25 * SECOND;
+/// Every so many steps the next chapter is run as well: what went wrong must not be remembered there.
 const LOOK_FURTHER: usize = 3;
 /// How many more requests there may be when something went wrong: what was half done is done again once.
 const MORE: usize = 40;
@@ -32,7 +32,7 @@ struct End {
 
 /// What became of a story.
 #[derive(Debug)]
-pub struct Told {
+pub struct StoryResult {
     /// The steps that were taken when nothing went wrong.
     pub steps: usize,
     /// How many of them were a controller's.
@@ -45,9 +45,9 @@ pub struct Told {
 
 impl Story {
     /// Tells it with each of the troubles at every step; stops after `most` differences.
-    pub fn tell(&self, troubles: &[Trouble], bug: Option<Bug>, most: usize) -> Result<Told, Finding> {
+    pub fn play(&self, troubles: &[Trouble], bug: Option<Bug>, most: usize) -> Result<StoryResult, Finding> {
         let ends = self.ends(bug)?;
-        let mut told = Told { steps: 0, by_controllers: 0, runs: 0, findings: Vec::new() };
+        let mut result = StoryResult { steps: 0, by_controllers: 0, runs: 0, findings: Vec::new() };
         let mut cluster = self.begin(bug);
         for number in 0..self.chapters.len() {
             cluster.begin_chapter(&self.chapters[number]);
@@ -60,18 +60,18 @@ impl Story {
                 if before.last_is_renewal && cluster.last_is_renewal {
                     continue;
                 }
-                told.steps += 1;
-                told.by_controllers += usize::from(matches!(cluster.last_step, Some(Process::Controller(_))));
+                result.steps += 1;
+                result.by_controllers += usize::from(matches!(cluster.last_step, Some(Process::Controller(_))));
                 for trouble in troubles {
-                    told.runs += 1;
-                    told.findings.extend(self.differs(before.clone(), number, *trouble, &ends));
-                    if told.findings.len() >= most {
-                        return Ok(told);
+                    result.runs += 1;
+                    result.findings.extend(self.differs(before.clone(), number, *trouble, &ends));
+                    if result.findings.len() >= most {
+                        return Ok(result);
                     }
                 }
             }
         }
-        Ok(told)
+        Ok(result)
     }
 
     /// How each chapter ends when nothing goes wrong.
@@ -108,7 +108,7 @@ impl Story {
         (!more.is_empty()).then(|| format!("still written in the end: {more:?}"))
     }
 
-    /// Goes on with something going wrong at the next step until it must be mended: to the end of the next chapter that
+    /// Goes on with something going wrong at the next step until it must be fixed: to the end of the next chapter that
     /// rests. Says where that is not as it should be.
     fn differs(&self, mut cluster: Cluster, chapter: usize, trouble: Trouble, ends: &[End]) -> Option<Finding> {
         let step = cluster.steps;
@@ -118,7 +118,7 @@ impl Story {
         let last = self.chapters.len() - 1;
         let mut number = chapter;
         let mut restless = None;
-        let early = began + MENDED <= self.end(chapter) && !step.is_multiple_of(LOOK_FURTHER);
+        let early = began + FIXED <= self.end(chapter) && !step.is_multiple_of(LOOK_FURTHER);
         while number < last && ((number == chapter && !early) || !self.chapters[number].rests) {
             number += 1;
             cluster.begin_chapter(&self.chapters[number]);
@@ -146,17 +146,17 @@ impl Story {
             what.push(format!("{} requests instead of {}", cluster.asked(), end.asked));
         }
         if cluster.bad_reached() != end.bad {
-            what.push(format!("bad wishes reached {:?} nodes instead of {:?}", cluster.bad_reached(), end.bad));
+            what.push(format!("bad desired states reached {:?} nodes instead of {:?}", cluster.bad_reached(), end.bad));
         }
         if what.is_empty() {
             return None;
         }
         let by = cluster.last_stopped;
-        let told = format!(
+        let result = format!(
             "{trouble:?} of {by:?} at step {step} in {:?}, seen in the end of {:?}",
             self.chapters[chapter].title, self.chapters[number].title
         );
-        what.insert(0, told);
+        what.insert(0, result);
         Some(Finding::of(&cluster, SEED, what))
     }
 }

@@ -1,7 +1,7 @@
 //! A story: what a cluster is made of, and what people do to it, chapter by chapter. As data, so that the same
 //! troubles can come over each of them.
 //!
-//! A chapter is told to its end before the next one begins. Where it rests, everything that was wished for in it is
+//! A chapter is run to its end before the next one begins. Where it rests, everything that was desired in it is
 //! done by then, whatever went wrong meanwhile.
 
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use netloom_types::IfName;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Bug, Cluster, MILLISECOND, Micros, SECOND, Setup, expected::Expected, people, process::server_clock};
+use crate::{Bug, Cluster, MILLISECOND, Micros, SECOND, Setup, expected::Expected, process::server_clock, users};
 
-/// How long a chapter is when it does not say: long enough for a lease that nobody gave back, and a wish.
+/// How long a chapter is when it does not say: long enough for a lease that nobody gave back, and a desired state.
 const CHAPTER: Micros = 35 * SECOND;
 
 /// How long everybody has to begin.
@@ -148,7 +148,7 @@ struct Meddle {
 pub(crate) fn target(kind: &str, name: &str) -> Option<ObjectRef> {
     let kind = Kinds::built_in().all().iter().copied().find(|known| known.kind == kind)?;
     let spaced = kind.group == netloom_agent_core::STATE.group;
-    let key = if spaced { ObjectKey::new(people::NAMESPACE, name) } else { ObjectKey::global(name) };
+    let key = if spaced { ObjectKey::new(users::NAMESPACE, name) } else { ObjectKey::global(name) };
     Some(ObjectRef { kind, key })
 }
 
@@ -170,7 +170,7 @@ impl Story {
                 ..Chapter::default()
             },
         );
-        // What goes wrong in the last chapter has as much time to be mended as what goes wrong in the others.
+        // What goes wrong in the last chapter has as much time to be fixed as what goes wrong in the others.
         let expect = story.chapters.last().map(|last| last.expect.clone()).unwrap_or_default();
         story.chapters.push(Chapter { title: "nothing more".to_owned(), expect, ..Chapter::default() });
         Ok(story)
@@ -233,7 +233,7 @@ impl Cluster {
             Value::String(text) => {
                 let number = text.strip_prefix("(revision ").and_then(|rest| rest.strip_suffix(')'));
                 let found = number.and_then(|number| {
-                    let all = self.server.list(people::REVISION);
+                    let all = self.server.list(users::REVISION);
                     let is = |revision: &&std::sync::Arc<Value>| {
                         revision["metadata"]["annotations"]["netloom.dev/sequence"] == *number
                     };

@@ -5,8 +5,8 @@ use netloom_agent_core::Mode;
 use serde_json::{Value, json};
 
 use crate::{
-    Cluster, Faults, Micros, Misfortune, Process, SECOND, Trouble, cluster::Happening, people, process::server_clock,
-    safety::Foreign, story::target,
+    Cluster, Faults, Micros, Misfortune, Process, SECOND, Trouble, cluster::Happening, process::server_clock,
+    safety::Foreign, story::target, users,
 };
 
 /// How far a process falls behind: less than it takes until others notice.
@@ -83,45 +83,45 @@ impl Cluster {
             }
             Misfortune::Policy(wanted) => self.server.write(now, wanted.policy()),
             Misfortune::NoPolicy => {
-                self.server.remove(now, &people::policy());
+                self.server.remove(now, &users::policy());
             }
             Misfortune::Meddle(number, mtu) => {
                 self.nodes[number].host.meddle(crate::WIRE, mtu);
                 self.host_changed(number, true);
             }
             Misfortune::Ready(number, ready) => self.says_ready(number, if ready { "True" } else { "Unknown" }),
-            Misfortune::Hand(number) => self.by_somebody_else(number, Foreign::Hand, people::wish_by_hand),
-            Misfortune::Condition(number) => self.by_somebody_else(number, Foreign::Condition, people::add_condition),
+            Misfortune::Manual(number) => self.by_somebody_else(number, Foreign::Manual, users::add_manual_link),
+            Misfortune::Condition(number) => self.by_somebody_else(number, Foreign::Condition, users::add_condition),
             Misfortune::Label(number) => self.by_somebody_else(number, Foreign::Label, |state| {
                 state["metadata"]["labels"]["touched"] = json!("yes");
             }),
             Misfortune::DeleteState(number) => {
-                self.server.remove(now, &people::state_of(number));
+                self.server.remove(now, &users::state_of(number));
             }
-            Misfortune::HostNetwork(vlan) => self.write_all(people::host_network(vlan, self.nodes.len())),
-            Misfortune::HostNetworks(networks) => self.write_all(people::host_networks(networks, self.nodes.len())),
+            Misfortune::HostNetwork(vlan) => self.write_all(users::host_network(vlan, self.nodes.len())),
+            Misfortune::HostNetworks(networks) => self.write_all(users::host_networks(networks, self.nodes.len())),
             Misfortune::Address(number, address) => {
-                if let Some(target) = target("HostNetworkConfig", people::FIRST_OF_MANY) {
-                    let (node, address) = (people::name(number), format!("{address}/24"));
+                if let Some(target) = target("HostNetworkConfig", users::FIRST_OF_MANY) {
+                    let (node, address) = (users::name(number), format!("{address}/24"));
                     self.server.edit(now, &target, |network| network["spec"]["ips"][node] = json!(address));
                 }
             }
             Misfortune::NoHostNetwork => {
-                if let Some(target) = target("HostNetworkConfig", people::NETWORK) {
+                if let Some(target) = target("HostNetworkConfig", users::NETWORK) {
                     self.server.remove(now, &target);
                 }
             }
             Misfortune::Rack(number, inside) => {
-                self.server.write(now, people::racks());
-                self.server.edit(now, &people::node_of(number), |node| {
+                self.server.write(now, users::racks());
+                self.server.edit(now, &users::node_of(number), |node| {
                     node["metadata"]["labels"]["rack"] = json!(if inside { "a" } else { "b" });
                 });
             }
-            Misfortune::Pause(paused) => self.server.write(now, people::rollout(&json!({"paused": paused}))),
+            Misfortune::Pause(paused) => self.server.write(now, users::rollout(&json!({"paused": paused}))),
             Misfortune::Pin(pinned) => {
                 let held = self.sound().filter(|_| pinned);
                 let spec = held.map_or_else(|| json!({}), |name| json!({"pinnedRevision": name}));
-                self.server.write(now, people::rollout(&spec));
+                self.server.write(now, users::rollout(&spec));
             }
             Misfortune::Calm => self.calm(),
         }
@@ -146,14 +146,14 @@ impl Cluster {
 
     /// A kubelet says how its node is, or nobody hears of it any more.
     fn says_ready(&mut self, number: usize, status: &str) {
-        self.server.edit(server_clock(self.now), &people::node_of(number), |node| {
+        self.server.edit(server_clock(self.now), &users::node_of(number), |node| {
             node["status"]["conditions"][0]["status"] = json!(status);
         });
     }
 
     /// Somebody adds something of his own to a network state, and it has to stay.
     fn by_somebody_else(&mut self, number: usize, what: Foreign, change: impl FnOnce(&mut Value)) {
-        let target = people::state_of(number);
+        let target = users::state_of(number);
         if self.server.edit(server_clock(self.now), &target, change) {
             self.safety.keep(target, what);
         }
@@ -161,7 +161,7 @@ impl Cluster {
 
     /// A revision that has not failed.
     fn sound(&mut self) -> Option<Value> {
-        let all = self.server.list(people::REVISION).filter(|revision| revision["status"]["isInvalid"] != true);
+        let all = self.server.list(users::REVISION).filter(|revision| revision["status"]["isInvalid"] != true);
         let names: Vec<Value> = all.map(|revision| revision["metadata"]["name"].clone()).collect();
         let place = self.random.place(names.len());
         names.get(place).cloned()
@@ -180,8 +180,8 @@ impl Cluster {
                 self.schedule(0, Happening::Restart(process));
             }
         }
-        if self.server.list(people::ROLLOUT).next().is_some() {
-            self.server.write(server_clock(now), people::rollout(&json!({})));
+        if self.server.list(users::ROLLOUT).next().is_some() {
+            self.server.write(server_clock(now), users::rollout(&json!({})));
         }
         for number in 0..self.nodes.len() {
             if self.nodes[number].mode == Mode::Distributed {

@@ -1,5 +1,5 @@
 //! How changes come to those who follow them: late, in order, sometimes twice, and sometimes not at all
-//! until everything is listed anew.
+//! until everything is listed again.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use netloom_controller_core::Kinds;
 use netloom_object::Change;
 use serde_json::Value;
 
-use crate::{Bug, Cluster, MILLISECOND, Micros, Process, SECOND, bug, cluster::Happening, people, server::Entry};
+use crate::{Bug, Cluster, MILLISECOND, Micros, Process, SECOND, bug, cluster::Happening, server::Entry, users};
 
 impl Cluster {
     /// The kinds that a process follows.
@@ -20,7 +20,7 @@ impl Cluster {
         }
     }
 
-    /// Tells everybody who follows them of changes that were not told yet.
+    /// Tells everybody who follows them of changes that were not sent yet.
     pub(crate) fn spread(&mut self, writer: Option<Process>) {
         while let Some(entry) = self.server.log().get(self.spread).cloned() {
             self.spread += 1;
@@ -57,7 +57,7 @@ impl Cluster {
         self.deliver(to, kind, entry.change.clone());
     }
 
-    /// A watch is broken; some time later everything of its kind is listed anew.
+    /// A watch is broken; some time later everything of its kind is listed again.
     fn close(&mut self, to: Process, kind: GroupKind<'static>) {
         let misses = match to {
             Process::Agent(_) => self.bug == Some(Bug::MissesEvents),
@@ -101,7 +101,7 @@ impl Cluster {
         self.random.between(MILLISECOND, 8 * MILLISECOND)
     }
 
-    /// Begins to follow every kind anew.
+    /// Begins to follow every kind again.
     pub(crate) fn follow(&mut self, to: Process) {
         let life = self.shell(to).life;
         for kind in self.kinds(to) {
@@ -156,7 +156,7 @@ impl Cluster {
     /// No list is older than that: lists are asked for the present, and only what they say of an object may be late.
     fn birth(&self, of: Process) -> u64 {
         let Process::Agent(number) = of else { return 0 };
-        let target = people::state_of(number);
+        let target = users::state_of(number);
         let Some(now) = self.server.get(&target) else { return 0 };
         let is_it = |entry: &&Entry| match &entry.change {
             Change::Put(object) => entry.object == target && object["metadata"]["uid"] == now["metadata"]["uid"],
@@ -196,7 +196,7 @@ fn node_of(object: &Value) -> String {
 fn is_followed(by: Process, object: &Value) -> bool {
     match by {
         Process::Controller(_) => true,
-        Process::Agent(number) => object["kind"] == POLICY.kind || node_of(object) == people::name(number),
+        Process::Agent(number) => object["kind"] == POLICY.kind || node_of(object) == users::name(number),
     }
 }
 

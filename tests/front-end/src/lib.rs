@@ -143,8 +143,8 @@ impl Wants for InForce {
     }
 
     fn reports(&self, outcome: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)> {
-        let told = |beacon: &Arc<Lit>| (beacon.object(), Arc::new(beacon.report(outcome)) as Arc<dyn Report>);
-        self.0.iter().map(told).collect()
+        let reported = |beacon: &Arc<Lit>| (beacon.object(), Arc::new(beacon.report(outcome)) as Arc<dyn Report>);
+        self.0.iter().map(reported).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! One more front end, all the way: its object is compiled, planned, held against what others want, brought onto a
-//! simulated host, told in its status, and found again from the link that it made.
+//! One more front end, all the way: its object is compiled, planned, compared with what others want, brought onto a
+//! simulated host, reported in its status, and found again from the link that it made.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -129,12 +129,12 @@ impl Cluster {
             return;
         }
         let host = config["spec"]["host"].clone();
-        let wish: Wish = serde_json::from_value(json!({
+        let desired: Wish = serde_json::from_value(json!({
             "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1", "document": null,
             "config": {"name": "n1", "generation": generation, "revision": revision, "host": host},
         }))
         .unwrap();
-        let wanted = prepare(wish).unwrap().resolve(self.host.observed(), &self.owned, &Leases::new(), self.now);
+        let wanted = prepare(desired).unwrap().resolve(self.host.observed(), &self.owned, &Leases::new(), self.now);
         let planned = netloom_plan::plan(&wanted.unwrap(), self.host.observed(), &self.owned, &Default::default());
         let planned = planned.unwrap();
         for step in &planned.plan.steps {
@@ -171,7 +171,7 @@ impl Cluster {
 }
 
 #[test]
-fn its_link_comes_onto_the_host_and_its_object_is_told_so() {
+fn its_link_comes_onto_the_host_and_its_object_is_reported_so() {
     let mut cluster = Cluster::new();
     cluster.write(beacon("b", 1, "beacon0", 1400));
     cluster.run();

@@ -1,4 +1,4 @@
-// Command informer watches one resource the way Go controllers do and prints what it is told, one
+// Command informer watches one resource the way Go controllers do and prints what it is reported, one
 // JSON object per line.
 //
 // Lines are {"event": "request"|"synced"|"add"|"update"|"delete", ...}. The requests are printed

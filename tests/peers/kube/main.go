@@ -1,7 +1,7 @@
 // Command kube runs a kube-apiserver and the etcd that it stores in as one process, for tests that
 // compare another server with it.
 //
-// It listens on loopback only, makes its certificates anew, and ends by itself when its time is over.
+// It listens on loopback only, creates new certificates, and ends by itself when its time is over.
 // Of a cluster's controllers it has the three without which deleting something would have no effect
 // and cluster roles would stay empty: garbage collection, namespaces, and role aggregation.
 //

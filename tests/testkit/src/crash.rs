@@ -1,6 +1,6 @@
 //! Death at any moment: hosts that end the process, or the world, after a number of steps.
 //!
-//! A process that is killed cannot clean up, so the test program starts itself anew as a child with
+//! A process that is killed cannot clean up, so the test program starts itself again as a child with
 //! [`Order`]s on its command line, and the child kills itself. Nothing is simulated about that: it is
 //! `SIGKILL`, right after the kernel acknowledged what was sent: one step, or a whole batch of them.
 
@@ -14,7 +14,7 @@ use std::{
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
 use nix::sys::signal::{Signal, kill};
 
-/// What a child is told to do.
+/// What a child is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// The scenario and the round whose document is set; none to recover.
@@ -34,7 +34,7 @@ pub struct Order {
 /// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Death {
-    /// It killed itself, as it was told.
+    /// It killed itself, as it was ordered.
     Killed,
     /// It did all that it had to do before it was its time.
     Finished,
@@ -58,7 +58,7 @@ impl Order {
         Some(Self { set, namespace: namespace.clone(), state: state.into(), root: root.into(), batch, dies_after })
     }
 
-    /// Starts this program anew as a child and waits for its end.
+    /// Starts this program again as a child and waits for its end.
     pub fn carry_out(&self) -> Result<Death, String> {
         let (scenario, round) = self.set.as_ref().map_or(("-", 0), |(name, round)| (name.as_str(), *round));
         let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;

@@ -29,7 +29,7 @@ pub fn check(path: &Path, text: &str, bless: bool) -> Result<(), String> {
         };
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(format!("{name} differs; {BLESS}=1 writes it anew\n{}", difference(&there, text)))
+    Err(format!("{name} differs; {BLESS}=1 writes it again\n{}", difference(&there, text)))
 }
 
 /// The lines in which two texts differ, with `-` for those that are gone and `+` for new ones.
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_golden_file_is_written_only_when_told() {
+    fn a_golden_file_is_written_only_when_reported() {
         let path = std::env::temp_dir().join(format!("netloom-golden-{}", std::process::id()));
         assert!(check(&path, "one\n", false).unwrap_err().contains("+one"));
         check(&path, "one\n", true).unwrap();

@@ -27,7 +27,6 @@ pub mod foreign;
 pub mod golden;
 pub mod page;
 pub mod part;
-pub mod patience;
 pub mod play;
 pub mod power;
 mod probed;
@@ -36,6 +35,7 @@ pub mod scenario;
 pub mod seen;
 pub mod space;
 pub mod stage;
+pub mod timeouts;
 pub mod yaml;
 
 use std::path::{Path, PathBuf};

@@ -29,7 +29,7 @@ use std::{
 use netloom_journal::{Clock as _, SystemClock};
 
 /// How long something that is looked at may need to become what is shown.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIME_LIMIT: Duration = Duration::from_mins(2);
 /// How long to leave everybody alone between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Any text, or as a line of its own any lines.
@@ -148,7 +148,7 @@ impl Workshop {
             if is_shown && (status == 0 || !looks) {
                 return Ok((status, printed));
             }
-            if !looks || began.until(SystemClock.now()) > PATIENCE {
+            if !looks || began.until(SystemClock.now()) > TIME_LIMIT {
                 return Err(format!("printed\n{printed}\nand not\n{}\n", shown.join("\n")));
             }
             // What is waited for is elsewhere, in processes that do not tell.
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_true_or_it_is_said_where_it_is_not() {
+    fn a_page_is_true_or_it_is_reported_where_it_is_not() {
         let workshop = workshop("said");
         assert_eq!(workshop.try_all(PAGE), Ok(3));
         let wrong = |page: &str, words: &str| {

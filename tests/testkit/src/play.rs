@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Incarnation, NoProbes, Outcome, Prepared, Recovery, Request, Store, SystemClock, Turn};
+use netloom_journal::{Incarnation, NoProbes, Outcome, Prepared, Recovery, Request, Store, SystemClock, Transaction};
 use netloom_model::{Adoption, Engine, Host, HostState, Observed, Scope, Step};
 use netloom_plan::{Options as PlanOptions, text, unmet};
 use netloom_types::{IfName, MacAddr};
@@ -22,7 +22,7 @@ use crate::{
     scenario::{Options, Round, Scenario},
 };
 
-/// A host that counts what it was told to change.
+/// A host that counts what it was asked to change.
 pub trait Stage: Engine {
     /// How often something was written, since the beginning.
     fn writes(&self) -> u64;
@@ -97,7 +97,7 @@ impl<'a, S: Stage> Player<'a, S> {
         }
         player.execute(&foreign::neighbours())?;
         if let Some(host) = &scenario.host {
-            player.by_hand(host).map_err(|why| format!("host.yaml: {why}"))?;
+            player.change_manually(host).map_err(|why| format!("host.yaml: {why}"))?;
         }
         let routes: Vec<Step> = scenario.routes.iter().cloned().map(Step::AddRoute).collect();
         player.execute(&routes).map_err(|why| format!("host-routes.yaml: {why}"))?;
@@ -110,11 +110,11 @@ impl<'a, S: Stage> Player<'a, S> {
     }
 
     /// Does what a document says as somebody else would: without our marks, record or transaction.
-    pub fn by_hand(&mut self, document: &[u8]) -> Result<(), String> {
+    pub fn change_manually(&mut self, document: &[u8]) -> Result<(), String> {
         let observed = self.observe()?;
-        let wish = wish("by-hand.yaml", document, &observed)?;
+        let desired = desired("by-hand.yaml", document, &observed)?;
         let planned =
-            netloom_plan::plan(&wish, &observed, &netloom_model::Ownership::default(), &PlanOptions::default())
+            netloom_plan::plan(&desired, &observed, &netloom_model::Ownership::default(), &PlanOptions::default())
                 .map_err(|error| error.to_string())?;
         let steps: Vec<Step> =
             planned.plan.steps.iter().filter_map(|planned| foreign::disowned(&planned.step)).collect();
@@ -123,14 +123,14 @@ impl<'a, S: Stage> Player<'a, S> {
 
     /// Sets one document and checks everything that must hold for any document.
     pub fn play(&mut self, round: &Round) -> Result<Played, String> {
-        if let Some(hand) = &round.hand {
-            self.by_hand(hand).map_err(|why| format!("{}-hand.yaml: {why}", round.number))?;
+        if let Some(manual) = &round.manual {
+            self.change_manually(manual).map_err(|why| format!("{}-hand.yaml: {why}", round.number))?;
         }
         let before = self.observe()?;
         let written = self.stage.writes();
-        let wish = round_wish(round, &before);
-        let prepared = wish.and_then(|wish| self.prepare(round, &wish).map(|prepared| (wish, prepared)));
-        let (wish, prepared) = match (&round.refused, prepared) {
+        let desired = desired_of_round(round, &before);
+        let prepared = desired.and_then(|desired| self.prepare(round, &desired).map(|prepared| (desired, prepared)));
+        let (desired, prepared) = match (&round.refused, prepared) {
             (None, Err(why)) => return Err(format!("it was refused: {why}")),
             (Some(_), Ok((_, prepared))) => {
                 return Err(format!("it was not refused; the plan is\n{}", plan_text(&prepared)));
@@ -145,11 +145,11 @@ impl<'a, S: Stage> Player<'a, S> {
             }
             (None, Ok(done)) => done,
         };
-        let after = self.tried_and_taken_back(round, &wish, &before)?;
+        let after = self.tried_and_taken_back(round, &desired, &before)?;
         if !compare::dynamic_routes(&before).is_empty() {
-            probed::fails_and_is_taken_back(self, round, &wish)?;
+            probed::fails_and_is_taken_back(self, round, &desired)?;
         }
-        self.for_good(round, &wish, &after)?;
+        self.for_good(round, &desired, &after)?;
         let observed = self.observe()?;
         self.settled(round, &observed)?;
         same("somebody else's things", &foreign::part_of(&before.host), &foreign::part_of(&observed.host))?;
@@ -161,15 +161,15 @@ impl<'a, S: Stage> Player<'a, S> {
 
     /// Sets one document for good and checks nothing more than that it worked.
     pub fn set(&mut self, round: &Round) -> Result<(), String> {
-        if let Some(hand) = &round.hand {
-            self.by_hand(hand)?;
+        if let Some(manual) = &round.manual {
+            self.change_manually(manual)?;
         }
         let observed = self.observe()?;
-        let wish = round_wish(round, &observed)?;
-        let request = request(round, &wish);
-        let mut turn = self.turn()?;
-        let prepared = turn.prepare(&request).map_err(|error| error.to_string())?;
-        match turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
+        let desired = desired_of_round(round, &observed)?;
+        let request = request(round, &desired);
+        let mut transaction = self.transaction()?;
+        let prepared = transaction.prepare(&request).map_err(|error| error.to_string())?;
+        match transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
             Outcome::Nothing | Outcome::Confirmed => Ok(()),
             other => Err(format!("{}-set.yaml ended otherwise: {other:?}", round.number)),
         }
@@ -178,30 +178,30 @@ impl<'a, S: Stage> Player<'a, S> {
     /// How many steps a round's document takes.
     pub fn steps(&mut self, round: &Round) -> Result<usize, String> {
         let observed = self.observe()?;
-        let wish = round_wish(round, &observed)?;
-        Ok(self.prepare(round, &wish)?.planned.plan.steps.len())
+        let desired = desired_of_round(round, &observed)?;
+        Ok(self.prepare(round, &desired)?.planned.plan.steps.len())
     }
 
-    /// Plans a wish.
-    pub fn prepare(&mut self, round: &Round, wish: &HostState) -> Result<Prepared, String> {
-        let request = request(round, wish);
-        self.turn()?.prepare(&request).map_err(|error| match &error {
+    /// Plans a desired state.
+    pub fn prepare(&mut self, round: &Round, desired: &HostState) -> Result<Prepared, String> {
+        let request = request(round, desired);
+        self.transaction()?.prepare(&request).map_err(|error| match &error {
             netloom_journal::Error::Plan(why) => format!("{}: {why}", why.reason()),
             other => format!("{}: {other}", other.reason()),
         })
     }
 
-    fn turn(&mut self) -> Result<Turn<'_>, String> {
-        Turn::take(&self.store, self.stage, &SystemClock, self.incarnation.clone(), Duration::ZERO)
+    fn transaction(&mut self) -> Result<Transaction<'_>, String> {
+        Transaction::take(&self.store, self.stage, &SystemClock, self.incarnation.clone(), Duration::ZERO)
             .map_err(|error| error.to_string())
     }
 
     /// Sets the document, leaves it open, and rolls it back: the host must be what it was.
-    fn tried_and_taken_back(&mut self, round: &Round, wish: &HostState, before: &Observed) -> Result<Host, String> {
-        let request = Request { confirm: false, ..request(round, wish) };
-        let mut turn = self.turn()?;
-        let prepared = turn.prepare(&request).map_err(|error| error.to_string())?;
-        match turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
+    fn tried_and_taken_back(&mut self, round: &Round, desired: &HostState, before: &Observed) -> Result<Host, String> {
+        let request = Request { confirm: false, ..request(round, desired) };
+        let mut transaction = self.transaction()?;
+        let prepared = transaction.prepare(&request).map_err(|error| error.to_string())?;
+        match transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
             Outcome::Nothing => return Ok(before.host.clone()),
             Outcome::Open(_) => {}
             Outcome::Confirmed => return Err("it was confirmed although nobody asked for that".to_owned()),
@@ -209,9 +209,9 @@ impl<'a, S: Stage> Player<'a, S> {
                 return Err(format!("it was rolled back: {why}\nthe plan was\n{}", plan_text(&prepared)));
             }
         }
-        drop(turn);
+        drop(transaction);
         let after = self.observe()?;
-        let undone = self.turn()?.rollback().map_err(|error| format!("the rollback failed: {error}"))?;
+        let undone = self.transaction()?.rollback().map_err(|error| format!("the rollback failed: {error}"))?;
         if !matches!(undone, Recovery::RolledBack { .. }) {
             return Err(format!("the rollback did something else: {undone:?}"));
         }
@@ -224,15 +224,15 @@ impl<'a, S: Stage> Player<'a, S> {
         Ok(after.host)
     }
 
-    fn for_good(&mut self, round: &Round, wish: &HostState, tried: &Host) -> Result<(), String> {
-        let request = request(round, wish);
-        let mut turn = self.turn()?;
-        let prepared = turn.prepare(&request).map_err(|error| error.to_string())?;
-        match turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
+    fn for_good(&mut self, round: &Round, desired: &HostState, tried: &Host) -> Result<(), String> {
+        let request = request(round, desired);
+        let mut transaction = self.transaction()?;
+        let prepared = transaction.prepare(&request).map_err(|error| error.to_string())?;
+        match transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())? {
             Outcome::Nothing | Outcome::Confirmed => {}
             other => return Err(format!("the second time it ended otherwise: {other:?}")),
         }
-        drop(turn);
+        drop(transaction);
         let now = self.observe()?;
         let unordered = |host: &Host| compare::unordered(&compare::canonical(host, &self.asked));
         same("the host, set a second time", &unordered(tried), &unordered(&now.host))
@@ -241,15 +241,15 @@ impl<'a, S: Stage> Player<'a, S> {
     /// The same document again: nothing to plan, nothing written.
     fn settled(&mut self, round: &Round, observed: &Observed) -> Result<(), String> {
         let written = self.stage.writes();
-        let wish = round_wish(round, observed).map_err(|why| format!("the same document again: {why}"))?;
-        let request = request(round, &wish);
-        let mut turn = self.turn()?;
-        let prepared = turn.prepare(&request).map_err(|error| format!("the same document again: {error}"))?;
+        let desired = desired_of_round(round, observed).map_err(|why| format!("the same document again: {why}"))?;
+        let request = request(round, &desired);
+        let mut transaction = self.transaction()?;
+        let prepared = transaction.prepare(&request).map_err(|error| format!("the same document again: {error}"))?;
         if !prepared.planned.plan.is_empty() {
             return Err(format!("the same document again is not settled:\n{}", plan_text(&prepared)));
         }
-        let outcome = turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
-        drop(turn);
+        let outcome = transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
+        drop(transaction);
         let extra = self.stage.writes() - written;
         if outcome == Outcome::Nothing && extra == 0 {
             Ok(())
@@ -272,26 +272,26 @@ impl<'a, S: Stage> Player<'a, S> {
 }
 
 /// How a round's document is asked for.
-pub fn request<'a>(round: &'a Round, wish: &'a HostState) -> Request<'a> {
+pub fn request<'a>(round: &'a Round, desired: &'a HostState) -> Request<'a> {
     let Options { source, whole: _, generated: _, protect, allow_cut } = &round.options;
     let options = PlanOptions { protected: protect.clone(), allow_cut: *allow_cut };
-    Request { options, ..Request::new(wish, source) }
+    Request { options, ..Request::new(desired, source) }
 }
 
 /// What a round's document wants on a host, or why it is refused.
-pub fn round_wish(round: &Round, observed: &Observed) -> Result<HostState, String> {
-    let mut wish = wish(&round.options.source, &round.set, observed)?;
+pub fn desired_of_round(round: &Round, observed: &Observed) -> Result<HostState, String> {
+    let mut desired = desired(&round.options.source, &round.set, observed)?;
     if round.options.whole {
-        wish.whole_of = Some(round.options.source.as_str().into());
+        desired.whole_of = Some(round.options.source.as_str().into());
     }
     if round.options.generated {
-        wish.links.values_mut().for_each(|link| link.adoption = Adoption::Never);
+        desired.links.values_mut().for_each(|link| link.adoption = Adoption::Never);
     }
-    Ok(wish)
+    Ok(desired)
 }
 
 /// What a document wants on a host, or why it is refused: for every rule its name and the sentence.
-pub fn wish(source: &str, document: &[u8], observed: &Observed) -> Result<HostState, String> {
+pub fn desired(source: &str, document: &[u8], observed: &Observed) -> Result<HostState, String> {
     let refused = |error: netloom_nmstate::DocumentError| {
         let reasons: Vec<&str> = error.refusals().iter().map(|refusal| refusal.reason).collect();
         format!("{}: {error}", reasons.join(", "))
@@ -327,8 +327,8 @@ fn expect_words(words: &[String], error: &str) -> Result<(), String> {
 }
 
 fn expect_met(document: &[u8], observed: &Observed) -> Result<(), String> {
-    let wish = wish("expect.yaml", document, observed)?;
-    let found = unmet(&wish, observed).map_err(|error| error.to_string())?;
+    let desired = desired("expect.yaml", document, observed)?;
+    let found = unmet(&desired, observed).map_err(|error| error.to_string())?;
     if found.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Loss of power: the journal ends at any byte, and the kernel starts anew.
+//! Loss of power: the journal ends at any byte, and the kernel starts again.
 //!
 //! A record is on disk, or part of it is, or none of it. So the journal of a transaction that was cut
 //! off is itself cut at every byte, and each time the next start must cope: no error, no journal left
@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, fs, path::Path, time::Duration};
 
-use netloom_journal::{Incarnation, NoProbes, Request, Store, SystemClock, Turn};
+use netloom_journal::{Incarnation, NoProbes, Request, Store, SystemClock, Transaction};
 use netloom_model::{Engine, Host, Medium, Scope, SettingKey, Step};
 
 use crate::{
@@ -38,32 +38,33 @@ pub fn moments(steps: usize) -> Vec<usize> {
 /// Sets the document of a round and cuts the power after `steps` of its steps.
 pub fn cut_after<S: Stage>(player: &mut Player<'_, S>, round: &Round, steps: usize) -> Result<Cut, String> {
     let before = player.observe()?;
-    let wish = play::round_wish(round, &before)?;
-    let request = Request { confirm: false, ..play::request(round, &wish) };
+    let desired = play::desired_of_round(round, &before)?;
+    let request = Request { confirm: false, ..play::request(round, &desired) };
     let mut host = PowerCut { host: player.stage, left: steps };
     let text = |error: netloom_journal::Error| error.to_string();
-    let mut turn = Turn::take(&player.store, &mut host, &SystemClock, player.incarnation.clone(), Duration::ZERO)
-        .map_err(text)?
-        .with_batch(1);
-    let prepared = turn.prepare(&request).map_err(text)?;
-    match turn.run(&prepared, &request, &mut NoProbes) {
+    let mut transaction =
+        Transaction::take(&player.store, &mut host, &SystemClock, player.incarnation.clone(), Duration::ZERO)
+            .map_err(text)?
+            .with_batch(1);
+    let prepared = transaction.prepare(&request).map_err(text)?;
+    match transaction.run(&prepared, &request, &mut NoProbes) {
         Err(netloom_journal::Error::Lost { .. }) => {}
         other => return Err(format!("the power is gone, and yet: {other:?}")),
     }
-    drop(turn);
+    drop(transaction);
     let journal = crash::journal(player.store.dir()).ok_or("there is no journal")?;
     let ownership = fs::read(player.store.dir().join("ownership.json")).ok();
     Ok(Cut { journal, ownership, before: before.host, then: player.observe()?.host })
 }
 
-/// Starts anew on a kernel that knows nothing, with the journal cut at every byte from `first` on.
+/// Starts again on a kernel that knows nothing, with the journal cut at every byte from `first` on.
 /// Gives the number of starts.
-pub fn start_anew_everywhere(cut: &Cut, first: usize, fresh: &mut dyn Engine) -> Result<usize, String> {
+pub fn start_again_everywhere(cut: &Cut, first: usize, fresh: &mut dyn Engine) -> Result<usize, String> {
     let folder = StateFolder::new();
     let store = folder.store()?;
     let empty = observe(fresh)?;
     for end in first..=cut.journal.len() {
-        start_anew(cut, end, &store, fresh, &empty).map_err(|why| format!("journal cut at byte {end}: {why}"))?;
+        start_again(cut, end, &store, fresh, &empty).map_err(|why| format!("journal cut at byte {end}: {why}"))?;
     }
     Ok(cut.journal.len() + 1 - first)
 }
@@ -85,7 +86,7 @@ fn lines(journal: &[u8]) -> impl Iterator<Item = usize> {
     journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1)
 }
 
-fn start_anew(cut: &Cut, end: usize, store: &Store, fresh: &mut dyn Engine, empty: &Host) -> Result<(), String> {
+fn start_again(cut: &Cut, end: usize, store: &Store, fresh: &mut dyn Engine, empty: &Host) -> Result<(), String> {
     lay_down(store.dir(), &cut.journal[..end], cut.ownership.as_deref())?;
     // The first record is on disk before the first step: without it, no file was touched yet.
     let files = if end < begun(&cut.journal) { &cut.before } else { &cut.then };
@@ -109,7 +110,7 @@ fn start_anew(cut: &Cut, end: usize, store: &Store, fresh: &mut dyn Engine, empt
 pub fn recover(store: &Store, host: &mut dyn Engine, incarnation: &str) -> Result<(), String> {
     let text = |error: netloom_journal::Error| error.to_string();
     let incarnation = Incarnation::named(incarnation);
-    Turn::take(store, host, &SystemClock, incarnation, Duration::ZERO).map_err(text)?.recover().map_err(text)?;
+    Transaction::take(store, host, &SystemClock, incarnation, Duration::ZERO).map_err(text)?.recover().map_err(text)?;
     match crash::journal(store.dir()) {
         None if store.failed().map_err(text)?.is_empty() => Ok(()),
         _ => Err("the journal is still there".to_owned()),

@@ -5,7 +5,7 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use netloom_journal::{Cause, Outcome, Probes, SystemClock, Turn, Verdict};
+use netloom_journal::{Cause, Outcome, Probes, SystemClock, Transaction, Verdict};
 use netloom_model::{Engine, EngineError, HostState, Observed, Scope, Step, StepError};
 
 use crate::{
@@ -55,7 +55,7 @@ impl Probes for AsItWas {
 pub(crate) fn fails_and_is_taken_back<S: Stage>(
     player: &mut Player<'_, S>,
     round: &Round,
-    wish: &HostState,
+    desired: &HostState,
 ) -> Result<(), String> {
     let before = player.observe()?;
     let host = |observed: &Observed| compare::unordered(&compare::canonical(&observed.host, &player.asked));
@@ -63,17 +63,18 @@ pub(crate) fn fails_and_is_taken_back<S: Stage>(
     let as_it_was = |observed: &Observed| host(observed) == was && compare::given_back(&before, observed).is_ok();
     let seen = Rc::new(Cell::new(true));
     let mut watched = Watched { stage: &mut *player.stage, as_it_was: &as_it_was, seen: Rc::clone(&seen) };
-    let request = request(round, wish);
+    let request = request(round, desired);
     let text = |error: netloom_journal::Error| error.to_string();
     let life = player.incarnation.clone();
-    let mut turn = Turn::take(&player.store, &mut watched, &SystemClock, life, Duration::ZERO).map_err(text)?;
-    let prepared = turn.prepare(&request).map_err(text)?;
-    match turn.run(&prepared, &request, &mut AsItWas(seen)).map_err(text)? {
+    let mut transaction =
+        Transaction::take(&player.store, &mut watched, &SystemClock, life, Duration::ZERO).map_err(text)?;
+    let prepared = transaction.prepare(&request).map_err(text)?;
+    match transaction.run(&prepared, &request, &mut AsItWas(seen)).map_err(text)? {
         Outcome::Nothing => Ok(()),
         Outcome::RolledBack { why: Cause::Probe { .. }, report } if report.unreached.is_empty() => Ok(()),
         other => Err(format!("the change whose probe fails ended otherwise: {other:?}")),
     }?;
-    drop(turn);
+    drop(transaction);
     let after = player.observe()?;
     compare::given_back(&before, &after).map_err(|why| format!("after a probe that failed: {why}"))
 }

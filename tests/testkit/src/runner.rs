@@ -118,7 +118,7 @@ impl NotRun {
 pub fn run(tests: Vec<Test<'_>>, arguments: &Arguments, out: &mut dyn Write) -> ExitCode {
     match report(tests, arguments, NotRun::here(), out) {
         Ok(true) => ExitCode::SUCCESS,
-        // Nobody reads the output any more, so nobody can be told: that is a failure too.
+        // Nobody reads the output any more, so nobody can be notified: that is a failure too.
         Ok(false) | Err(_) => ExitCode::FAILURE,
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_test_has_a_line_and_failures_are_told_in_full() {
+    fn every_test_has_a_line_and_failures_are_reported_in_full() {
         let (text, good) = output(&["--nocapture"]);
         assert!(!good);
         for line in [

@@ -1,4 +1,4 @@
-//! Scenarios: stories about one host, told in files.
+//! Scenarios: stories about one host, in files.
 //!
 //! ```text
 //! scenarios/<area>/<name>/
@@ -53,7 +53,7 @@ pub struct Round {
     /// Its number, from 1.
     pub number: usize,
     /// What somebody else changes before.
-    pub hand: Option<Vec<u8>>,
+    pub manual: Option<Vec<u8>>,
     /// The document.
     pub set: Vec<u8>,
     /// How it is set.
@@ -105,7 +105,7 @@ impl Scenario {
             let refused = file("refused.txt")?.map(|text| lines(&text));
             rounds.push(Round {
                 number,
-                hand: file("hand.yaml")?,
+                manual: file("hand.yaml")?,
                 set,
                 options,
                 expect: file("expect.yaml")?,
@@ -145,7 +145,7 @@ impl Scenario {
 
     /// All texts of the story, to find the values that it asks for.
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
-        let of_rounds = self.rounds.iter().flat_map(|round| [Some(&round.set), round.hand.as_ref()]);
+        let of_rounds = self.rounds.iter().flat_map(|round| [Some(&round.set), round.manual.as_ref()]);
         of_rounds.chain([self.host.as_ref()]).flatten().map(Vec::as_slice)
     }
 }

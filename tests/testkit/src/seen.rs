@@ -17,12 +17,12 @@ use crate::compare;
 
 /// Fields that may differ although nobody changed anything, and why each may.
 const VOLATILE: &[(&str, &str)] = &[
-    ("ifindex", "a link that was made anew has another number"),
+    ("ifindex", "a link that was recreated has another number"),
     ("link_index", "the number of another link"),
     ("link_netnsid", "numbered as it comes"),
-    ("operstate", "told later"),
-    ("state", "a port's state is told later"),
-    ("mii_status", "told later"),
+    ("operstate", "reported later"),
+    ("state", "a port's state is reported later"),
+    ("mii_status", "reported later"),
     ("active_slave", "a bond chooses among ports that are alike, by when they came"),
     ("promiscuity", "counts users; goes along with a bond's active port"),
     ("allmulti", "counts users; goes along with a bond's active port"),
@@ -51,9 +51,9 @@ const VOLATILE: &[(&str, &str)] = &[
 
 /// Known gaps: the ends of lines that an undo may leave behind, and why.
 ///
-/// A link that was deleted is made anew from what the model knows of it.
+/// A link that was deleted is recreated from what the model knows of it.
 const KNOWN_GAPS: &[(&str, &str, &str)] = &[
-    (".group", "\"default\"", "the model does not know the group of a link, so one made anew has none"),
+    (".group", "\"default\"", "the model does not know the group of a link, so one recreated has none"),
     (
         ".ad_lacp_rate",
         "\"fast\"",
@@ -61,8 +61,8 @@ const KNOWN_GAPS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Flags of links that are told later.
-const TOLD_LATER: &[&str] = &["LOWER_UP", "NO-CARRIER", "M-DOWN"];
+/// Flags of links that are reported later.
+const REPORTED_LATER: &[&str] = &["LOWER_UP", "NO-CARRIER", "M-DOWN"];
 
 /// A time that never ends, as `ip` writes it.
 const FOREVER: u64 = u32::MAX as u64;
@@ -155,7 +155,7 @@ fn clean(document: Json) -> Json {
             let kept = fields.into_iter().filter(|(key, value)| !volatile(key, value));
             Json::Object(kept.map(|(key, value)| (key, clean(value))).collect())
         }
-        Json::Array(items) => Json::Array(items.into_iter().map(clean).filter(|item| !told_later(item)).collect()),
+        Json::Array(items) => Json::Array(items.into_iter().map(clean).filter(|item| !reported_later(item)).collect()),
         other => other,
     }
 }
@@ -163,13 +163,13 @@ fn clean(document: Json) -> Json {
 fn volatile(key: &str, value: &Json) -> bool {
     let counts_down = matches!(key, "valid_life_time" | "preferred_life_time" | "expires")
         && value.as_u64().is_some_and(|seconds| seconds != FOREVER);
-    // What a port's state and a forwarding entry's are is told by the same word; only the latter stays.
+    // What a port's state and a forwarding entry's are is named by the same word; only the latter stays.
     let entry = key == "state" && matches!(value.as_str(), Some("permanent" | "static"));
     counts_down || (!entry && VOLATILE.iter().any(|(name, _)| *name == key))
 }
 
-fn told_later(item: &Json) -> bool {
-    item.as_str().is_some_and(|flag| TOLD_LATER.contains(&flag))
+fn reported_later(item: &Json) -> bool {
+    item.as_str().is_some_and(|flag| REPORTED_LATER.contains(&flag))
 }
 
 /// A link whose addresses have no order but the one that says which is the first of its subnet, and

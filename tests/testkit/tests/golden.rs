@@ -1,7 +1,7 @@
 //! The golden tier: every scenario on the simulated host, compared with what came out last time, and once more with the
 //! oldest kernel that is supported.
 //!
-//! `NETLOOM_BLESS=1` writes the files anew. Words in the arguments pick scenarios by name.
+//! `NETLOOM_BLESS=1` writes the files again. Words in the arguments pick scenarios by name.
 
 use std::{fs, io::stdout, process::ExitCode};
 
@@ -106,7 +106,7 @@ fn power_cut(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
         let Some(steps) = moments.get(next) else { break };
         let cut = power::cut_after(&mut player, round, *steps)?;
         let first = if next == 0 { 0 } else { power::last_step(&cut.journal) };
-        starts += power::start_anew_everywhere(&cut, first, &mut SimHost::new())?;
+        starts += power::start_again_everywhere(&cut, first, &mut SimHost::new())?;
         next += 1;
     }
     Ok(Ended::Passed(Some(format!("{starts} starts"))))

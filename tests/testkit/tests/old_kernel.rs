@@ -21,6 +21,6 @@ fn only_the_oldest_counts_in_continuous_integration() {
     let KernelVersion { major, minor } = KernelVersion::OLDEST;
     let oldest = format!("{major}.{minor}");
     assert_eq!(kernels(Some("true")).join(" "), oldest);
-    let by_hand = kernels(None);
-    assert!(by_hand.len() > 1 && by_hand[0] == oldest, "{by_hand:?}");
+    let change_manually = kernels(None);
+    assert!(change_manually.len() > 1 && change_manually[0] == oldest, "{change_manually:?}");
 }

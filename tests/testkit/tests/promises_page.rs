@@ -1,13 +1,13 @@
-//! The page that says where each promise of host networks is shown, held against what there is: whatever it names is there,
-//! and no story that is named after a promise, a fault or a wish is missing on it.
+//! The page that says where each promise of host networks is shown, compared with what there is: whatever it names is
+//! there, and no story that is named after a promise, a fault or a request is missing on it.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use netloom_testkit::scenarios;
 
 /// What stories are called that belong on the page.
-const TOLD: [&str; 4] = ["story-", "upstream-", "asked-", "refused-"];
-/// The parts of the page, and how many lines each has at least: one for each promise, fault and wish that is known.
+const NAMED: [&str; 4] = ["story-", "upstream-", "asked-", "refused-"];
+/// The parts of the page, and how many lines each has at least: one for each promise, fault and request that is known.
 const PARTS: [(&str, usize); 3] = [("Promises", 18), ("Faults of other software", 14), ("What people asked for", 9)];
 
 fn read(path: &Path) -> String {
@@ -55,7 +55,7 @@ fn every_story_with_a_promise_is_on_the_page() {
     let named = words(&page);
     for folder in fs::read_dir(scenarios().join("hostnet")).unwrap() {
         let name = folder.unwrap().file_name().into_string().unwrap();
-        let belongs = TOLD.iter().any(|prefix| name.starts_with(prefix));
+        let belongs = NAMED.iter().any(|prefix| name.starts_with(prefix));
         assert!(!belongs || named.contains(format!("hostnet/{name}").as_str()), "{name} is not on the page");
     }
 }

@@ -1,5 +1,5 @@
-//! The page that tells host networks in ten stories, held against the stories that are played: whatever it shows, somebody
-//! does there.
+//! The page that tells host networks in ten stories, compared with the stories that are played: whatever it shows,
+//! somebody does there.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -98,8 +98,8 @@ fn what_the_page_shows_is_done_in_the_stories_that_it_names() {
 #[test]
 fn every_story_is_on_the_page() {
     let page = page();
-    let told: BTreeSet<String> = Section::all(&page).iter().flat_map(Section::stories).map(str::to_owned).collect();
+    let reported: BTreeSet<String> = Section::all(&page).iter().flat_map(Section::stories).map(str::to_owned).collect();
     let folders = fs::read_dir(scenarios().join("hostnet")).unwrap();
     let names = folders.map(|folder| folder.unwrap().file_name().into_string().unwrap());
-    assert_eq!(told, names.filter(|name| name.starts_with("story-")).collect());
+    assert_eq!(reported, names.filter(|name| name.starts_with("story-")).collect());
 }

@@ -1,4 +1,4 @@
-//! Many watches: what they cost while they wait, and how fast they are told.
+//! Many watches: what they cost while they wait, and how fast they are reported.
 
 use std::{
     sync::{
@@ -37,7 +37,7 @@ const WRITERS: usize = 32;
 const OBJECTS: usize = 50;
 const LASTS: Duration = Duration::from_secs(4);
 /// How long an event may take to arrive before it counts as lost.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 const PLACE: Place = CONFIG_MAPS;
 
 const MEMORY_BOUND: f64 = 10.0;
@@ -163,7 +163,7 @@ impl Watchers {
                 self.seen.enough.notified().await;
             }
         };
-        let arrived = timeout(PATIENCE, all).await;
+        let arrived = timeout(TIME_LIMIT, all).await;
         let number = self.seen.number.load(Ordering::SeqCst);
         if arrived.is_err() || number != wanted {
             return Err(format!("{number} of {wanted} events have arrived").into());

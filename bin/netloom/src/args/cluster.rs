@@ -81,7 +81,7 @@ Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 r
 right, no such kind or object), or because there is no object in the files.";
 
 const DELETE_EXITS: &str = "\
-An object that something holds, such as a host network that nodes still have, is there until that lets go of it.
+An object that something holds, such as a host network that nodes still have, is there until that releases it.
 
 Exit status: 0 done, and with --wait gone; 1 with --wait: not gone in time; 2 wrong usage, or the cluster or a file cannot
 be read; 3 refused: by the server (a rule, a missing right, no such kind or object), or because there is no object in the
@@ -143,7 +143,7 @@ pub(crate) struct ValidateArgs {
     /// Check against the objects of this cluster too; nothing is written there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Format; a line for each finding if not said.
+    /// Format; by default a line for each finding.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }
@@ -161,7 +161,7 @@ pub(crate) struct CompileArgs {
     /// Print the nmstate document of each node as well
     #[arg(long)]
     pub(crate) host: bool,
-    /// Format; a YAML stream if not said.
+    /// Format; by default a YAML stream.
     #[command(flatten)]
     pub(crate) format: DataFormatArg,
 }
@@ -189,7 +189,7 @@ pub(crate) struct PlanArgs {
     /// Of the nodes only this one
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Format; for people if not said.
+    /// Format; by default text for users.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }
@@ -216,7 +216,7 @@ pub(crate) struct GetArgs {
     /// Print who manages which field as well, in YAML and JSON
     #[arg(long)]
     pub(crate) show_managed_fields: bool,
-    /// Format; a table if not said.
+    /// Format; by default a table.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }
@@ -468,7 +468,7 @@ pub(crate) enum GenVerb {
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
-    /// Print how a cluster is told to ask the controller's webhook
+    /// Print how a cluster is configured to ask the controller's webhook
     Webhook(WebhookArgs),
     /// Print the pods of controllers and agents
     Workloads {

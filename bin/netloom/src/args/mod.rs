@@ -217,14 +217,14 @@ pub(crate) struct ShowArgs {
     /// Ring sizes, pause frames, speed and offload features too; asks every driver
     #[arg(long)]
     pub(crate) ethtool: bool,
-    /// Format; YAML if not said.
+    /// Format; By default YAML.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }
 
 /// What of a document counts, shared by all verbs that plan.
 #[derive(Debug, Clone, ArgGroup)]
-pub(crate) struct WishArgs {
+pub(crate) struct DocumentArgs {
     /// Document to read, YAML or JSON; `-` for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
@@ -279,9 +279,9 @@ pub(crate) struct ProbeTimingArgs {
 #[command(after_help = SET_EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 pub(crate) struct SetArgs {
-    /// The wish.
+    /// The desired state.
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
+    pub(crate) desired: DocumentArgs,
     /// Print the plan and stop; exit status 3 if it is not empty
     #[arg(long, conflicts_with_all = ["timeout", "no_commit"])]
     pub(crate) dry_run: bool,
@@ -298,7 +298,7 @@ pub(crate) struct SetArgs {
     pub(crate) no_verify: bool,
     /// Check that must pass after the change: `gateway`, `ping:ADDRESS`, `tcp:ADDRESS:PORT`
     ///
-    /// One that does not pass before the change is left out, and said. Without this option the
+    /// One that does not pass before the change is left out, and reported. Without this option the
     /// default gateway is probed, where there is one.
     #[arg(long, value_name = "PROBE", help_heading = "Safety")]
     pub(crate) probe: Vec<String>,
@@ -322,10 +322,10 @@ pub(crate) struct SetArgs {
 /// `netloom state diff`
 #[derive(Debug, ArgGroup)]
 pub(crate) struct DiffArgs {
-    /// The wish.
+    /// The desired state.
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
-    /// Format: the plan for people (`table`, if not said), or the part of the document that differs.
+    pub(crate) desired: DocumentArgs,
+    /// Format: the plan for people (`table`, the default), or the part of the document that differs.
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }
@@ -336,7 +336,7 @@ pub(crate) struct RevertArgs {
     /// Document that will be set, YAML or JSON; `-` for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Format; YAML if not said.
+    /// Format; By default YAML.
     #[command(flatten)]
     pub(crate) format: DataFormatArg,
 }
@@ -347,7 +347,7 @@ pub(crate) struct FormatArgs {
     /// Document to read, YAML or JSON; `-` for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Format; YAML if not said.
+    /// Format; By default YAML.
     #[command(flatten)]
     pub(crate) format: DataFormatArg,
 }
@@ -369,7 +369,7 @@ pub(crate) struct WatchArgs {
     /// End after this time
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seconds: Option<u32>,
-    /// Format: one line for each difference (`table`, if not said), or a stream of objects (`json`).
+    /// Format: one line for each difference (`table`, the default), or a stream of objects (`json`).
     #[command(flatten)]
     pub(crate) format: FormatArg,
 }

@@ -12,8 +12,8 @@ Examples:
   netloom agent --kubeconfig n2.conf --node n2 --netns n2       a network namespace as a node
   netloom gen kubeconfig --node n1 --out n1.conf                its identity on the embedded server
 
-It runs until SIGTERM or SIGINT; a change that is under way then ends or is taken back. The last wish that was
-fulfilled is kept in the state folder and brought about at the next start before the API is reached. The log goes
+It runs until SIGTERM or SIGINT; a change that is under way then ends or is taken back. The last desired state that was
+reached is kept in the state folder and brought about at the next start before the API is reached. The log goes
 to standard error; NETLOOM_LOG says how much of it.";
 
 const CLIENT_EXAMPLES: &str = "\
@@ -27,7 +27,7 @@ used, 3 the desired state is refused and nothing was touched.";
 /// The verbs of one node.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Keep one node to its wish, and report
+    /// Keep one node to its desired state, and report
     Agent(AgentArgs),
     /// Do once what the agent of a node does all the time
     Client(ClientArgs),
@@ -42,7 +42,7 @@ pub(crate) enum ModeWord {
     Distributed,
 }
 
-/// What follows when somebody else changed what the wish sets.
+/// What follows when somebody else changed what the desired state sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DriftWord {
     /// It is set again
@@ -63,7 +63,7 @@ pub(crate) struct NodePlace {
     /// Network namespace that is the node, by its name in `ip netns` or its path; without it, that of this shell
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Place")]
     pub(crate) netns: Option<String>,
-    /// Folder for the journal, the record of who asked for what, and the last good wish
+    /// Folder for the journal, the record of who asked for what, and the last good desired state
     #[arg(long, value_name = "DIR", env = STATE_DIR_VARIABLE, default_value = STATE_DIR)]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub(crate) state_dir: PathBuf,
@@ -88,7 +88,7 @@ pub(crate) struct AgentArgs {
     /// What follows when somebody else changed what the desired state sets
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = DriftWord::Repair)]
     pub(crate) drift: DriftWord,
-    /// Seconds after which the host is read although it told of no change: what nothing tells of is found then
+    /// Seconds after which the host is read although it reported no change: what nothing tells of is found then
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) poll: u32,
     /// Seconds after its Node is gone in which a node keeps what the controller gave it: a Node may be deleted by mistake
@@ -100,7 +100,9 @@ pub(crate) struct AgentArgs {
     /// Take taints of this key off the node once its network is in place
     #[arg(long, value_name = "KEY")]
     pub(crate) remove_taint: Vec<String>,
-    /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`; `gateway` if not said. The API always must, unless the node is another namespace (`--netns`) than that of the agent
+    /// What must be reached after a change when it was before: `gateway`, `ping:ADDRESS` or `tcp:ADDRESS:PORT`;
+    /// `gateway` by default. The API always must, unless the node is another namespace (`--netns`) than that of the
+    /// agent
     #[arg(long, value_name = "PROBE")]
     pub(crate) probe: Vec<String>,
     /// How long; what the node's `RolloutPolicy` says comes before this.

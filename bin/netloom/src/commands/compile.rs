@@ -2,7 +2,7 @@
 //!
 //! Runs the controller's own functions and reaches nothing but the files: no cluster, no clock.
 
-use netloom_compile::{Compiled, NodeWish, Snapshot, compile};
+use netloom_compile::{Compiled, NodeTarget, Snapshot, compile};
 use serde_json::{Value, json};
 
 use crate::{
@@ -62,14 +62,14 @@ fn snapshot(manifests: &[Manifest], output: Output) -> Snapshot {
 
 /// The nmstate document of each node, as its agent reads it.
 fn documents(compiled: &Compiled, only: Option<&str>) -> Result<Vec<(String, netloom_nmstate::Document)>, Failure> {
-    let wanted = compiled.nodes.iter().filter(|wish| only.is_none_or(|node| node == wish.node));
+    let wanted = compiled.nodes.iter().filter(|node_target| only.is_none_or(|node| node == node_target.node));
     wanted.map(document).collect()
 }
 
-fn document(wish: NodeWish<'_>) -> Result<(String, netloom_nmstate::Document), Failure> {
-    let text = wish.desired.document.as_ref().map(Value::to_string).unwrap_or_default();
-    let read = netloom_nmstate::parse(wish.node, text.as_bytes()).map_err(Failure::failed)?;
-    Ok((wish.node.to_owned(), read))
+fn document(node_target: NodeTarget<'_>) -> Result<(String, netloom_nmstate::Document), Failure> {
+    let text = node_target.desired.document.as_ref().map(Value::to_string).unwrap_or_default();
+    let read = netloom_nmstate::parse(node_target.node, text.as_bytes()).map_err(Failure::failed)?;
+    Ok((node_target.node.to_owned(), read))
 }
 
 fn stream(objects: &[Value], documents: &[(String, netloom_nmstate::Document)]) -> String {

@@ -127,7 +127,7 @@ async fn listen(what: &str, scheme: &str, address: SocketAddr) -> Result<TcpList
     Ok(listener)
 }
 
-/// A name that no other process has, and none had before: a process that begins anew is another candidate.
+/// A name that no other process has, and none had before: a process that begins again is another candidate.
 fn identity() -> String {
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     format!("{host}_{}_{}", process::id(), Timestamp::now().as_nanosecond())

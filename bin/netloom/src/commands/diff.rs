@@ -9,22 +9,23 @@ use netloom_plan::Planned;
 use crate::{
     args::{DiffArgs, Format},
     commands::printed,
+    desired_document::{DesiredDocument, Read, Resolved, warn_of},
     failure::{Exit, Failure},
     output,
     preview::Preview,
     session::Session,
-    wish::{Read, Resolved, Wish, warn_of},
 };
 
 pub(crate) fn run(args: DiffArgs, session: &Session) -> Result<Exit, Failure> {
-    let DiffArgs { wish, format } = args;
-    let wish = Wish::load(wish, session)?;
+    let DiffArgs { desired, format } = args;
+    let desired = DesiredDocument::load(desired, session)?;
     session.mention_open();
-    let (observed, planned) = planned(&wish, session)?;
+    let (observed, planned) = planned(&desired, session)?;
     let text = match format.or(Format::Table) {
         Format::Table => Preview::of(&planned.plan, &observed).text(session.output, true),
         format @ (Format::Yaml | Format::Json) => {
-            let part = netloom_nmstate::diff(&wish.document, &observed, &wish.resolve).map_err(Failure::refused)?;
+            let part =
+                netloom_nmstate::diff(&desired.document, &observed, &desired.resolve).map_err(Failure::refused)?;
             printed(&part, format)
         }
     };
@@ -40,12 +41,12 @@ pub(crate) fn differs(text: &str, any: bool) -> Result<Exit, Failure> {
     }
 }
 
-/// What a wish means on the host, with nothing touched.
-pub(crate) fn planned(wish: &Wish, session: &Session) -> Result<(Observed, Planned), Failure> {
+/// What a desired state means on the host, with nothing touched.
+pub(crate) fn planned(desired: &DesiredDocument, session: &Session) -> Result<(Observed, Planned), Failure> {
     let mut host = Looked { host: session.host()?, session };
-    let Resolved { observed, owned, state, scope: _ } = wish.on(&mut host, session)?;
-    let planned = netloom_plan::plan(&state, &observed, &owned, &wish.options).map_err(Failure::refused)?;
-    warn_of(&planned, &observed, &wish.others, session.output);
+    let Resolved { observed, owned, state, scope: _ } = desired.on(&mut host, session)?;
+    let planned = netloom_plan::plan(&state, &observed, &owned, &desired.options).map_err(Failure::refused)?;
+    warn_of(&planned, &observed, &desired.others, session.output);
     Ok((observed, planned))
 }
 

@@ -3,9 +3,9 @@
 use crate::{
     args::FormatArgs,
     commands::printed,
+    desired_document::document,
     failure::{Exit, Failure},
     output,
-    wish::document,
 };
 
 pub(crate) fn run(args: &FormatArgs) -> Result<Exit, Failure> {

@@ -14,7 +14,7 @@ use nix::{errno::Errno, sys::signal::SigSet};
 
 use crate::{
     args::GuardArgs,
-    commands::commit::PATIENCE,
+    commands::commit::TIME_LIMIT,
     failure::{Exit, Failure},
     session::{self, CLOCK, Session},
 };
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &GuardArgs, session: &Session) -> Result<Exit, Failure> 
         || wait_for_deadline(&store, CLOCK).map_err(|error| session::failure(&error))? == Ended::Expired
     {
         let (mut host, mut probes) = (session.host()?, session.probes());
-        session.recover(&mut session.turn(&store, &mut host, PATIENCE)?.with_probes(&mut probes))?;
+        session.recover(&mut session.transaction(&store, &mut host, TIME_LIMIT)?.with_probes(&mut probes))?;
     }
     Ok(Exit::Done)
 }

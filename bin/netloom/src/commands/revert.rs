@@ -7,10 +7,10 @@ use netloom_types::Protocol;
 use crate::{
     args::RevertArgs,
     commands::printed,
+    desired_document::document,
     failure::{Exit, Failure},
     output,
     session::Session,
-    wish::document,
 };
 
 pub(crate) fn run(args: &RevertArgs, session: &Session) -> Result<Exit, Failure> {

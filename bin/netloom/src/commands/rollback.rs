@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     args::EndArgs,
-    commands::{commit::PATIENCE, result},
+    commands::{commit::TIME_LIMIT, result},
     failure::{Exit, Failure},
     output,
     session::{self, Session},
@@ -16,8 +16,8 @@ pub(crate) fn run(args: &EndArgs, session: &Session) -> Result<Exit, Failure> {
     let (store, mut host) = (session.store()?, session.host()?);
     session.mention_failed(&store);
     let mut probes = session.probes();
-    let turn = session.turn(&store, &mut host, PATIENCE)?;
-    let recovery = turn.with_probes(&mut probes).rollback().map_err(|error| session::failure(&error))?;
+    let transaction = session.transaction(&store, &mut host, TIME_LIMIT)?;
+    let recovery = transaction.with_probes(&mut probes).rollback().map_err(|error| session::failure(&error))?;
     let (source, why, report) = match &recovery {
         Recovery::RolledBack { summary, why, report } => (&summary.source, why.to_string(), report),
         Recovery::Rebooted { summary, report } => {
@@ -29,8 +29,9 @@ pub(crate) fn run(args: &EndArgs, session: &Session) -> Result<Exit, Failure> {
         }
     };
     session.output.note(&format!("The change of {source} is rolled back ({why}); {}.", report.ending()));
-    let told = json!({ "result": "rolled-back", "source": source, "why": why, "unreached": report.unreached_names() });
-    if let Some(text) = result(&told, format.asked()) {
+    let reported =
+        json!({ "result": "rolled-back", "source": source, "why": why, "unreached": report.unreached_names() });
+    if let Some(text) = result(&reported, format.asked()) {
         output::data(&text)?;
     }
     Ok(Exit::Done)

@@ -39,7 +39,7 @@ async fn retry(args: &RetryArgs) -> Result<Exit, Failure> {
     // Where nodes may not be read, there may be one.
     let nodes = cluster.all_readable("v1", "Node").await?;
     let rest = nodes.is_none_or(|nodes| nodes.iter().any(|node| !is_selected(node, &policies)));
-    is_wished(name, &revisions, &followed(&policies, rest))?;
+    is_desired(name, &revisions, &followed(&policies, rest))?;
     let patch = json!({"metadata": {"annotations": {annotation::RETRY: attempts.to_string()}}});
     let address = format!("/apis/{GROUP}/v1alpha1/networkconfigrevisions/{name}?fieldManager=netloom");
     let request = Request::patch(address).header(CONTENT_TYPE, "application/merge-patch+json");
@@ -71,7 +71,7 @@ fn followed(policies: &[RolloutPolicy], rest: bool) -> Vec<(String, RolloutPolic
 }
 
 /// Whether some nodes shall have the revision, and nobody holds them: else another attempt would not be made.
-fn is_wished(
+fn is_desired(
     name: &str,
     revisions: &[NetworkConfigRevision],
     followed: &[(String, RolloutPolicySpec)],
@@ -79,17 +79,17 @@ fn is_wished(
     let newest = revisions.iter().max_by_key(|revision| (revision.sequence(), revision.metadata.name.as_deref()));
     let newest = newest.and_then(|newest| newest.metadata.name.as_deref()).unwrap_or_default();
     let target = |spec: &RolloutPolicySpec| spec.pinned_revision.as_deref().unwrap_or(newest) == name;
-    let wishing: Vec<&(String, RolloutPolicySpec)> = followed.iter().filter(|(_, spec)| target(spec)).collect();
-    let why = if wishing.is_empty() && newest != name {
+    let desiring: Vec<&(String, RolloutPolicySpec)> = followed.iter().filter(|(_, spec)| target(spec)).collect();
+    let why = if desiring.is_empty() && newest != name {
         format!("nodes shall have revision {newest}, which is newer; pin {name} in a RolloutPolicy to return to it")
-    } else if wishing.is_empty() {
+    } else if desiring.is_empty() {
         let pins = followed.iter().filter_map(|(policy, spec)| Some((policy, spec.pinned_revision.as_ref()?)));
         let pins: Vec<String> = pins.map(|(policy, other)| format!("RolloutPolicy {policy} pins {other}")).collect();
         format!("nodes shall have another revision: {}", pins.join(", "))
     } else if is_paused(name, revisions) {
         format!("it is paused; take off its annotation {} first", annotation::PAUSED)
-    } else if wishing.iter().all(|(_, spec)| spec.paused) {
-        let paused: Vec<&str> = wishing.iter().map(|(policy, _)| policy.as_str()).collect();
+    } else if desiring.iter().all(|(_, spec)| spec.paused) {
+        let paused: Vec<&str> = desiring.iter().map(|(policy, _)| policy.as_str()).collect();
         format!("what its nodes follow is paused: RolloutPolicy {}; resume it first", paused.join(", "))
     } else {
         return Ok(());
@@ -114,9 +114,9 @@ fn attempts(name: &str, revisions: &[NetworkConfigRevision]) -> Result<u32, Fail
     let status = revision.status.clone().unwrap_or_default();
     if !status.is_invalid {
         let phase = status.phase.map_or_else(|| "new".to_owned(), |phase| format!("{phase:?}"));
-        let said = status.message.map(|message| format!(": {message}")).unwrap_or_default();
+        let reported = status.message.map(|message| format!(": {message}")).unwrap_or_default();
         return Err(Failure::refused(format_args!(
-            "revision {name} has not failed (it is {phase}{said}), so there is nothing to try again"
+            "revision {name} has not failed (it is {phase}{reported}), so there is nothing to try again"
         )));
     }
     Ok(status.attempts.max(1))
@@ -166,41 +166,49 @@ mod tests {
         .unwrap()
     }
 
-    /// What is said of `a` or of `b`, which is newer, where these policies are followed.
-    fn said_of(name: &str, policies: &[(&str, Value)], rest: bool) -> String {
+    /// What is reported of `a` or of `b`, which is newer, where these policies are followed.
+    fn reported_of(name: &str, policies: &[(&str, Value)], rest: bool) -> String {
         let policies: Vec<RolloutPolicy> = policies.iter().map(|(name, spec)| policy(name, spec)).collect();
         let revisions = [in_order("a", 1), in_order("b", 2)];
-        let said = is_wished(name, &revisions, &followed(&policies, rest));
-        said.map_or_else(|failure| failure.message, |()| String::new())
+        let reported = is_desired(name, &revisions, &followed(&policies, rest));
+        reported.map_or_else(|failure| failure.message, |()| String::new())
     }
 
     #[test]
     fn only_what_nodes_shall_have_is_tried_again() {
         let zone = json!({"matchLabels": {"zone": "a"}});
-        assert_eq!(said_of("b", &[], true), "");
-        assert_eq!(said_of("b", &[("p", json!({}))], false), "");
-        assert!(said_of("a", &[], true).contains("nodes shall have revision b, which is newer"));
-        assert_eq!(said_of("a", &[("p", json!({"nodeSelector": zone, "pinnedRevision": "a"}))], true), "");
+        assert_eq!(reported_of("b", &[], true), "");
+        assert_eq!(reported_of("b", &[("p", json!({}))], false), "");
+        assert!(reported_of("a", &[], true).contains("nodes shall have revision b, which is newer"));
+        assert_eq!(reported_of("a", &[("p", json!({"nodeSelector": zone, "pinnedRevision": "a"}))], true), "");
         let pinned = [("p", json!({"pinnedRevision": "a"}))];
-        assert!(said_of("b", &pinned, false).contains("RolloutPolicy p pins a"), "{}", said_of("b", &pinned, false));
+        assert!(
+            reported_of("b", &pinned, false).contains("RolloutPolicy p pins a"),
+            "{}",
+            reported_of("b", &pinned, false)
+        );
         // A second one for all nodes has none.
         let two = [("p", json!({"pinnedRevision": "a"})), ("q", json!({}))];
-        assert!(said_of("b", &two, false).contains("pins a"));
-        assert_eq!(said_of("b", &[two[0].clone(), ("q", json!({"priority": 1}))], false), "");
+        assert!(reported_of("b", &two, false).contains("pins a"));
+        assert_eq!(reported_of("b", &[two[0].clone(), ("q", json!({"priority": 1}))], false), "");
         let apart = [("p", json!({"nodeSelector": zone, "pinnedRevision": "a"}))];
-        assert_eq!(said_of("b", &apart, true), "", "other nodes follow the defaults");
-        assert!(said_of("b", &apart, false).contains("pins a"), "every node is in that zone");
+        assert_eq!(reported_of("b", &apart, true), "", "other nodes follow the defaults");
+        assert!(reported_of("b", &apart, false).contains("pins a"), "every node is in that zone");
     }
 
     #[test]
     fn what_is_paused_is_not_tried_again() {
         let zone = json!({"matchLabels": {"zone": "a"}});
         let held = [("p", json!({"paused": true}))];
-        assert!(said_of("b", &held, false).contains("is paused: RolloutPolicy p"), "{}", said_of("b", &held, false));
-        assert_eq!(said_of("b", &[held[0].clone(), ("q", json!({"nodeSelector": zone}))], false), "");
+        assert!(
+            reported_of("b", &held, false).contains("is paused: RolloutPolicy p"),
+            "{}",
+            reported_of("b", &held, false)
+        );
+        assert_eq!(reported_of("b", &[held[0].clone(), ("q", json!({"nodeSelector": zone}))], false), "");
         let mut paused = in_order("b", 2);
         paused.metadata.annotations.as_mut().unwrap().insert(annotation::PAUSED.to_owned(), "true".to_owned());
-        let why = is_wished("b", &[paused], &followed(&[], true)).unwrap_err();
+        let why = is_desired("b", &[paused], &followed(&[], true)).unwrap_err();
         assert!(why.message.contains("it is paused; take off its annotation netloom.dev/paused"), "{}", why.message);
         assert!(matches!(why.exit, Exit::Refused));
     }

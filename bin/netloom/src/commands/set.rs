@@ -9,7 +9,8 @@ use std::{
 };
 
 use netloom_journal::{
-    Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Turn, UndoReport, Witness, wait_for_deadline,
+    Error, Fate, Outcome, ProbeTiming, Recovery, Request, Store, Summary, Transaction, UndoReport, Witness,
+    wait_for_deadline,
 };
 use netloom_local_host::{KernelProbes, LocalHost};
 use netloom_netlink::probe::Probe;
@@ -21,19 +22,19 @@ use crate::{
         diff::{self, differs},
         guard, result,
     },
+    desired_document::{DesiredDocument, Resolved, warn_of},
     failure::{Exit, Failure},
     output::{self, Output},
     preview::Preview,
     probes,
-    progress::{Told, ToldProbes},
+    progress::{ReportingEngine, ReportingProbes},
     resident,
     session::{self, CLOCK, Session},
     signals::{Event, Signals},
     stopwatch::{Lap, Stopwatch},
-    wish::{Resolved, Wish, warn_of},
 };
 
-/// Until when an open change may be confirmed, unless told otherwise.
+/// Until when an open change may be confirmed, unless set otherwise.
 const OPEN: Duration = Duration::from_mins(1);
 
 /// Until when a change that confirms itself must have done so, beside the time in which it is watched: nobody waits for
@@ -52,13 +53,14 @@ enum Ending {
 }
 
 pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
-    let SetArgs { wish, dry_run, timeout, no_commit, no_verify, probe, no_probe, timing, wait, stats, format } = args;
-    let from_stdin = wish.file == Path::new("-");
+    let SetArgs { desired, dry_run, timeout, no_commit, no_verify, probe, no_probe, timing, wait, stats, format } =
+        args;
+    let from_stdin = desired.file == Path::new("-");
     resident::stay();
     let watch = Stopwatch::start();
-    let wish = watch.time(Lap::Document, || Wish::load(wish, session))?;
+    let desired = watch.time(Lap::Document, || DesiredDocument::load(desired, session))?;
     if dry_run {
-        return dry(&wish, session, format.asked());
+        return dry(&desired, session, format.asked());
     }
     let ending = match (timeout, no_commit) {
         (_, true) => Ending::Later,
@@ -71,17 +73,17 @@ pub(crate) fn run(args: SetArgs, session: &Session) -> Result<Exit, Failure> {
     let timeout = timeout.unwrap_or(if ending == Ending::Itself { unattended } else { OPEN });
     let probes = if no_probe { Vec::new() } else { probes::parse(&probe)? };
     let signals = Signals::take_over()?;
-    let source = wish.source.clone();
+    let source = desired.source.clone();
     let change = Change { session, source, store: session.store()?, host: session.host()?, signals, timeout, watch };
     let how =
         How { ending, verify: !no_verify, wait: Duration::from_secs(wait.into()), from_stdin, probes, timing, stats };
-    change.carry_out(wish, &how, format.asked())
+    change.carry_out(desired, &how, format.asked())
 }
 
 /// Prints the plan and stops.
-fn dry(wish: &Wish, session: &Session, format: Option<Format>) -> Result<Exit, Failure> {
+fn dry(desired: &DesiredDocument, session: &Session, format: Option<Format>) -> Result<Exit, Failure> {
     session.mention_open();
-    let (observed, planned) = diff::planned(wish, session)?;
+    let (observed, planned) = diff::planned(desired, session)?;
     let preview = Preview::of(&planned.plan, &observed);
     let text = result(&preview.json(), format).unwrap_or_else(|| preview.text(session.output, true));
     differs(&text, !planned.plan.is_empty())
@@ -111,23 +113,23 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn carry_out(mut self, wish: Wish, how: &How, format: Option<Format>) -> Result<Exit, Failure> {
+    fn carry_out(mut self, desired: DesiredDocument, how: &How, format: Option<Format>) -> Result<Exit, Failure> {
         let (session, output) = (self.session, self.session.output);
         session.mention_failed(&self.store);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let steps = Cell::new(0);
         let guard = || guard::start(session);
         let (prepared, observed, done) = {
-            let mut told = Told::new(&mut self.host, output, &steps, &self.watch);
+            let mut reported = ReportingEngine::new(&mut self.host, output, &steps, &self.watch);
             let mut earlier = session.probes();
-            let mut turn = session.turn(&self.store, &mut told, how.wait)?.with_probes(&mut earlier);
+            let mut transaction = session.transaction(&self.store, &mut reported, how.wait)?.with_probes(&mut earlier);
             if how.ending != Ending::Itself {
-                turn = turn.with_guard(&guard);
+                transaction = transaction.with_guard(&guard);
             }
-            session.make_way(&mut turn)?;
-            let Resolved { observed, owned, state, scope } = wish.on(&mut turn, session)?;
+            session.make_way(&mut transaction)?;
+            let Resolved { observed, owned, state, scope } = desired.on(&mut transaction, session)?;
             // A large document takes more room than anything that is made of it.
-            let Wish { source, document, resolve: _, options, others } = wish;
+            let DesiredDocument { source, document, resolve: _, options, others } = desired;
             drop(document);
             let request = Request {
                 options,
@@ -139,13 +141,14 @@ impl Change<'_> {
                 stop: Some(&self.signals.stop),
                 ..Request::new(&state, &source)
             };
-            let prepared = turn.prepare_on(&request, &observed, owned).map_err(|error| session::failure(&error))?;
+            let prepared =
+                transaction.prepare_on(&request, &observed, owned).map_err(|error| session::failure(&error))?;
             steps.set(prepared.planned.plan.steps.len());
             warn_of(&prepared.planned, &observed, &others, output);
             show(&Preview::of(&prepared.planned.plan, &observed), output, format);
             let mut probes = KernelProbes::new(session.place.namespace.clone(), &how.probes, &observed);
-            let outcome = turn
-                .run(&prepared, &request, &mut ToldProbes::new(&mut probes, output))
+            let outcome = transaction
+                .run(&prepared, &request, &mut ReportingProbes::new(&mut probes, output))
                 .map_err(|error| session::failure(&error))?;
             // Held before anybody else can have the turn.
             (prepared, observed, Done::of(outcome, &self.store, how.verify)?)
@@ -187,23 +190,24 @@ impl Change<'_> {
             event = self.signals.events.recv().ok();
         }
         let mut probes = self.session.probes();
-        let mut turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?.with_probes(&mut probes);
+        let mut transaction =
+            self.session.transaction(&self.store, &mut self.host, UNATTENDED)?.with_probes(&mut probes);
         let interrupted = "it was interrupted before it was confirmed";
         let settled = match event {
-            Some(Event::Confirm) => Self::confirm(&mut turn, &self.store, &witness),
-            Some(Event::Stop) => Self::take_back(&mut turn, &self.store, &witness).map(|end| match end {
+            Some(Event::Confirm) => Self::confirm(&mut transaction, &self.store, &witness),
+            Some(Event::Stop) => Self::take_back(&mut transaction, &self.store, &witness).map(|end| match end {
                 Some(End::RolledBack { why: _, report }) => {
                     Some(End::RolledBack { why: interrupted.to_owned(), report })
                 }
                 end => end,
             }),
-            Some(Event::Ended) | None => Self::time_is_over(&mut turn, &witness),
+            Some(Event::Ended) | None => Self::time_is_over(&mut transaction, &witness),
         };
-        drop(turn);
+        drop(transaction);
         match settled.map_err(|error| session::failure(&error))? {
             Some(End::Confirmed { .. }) => Ok(End::Confirmed { verified: how.verify }),
             Some(end) => Ok(end),
-            None => self.told_by(&mut witness, summary, how.verify),
+            None => self.reported_by(&mut witness, summary, how.verify),
         }
     }
 
@@ -220,35 +224,35 @@ impl Change<'_> {
         }
         let (sender, store) = (self.signals.sender.clone(), self.store.clone());
         thread::spawn(move || {
-            // Whether it was settled, or its time is over, or cannot be told: the journal is asked next.
+            // Whether it was settled, or its time is over, or cannot be known: the journal is asked next.
             wait_for_deadline(&store, CLOCK).ok();
             sender.send(Event::Ended).ok();
         });
     }
 
     /// Confirms the change, unless somebody else settled it.
-    fn confirm(turn: &mut Turn<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
+    fn confirm(transaction: &mut Transaction<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
         if !is_pending(store, witness)? {
             return Ok(None);
         }
-        turn.commit().map(|_| Some(End::Confirmed { verified: true }))
+        transaction.commit().map(|_| Some(End::Confirmed { verified: true }))
     }
 
     /// Takes the change back, unless somebody else settled it.
-    fn take_back(turn: &mut Turn<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
+    fn take_back(transaction: &mut Transaction<'_>, store: &Store, witness: &Witness) -> Result<Option<End>, Error> {
         if !is_pending(store, witness)? {
             return Ok(None);
         }
-        turn.rollback().map(|recovery| rolled_back(&recovery, witness))
+        transaction.rollback().map(|recovery| rolled_back(&recovery, witness))
     }
 
     /// Takes the change back when its time is over and nobody else did so yet.
-    fn time_is_over(turn: &mut Turn<'_>, witness: &Witness) -> Result<Option<End>, Error> {
-        turn.recover().map(|recovery| rolled_back(&recovery, witness))
+    fn time_is_over(transaction: &mut Transaction<'_>, witness: &Witness) -> Result<Option<End>, Error> {
+        transaction.recover().map(|recovery| rolled_back(&recovery, witness))
     }
 
     /// Somebody else settled the change: its journal knows how.
-    fn told_by(&mut self, witness: &mut Witness, summary: &Summary, verified: bool) -> Result<End, Failure> {
+    fn reported_by(&mut self, witness: &mut Witness, summary: &Summary, verified: bool) -> Result<End, Failure> {
         let fate = witness.fate(&self.store).map_err(|error| session::failure(&error))?;
         match fate {
             Fate::Confirmed => Ok(End::Confirmed { verified }),
@@ -256,8 +260,8 @@ impl Change<'_> {
             Fate::RolledBack => {
                 let why = "it was not confirmed in time, or rolled back elsewhere".to_owned();
                 let mut probes = self.session.probes();
-                let turn = self.session.turn(&self.store, &mut self.host, UNATTENDED)?;
-                let unreached = turn.with_probes(&mut probes).unreached(summary);
+                let transaction = self.session.transaction(&self.store, &mut self.host, UNATTENDED)?;
+                let unreached = transaction.with_probes(&mut probes).unreached(summary);
                 Ok(End::RolledBack { why, report: UndoReport { unreached, ..UndoReport::default() } })
             }
             Fate::Unclear => {
@@ -276,7 +280,7 @@ impl Change<'_> {
         if let Some(format) = format.filter(|format| *format != Format::Table)
             && let Some(text) = result(&end.json(&self.source, &plan()), Some(format))
         {
-            // The change is what it is, and its status must be told, even when nobody reads the rest.
+            // The change is what it is, and its status must be reported, even when nobody reads the rest.
             output::data(&text).ok();
         }
         match end {
@@ -380,10 +384,10 @@ impl End {
             Self::Open(summary) => ("open", None, Some(summary.deadline.to_string())),
             Self::RolledBack { why, report: _ } => ("rolled-back", Some(why), None),
         };
-        let mut told = json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan });
+        let mut reported = json!({ "result": word, "source": source, "why": why, "deadline": deadline, "plan": plan });
         if let Self::RolledBack { why: _, report } = self {
-            told["unreached"] = json!(report.unreached_names());
+            reported["unreached"] = json!(report.unreached_names());
         }
-        told
+        reported
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     text,
 };
 
-/// Something to be said about an object, or about what is none.
+/// Something to be reported about an object, or about what is none.
 struct Finding<'a> {
     about: About<'a>,
     /// Where in the object; empty for the object as a whole.
@@ -287,7 +287,7 @@ impl Schemas {
         }
     }
 
-    /// Holds an object against its schema and the rules of its kind. Says whether the kind has any here.
+    /// Compares an object with its schema and the rules of its kind. Says whether the kind has any here.
     fn check<'a>(
         &mut self,
         manifest: &'a Manifest,

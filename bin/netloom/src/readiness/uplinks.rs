@@ -1,57 +1,62 @@
-//! What is said of an uplink: a `VlanConfig` has no status, and a `VlanStatus` for each of its nodes tells how that one is
-//! connected.
+//! What is reported of an uplink: a `VlanConfig` has no status, and a `VlanStatus` for each of its nodes tells how that
+//! one is connected.
 //!
-//! Pure. What a `VlanStatus` says counts only for the generation of the uplink that it is said of.
+//! Pure. What a `VlanStatus` says counts only for the generation of the uplink that it is reported of.
 
 use netloom_api::hostnet::MGMT;
 use serde_json::Value;
 
-use super::{Outlook, Said, is_true, nodes_of, part, sum_of, tells_of_failure, words};
+use super::{ObjectProgress, Outlook, is_true, nodes_of, part, sum_of, tells_of_failure, words};
 
 /// The reason of a node that has what is wanted.
 const APPLIED: &str = "Applied";
 
-/// Whether an object is an uplink that nodes are told of; those of the installer only show what is there.
-pub(crate) fn is_told(group: &str, kind: &str, object: &Value) -> bool {
+/// Whether an object is an uplink that nodes are assigned; those of the installer only show what is there.
+pub(crate) fn is_reported(group: &str, kind: &str, object: &Value) -> bool {
     (group, kind) == ("network.harvesterhci.io", "VlanConfig") && object["spec"]["clusterNetwork"] != MGMT
 }
 
 /// What `VlanStatus`es say of an uplink.
-pub(crate) fn said(uplink: &Value, statuses: &[&Value]) -> Said {
+pub(crate) fn reported(uplink: &Value, statuses: &[&Value]) -> ObjectProgress {
     let own = |what: String| (String::new(), what);
     if uplink["metadata"].get("deletionTimestamp").is_some() {
-        return Said { done: false, lines: vec![own("is being deleted".to_owned())], outlook: Outlook::Leaving };
+        return ObjectProgress {
+            done: false,
+            lines: vec![own("is being deleted".to_owned())],
+            outlook: Outlook::Leaving,
+        };
     }
     let Some(nodes) = nodes_of(uplink) else {
-        return Said { done: false, lines: vec![own(words(None))], outlook: Outlook::UnderWay };
+        return ObjectProgress { done: false, lines: vec![own(words(None))], outlook: Outlook::UnderWay };
     };
     let statuses: Vec<&Value> = statuses.iter().map(|status| &status["status"]).collect();
-    let told: Vec<(&String, Told<'_>)> = nodes.iter().map(|node| (node, Told::of(uplink, node, &statuses))).collect();
+    let reports: Vec<(&String, NodeReport<'_>)> =
+        nodes.iter().map(|node| (node, NodeReport::of(uplink, node, &statuses))).collect();
     let left = left_by(uplink, &nodes, &statuses);
-    let connected = told.iter().filter(|(_, told)| told.is_connected()).count();
+    let connected = reports.iter().filter(|(_, reports)| reports.is_connected()).count();
     let mut lines = vec![own(match nodes.len() {
         0 => "no node is selected".to_owned(),
         nodes => format!("{connected} of {nodes} nodes are connected"),
     })];
-    lines.extend(told.iter().map(|(node, told)| ((*node).clone(), told.words())));
+    lines.extend(reports.iter().map(|(node, reports)| ((*node).clone(), reports.words())));
     lines.extend(left.iter().map(|(node, network, ready)| (format!("{node} in {network}"), not_rid(*ready))));
-    let lost = told.iter().filter(|(_, told)| told.is_lost()).count();
-    // What is said of nobody else is not in place.
+    let lost = reports.iter().filter(|(_, reports)| reports.is_lost()).count();
+    // What is reported of nobody else is not in place.
     let everywhere = connected + lost == nodes.len() && (connected > 0 || nodes.is_empty()) && left.is_empty();
     // Nobody says of which generation it is that there are no nodes.
-    let outlook = if everywhere && nodes.is_empty() { Outlook::Settling } else { outlook(&told, &left) };
-    Said { done: everywhere && !nodes.is_empty(), lines, outlook }
+    let outlook = if everywhere && nodes.is_empty() { Outlook::Settling } else { outlook(&reports, &left) };
+    ObjectProgress { done: everywhere && !nodes.is_empty(), lines, outlook }
 }
 
-/// What is said of one node that the uplink is for.
-enum Told<'a> {
+/// What is reported of one node that the uplink is for.
+enum NodeReport<'a> {
     /// Its condition, once there is one of this uplink as it is now.
     Ready(Option<&'a Value>),
     /// Another uplink connects the node to the same network.
     ByOther(&'a str),
 }
 
-impl<'a> Told<'a> {
+impl<'a> NodeReport<'a> {
     fn of(uplink: &Value, node: &str, statuses: &[&'a Value]) -> Self {
         let mut all = statuses.iter().filter(|status| status["node"] == node && is_of_network(status, uplink));
         let Some(status) = all.next() else { return Self::Ready(None) };
@@ -90,8 +95,8 @@ fn is_of_network(status: &Value, uplink: &Value) -> bool {
 /// A node, a network, and the condition of what is left there of an uplink.
 type Left<'a> = (&'a str, &'a str, Option<&'a Value>);
 
-/// Where something is left that the uplink does not want there any more: a `VlanStatus` goes when its node has let go. One
-/// that the cluster has lost is not waited for.
+/// Where something is left that the uplink does not want there any more: a `VlanStatus` goes when its node has released
+/// it. One that the cluster has lost is not waited for.
 fn left_by<'a>(uplink: &Value, nodes: &[String], statuses: &[&'a Value]) -> Vec<Left<'a>> {
     let is_wanted =
         |status: &Value| is_of_network(status, uplink) && nodes.iter().any(|node| status["node"] == node.as_str());
@@ -106,20 +111,20 @@ fn text<'a>(status: &'a Value, key: &str) -> &'a str {
 
 fn not_rid(ready: Option<&Value>) -> String {
     let why = ready.map(|ready| part(ready, "message")).filter(|why| !why.is_empty());
-    format!("not rid of it: {}", why.unwrap_or("nothing is said yet"))
+    format!("not removed yet: {}", why.unwrap_or("nothing is reported yet"))
 }
 
-fn outlook(told: &[(&String, Told<'_>)], left: &[Left<'_>]) -> Outlook {
-    let failed = told.iter().find_map(|(node, told)| match told {
-        Told::Ready(Some(ready)) if is_failure(ready) => Some((node.as_str(), *ready)),
-        Told::Ready(_) | Told::ByOther(_) => None,
+fn outlook(reports: &[(&String, NodeReport<'_>)], left: &[Left<'_>]) -> Outlook {
+    let failed = reports.iter().find_map(|(node, reports)| match reports {
+        NodeReport::Ready(Some(ready)) if is_failure(ready) => Some((node.as_str(), *ready)),
+        NodeReport::Ready(_) | NodeReport::ByOther(_) => None,
     });
     let stuck =
         || left.iter().find_map(|(node, _, ready)| Some((*node, ready.filter(|ready| tells_of_failure(ready))?)));
     if let Some((node, why)) = failed.or_else(stuck) {
         return Outlook::Failed(format!("{node}: {}, {}", part(why, "reason"), part(why, "message")));
     }
-    let displaced = told.iter().any(|(_, told)| matches!(told, Told::ByOther(_)));
+    let displaced = reports.iter().any(|(_, reports)| matches!(reports, NodeReport::ByOther(_)));
     if displaced { Outlook::Idle } else { Outlook::UnderWay }
 }
 
@@ -154,8 +159,8 @@ mod tests {
             "conditions": [condition]}})
     }
 
-    fn of(nodes: &str, statuses: &[Value]) -> Said {
-        said(&uplink(nodes), &statuses.iter().collect::<Vec<_>>())
+    fn of(nodes: &str, statuses: &[Value]) -> ObjectProgress {
+        reported(&uplink(nodes), &statuses.iter().collect::<Vec<_>>())
     }
 
     #[test]
@@ -165,10 +170,10 @@ mod tests {
         assert!(of(both, &[n1.clone(), status("n2", "lan", "up", "True", "Applied")]).done);
         let others = [status("n2", "wan", "up", "True", "Applied"), status("n2", "lan", "up", "Unknown", "Pending")];
         for other in others {
-            let said = of(both, &[n1.clone(), other.clone()]);
-            assert_eq!((said.done, &said.outlook), (false, &Outlook::UnderWay), "{other}");
-            assert_eq!(said.lines[0].1, "1 of 2 nodes are connected");
-            assert_eq!(said.lines[1], ("n1".to_owned(), "ready: Applied, so".to_owned()));
+            let reported = of(both, &[n1.clone(), other.clone()]);
+            assert_eq!((reported.done, &reported.outlook), (false, &Outlook::UnderWay), "{other}");
+            assert_eq!(reported.lines[0].1, "1 of 2 nodes are connected");
+            assert_eq!(reported.lines[1], ("n1".to_owned(), "ready: Applied, so".to_owned()));
         }
         let failed = of(both, &[n1, status("n2", "lan", "up", "False", "NoLink")]).outlook;
         assert_eq!(failed, Outlook::Failed("n2: NoLink, so".to_owned()));
@@ -179,10 +184,10 @@ mod tests {
         let n1 = status("n1", "lan", "up", "True", "Applied");
         let n2 = |ready: &str, reason: &str| status("n2", "lan", "up", ready, reason);
         for other in [n2("Unknown", "Pending"), status("n1", "wan", "up", "Unknown", "Pending")] {
-            let said = of(r#"["n1"]"#, &[n1.clone(), other]);
-            assert_eq!((said.done, &said.outlook), (false, &Outlook::UnderWay));
-            assert_eq!(said.lines[2].1, "not rid of it: so");
-            assert_ne!(said.lines[1].0, said.lines[2].0, "both are told");
+            let reported = of(r#"["n1"]"#, &[n1.clone(), other]);
+            assert_eq!((reported.done, &reported.outlook), (false, &Outlook::UnderWay));
+            assert_eq!(reported.lines[2].1, "not removed yet: so");
+            assert_ne!(reported.lines[1].0, reported.lines[2].0, "both are reported");
         }
         assert_eq!(of("[]", &[n2("Unknown", "Pending")]).outlook, Outlook::UnderWay, "selecting nobody takes time too");
         assert!(of(r#"["n1"]"#, &[n1.clone(), n2("Unknown", NODE_LOST)]).done);
@@ -194,8 +199,8 @@ mod tests {
     #[test]
     fn an_uplink_that_is_being_deleted_is_not_waited_for() {
         let uplink = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "generation": 2}});
-        let said = said(&uplink, &[]);
-        assert_eq!((said.done, said.outlook), (false, Outlook::Leaving));
+        let reported = reported(&uplink, &[]);
+        assert_eq!((reported.done, reported.outlook), (false, Outlook::Leaving));
     }
 
     #[test]
@@ -208,46 +213,49 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_another_uplink_connects_is_told() {
-        let said = of(r#"["n1"]"#, &[status("n1", "lan", "older", "True", "Applied")]);
-        assert_eq!((said.done, said.outlook), (false, Outlook::Idle));
-        assert_eq!(said.lines[1].1, r#"not by this one, but connected by VlanConfig "older""#);
+    fn a_node_that_another_uplink_connects_is_reported() {
+        let reported = of(r#"["n1"]"#, &[status("n1", "lan", "older", "True", "Applied")]);
+        assert_eq!((reported.done, reported.outlook), (false, Outlook::Idle));
+        assert_eq!(reported.lines[1].1, r#"not by this one, but connected by VlanConfig "older""#);
     }
 
     #[test]
     fn a_node_that_has_what_was_wanted_before_does_not_count() {
-        let said = of(r#"["n1"]"#, &[status("n1", "lan", "up", "True", "InvalidNetwork")]);
-        assert_eq!((said.done, said.outlook), (false, Outlook::Failed("n1: InvalidNetwork, so".to_owned())));
+        let reported = of(r#"["n1"]"#, &[status("n1", "lan", "up", "True", "InvalidNetwork")]);
+        assert_eq!((reported.done, reported.outlook), (false, Outlook::Failed("n1: InvalidNetwork, so".to_owned())));
     }
 
     #[test]
     fn an_uplink_of_no_node_is_in_place_when_that_stands() {
-        let said = of("[]", &[]);
+        let reported = of("[]", &[]);
         assert!(
-            !said.done && said.outlook == Outlook::Settling && said.lines[0].1 == "no node is selected",
-            "{said:?}"
+            !reported.done && reported.outlook == Outlook::Settling && reported.lines[0].1 == "no node is selected",
+            "{reported:?}"
         );
         let mut unseen = uplink("[]");
         unseen["metadata"]["annotations"] = json!({});
-        let said = super::said(&unseen, &[]);
-        assert!(!said.done && said.lines[0].1 == "nothing is said yet", "nobody has looked for its nodes: {said:?}");
+        let reported = super::reported(&unseen, &[]);
+        assert!(
+            !reported.done && reported.lines[0].1 == "nothing is reported yet",
+            "nobody has looked for its nodes: {reported:?}"
+        );
     }
 
     #[test]
-    fn what_was_said_of_the_uplink_before_does_not_count() {
+    fn what_was_reported_of_the_uplink_before_does_not_count() {
         for (ready, reason) in [("True", "Applied"), ("False", "NoLink")] {
             let mut before = status("n1", "lan", "up", ready, reason);
             before["status"]["observedGeneration"] = json!(1);
-            let said = of(r#"["n1"]"#, &[before]);
-            assert_eq!((said.done, said.outlook), (false, Outlook::UnderWay));
-            assert_eq!(said.lines[1].1, "nothing is said yet");
+            let reported = of(r#"["n1"]"#, &[before]);
+            assert_eq!((reported.done, reported.outlook), (false, Outlook::UnderWay));
+            assert_eq!(reported.lines[1].1, "nothing is reported yet");
         }
     }
 
     #[test]
-    fn the_uplinks_of_the_installer_are_not_told_to_nodes() {
+    fn the_uplinks_of_the_installer_are_not_reported_to_nodes() {
         let of = |network: &str| {
-            is_told("network.harvesterhci.io", "VlanConfig", &json!({"spec": {"clusterNetwork": network}}))
+            is_reported("network.harvesterhci.io", "VlanConfig", &json!({"spec": {"clusterNetwork": network}}))
         };
         assert!(of("lan") && !of("mgmt"));
     }

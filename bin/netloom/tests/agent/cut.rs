@@ -1,4 +1,4 @@
-//! A node whose way to the API is cut, by its own wish or by somebody else.
+//! A node whose way to the API is cut, by its own desired state or by somebody else.
 
 use std::{
     fs,
@@ -71,7 +71,7 @@ impl Wired {
     }
 
     /// How often the log of the agent says this.
-    fn said(&self, words: &str) -> usize {
+    fn printed(&self, words: &str) -> usize {
         fs::read_to_string(self.site.folder().join("agent.log")).unwrap_or_default().matches(words).count()
     }
 
@@ -104,14 +104,14 @@ fn pass_on(listener: TcpListener, to: String) {
 }
 
 #[test]
-fn a_change_that_cuts_the_node_off_is_taken_back_and_said() {
+fn a_change_that_cuts_the_node_off_is_taken_back_and_reported() {
     let Some(wired) = Wired::new("cut", 1) else { return };
     let site = &wired.site;
     let agent = wired.agent();
     site.until("the object is made", || site.condition("Available").is_some());
     // Known before: nothing is touched.
     site.desire("{interfaces: [{name: br0, type: linux-bridge, ipv4: {enabled: false}}]}");
-    site.until("a wish without a way to the API is refused", || {
+    site.until("a desired state without a way to the API is refused", || {
         site.condition("Degraded").is_some_and(|(status, reason)| status == "True" && reason == "InvalidDesiredState")
     });
     assert_eq!((wired.events("SyncFailed"), wired.events("RolledBack")), (1, 0));
@@ -122,12 +122,12 @@ fn a_change_that_cuts_the_node_off_is_taken_back_and_said() {
          neighbors: [{{ip: {net}.1, link-layer-address: \"02:00:00:00:00:99\"}}]}}, bridge: {{port: [{{name: w0}}]}}}}]}}",
         net = wired.net
     ));
-    site.until("it is taken back, and told once the API is reached again", || {
+    site.until("it is taken back, and reported once the API is reached again", || {
         site.condition("Degraded").is_some_and(|(status, reason)| status == "True" && reason == "ProbeFailed")
     });
     assert_eq!(wired.events("RolledBack"), 1);
     site.desire(&bridge(1400));
-    site.until("another wish is fulfilled", || site.is_available());
+    site.until("another desired state is reached", || site.is_available());
     let (_, text) = site.node.ip("link show w0");
     assert!(text.contains("master br0"), "{text}");
     assert_eq!((site.node.mtu("d0"), site.node.mtu("br1")), (Some(1400), None));
@@ -142,17 +142,19 @@ fn a_cable_that_is_pulled_during_a_change_leaves_all_of_it_or_nothing_and_the_tr
     site.until("the object is made", || site.condition("Available").is_some());
     let journal = site.folder().join("state/netns").join(&site.node.0).join("journal");
     site.desire(&bridge(1400));
-    site.until("the change has begun", || journal.exists() || wired.said("the wish is") > 0);
+    site.until("the change has begun", || journal.exists() || wired.printed("the desired state is") > 0);
     wired.cable("down");
-    site.until("the change has ended, whatever the API", || wired.said("the wish is") > 0 && !journal.exists());
-    let undone = wired.said("the wish is not fulfilled");
+    site.until("the change has ended, whatever the API", || {
+        wired.printed("the desired state is") > 0 && !journal.exists()
+    });
+    let undone = wired.printed("failed to apply the desired state");
     let there = site.node.mtu("d0");
     assert!(there.is_none_or(|mtu| mtu == 1400), "neither half: {there:?}");
     assert!(there.is_some() || undone > 0, "what is not there was taken back");
     wired.cable("up");
-    site.until("it is said in the end", || site.is_available() && site.node.mtu("d0") == Some(1400));
+    site.until("it is reported in the end", || site.is_available() && site.node.mtu("d0") == Some(1400));
     site.until("and so is what was taken back", || {
-        wired.events("RolledBack") == wired.said("the wish is not fulfilled").min(1)
+        wired.events("RolledBack") == wired.printed("failed to apply the desired state").min(1)
     });
     drop(agent);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::site::{Site, bridge};
 
 #[test]
-fn an_agent_makes_its_object_enforces_repairs_and_begins_anew() {
+fn an_agent_makes_its_object_enforces_repairs_and_begins_again() {
     let Some(site) = Site::new("daemon") else { return };
     let agent = site.agent();
     site.until("the object is made with the current state", || {
@@ -22,7 +22,7 @@ fn an_agent_makes_its_object_enforces_repairs_and_begins_anew() {
     site.until("a link that somebody deleted is there again", || site.node.mtu("d0") == Some(1400));
     let uid = site.state().unwrap()["metadata"]["uid"].clone();
     assert_eq!(site.server.run(&["delete", "nodenetworkstates", "node-a"]).0, 0);
-    site.until("the object is made anew, with the current state only", || {
+    site.until("the object is recreated, with the current state only", || {
         site.state().is_some_and(|state| {
             state["metadata"]["uid"] != uid
                 && state["spec"].get("desiredState").is_none()
@@ -34,7 +34,7 @@ fn an_agent_makes_its_object_enforces_repairs_and_begins_anew() {
 }
 
 #[test]
-fn a_node_that_starts_without_the_api_has_its_last_good_wish() {
+fn a_node_that_starts_without_the_api_has_its_last_good_desired_state() {
     let Some(mut site) = Site::new("alone") else { return };
     let agent = site.agent();
     site.until("the object is made", || site.condition("Available").is_some());
@@ -45,12 +45,12 @@ fn a_node_that_starts_without_the_api_has_its_last_good_wish() {
     site.server.process.wait().unwrap();
     assert_eq!(site.node.ip("link del d0").0, 0);
     let agent = site.agent();
-    site.until("the last good wish is applied without the API", || site.node.mtu("d0") == Some(1400));
+    site.until("the last good desired state is applied without the API", || site.node.mtu("d0") == Some(1400));
     assert_eq!(agent.stop(), Some(0));
 }
 
 #[test]
-fn a_wish_that_cannot_be_had_is_said_on_the_object_and_touches_nothing() {
+fn a_desired_state_that_cannot_be_had_is_reported_on_the_object_and_touches_nothing() {
     let Some(site) = Site::new("refused") else { return };
     let agent = site.agent();
     site.until("the object is made", || site.condition("Available").is_some());
@@ -79,5 +79,5 @@ fn what_drivers_keep_is_looked_at_and_is_no_drift() {
     assert!(site.is_available(), "{:?}", site.condition("Available"));
     assert_eq!(agent.stop(), Some(0));
     let log = fs::read_to_string(site.folder().join("agent.log")).unwrap();
-    assert_eq!(log.matches("the wish is in place").count(), 1, "{log}");
+    assert_eq!(log.matches("the desired state is in place").count(), 1, "{log}");
 }

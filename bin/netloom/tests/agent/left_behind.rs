@@ -15,8 +15,8 @@ const PROBE: &str = "ping:192.0.2.9";
 
 /// Takes away the address that the probe reaches, which is then tried again for some seconds, and dies meanwhile.
 fn leave_behind(site: &Site) {
-    let wish = "interfaces: [{name: lo, ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}}]\n";
-    let file = site.server.file("cut.yaml", wish);
+    let desired = "interfaces: [{name: lo, ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}}]\n";
+    let file = site.server.file("cut.yaml", desired);
     let mut set = Command::new(NETLOOM)
         .args(["state", "set", &file, "--netns", &site.node.0, "--probe", PROBE, "--allow-cut", "--state-dir"])
         .arg(site.folder().join("state"))
@@ -25,8 +25,8 @@ fn leave_behind(site: &Site) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(set.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.contains("probe ping:192.0.2.9 fails: ")), "it ended before it could be killed");
+    let mut printed = BufReader::new(set.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(printed.any(|line| line.contains("probe ping:192.0.2.9 fails: ")), "it ended before it could be killed");
     set.kill().unwrap();
     set.wait().unwrap();
     assert!(!addresses(site).contains("192.0.2.9"));
@@ -43,7 +43,7 @@ fn answer_pings(site: &Site, answer: bool) {
     assert_eq!(status, 0, "{text}");
 }
 
-fn is_told(site: &Site, words: &str) -> bool {
+fn is_reported(site: &Site, words: &str) -> bool {
     let (status, text) = site.server.run(&["get", "events.events.k8s.io", "-o", "json"]);
     assert_eq!(status, 0, "{text}");
     text.contains(words)
@@ -59,7 +59,7 @@ fn an_agent_says_of_a_change_that_was_left_behind_whether_its_undo_helped() {
     answer_pings(&site, false);
     let agent = site.agent();
     site.until("the change is taken back, and did not help", || {
-        is_told(&site, "but probe ping:192.0.2.9 passed before the change and fails after the undo")
+        is_reported(&site, "but probe ping:192.0.2.9 passed before the change and fails after the undo")
     });
     assert!(addresses(&site).contains("192.0.2.9"));
 
@@ -68,7 +68,9 @@ fn an_agent_says_of_a_change_that_was_left_behind_whether_its_undo_helped() {
     leave_behind(&site);
     site.desire(&bridge(1400));
     site.until("the desired state is in place and reported", || site.is_available());
-    site.until("the other change is taken back, which helped", || is_told(&site, "as it was, and that was verified"));
+    site.until("the other change is taken back, which helped", || {
+        is_reported(&site, "as it was, and that was verified")
+    });
     assert!(addresses(&site).contains("192.0.2.9"));
     assert_eq!(agent.stop(), Some(0));
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::embedded::{NETLOOM, Server, ended};
 
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(3);
 
 /// A network namespace that goes with the test.
 pub(crate) struct Node(pub(crate) String);
@@ -184,7 +184,7 @@ impl Site {
         let began = Instant::now();
         while !so() {
             let log = || fs::read_to_string(self.folder().join("agent.log")).unwrap_or_default();
-            assert!(began.elapsed() < PATIENCE, "not so in time: {what}; {:?}\n{}", self.state(), log());
+            assert!(began.elapsed() < TIME_LIMIT, "not so in time: {what}; {:?}\n{}", self.state(), log());
         }
     }
 

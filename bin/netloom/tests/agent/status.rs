@@ -37,7 +37,7 @@ fn a_node_gets_work_and_its_agent_is_ready_only_after_the_network_is_in_place() 
     };
     let address = site.status_address();
     assert_eq!(asked(&address, "/healthz").0, "HTTP/1.1 200 OK");
-    site.until("the wish failed and that is said", || {
+    site.until("the desired state failed and that is reported", || {
         let ready = asked(&address, "/readyz");
         assert!(ready.0.contains("200") || ready.1.contains("yet"), "{ready:?}");
         ready.0.contains("200") && site.condition("Degraded").is_some_and(|(status, _)| status == "True")
@@ -68,7 +68,7 @@ fn a_node_on_which_nothing_changes_writes_nothing() {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     };
     let (looked, written) = (|| count("netloom_agent_observations_total"), || count("netloom_agent_requests_total"));
-    site.until("everything is said", || asked(&address, "/readyz").0.contains("200") && site.is_available());
+    site.until("everything is reported", || asked(&address, "/readyz").0.contains("200") && site.is_available());
     let version = || site.state().unwrap()["metadata"]["resourceVersion"].clone();
     let before = (written(), version());
     for group in 1..=4 {

@@ -1,4 +1,4 @@
-//! Agents as far as the controller sees them: they read what they are told and answer on it, or not.
+//! Agents as far as the controller sees them: they read what they are assigned and answer on it, or not.
 
 use std::{
     collections::BTreeMap,
@@ -17,19 +17,19 @@ pub(crate) const LARGEST: u64 = 9000;
 
 /// The agents of all nodes.
 pub(crate) struct Agents {
-    /// The nodes in the order in which they were told something, with how many had answered by then.
-    told: Arc<Mutex<Vec<(String, usize)>>>,
+    /// The nodes in the order in which they were assigned something, with how many had answered by then.
+    assigned: Arc<Mutex<Vec<(String, usize)>>>,
     answering: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Agents {
-    /// Agents that answer what they are told.
+    /// Agents that answer what they are assigned.
     pub(crate) fn start(cluster: &Cluster) -> Self {
-        let told = Arc::default();
+        let assigned = Arc::default();
         let (answering, may_answer) = watch::channel(true);
-        let task = tokio::spawn(serve(cluster.clone(), Arc::clone(&told), may_answer));
-        Self { told, answering, task }
+        let task = tokio::spawn(serve(cluster.clone(), Arc::clone(&assigned), may_answer));
+        Self { assigned, answering, task }
     }
 
     /// Whether they answer from now on.
@@ -37,9 +37,9 @@ impl Agents {
         self.answering.send_replace(answer);
     }
 
-    /// What was told since the last call.
-    pub(crate) fn told(&self) -> Vec<(String, usize)> {
-        std::mem::take(&mut self.told.lock().unwrap())
+    /// What was assigned since the last call.
+    pub(crate) fn assigned(&self) -> Vec<(String, usize)> {
+        std::mem::take(&mut self.assigned.lock().unwrap())
     }
 }
 
@@ -49,7 +49,7 @@ impl Drop for Agents {
     }
 }
 
-async fn serve(cluster: Cluster, told: Arc<Mutex<Vec<(String, usize)>>>, mut answering: watch::Receiver<bool>) {
+async fn serve(cluster: Cluster, assigned: Arc<Mutex<Vec<(String, usize)>>>, mut answering: watch::Receiver<bool>) {
     let follow = |version: &str, kind: &str| {
         let events = watcher::watcher(cluster.api(version, kind), watcher::Config::default());
         events.default_backoff().applied_objects().map_ok(|object| serde_json::to_value(object).unwrap()).boxed()
@@ -73,10 +73,10 @@ async fn serve(cluster: Cluster, told: Arc<Mutex<Vec<(String, usize)>>>, mut ans
             if !is_paired(config, state) || reported == Some(generation) || answered.get(node) == Some(&generation) {
                 continue;
             }
-            let mut all = told.lock().unwrap().clone();
+            let mut all = assigned.lock().unwrap().clone();
             if all.last().is_none_or(|last| last.0 != *node) && !all.iter().any(|one| one.0 == *node) {
                 all.push((node.clone(), answered.len()));
-                *told.lock().unwrap() = all;
+                *assigned.lock().unwrap() = all;
             }
             if *answering.borrow() {
                 cluster.status(FABRIC, "NodeNetworkConfig", node, report(config, state)).await;
@@ -86,7 +86,7 @@ async fn serve(cluster: Cluster, told: Arc<Mutex<Vec<(String, usize)>>>, mut ans
     }
 }
 
-/// Both objects of a node belong to the same wish.
+/// Both objects of a node belong to the same desired state.
 fn is_paired(config: &Value, state: &Value) -> bool {
     let digest = state["metadata"]["annotations"]["netloom.dev/digest"].as_str();
     digest.is_some() && digest == config["spec"]["stateDigest"].as_str()

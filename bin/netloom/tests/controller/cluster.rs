@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 pub(crate) const FABRIC: &str = "network.t-caas.telekom.com/v1alpha1";
 /// Nothing here takes longer, on a machine that does other things too.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// An administrator's view of the cluster.
 #[derive(Clone)]
@@ -117,15 +117,15 @@ impl Cluster {
                 }
             }
         };
-        timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("it never comes to: {what}"))
+        timeout(TIME_LIMIT, found).await.unwrap_or_else(|_| panic!("it never comes to: {what}"))
     }
 
     /// Waits until a revision is everywhere.
     pub(crate) async fn everywhere(&self, mtu: u64) -> Value {
         self.until(FABRIC, "NetworkConfigRevision", "a revision is everywhere", |revision| {
-            let wish = revision.pointer("/spec/objects/0/spec/desiredState/interfaces/0/mtu");
+            let desired = revision.pointer("/spec/objects/0/spec/desiredState/interfaces/0/mtu");
             let status = &revision["status"];
-            wish == Some(&json!(mtu)) && status["phase"] == "Active" && status["ready"] == status["total"]
+            desired == Some(&json!(mtu)) && status["phase"] == "Active" && status["ready"] == status["total"]
         })
         .await
     }

@@ -53,9 +53,9 @@ impl<'a> Page<'a> {
         commands
             .map(|command| {
                 let words: Vec<String> = command.split(' ').map(|word| self.word(word)).collect();
-                let (status, said) = self.server.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-                assert_eq!(status, 0, "netloom {command}: {said}");
-                said
+                let (status, printed) = self.server.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                assert_eq!(status, 0, "netloom {command}: {printed}");
+                printed
             })
             .collect()
     }
@@ -84,8 +84,8 @@ async fn the_page_about_rollouts_is_true() {
 
     let title = "First one node, then the others";
     page.write_files(title, "");
-    let said = page.run(title, 0);
-    assert!(said[2].contains("everywhere"), "{said:?}");
+    let printed = page.run(title, 0);
+    assert!(printed[2].contains("everywhere"), "{printed:?}");
     let first = cluster.everywhere(8000).await;
     let first = first["metadata"]["name"].as_str().unwrap();
 

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::{
     agents::Agents,
-    cluster::{Cluster, FABRIC, PATIENCE},
+    cluster::{Cluster, FABRIC, TIME_LIMIT},
     embedded::Server,
     process::{Controller, cluster},
 };
@@ -39,17 +39,17 @@ async fn writes(cluster: &Cluster, count: usize) {
             }
         }
     };
-    timeout(PATIENCE, enough).await.expect("the controller goes on");
+    timeout(TIME_LIMIT, enough).await.expect("the controller goes on");
 }
 
-/// Every node was told exactly once, whoever told it, and both of its objects belong together.
-async fn told_once(cluster: &Cluster) {
+/// Every node was assigned exactly once, whoever assigned it, and both of its objects belong together.
+async fn reported_once(cluster: &Cluster) {
     let configs = cluster.list(FABRIC, "NodeNetworkConfig").await;
     assert_eq!(configs.len(), NODES);
     let states = cluster.list("nmstate.io/v1", "NodeNetworkState").await;
     for (config, state) in configs.iter().zip(&states) {
         assert_eq!(config["metadata"]["name"], state["metadata"]["name"]);
-        assert_eq!(config["metadata"]["generation"], 1, "told once: {config:#}");
+        assert_eq!(config["metadata"]["generation"], 1, "assigned once: {config:#}");
         assert_eq!(state["metadata"]["generation"], 2, "made, and changed once: {state:#}");
     }
     assert_eq!(cluster.list(FABRIC, "NetworkConfigRevision").await.len(), 1);
@@ -57,7 +57,7 @@ async fn told_once(cluster: &Cluster) {
     let mut notes: Vec<&Value> = events.iter().map(|event| &event["note"]).collect();
     notes.sort_by_key(ToString::to_string);
     notes.dedup();
-    assert_eq!(notes.len(), events.len(), "nothing is told to people twice");
+    assert_eq!(notes.len(), events.len(), "nothing is reported to users twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +83,7 @@ async fn controllers_that_are_killed_lose_and_repeat_nothing() {
     cluster.everywhere(9000).await;
     until.abort();
     assert_eq!(cluster.mtus().await, [Some(9000); NODES]);
-    told_once(&cluster).await;
+    reported_once(&cluster).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,12 +96,12 @@ async fn a_leader_that_is_stopped_in_the_middle_writes_nothing_when_it_goes_on()
     let second = Controller::start(&server, "second.log");
     agents.answer(false);
     cluster.policy(9000).await;
-    cluster.until(FABRIC, "NodeNetworkConfig", "a node is told", |_| true).await;
+    cluster.until(FABRIC, "NodeNetworkConfig", "a node is assigned", |_| true).await;
     first.signal(Signal::SIGSTOP);
     agents.answer(true);
     let next = cluster.leader(|holder| !holder.is_empty() && holder != leader).await;
     cluster.everywhere(9000).await;
-    told_once(&cluster).await;
+    reported_once(&cluster).await;
 
     first.signal(Signal::SIGCONT);
     cluster.renewals(2).await;
@@ -113,7 +113,7 @@ async fn a_leader_that_is_stopped_in_the_middle_writes_nothing_when_it_goes_on()
     assert_eq!(first.metric("netloom_controller_leading"), 0);
     assert_eq!(second.metric("netloom_controller_leading"), 1);
 
-    // One that is told to end gives the lease back: nobody waits for its time to pass.
+    // One that is asked to end gives the lease back: nobody waits for its time to pass.
     second.signal(Signal::SIGTERM);
     let mut second = second;
     assert_eq!(second.ended(), Some(0));

@@ -1,5 +1,5 @@
 //! `netloom controller` beside a real server, as processes: a change reaches one node, then the others; a bad one is
-//! taken back; and controllers that are killed, stopped and started anew lose and repeat nothing.
+//! taken back; and controllers that are killed, stopped and started again lose and repeat nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 

@@ -28,14 +28,14 @@ async fn a_change_reaches_one_node_then_the_others_and_then_nobody_writes() {
     let revision = cluster.everywhere(9000).await;
     assert_eq!(cluster.mtus().await, [Some(9000); 8]);
     assert_eq!((&revision["status"]["ready"], &revision["status"]["isInvalid"]), (&json!(8), &json!(false)));
-    let told = agents.told();
-    assert_eq!((told.len(), told[0].0.as_str()), (8, "n0"), "{told:?}");
+    let assigned = agents.assigned();
+    assert_eq!((assigned.len(), assigned[0].0.as_str()), (8, "n0"), "{assigned:?}");
     // One, then a quarter, then half, then the rest; inside a wave in any order.
-    for ((_, answered), before) in told.iter().zip([0, 1, 2, 2, 4, 4, 4, 4]) {
-        assert!(*answered >= before, "told before {before} had answered: {told:?}");
+    for ((_, answered), before) in assigned.iter().zip([0, 1, 2, 2, 4, 4, 4, 4]) {
+        assert!(*answered >= before, "assigned before {before} had answered: {assigned:?}");
     }
     idle(&cluster, &controller).await;
-    // Nothing is written either by one that begins anew.
+    // Nothing is written either by one that begins again.
     drop(controller);
     let before = cluster.writes().await;
     let controller = Controller::start(&server, "controller.log");
@@ -74,7 +74,7 @@ async fn a_change_that_fails_on_the_first_node_is_taken_back_and_goes_nowhere_el
     let _controller = Controller::start(&server, "controller.log");
     cluster.policy(8000).await;
     cluster.everywhere(8000).await;
-    agents.told();
+    agents.assigned();
     let generations = |configs: &[Value]| -> Vec<i64> {
         configs.iter().map(|config| config["metadata"]["generation"].as_i64().unwrap()).collect()
     };
@@ -96,11 +96,11 @@ async fn a_change_that_fails_on_the_first_node_is_taken_back_and_goes_nowhere_el
         .await;
     assert_eq!(cluster.mtus().await, [Some(8000); 4]);
     let after = generations(&cluster.list(FABRIC, "NodeNetworkConfig").await);
-    assert_eq!(after[1..], before[1..], "no other node was told anything");
+    assert_eq!(after[1..], before[1..], "no other node was assigned anything");
     assert_eq!(after[0], before[0] + 2, "there and back");
     let events = cluster.list("events.k8s.io/v1", "Event").await;
-    let told = events.iter().filter(|event| event["reason"] == "RolloutFailed" && event["type"] == "Warning");
-    assert_eq!(told.count(), 1, "people are told once: {events:#?}");
+    let assigned = events.iter().filter(|event| event["reason"] == "RolloutFailed" && event["type"] == "Warning");
+    assert_eq!(assigned.count(), 1, "users are notified once: {events:#?}");
     let policy = &cluster.list("nmstate.io/v1", "NodeNetConfPolicy").await[0];
     assert_eq!(policy["status"]["matchedNodes"], 4);
 }

@@ -51,19 +51,22 @@ async fn a_policy_is_waited_for_until_nodes_have_it() {
     cluster.renewals(2).await;
     assert!(!applying.is_finished(), "the policy is compiled, and no node has it");
     agents.answer(true);
-    let (status, said) = applying.join().unwrap();
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains(": Rolling, ") && said.ends_with(": Active, 4 of 4 nodes have it\n"), "{said}");
+    let (status, printed) = applying.join().unwrap();
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.contains(": Rolling, ") && printed.ends_with(": Active, 4 of 4 nodes have it\n"), "{printed}");
     assert_eq!(cluster.mtus().await, [Some(8000); 4]);
 
-    let (status, said) = apply(&server, &policy("eth1", 9999));
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("failed on node n0: eth1: the driver takes at most 9000"), "{said}");
+    let (status, printed) = apply(&server, &policy("eth1", 9999));
+    assert_eq!(status, 1, "{printed}");
+    assert!(printed.contains("failed on node n0: eth1: the driver takes at most 9000"), "{printed}");
 
     // What is asked for no more is gone from the nodes, too, when the command ends.
-    let (status, said) = apply(&server, &policy("eth9", 8000));
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("NoMatchingInterface") && said.ends_with(": Active, 4 of 4 nodes have it\n"), "{said}");
+    let (status, printed) = apply(&server, &policy("eth9", 8000));
+    assert_eq!(status, 0, "{printed}");
+    assert!(
+        printed.contains("NoMatchingInterface") && printed.ends_with(": Active, 4 of 4 nodes have it\n"),
+        "{printed}"
+    );
     assert_eq!(cluster.mtus().await, [None; 4]);
 }
 
@@ -72,9 +75,12 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
     let server = Server::start("controller-waits-for-nobody");
     let cluster = Cluster::of(&server.folder.join("kubeconfig")).await;
     let _controller = Controller::start(&server, "controller.log");
-    let (status, said) = apply(&server, &policy("eth1", 8000));
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("NoMatchingNode") && said.contains("nothing of it is rolled out to nodes"), "{said}");
+    let (status, printed) = apply(&server, &policy("eth1", 8000));
+    assert_eq!(status, 0, "{printed}");
+    assert!(
+        printed.contains("NoMatchingNode") && printed.contains("nothing of it is rolled out to nodes"),
+        "{printed}"
+    );
     assert_eq!(apply(&server, &policy("eth9", 8000)).0, 0);
     // Nobody answers for the node, so that no revision is everywhere.
     cluster.node("n0").await;
@@ -83,9 +89,12 @@ async fn a_policy_with_nothing_to_do_is_not_waited_for() {
             policy["status"]["conditions"][0]["reason"] == "NoMatchingInterface"
         })
         .await;
-    let (status, said) = apply(&server, &policy("eth9", 8000));
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("NoMatchingInterface") && said.contains("nothing of it is rolled out to nodes"), "{said}");
+    let (status, printed) = apply(&server, &policy("eth9", 8000));
+    assert_eq!(status, 0, "{printed}");
+    assert!(
+        printed.contains("NoMatchingInterface") && printed.contains("nothing of it is rolled out to nodes"),
+        "{printed}"
+    );
     assert!(cluster.list(FABRIC, "NetworkConfigRevision").await.iter().all(|one| one["status"]["phase"] != "Active"));
 }
 
@@ -110,14 +119,17 @@ async fn an_uplink_is_waited_for_until_its_nodes_are_connected() {
         thread::spawn(move || apply(&server, &text))
     };
     let applying = waiting(uplink.to_owned());
-    cluster.until(HOST_NETWORKS, "VlanStatus", "a node is at it", |status| is_ready(status, "Unknown")).await;
+    cluster.until(HOST_NETWORKS, "VlanStatus", "a node is applying it", |status| is_ready(status, "Unknown")).await;
     cluster.renewals(2).await;
     assert!(!applying.is_finished(), "no node is connected");
     agents.answer(true);
-    let (status, said) = applying.join().unwrap();
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains(", n0: not ready: Pending, the node ") && said.contains(", n1: ready: Applied\n"), "{said}");
-    assert!(said.contains(": 2 of 2 nodes are connected\n"), "{said}");
+    let (status, printed) = applying.join().unwrap();
+    assert_eq!(status, 0, "{printed}");
+    assert!(
+        printed.contains(", n0: not ready: Pending, the node ") && printed.contains(", n1: ready: Applied\n"),
+        "{printed}"
+    );
+    assert!(printed.contains(": 2 of 2 nodes are connected\n"), "{printed}");
 
     // What was so before the edit does not count for it.
     agents.answer(false);
@@ -127,18 +139,21 @@ async fn an_uplink_is_waited_for_until_its_nodes_are_connected() {
     cluster.renewals(2).await;
     assert!(!applying.is_finished(), "no node has the edit");
     agents.answer(true);
-    let (status, said) = applying.join().unwrap();
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = applying.join().unwrap();
+    assert_eq!(status, 0, "{printed}");
 
     let failing = edited.replace("8000", "7000");
-    let (status, said) = apply(&server, &format!("{failing}\n---\n{}\n", policy("eth1", 9999)));
-    assert_eq!(status, 1, "{said}");
-    assert!(said.lines().last().unwrap().starts_with("netloom: VlanConfig \"uplink\" does not come to be"), "{said}");
+    let (status, printed) = apply(&server, &format!("{failing}\n---\n{}\n", policy("eth1", 9999)));
+    assert_eq!(status, 1, "{printed}");
+    assert!(
+        printed.lines().last().unwrap().starts_with("netloom: VlanConfig \"uplink\" does not come to be"),
+        "{printed}"
+    );
 
     let nobodys = failing.replace("clusterNetwork: lan", "clusterNetwork: lan, nodeSelector: {rack: none}");
-    let (status, said) = apply(&server, &nobodys.replace("name: uplink", "name: nobodys"));
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("VlanConfig \"nobodys\": no node is selected\n"), "{said}");
+    let (status, printed) = apply(&server, &nobodys.replace("name: uplink", "name: nobodys"));
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.contains("VlanConfig \"nobodys\": no node is selected\n"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,10 +162,10 @@ async fn a_network_whose_uplink_fails_is_not_waited_for() {
     let cluster = cluster(&server, 2).await;
     let _agents = Agents::start(&cluster);
     let _controller = Controller::start(&server, "controller.log");
-    let (status, said) = apply(&server, &UPLINK.replace("eth1", "eth9"));
-    assert_eq!(status, 1, "{said}");
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("netloom: VlanConfig \"uplink\" does not come to be in place, n0: NoLink, "), "{said}");
+    let (status, printed) = apply(&server, &UPLINK.replace("eth1", "eth9"));
+    assert_eq!(status, 1, "{printed}");
+    let last = printed.lines().last().unwrap();
+    assert!(last.starts_with("netloom: VlanConfig \"uplink\" does not come to be in place, n0: NoLink, "), "{printed}");
 }
 
 const HOST_NETWORKS: &str = "network.harvesterhci.io/v1beta1";
@@ -173,35 +188,35 @@ async fn a_host_network_that_a_node_could_not_have_is_not_waited_for() {
     let cluster = cluster(&server, 2).await;
     let _agents = Agents::start(&cluster);
     let _controller = Controller::start(&server, "controller.log");
-    let (status, said) = apply(&server, UPLINK);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = apply(&server, UPLINK);
+    assert_eq!(status, 0, "{printed}");
     let whole = host_network("n0: 10.0.0.1/24, n1: 10.0.0.2/24");
-    let (status, said) = apply(&server, &whole);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = apply(&server, &whole);
+    assert_eq!(status, 0, "{printed}");
 
     // What else is in the revision is to blame.
     let with_a_bad_policy = format!("{}\n---\n{}\n", whole.replace("2012", "2013"), policy("eth1", 9999));
-    let (status, said) = apply(&server, &with_a_bad_policy);
-    assert_eq!(status, 1, "{said}");
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("netloom: HostNetworkConfig \"storage\" does not come to be in place, n"), "{said}");
-    assert!(last.contains("the driver takes at most 9000") && !last.contains("is worked on"), "{said}");
+    let (status, printed) = apply(&server, &with_a_bad_policy);
+    assert_eq!(status, 1, "{printed}");
+    let last = printed.lines().last().unwrap();
+    assert!(last.starts_with("netloom: HostNetworkConfig \"storage\" does not come to be in place, n"), "{printed}");
+    assert!(last.contains("the driver takes at most 9000") && !last.contains("is worked on"), "{printed}");
 
-    // What mends it is applied together with what says that it failed.
-    let mended = format!("{}\n---\n{}\n", whole.replace("2012", "2013"), policy("eth1", 8000));
-    let (status, said) = apply(&server, &mended);
-    assert_eq!(status, 0, "{said}");
+    // What fixes it is applied together with what says that it failed.
+    let fixed = format!("{}\n---\n{}\n", whole.replace("2012", "2013"), policy("eth1", 8000));
+    let (status, printed) = apply(&server, &fixed);
+    assert_eq!(status, 0, "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_host_network_is_gone_when_nodes_have_let_go_of_it() {
+async fn a_deleted_host_network_is_gone_when_nodes_have_release_it() {
     let server = Arc::new(Server::start("controller-waits-until-gone"));
     let cluster = cluster(&server, 2).await;
     let agents = Agents::start(&cluster);
     let _controller = Controller::start(&server, "controller.log");
     for text in [UPLINK, &host_network("n0: 10.0.0.1/24, n1: 10.0.0.2/24")] {
-        let (status, said) = apply(&server, text);
-        assert_eq!(status, 0, "{said}");
+        let (status, printed) = apply(&server, text);
+        assert_eq!(status, 0, "{printed}");
     }
     agents.answer(false);
     let deleting = thread::spawn({
@@ -212,34 +227,34 @@ async fn a_deleted_host_network_is_gone_when_nodes_have_let_go_of_it() {
         .until(HOST_NETWORKS, "HostNetworkConfig", "it is being deleted", |network| {
             network["status"]["conditions"][0]["message"]
                 .as_str()
-                .is_some_and(|said| said.starts_with("is being deleted"))
+                .is_some_and(|printed| printed.starts_with("is being deleted"))
         })
         .await;
     cluster.renewals(2).await;
     assert!(!deleting.is_finished(), "nodes still have it");
     agents.answer(true);
-    let (status, said) = deleting.join().unwrap();
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = deleting.join().unwrap();
+    assert_eq!(status, 0, "{printed}");
     let held = "is being deleted; held by netloom.dev/host-network; nodes that still have it: 2\n";
-    assert!(said.starts_with(&format!("HostNetworkConfig \"storage\" {held}")), "{said}");
-    assert!(said.contains(": is being deleted; nodes that still have it: 2\n"), "{said}");
-    assert!(said.ends_with("HostNetworkConfig \"storage\" deleted\n"), "{said}");
+    assert!(printed.starts_with(&format!("HostNetworkConfig \"storage\" {held}")), "{printed}");
+    assert!(printed.contains(": is being deleted; nodes that still have it: 2\n"), "{printed}");
+    assert!(printed.ends_with("HostNetworkConfig \"storage\" deleted\n"), "{printed}");
     assert!(cluster.list(HOST_NETWORKS, "HostNetworkConfig").await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_does_not_end_the_wait() {
-    let said = applied_over("controller-waits-through-a-cut", Way::cut).await;
-    assert!(said.contains("cannot reach "), "{said}");
+    let printed = applied_over("controller-waits-through-a-cut", Way::cut).await;
+    assert!(printed.contains("cannot reach "), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_that_get_lost_do_not_end_the_wait() {
-    let said = applied_over("controller-waits-through-loss", Way::lose).await;
-    assert!(said.contains("said nothing for 30 seconds"), "{said}");
+    let printed = applied_over("controller-waits-through-loss", Way::lose).await;
+    assert!(printed.contains("sent nothing for 30 seconds"), "{printed}");
 }
 
-/// What is said by whoever waits for a policy while the way to the server does not lead there for some time.
+/// What is reported by whoever waits for a policy while the way to the server does not lead there for some time.
 async fn applied_over(name: &str, interrupt: fn(&Way)) -> String {
     let server = Server::start(name);
     let cluster = cluster(&server, 1).await;
@@ -255,17 +270,17 @@ async fn applied_over(name: &str, interrupt: fn(&Way)) -> String {
         })
         .await;
     interrupt(&way);
-    // One try that fails may be made again before anything is said of it.
-    let mut said = Vec::new();
-    while !said.last().is_some_and(|line: &String| line.contains("asking again")) {
-        said.push(lines.next().unwrap_or_else(|| panic!("it ended: {said:?}")));
+    // One try that fails may be made again before anything is reported of it.
+    let mut printed = Vec::new();
+    while !printed.last().is_some_and(|line: &String| line.contains("asking again")) {
+        printed.push(lines.next().unwrap_or_else(|| panic!("it ended: {printed:?}")));
     }
     agents.answer(true);
-    way.mend();
-    said.extend(lines);
-    let (status, said) = (applying.wait().unwrap(), said.join("\n"));
-    assert!(status.success() && said.ends_with(": Active, 1 of 1 nodes have it"), "{status}: {said}");
-    said
+    way.fix();
+    printed.extend(lines);
+    let (status, printed) = (applying.wait().unwrap(), printed.join("\n"));
+    assert!(status.success() && printed.ends_with(": Active, 1 of 1 nodes have it"), "{status}: {printed}");
+    printed
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,15 +289,15 @@ async fn what_was_deleted_during_a_cut_is_not_waited_for() {
     let server = Server::start("controller-waits-for-the-deleted");
     let (way, mut applying) = applying_over_a_way(&server).await;
     let mut applying = applying.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(applying.stderr.take().unwrap()).lines();
-    assert!(said.next().unwrap().unwrap().ends_with(" created"));
+    let mut printed = BufReader::new(applying.stderr.take().unwrap()).lines();
+    assert!(printed.next().unwrap().unwrap().ends_with(" created"));
     way.cut();
     way.tried().await;
     let (status, answer) = server.run(&["delete", "nodenetconfpolicies", "jumbo"]);
     assert_eq!(status, 0, "{answer}");
-    way.mend();
-    let said: Vec<String> = said.map(Result::unwrap).collect();
-    assert!(said.last().unwrap().ends_with("was deleted meanwhile"), "{said:?}");
+    way.fix();
+    let printed: Vec<String> = printed.map(Result::unwrap).collect();
+    assert!(printed.last().unwrap().ends_with("was deleted meanwhile"), "{printed:?}");
     assert_eq!(applying.wait().unwrap().code(), Some(1));
 }
 
@@ -308,8 +323,8 @@ fn allow(server: &Server, resource: &str, verbs: &str) {
          roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ann-{resource}}}\n\
          subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: ann}}]\n"
     );
-    let (status, said) = server.run(&["apply", "-f", &server.file("rights.yaml", &text)]);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = server.run(&["apply", "-f", &server.file("rights.yaml", &text)]);
+    assert_eq!(status, 0, "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -323,16 +338,16 @@ async fn who_may_only_write_policies_does_not_wait_for_nodes() {
     let file = server.file("policy.yaml", &policy("eth1", 8000));
     let words = ["apply", "--wait", "--timeout", "100", "-f", &file];
     let apply = || ended(Command::new(NETLOOM).args(words).env("KUBECONFIG", &ann));
-    let (status, said) = apply();
-    assert!(status == 3 && said.contains("User \"ann\" cannot"), "{status} {said}");
+    let (status, printed) = apply();
+    assert!(status == 3 && printed.contains("User \"ann\" cannot"), "{status} {printed}");
 
     allow(&server, "nodenetconfpolicies", "get, list, watch, create, patch");
-    let (status, said) = apply();
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("objects of kind NodeNetworkState may not be read"), "{said}");
+    let (status, printed) = apply();
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.contains("objects of kind NodeNetworkState may not be read"), "{printed}");
 
     allow(&server, "nodenetworkstates", "list");
-    let (status, said) = apply();
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("objects of kind NetworkConfigRevision may not be read"), "{said}");
+    let (status, printed) = apply();
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.contains("objects of kind NetworkConfigRevision may not be read"), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! A way to a server that can be cut, with a word or without, and mended.
+//! A way to a server that can be cut, with a word or without, and fixed.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::cluster::PATIENCE;
+use crate::cluster::TIME_LIMIT;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -59,11 +59,11 @@ impl Way {
     /// Returns when somebody tried it while it was not open.
     pub(crate) async fn tried(&self) {
         let mut in_vain = self.in_vain.clone();
-        timeout(PATIENCE, in_vain.wait_for(|times| *times > 0)).await.expect("somebody tries it").unwrap();
+        timeout(TIME_LIMIT, in_vain.wait_for(|times| *times > 0)).await.expect("somebody tries it").unwrap();
     }
 
     /// Passes new connections on; what was lost stays lost.
-    pub(crate) fn mend(&self) {
+    pub(crate) fn fix(&self) {
         self.state.send_replace(State::Open);
     }
 }

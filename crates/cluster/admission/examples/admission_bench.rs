@@ -25,7 +25,7 @@ const NODES: usize = 500;
 const CLUSTER_NETWORKS: usize = 20;
 
 /// A write to be reviewed.
-struct Wish {
+struct Case {
     operation: Operation,
     new: Value,
     old: Option<Value>,
@@ -38,16 +38,16 @@ fn main() -> Result<(), String> {
     }
     let mut all = Vec::new();
     let mut slowest = (Duration::ZERO, String::new());
-    let wishes = wishes();
-    let refused: Vec<String> = wishes.iter().filter_map(|wish| refusal(wish, &view)).collect();
+    let cases = cases();
+    let refused: Vec<String> = cases.iter().filter_map(|case| refusal(case, &view)).collect();
     if !refused.is_empty() {
         return Err(refused.join("\n"));
     }
-    for wish in wishes {
-        let times = measure(&wish, &view);
+    for case in cases {
+        let times = measure(&case, &view);
         let p99 = percentile(times.clone(), 99);
         if p99 > slowest.0 {
-            slowest = (p99, format!("{} {}", wish.operation.as_str(), wish.new["kind"].as_str().unwrap_or_default()));
+            slowest = (p99, format!("{} {}", case.operation.as_str(), case.new["kind"].as_str().unwrap_or_default()));
         }
         all.extend(times);
     }
@@ -58,16 +58,16 @@ fn main() -> Result<(), String> {
 }
 
 /// Why a write is not allowed; none if it is.
-fn refusal(wish: &Wish, view: &Objects) -> Option<String> {
-    let verdict = review(&request(wish, &User::new("admin", &[]), view));
+fn refusal(case: &Case, view: &Objects) -> Option<String> {
+    let verdict = review(&request(case, &User::new("admin", &[]), view));
     let refused = verdict.forbidden.is_some() || !verdict.errors.is_empty();
-    refused.then(|| format!("{} {}: {:?}", wish.new["kind"], wish.new["spec"], verdict.errors))
+    refused.then(|| format!("{} {}: {:?}", case.new["kind"], case.new["spec"], verdict.errors))
 }
 
 /// The times of one write.
-fn measure(wish: &Wish, view: &Objects) -> Vec<Duration> {
+fn measure(case: &Case, view: &Objects) -> Vec<Duration> {
     let user = User::new("admin", &[]);
-    let request = request(wish, &user, view);
+    let request = request(case, &user, view);
     let once = || {
         let started = Instant::now();
         black_box(review(black_box(&request)));
@@ -76,17 +76,17 @@ fn measure(wish: &Wish, view: &Objects) -> Vec<Duration> {
     (0..TIMES).map(|_| once()).collect()
 }
 
-fn request<'a>(wish: &'a Wish, user: &'a User, view: &'a Objects) -> Review<'a> {
-    let text = |path: &str| wish.new.pointer(path).and_then(Value::as_str);
+fn request<'a>(case: &'a Case, user: &'a User, view: &'a Objects) -> Review<'a> {
+    let text = |path: &str| case.new.pointer(path).and_then(Value::as_str);
     let group = text("/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
     Review {
-        operation: wish.operation,
+        operation: case.operation,
         kind: GroupKind::new(group, text("/kind").unwrap_or_default()),
         namespace: text("/metadata/namespace"),
         name: text("/metadata/name").unwrap_or_default(),
         subresource: None,
-        object: Some(&wish.new),
-        old: wish.old.as_ref(),
+        object: Some(&case.new),
+        old: case.old.as_ref(),
         user,
         dry_run: false,
         view,
@@ -251,14 +251,14 @@ fn vlan_status(network: usize, node: usize) -> Value {
 }
 
 /// A new object of each kind, and a change of one that is there.
-fn wishes() -> Vec<Wish> {
-    let new = |new: Value| Wish { operation: Operation::Create, new, old: None };
+fn cases() -> Vec<Case> {
+    let new = |new: Value| Case { operation: Operation::Create, new, old: None };
     let changed = |old: Value, path: &str, value: Value| {
         let mut new = old.clone();
         if let Some(place) = new.pointer_mut(path) {
             *place = value;
         }
-        Wish { operation: Operation::Update, new, old: Some(old) }
+        Case { operation: Operation::Update, new, old: Some(old) }
     };
     let addresses = json!({"ipv4": ["10.0.7.77"]});
     let some = tenant(7);

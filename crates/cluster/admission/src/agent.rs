@@ -1,7 +1,7 @@
 //! What the agent of a node may write: objects of its own node, and nothing else of ours.
 //!
 //! An agent's identity lies on its node, so it must be assumed stolen together with the node. Who
-//! holds it may change what that node is told and reports, and nothing of any other node. An object
+//! holds it may change what that node is assigned and reports, and nothing of any other node. An object
 //! is of a node by the field that its kind says, its name or another; both the
 //! stored and the new content count, so that no object is taken over or given away.
 //!

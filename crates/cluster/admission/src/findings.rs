@@ -72,7 +72,7 @@ impl Findings {
         self.forbidden.get_or_insert(reason.into());
     }
 
-    /// The write is taken, and the user is told this.
+    /// The write is taken, and the user gets this warning.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }

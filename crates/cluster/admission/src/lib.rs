@@ -168,7 +168,7 @@ pub fn validate(review: &Review<'_>) -> Verdict {
     findings.into()
 }
 
-/// What is said of an object whose kind waits for its front end.
+/// What is given of an object whose kind waits for its front end.
 pub const PLANNED: &str =
     "no front end of this version serves this kind: the object is checked and stored, and no node is configured by it";
 

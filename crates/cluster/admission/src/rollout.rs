@@ -77,8 +77,8 @@ fn waves_grow(waves: &[Share], findings: &mut Findings) {
 
 /// A node that may still be waiting when it counts as silent would fail good changes.
 fn long_watched(spec: &RolloutPolicySpec, findings: &mut Findings) {
-    let said = spec.probes.map(Probing::times).unwrap_or_default();
-    let watched = ProbeTiming::default().with(said).watched().as_secs();
+    let given = spec.probes.map(Probing::times).unwrap_or_default();
+    let watched = ProbeTiming::default().with(given).watched().as_secs();
     if watched > u64::from(spec.timeout_seconds) {
         findings.warn(format!(
             "a node may watch a change for {watched} seconds, and counts as failed after spec.timeoutSeconds, which are {}",
@@ -99,7 +99,7 @@ fn pinned(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: 
     }
 }
 
-/// Two policies of one priority that can select the same node are taken, and the user is told.
+/// Two policies of one priority that can select the same node are taken, and the user is warned.
 fn same_priority(write: &Write<'_, RolloutPolicy>, spec: &RolloutPolicySpec, findings: &mut Findings) {
     let view: &dyn View = write.review.view;
     for other in write.others(view.list(SELF)) {

@@ -9,24 +9,24 @@ use netloom_model::{Observed, Ownership};
 use netloom_object::{Answer, Chain, RequestId};
 
 use crate::{
-    CONFIG, Effect, Event, Failure, Heard, Kept, LINKS, Mode, NODE, Prepared, Reason, STATE, Settings, Standing, Turn,
-    Wish,
-    asking::Asking,
+    AgentActions, CONFIG, DesiredState, Effect, Event, Failure, Heard, Kept, LINKS, Mode, NODE, Prepared, Reason,
+    STATE, Settings, Standing,
+    api_requests::ApiRequests,
     attempt::{Attempt, Stage},
     backoff::{later, spread},
+    host_view::HostView,
+    kube_event::{EVENT, KubeEvent},
     leasing::Leasing,
     links,
     listing::Listing,
-    looking::Looking,
     neighbours::Neighbours,
     objects::Objects,
-    people::{EVENT, Told},
     policy::Merged,
     prepared::prepare,
     report,
     settings::Drift,
     status,
-    target::{Half, Leaving, Target, chosen},
+    target::{Leaving, PartialUpdate, Target, chosen},
 };
 
 /// How many events are put aside: as many as people read after a node was cut off.
@@ -38,7 +38,7 @@ pub(crate) enum Work {
     Recover,
     Observe,
     Transact,
-    /// The last good wish is brought about while the present one waits for the API.
+    /// The last good desired state is brought about while the present one waits for the API.
     Return,
     Keep(Box<Kept>),
     Abandon,
@@ -51,8 +51,8 @@ pub(crate) enum Life {
     Begun,
     /// It was not, or that is done.
     Recovered,
-    /// It fulfilled a wish.
-    Stood,
+    /// It reached a desired state.
+    Converged,
 }
 
 /// The agent of one node.
@@ -63,30 +63,30 @@ pub struct Agent {
     /// What is on disk.
     pub(crate) kept: Option<Kept>,
     pub(crate) life: Life,
-    pub(crate) at_work: Option<Work>,
-    /// After a failure at disk or host that belongs to no wish.
+    pub(crate) current_work: Option<Work>,
+    /// After a failure at disk or host that belongs to no desired state.
     pub(crate) not_before: Option<Timestamp>,
     pub(crate) target: Target,
     /// A network state that came before the other object of its pair.
-    pub(crate) half: Option<Half>,
+    pub(crate) partial_update: Option<PartialUpdate>,
     /// That the node has left the cluster.
     leaving: Option<Leaving>,
     pub(crate) attempt: Attempt,
-    pub(crate) looking: Looking,
+    pub(crate) host_view: HostView,
     pub(crate) neighbours: Neighbours,
     pub(crate) leasing: Leasing,
     pub(crate) listing: Listing,
-    pub(crate) asking: Asking,
-    /// Events that nobody was told yet.
-    pub(crate) untold: Vec<Told>,
+    pub(crate) api_requests: ApiRequests,
+    /// Events that are not reported yet.
+    pub(crate) unsent_events: Vec<KubeEvent>,
     /// Events that are on their way to the API.
-    pub(crate) telling: BTreeMap<RequestId, Told>,
+    pub(crate) events_in_flight: BTreeMap<RequestId, KubeEvent>,
     /// What policies come to, for the objects of that count.
     pub(crate) merged: (u64, Merged),
     /// Whether the last turn found nothing to do.
     pub(crate) idle: bool,
     /// Whether objects or disk changed since the target was made.
-    pub(crate) astray: bool,
+    pub(crate) stale: bool,
 }
 
 impl Agent {
@@ -97,22 +97,22 @@ impl Agent {
             life: if settings.enforce { Life::Begun } else { Life::Recovered },
             settings,
             kept,
-            at_work: None,
+            current_work: None,
             not_before: None,
             target: Target::default(),
-            half: None,
+            partial_update: None,
             leaving: None,
             attempt: Attempt::default(),
-            looking: Looking::new(),
+            host_view: HostView::new(),
             neighbours: Neighbours::default(),
             leasing: Leasing::default(),
             listing: Listing::default(),
-            asking: Asking::default(),
-            untold: Vec::new(),
-            telling: BTreeMap::new(),
+            api_requests: ApiRequests::default(),
+            unsent_events: Vec::new(),
+            events_in_flight: BTreeMap::new(),
             merged: (0, Merged::default()),
             idle: false,
-            astray: true,
+            stale: true,
         }
     }
 
@@ -123,62 +123,62 @@ impl Agent {
             Event::Objects(change) => {
                 let knew = self.objects.is_whole();
                 self.objects.take(change);
-                self.astray = true;
+                self.stale = true;
                 // What was seen before lacks the neighbours that the object tells of.
                 let knows = self.objects.is_whole();
-                self.looking.must |= knows && !knew && !self.neighbours.is_empty();
+                self.host_view.must |= knows && !knew && !self.neighbours.is_empty();
             }
             Event::Api(addresses) => self.settings.protected = addresses,
-            Event::HostChanged(change) => self.looking.changed(now, &change),
+            Event::HostChanged(change) => self.host_view.changed(now, &change),
             Event::Managers(managed) => self.found(managed),
             Event::Companion(news) => self.heard_from(&news),
             Event::Answered { request, answer } => {
-                self.told(request, &answer);
-                self.asking.answered(now, request, &answer, self.settings.seed);
+                self.event_answered(request, &answer);
+                self.api_requests.answered(now, request, &answer, self.settings.seed);
             }
             Event::Recovered(result) => self.recovered(result),
             Event::Observed(result) => self.observed(now, result.as_deref().map_err(String::as_str)),
-            Event::Found(what) => self.tell(Told::new("RolledBack", what)),
-            Event::Foreseen(what) => self.tell(Told::new("SideEffects", what)),
+            Event::Found(what) => self.record_event(KubeEvent::new("RolledBack", what)),
+            Event::Foreseen(what) => self.record_event(KubeEvent::new("SideEffects", what)),
             Event::Transacted(result) => self.transacted(now, result),
             Event::Kept(result) => {
-                if let Some(Work::Keep(kept)) = self.at_work.take() {
+                if let Some(Work::Keep(kept)) = self.current_work.take() {
                     self.filed(now, result.map(|()| Some(*kept)));
                 }
             }
             Event::Abandoned(result) => {
-                self.at_work = None;
+                self.current_work = None;
                 self.filed(now, result.map(|()| None));
             }
         }
     }
 
     /// What to do now.
-    pub fn decide(&mut self, now: Timestamp) -> Turn {
+    pub fn decide(&mut self, now: Timestamp) -> AgentActions {
         self.aim(now);
         let mut effects = self.orders();
         effects.extend(self.next_work(now));
-        if self.asking.is_free(now) {
-            self.asking.resume();
+        if self.api_requests.is_free(now) {
+            self.api_requests.resume();
             for requests in self.requests(now) {
-                let chain = self.asking.chain(requests);
+                let chain = self.api_requests.chain(requests);
                 self.sent(&chain);
                 effects.push(Effect::Ask(chain));
             }
-            // What waited to be told before it is tried again, and turned out to need no telling.
+            // What waited to be reported before it is tried again, and turned out to need no telling.
             effects.extend(self.next_work(now));
         }
         self.idle = effects.is_empty();
-        Turn { effects, wake_at: self.wake_at(now) }
+        AgentActions { effects, wake_at: self.wake_at(now) }
     }
 
     /// How the agent stands after the last [`decide`](Self::decide).
     pub fn standing(&self) -> Standing {
         let whole = self.objects.is_whole();
-        let free = self.at_work.is_none() && self.not_before.is_none() && self.asking.is_clear();
+        let free = self.current_work.is_none() && self.not_before.is_none() && self.api_requests.is_clear();
         let missing = self.settings.enforce && matches!(self.target, Target::Nothing);
         // A list of links that waits for its time is no work: nobody waits for it.
-        if !self.idle || !whole || !free || self.life == Life::Begun || missing || self.waits_for_half() {
+        if !self.idle || !whole || !free || self.life == Life::Begun || missing || self.waits_for_other_object() {
             return Standing::AtWork;
         }
         match self.attempt.failure() {
@@ -204,7 +204,7 @@ impl Agent {
         &self.attempt.drift
     }
 
-    /// The kinds whose objects must be told, and those of other nodes left out.
+    /// The kinds whose objects must be reported, and those of other nodes left out.
     pub fn kinds(mode: Mode) -> &'static [GroupKind<'static>] {
         match mode {
             Mode::Centralized => &[STATE, CONFIG, NODE, LINKS],
@@ -212,14 +212,18 @@ impl Agent {
         }
     }
 
-    /// Whether the last wish is held for the other object of a pair.
-    pub(crate) fn waits_for_half(&self) -> bool {
-        self.half.as_ref().is_some_and(|half| half.waits)
+    /// Whether the last desired state is held for the other object of a pair.
+    pub(crate) fn waits_for_other_object(&self) -> bool {
+        self.partial_update.as_ref().is_some_and(|partial_update| partial_update.waits)
     }
 
     /// Until when the node holds on to what it has although the objects say otherwise.
     fn held_until(&self) -> impl Iterator<Item = Timestamp> + use<> {
-        let pair = self.half.as_ref().filter(|half| half.waits).map(|half| half.until);
+        let pair = self
+            .partial_update
+            .as_ref()
+            .filter(|partial_update| partial_update.waits)
+            .map(|partial_update| partial_update.until);
         let leaves = self.leaving.as_ref().filter(|leaving| leaving.waits).map(|leaving| leaving.until);
         pair.into_iter().chain(leaves)
     }
@@ -228,73 +232,80 @@ impl Agent {
     fn leave(&mut self, now: Timestamp) {
         let stayed = self.leaving.is_none();
         self.leaving = Leaving::of(now, &self.settings, &self.objects, self.leaving.take());
-        let has = self.kept.as_ref().and_then(Kept::present).is_some_and(|wish| wish.config.is_some());
+        let has = self.kept.as_ref().and_then(Kept::present).is_some_and(|desired| desired.config.is_some());
         if let Some(Leaving { until, waits: true }) = &self.leaving
             && stayed
             && has
         {
             let message = format!("its Node is gone; what the controller gave it stays until {until:.0}");
-            self.tell(Told::new("NodeGone", message));
+            self.record_event(KubeEvent::new("NodeGone", message));
         }
     }
 
     /// Turns to what is wanted now.
     fn aim(&mut self, now: Timestamp) {
         let late = self.held_until().any(|until| until <= now);
-        if !std::mem::take(&mut self.astray) && !late {
+        if !std::mem::take(&mut self.stale) && !late {
             return;
         }
-        self.half = Half::of(now, &self.settings, &self.objects, self.kept.as_ref(), self.half.take());
+        self.partial_update =
+            PartialUpdate::of(now, &self.settings, &self.objects, self.kept.as_ref(), self.partial_update.take());
         self.leave(now);
         let left = self.leaving.as_ref().is_some_and(|leaving| !leaving.waits);
-        let target = Target::of(&self.settings, &self.objects, self.kept.as_ref(), (self.waits_for_half(), left));
+        let target =
+            Target::of(&self.settings, &self.objects, self.kept.as_ref(), (self.waits_for_other_object(), left));
         let before = std::mem::replace(&mut self.target, target);
         if matches!(self.target, Target::Nothing) && before.uid().is_some() {
-            self.looking.must = true;
-            self.tell(Told::new("Recreated", "the object was deleted; it is made anew with the current state only"));
+            self.host_view.must = true;
+            self.record_event(KubeEvent::new(
+                "Recreated",
+                "the object was deleted; it is recreated with the current state only",
+            ));
         }
-        match self.target.wish() {
-            Some(wish) => {
-                if self.attempt.turn_to(wish)
+        match self.target.desired() {
+            Some(desired) => {
+                if self.attempt.turn_to(desired)
                     && let Target::Unreadable { failure, .. } = &self.target
                 {
                     let (failure, message) = (failure.clone(), failure.message.clone());
                     self.attempt.unreadable(failure);
-                    self.tell(Told::new("SyncFailed", message));
+                    self.record_event(KubeEvent::new("SyncFailed", message));
                 }
             }
-            None => self.attempt.drop_wish(),
+            None => self.attempt.drop_desired(),
         }
     }
 
-    /// Puts an event aside until it can be told. Only the last ones are worth it.
-    pub(crate) fn tell(&mut self, told: Told) {
-        if self.untold.len() == MOST_EVENTS {
-            self.untold.remove(0);
+    /// Puts an event aside until it can be reported. Only the last ones are worth it.
+    pub(crate) fn record_event(&mut self, event_answered: KubeEvent) {
+        if self.unsent_events.len() == MOST_EVENTS {
+            self.unsent_events.remove(0);
         }
-        self.untold.push(told);
+        self.unsent_events.push(event_answered);
     }
 
     /// Takes note of an event that is on its way: requests for events come first, and in their order.
     fn sent(&mut self, chain: &Chain) {
-        let event = chain.0.first().filter(|request| request.target.kind == EVENT && !self.untold.is_empty());
+        let event = chain.0.first().filter(|request| request.target.kind == EVENT && !self.unsent_events.is_empty());
         if let Some(request) = event {
-            self.telling.insert(request.id, self.untold.remove(0));
+            self.events_in_flight.insert(request.id, self.unsent_events.remove(0));
         }
     }
 
-    /// An event that did not arrive is told again; one that the API does not take is not, for nobody waits for it.
-    fn told(&mut self, request: RequestId, answer: &Answer) {
-        let Some(told) = self.telling.remove(&request) else { return };
+    /// An event that did not arrive is reported again; one that the API does not take is not, for nobody waits for it.
+    fn event_answered(&mut self, request: RequestId, answer: &Answer) {
+        let Some(event_answered) = self.events_in_flight.remove(&request) else { return };
         match answer {
-            Answer::Refused | Answer::Skipped if self.untold.len() < MOST_EVENTS => self.untold.insert(0, told),
+            Answer::Refused | Answer::Skipped if self.unsent_events.len() < MOST_EVENTS => {
+                self.unsent_events.insert(0, event_answered)
+            }
             Answer::Refused | Answer::Skipped | Answer::Done | Answer::Denied => {}
         }
     }
 
     /// What the host needs next, when nothing is done to it now.
     fn next_work(&mut self, now: Timestamp) -> Option<Effect> {
-        if self.at_work.is_some() || self.not_before.is_some_and(|not_before| not_before > now) {
+        if self.current_work.is_some() || self.not_before.is_some_and(|not_before| not_before > now) {
             return None;
         }
         if self.life == Life::Begun {
@@ -306,43 +317,47 @@ impl Agent {
         if let Some(effect) = self.next_filing() {
             return Some(effect);
         }
-        if let Some(wish) = self.last_good() {
+        if let Some(desired) = self.last_good() {
             let (protected, leases) = (self.settings.protected.clone(), self.leasing.given());
-            let effect = Effect::Transact { wish, leases, protected, reach: false, timing: self.timing() };
+            let effect = Effect::Transact { desired, leases, protected, reach: false, timing: self.timing() };
             return Some(self.start(Work::Return, effect));
         }
         if let Target::Wanted(prepared) = &self.target {
-            let wish = prepared.clone();
+            let desired = prepared.clone();
             if self.attempt_at(now).is_some_and(|due| due <= now) {
                 self.attempt.begin(now);
             }
             if matches!(self.attempt.stage, Stage::Running { .. }) {
-                return Some(self.bring_about(wish));
+                return Some(self.bring_about(desired));
             }
         }
         if self.look_at().is_some_and(|at| at <= now) {
-            self.looking.begin(now, &self.settings);
+            self.host_view.begin(now, &self.settings);
             return Some(self.start(Work::Observe, Effect::Observe));
         }
         None
     }
 
-    /// A wish that was not in place before is on disk before the host is changed for it.
-    fn bring_about(&mut self, wish: Arc<Prepared>) -> Effect {
-        let is_new = !self.is_kept(&wish.wish);
-        let filed = self.kept.as_ref().is_some_and(|kept| kept.trying.as_ref() == Some(&wish.wish));
+    /// A desired state that was not in place before is on disk before the host is changed for it.
+    fn bring_about(&mut self, desired: Arc<Prepared>) -> Effect {
+        let is_new = !self.is_kept(&desired.desired);
+        let filed = self.kept.as_ref().is_some_and(|kept| kept.trying.as_ref() == Some(&desired.desired));
         if is_new && !filed {
-            let before = self.kept.as_ref().and_then(|kept| kept.wish.clone());
-            return self.keep(Kept { uid: wish.wish.uid.clone(), wish: before, trying: Some(wish.wish.clone()) });
+            let before = self.kept.as_ref().and_then(|kept| kept.desired.clone());
+            return self.keep(Kept {
+                uid: desired.desired.uid.clone(),
+                desired: before,
+                trying: Some(desired.desired.clone()),
+            });
         }
         let careful = !self.may_be_cut_off();
         let protected = if careful { self.settings.protected.clone() } else { Vec::new() };
         let (renewed, leases) = (self.leasing.begin(), self.leasing.given());
         // Where drift is only reported, nobody's lease is an occasion to repair it.
         let alone = self.attempt.renews() && self.after_drift() == Drift::Report;
-        let wish = if alone { Arc::new(Prepared::clone(&wish).of_leases(renewed)) } else { wish };
+        let desired = if alone { Arc::new(Prepared::clone(&desired).of_leases(renewed)) } else { desired };
         let (reach, timing) = (careful && is_new, self.timing());
-        self.start(Work::Transact, Effect::Transact { wish, leases, protected, reach, timing })
+        self.start(Work::Transact, Effect::Transact { desired, leases, protected, reach, timing })
     }
 
     fn keep(&mut self, kept: Kept) -> Effect {
@@ -351,7 +366,7 @@ impl Agent {
 
     fn start(&mut self, work: Work, effect: Effect) -> Effect {
         self.not_before = None;
-        self.at_work = Some(work);
+        self.current_work = Some(work);
         effect
     }
 
@@ -366,9 +381,9 @@ impl Agent {
             return Some(self.start(Work::Abandon, Effect::Abandon));
         }
         let next = match (&self.target, &self.attempt.stage) {
-            (Target::Unmanaged { uid }, _) => kept.map(|_| Kept { uid: uid.clone(), wish: None, trying: None }),
+            (Target::Unmanaged { uid }, _) => kept.map(|_| Kept { uid: uid.clone(), desired: None, trying: None }),
             (Target::Wanted(prepared), Stage::Reached { .. }) => {
-                Some(Kept { uid: prepared.wish.uid.clone(), wish: Some(prepared.wish.clone()), trying: None })
+                Some(Kept { uid: prepared.desired.uid.clone(), desired: Some(prepared.desired.clone()), trying: None })
             }
             (Target::Wanted(_) | Target::Unreadable { .. }, stage) => {
                 kept.filter(|kept| self.is_given_up(kept, stage)).map(|kept| Kept { trying: None, ..kept.clone() })
@@ -379,25 +394,28 @@ impl Agent {
         Some(self.keep(next))
     }
 
-    /// Whether the wish on disk that was being brought about is not any more: it failed, or something else is wanted.
-    /// The next life does not begin with it then.
+    /// Whether the desired state on disk that was being brought about is not any more: it failed, or something else is
+    /// wanted. The next life does not begin with it then.
     fn is_given_up(&self, kept: &Kept, stage: &Stage) -> bool {
         let Some(trying) = &kept.trying else { return false };
         let waits = |failure: &Failure| failure.reason == Reason::OutOfReach;
         let failed = matches!(stage, Stage::Failed { failure, .. } if !waits(failure));
-        failed || self.target.wish() != Some(trying)
+        failed || self.target.desired() != Some(trying)
     }
 
-    /// Whether the wish has to be held against the host: one that wants nothing and follows none that did
+    /// Whether the desired state has to be compared with the host: one that wants nothing and follows none that did
     /// is only reported on.
     pub(crate) fn needs_transaction(&self) -> bool {
         let Target::Wanted(prepared) = &self.target else { return false };
-        let wish = &prepared.wish;
-        !wish.is_empty() || wish.config.is_some() || self.kept.as_ref().is_some_and(|kept| kept.uid == wish.uid)
+        let desired = &prepared.desired;
+        !desired.is_empty()
+            || desired.config.is_some()
+            || self.kept.as_ref().is_some_and(|kept| kept.uid == desired.uid)
     }
 
-    /// When the wish is brought about (again). What failed is told before it is tried again, if it can be told
-    /// at all: a wish that costs the way to the API for as long as it is tried would never be heard of.
+    /// When the desired state is brought about (again). What failed is reported before it is tried again, if it can be
+    /// reported at all: a desired state that costs the way to the API for as long as it is tried would never be heard
+    /// of.
     fn attempt_at(&self, now: Timestamp) -> Option<Timestamp> {
         if self.leasing.waits {
             return None;
@@ -405,29 +423,29 @@ impl Agent {
         let renewed = self.leasing.is_stale().then_some(now);
         let due = self.attempt.due(now, renewed).filter(|_| self.needs_transaction())?;
         let news = matches!(&self.attempt.stage, Stage::Failed { failure, .. } if failure.reason != Reason::OutOfReach);
-        let untold = news && !self.asking.is_clear();
-        Some(if untold { later(due, self.settings.reconnect) } else { due })
+        let unsent_events = news && !self.api_requests.is_clear();
+        Some(if unsent_events { later(due, self.settings.reconnect) } else { due })
     }
 
-    /// Whether the present wish is in place.
+    /// Whether the present desired state is in place.
     pub(crate) fn is_in_place(&self) -> bool {
-        let about = self.target.wish().is_some_and(|wish| self.attempt.is_about(wish));
+        let about = self.target.desired().is_some_and(|desired| self.attempt.is_about(desired));
         about && matches!(self.attempt.stage, Stage::Reached { .. })
     }
 
-    /// Whether a wish was in place before. Such a one did not cost the way to the API, and a node that lost it may
-    /// need the wish to find it again.
-    fn is_kept(&self, wish: &Wish) -> bool {
-        self.kept.as_ref().and_then(|kept| kept.wish.as_ref()) == Some(wish)
+    /// Whether a desired state was in place before. Such a one did not cost the way to the API, and a node that lost it
+    /// may need the desired state to find it again.
+    fn is_kept(&self, desired: &DesiredState) -> bool {
+        self.kept.as_ref().and_then(|kept| kept.desired.as_ref()) == Some(desired)
     }
 
-    /// The last good wish, when the node is to be held against it: what keeps it from the API may be a change that
-    /// this takes back.
+    /// The last good desired state, when the node is to be compared with it: what keeps it from the API may be a change
+    /// that this takes back.
     fn last_good(&mut self) -> Option<Arc<Prepared>> {
         let Target::Wanted(wanted) = &self.target else { return None };
-        let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.wish);
-        let wish = self.kept.as_ref().filter(|_| falls_back)?.wish.clone()?;
-        prepare(wish).ok().map(|prepared| Arc::new(prepared.following([&wanted.wish])))
+        let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.desired);
+        let desired = self.kept.as_ref().filter(|_| falls_back)?.desired.clone()?;
+        prepare(desired).ok().map(|prepared| Arc::new(prepared.following([&wanted.desired])))
     }
 
     /// When the host is to be read; none when it is not.
@@ -435,31 +453,31 @@ impl Agent {
         if matches!(self.target, Target::Unmanaged { .. }) {
             return None;
         }
-        self.looking.due(&self.settings)
+        self.host_view.due(&self.settings)
     }
 
     fn recovered(&mut self, result: Result<Option<String>, Failure>) {
-        self.at_work = None;
+        self.current_work = None;
         self.life = self.life.max(Life::Recovered);
         match result {
-            Ok(Some(what)) => self.tell(Told::new("RolledBack", what)),
+            Ok(Some(what)) => self.record_event(KubeEvent::new("RolledBack", what)),
             Ok(None) => {}
             // Every transaction tries it again, and fails as long as it does.
-            Err(failure) => self.tell(Told::new("SyncFailed", failure.message)),
+            Err(failure) => self.record_event(KubeEvent::new("SyncFailed", failure.message)),
         }
     }
 
     fn observed(&mut self, now: Timestamp, result: Result<&Observed, &str>) {
-        self.at_work = None;
+        self.current_work = None;
         if let Ok(observed) = result {
             self.compare(now, observed);
         }
-        let named = self.target.wish().map(Wish::links).unwrap_or_default();
+        let named = self.target.desired().map(DesiredState::links).unwrap_or_default();
         let heard = self.heard();
         if let Ok(observed) = result {
             self.listing.saw(now, &links::list(observed, &heard, named.clone()), self.standing_list());
         }
-        self.looking.ended(now, result, (named, &heard), &self.settings);
+        self.host_view.ended(now, result, (named, &heard), &self.settings);
     }
 
     /// What is known of neighbours on every link that is listened on.
@@ -471,10 +489,10 @@ impl Agent {
         self.neighbours.report(&reported.map(|report| report::neighbours(&report.value())).unwrap_or_default())
     }
 
-    /// Holds the host against the wish that was verified.
+    /// Compares the host with the desired state that was verified.
     fn compare(&mut self, now: Timestamp, observed: &Observed) {
         let Target::Wanted(prepared) = &self.target else { return };
-        if !matches!(self.attempt.stage, Stage::Reached { .. }) || !self.attempt.is_about(&prepared.wish) {
+        if !matches!(self.attempt.stage, Stage::Reached { .. }) || !self.attempt.is_about(&prepared.desired) {
             return;
         }
         // What a lease brought or took since is not on the host yet, and nobody's fault.
@@ -489,7 +507,7 @@ impl Agent {
                 let then = self.after_drift();
                 if self.attempt.drifted(now, drift, then, &self.settings) {
                     let note = status::named(&self.attempt.drift, then);
-                    self.tell(Told::new("Drifted", note));
+                    self.record_event(KubeEvent::new("Drifted", note));
                 }
             }
             // What was in place cannot even be asked for any more, such as when a card is gone.
@@ -498,14 +516,14 @@ impl Agent {
     }
 
     fn transacted(&mut self, now: Timestamp, result: Result<crate::Done, Failure>) {
-        let work = self.at_work.take();
-        self.looking.must = true;
+        let work = self.current_work.take();
+        self.host_view.must = true;
         if result.is_ok() {
-            self.life = Life::Stood;
+            self.life = Life::Converged;
         }
         if matches!(work, Some(Work::Return)) {
             let good =
-                self.kept.as_ref().filter(|_| result.is_ok()).and_then(|kept| kept.wish.as_ref()?.config.as_ref());
+                self.kept.as_ref().filter(|_| result.is_ok()).and_then(|kept| kept.desired.as_ref()?.config.as_ref());
             self.attempt.returned(good.map(|config| config.revision.as_str()));
             return;
         }
@@ -517,12 +535,12 @@ impl Agent {
                 let failed = before.is_some();
                 self.attempt.renewed(at, done);
                 if failed {
-                    self.tell(Told::synced());
+                    self.record_event(KubeEvent::synced());
                 }
             }
             Ok(done) => {
                 if done.changed || self.attempt.failure().is_some() {
-                    self.tell(Told::synced());
+                    self.record_event(KubeEvent::synced());
                 }
                 self.attempt.reached(now, done);
             }
@@ -534,24 +552,24 @@ impl Agent {
         let known = self.attempt.failure().is_some_and(|(known, ..)| *known == failure);
         if !known {
             let reason = if failure.undone { "RolledBack" } else { "SyncFailed" };
-            self.tell(Told::new(reason, failure.message.clone()));
+            self.record_event(KubeEvent::new(reason, failure.message.clone()));
         }
         self.attempt.failed(now, failure, &self.settings);
         // After a start the host may be without anything, as it is after a boot: it is given what was good.
-        self.attempt.falls_back |= self.life != Life::Stood;
+        self.attempt.falls_back |= self.life != Life::Converged;
     }
 
     fn filed(&mut self, now: Timestamp, result: Result<Option<Kept>, String>) {
-        self.astray = true;
+        self.stale = true;
         match result {
             Ok(kept) => {
                 if kept.is_none() && self.kept.is_some() {
-                    self.attempt.drop_wish();
+                    self.attempt.drop_desired();
                 }
                 self.kept = kept;
             }
             Err(why) => {
-                self.tell(Told::new("SyncFailed", format!("cannot write to the state folder: {why}")));
+                self.record_event(KubeEvent::new("SyncFailed", format!("cannot write to the state folder: {why}")));
                 self.not_before = Some(later(now, spread(self.settings.retry_first, self.settings.seed, 0)));
             }
         }
@@ -559,13 +577,13 @@ impl Agent {
 
     /// When time alone makes a difference.
     fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let free = self.at_work.is_none() && self.life != Life::Begun && self.settings.enforce;
+        let free = self.current_work.is_none() && self.life != Life::Begun && self.settings.enforce;
         let slow = self.attempt.slow_at(&self.settings).filter(|at| *at > now);
         let host = [self.attempt_at(now), self.look_at()].into_iter().flatten().filter(|_| free);
         // After a failure at disk or host everything there waits.
         let host = host.map(|at| self.not_before.map_or(at, |not_before| at.max(not_before)));
         host.chain(self.not_before.filter(|_| free))
-            .chain(self.asking.resumes_at())
+            .chain(self.api_requests.resumes_at())
             .chain(slow)
             .chain(self.held_until())
             .chain(self.list_at(now))

@@ -1,10 +1,10 @@
-//! How far the present wish has got.
+//! How far the present desired state has got.
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_plan::Difference;
 
 use crate::{
-    Failure, Reason, Settings, Wish,
+    DesiredState, Failure, Reason, Settings,
     backoff::{later, wait},
     effect::Done,
     settings::Drift,
@@ -13,18 +13,18 @@ use crate::{
 /// What the largest change takes on a slow machine.
 const RENEWAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// How far the present wish has got.
+/// How far the present desired state has got.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempt {
-    /// The wish that this is about; none before there is one.
-    wish: Option<Wish>,
+    /// The desired state that this is about; none before there is one.
+    desired: Option<DesiredState>,
     pub(crate) stage: Stage,
-    /// The revision that was in place when the wish came, as long as the host was not left torn since. One that an
-    /// earlier life of the agent put there is not known: the machine may have been started anew.
+    /// The revision that was in place when the desired state came, as long as the host was not left torn since. One
+    /// that an earlier life of the agent put there is not known: the machine may have been started again.
     before: Option<String>,
     /// Where the host is not as it was verified to be.
     pub(crate) drift: Vec<Difference>,
-    /// Whether it just turned out that the last good wish has to do for now.
+    /// Whether it just turned out that the last good desired state has to do for now.
     pub(crate) falls_back: bool,
     /// When drift may be repaired next.
     repair_at: Option<Timestamp>,
@@ -39,10 +39,10 @@ pub(crate) enum Stage {
     /// Nothing yet.
     #[default]
     Untried,
-    /// It is being brought about.
+    /// It is being applied.
     Running {
         since: Timestamp,
-        /// What came of the attempt before, to be said until this one has ended.
+        /// What came of the attempt before, to be reported until this one has ended.
         before: Option<(Failure, u32)>,
         /// When it was fulfilled before, where only a lease has come, changed or gone since.
         was: Option<(Timestamp, Done)>,
@@ -61,17 +61,18 @@ pub(crate) enum Stage {
 }
 
 impl Attempt {
-    /// Turns to a wish; says whether that is another one than before.
-    pub(crate) fn turn_to(&mut self, wish: &Wish) -> bool {
-        if self.wish.as_ref() == Some(wish) {
+    /// Turns to a desired state; says whether that is another one than before.
+    pub(crate) fn turn_to(&mut self, desired: &DesiredState) -> bool {
+        if self.desired.as_ref() == Some(desired) {
             return false;
         }
         let before = self.in_place().map(str::to_owned);
-        *self = Self { wish: Some(wish.clone()), before, ..Self::default() };
+        *self = Self { desired: Some(desired.clone()), before, ..Self::default() };
         true
     }
 
-    /// The revision that is in place as far as is known: that of the wish once it is fulfilled, else the one before.
+    /// The revision that is in place as far as is known: that of the desired state once it is fulfilled, else the one
+    /// before.
     pub(crate) fn in_place(&self) -> Option<&str> {
         let fulfilled = match &self.stage {
             Stage::Reached { .. } => true,
@@ -81,20 +82,20 @@ impl Attempt {
         if !fulfilled {
             return self.before.as_deref();
         }
-        self.wish.as_ref()?.config.as_ref().map(|config| config.revision.as_str())
+        self.desired.as_ref()?.config.as_ref().map(|config| config.revision.as_str())
     }
 
-    /// Forgets the wish.
-    pub(crate) fn drop_wish(&mut self) {
+    /// Forgets the desired state.
+    pub(crate) fn drop_desired(&mut self) {
         *self = Self::default();
     }
 
-    pub(crate) fn is_about(&self, wish: &Wish) -> bool {
-        self.wish.as_ref() == Some(wish)
+    pub(crate) fn is_about(&self, desired: &DesiredState) -> bool {
+        self.desired.as_ref() == Some(desired)
     }
 
-    /// When the wish is to be brought about (again); none when it need not be. Since `renewed`, leases are others than
-    /// they were.
+    /// When the desired state is to be brought about (again); none when it need not be. Since `renewed`, leases are
+    /// others than they were.
     pub(crate) fn due(&self, now: Timestamp, renewed: Option<Timestamp>) -> Option<Timestamp> {
         match &self.stage {
             Stage::Untried => Some(now),
@@ -125,7 +126,7 @@ impl Attempt {
         self.stage = Stage::Reached { at: now, done };
     }
 
-    /// The host was given the last good wish instead, which is of that revision.
+    /// The host was given the last good desired state instead, which is of that revision.
     pub(crate) fn returned(&mut self, revision: Option<&str>) {
         self.before = revision.map(str::to_owned);
     }
@@ -135,7 +136,7 @@ impl Attempt {
         self.stage = Stage::Reached { at, done };
     }
 
-    /// Whether no more is being brought about than what leases changed.
+    /// Whether no more is being applied than what leases changed.
     pub(crate) const fn renews(&self) -> bool {
         matches!(self.stage, Stage::Running { was: Some(_), .. })
     }
@@ -160,12 +161,12 @@ impl Attempt {
         self.stage = Stage::Failed { failure, count, next: Some(next), was };
     }
 
-    /// The wish cannot be read, so trying again is of no use.
+    /// The desired state cannot be read, so trying again is of no use.
     pub(crate) fn unreadable(&mut self, failure: Failure) {
         self.stage = Stage::Failed { failure, count: 1, next: None, was: None };
     }
 
-    /// Takes note of where the host is not as wished; says whether that is news.
+    /// Takes note of where the host differs from the desired state; says whether that is news.
     pub(crate) fn drifted(&mut self, now: Timestamp, drift: Vec<Difference>, then: Drift, settings: &Settings) -> bool {
         if drift.is_empty() {
             let long_ago = |at: Timestamp| later(at, settings.retry_most) < now;
@@ -187,12 +188,12 @@ impl Attempt {
         news
     }
 
-    /// When it is said that the wish is being brought about; none when nobody is at it. Where only a lease is renewed
-    /// that is nobody's concern, unless something is wrong with the host.
+    /// When it is reported that the desired state is being applied; none when nobody works on it. Where only a lease is
+    /// renewed that is nobody's concern, unless something is wrong with the host.
     pub(crate) fn slow_at(&self, settings: &Settings) -> Option<Timestamp> {
         let Stage::Running { since, was, .. } = &self.stage else { return None };
-        let patience = if was.is_some() { settings.patience.max(RENEWAL) } else { settings.patience };
-        Some(later(*since, patience))
+        let progress_after = if was.is_some() { settings.progress_after.max(RENEWAL) } else { settings.progress_after };
+        Some(later(*since, progress_after))
     }
 
     /// The failure that stands, with its count and the time of the next try.
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renewal_that_takes_its_time_is_not_said_to_be_at_work() {
+    fn a_renewal_that_takes_its_time_is_not_reported_to_be_at_work() {
         let settings = Settings::of("n");
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let mut attempt = Attempt::default();

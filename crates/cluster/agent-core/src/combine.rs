@@ -1,4 +1,4 @@
-//! Two wishes for one host: what both want is wanted, and where they contradict each other the one with
+//! Two desired states of one host: what both want is wanted, and where they contradict each other the one with
 //! precedence keeps all of its entry, the other loses all of its own. Never half of each.
 
 use netloom_compile::contradiction;
@@ -29,7 +29,7 @@ pub(crate) fn combine(mut first: Entries, second: Entries) -> (Entries, Vec<Lost
             Some(known) => {
                 let (wanted, other) = (known.value.to_value(), entry.value.to_value());
                 let subject = other["destination"].as_str().unwrap_or("entry").to_owned();
-                lost.push(told(&subject, (known, &wanted), (&entry, &other)));
+                lost.push(reported(&subject, (known, &wanted), (&entry, &other)));
             }
             None => first.routes.push(entry),
         }
@@ -48,7 +48,7 @@ fn join(known: &mut Entry<Interface>, entry: Entry<Interface>, lost: &mut Vec<Lo
     if let Some(path) = contradiction(&before, &other) {
         let at = |value: &Value| value.pointer(&path.replace('.', "/")).cloned().unwrap_or_default();
         let subject = format!("{}{path}", entry.value.name);
-        lost.push(told(&subject, (&*known, &at(&before)), (&entry, &at(&other))));
+        lost.push(reported(&subject, (&*known, &at(&before)), (&entry, &at(&other))));
         return;
     }
     let had = known.value.clone();
@@ -68,7 +68,7 @@ fn join(known: &mut Entry<Interface>, entry: Entry<Interface>, lost: &mut Vec<Lo
     }
 }
 
-fn told<T>(subject: &str, (known, wanted): (&Entry<T>, &Value), (entry, other): (&Entry<T>, &Value)) -> Lost {
+fn reported<T>(subject: &str, (known, wanted): (&Entry<T>, &Value), (entry, other): (&Entry<T>, &Value)) -> Lost {
     let (winner, loser) = (&known.origin, &entry.origin);
     Lost(format!(
         "{subject}: {winner} wants {wanted} and has precedence, {loser} wants {other}: the entry of the latter is left out"

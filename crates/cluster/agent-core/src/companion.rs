@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use netloom_types::IfName;
 
 use crate::{
-    Effect, Heard, Kept, LeaseOrder, Leased, Prepared, Wish, agent::Agent, leasing::Leasing, neighbours::Neighbours,
-    target::Target,
+    DesiredState, Effect, Heard, Kept, LeaseOrder, Leased, Prepared, agent::Agent, leasing::Leasing,
+    neighbours::Neighbours, target::Target,
 };
 
 /// What a companion does from now on.
@@ -27,8 +27,8 @@ pub enum CompanionOrder {
 pub enum CompanionNews {
     /// What is heard of neighbours now, on every link that is listened on.
     Heard(Heard),
-    /// What every link of the last order has now, and every other one that has not given back yet; told when all of them
-    /// were looked at, and then with every change.
+    /// What every link of the last order has now, and every other one that has not given back yet; reported when all of
+    /// them were looked at, and then with every change.
     Leases {
         /// The number of the order that this answers.
         order: u64,
@@ -46,9 +46,9 @@ pub(crate) enum Desired<'a> {
     Nothing,
     /// This.
     Wanted {
-        wish: &'a Prepared,
+        desired: &'a Prepared,
         /// What the life before had brought about, where this one goes on with it.
-        before: Option<&'a Wish>,
+        before: Option<&'a DesiredState>,
         in_place: bool,
     },
 }
@@ -59,7 +59,7 @@ pub(crate) trait Companion {
     fn order(&mut self, desired: Desired<'_>) -> Option<(CompanionOrder, bool)>;
 
     /// Takes the news that are its own; whether the host must be read for what they tell to be reported.
-    fn told(&mut self, news: &CompanionNews) -> bool;
+    fn take_news(&mut self, news: &CompanionNews) -> bool;
 }
 
 impl Agent {
@@ -67,23 +67,23 @@ impl Agent {
     pub(crate) fn orders(&mut self) -> Vec<Effect> {
         let in_place = self.is_in_place();
         let heir = |kept: &&Kept| self.settings.resident && Some(kept.uid.as_str()) == self.target.uid();
-        let before = self.kept.as_ref().filter(heir).and_then(|kept| kept.wish.as_ref());
+        let before = self.kept.as_ref().filter(heir).and_then(|kept| kept.desired.as_ref());
         let desired = match &self.target {
             _ if !self.settings.enforce => Desired::Unknown,
-            Target::Wanted(wish) => Desired::Wanted { wish, before, in_place },
+            Target::Wanted(desired) => Desired::Wanted { desired, before, in_place },
             Target::Unknown | Target::Unreadable { .. } => Desired::Unknown,
             Target::Nothing | Target::Unmanaged { .. } => Desired::Nothing,
         };
         let companions = companions(&mut self.leasing, &mut self.neighbours).into_iter();
         let orders: Vec<_> = companions.filter_map(|companion| companion.order(desired)).collect();
-        self.looking.must |= orders.iter().any(|(_, look)| *look);
+        self.host_view.must |= orders.iter().any(|(_, look)| *look);
         orders.into_iter().map(|(order, _)| Effect::Companion(order)).collect()
     }
 
     /// Takes note of what one of them tells.
     pub(crate) fn heard_from(&mut self, news: &CompanionNews) {
-        let looks = companions(&mut self.leasing, &mut self.neighbours).map(|companion| companion.told(news));
-        self.looking.must |= looks.contains(&true);
+        let looks = companions(&mut self.leasing, &mut self.neighbours).map(|companion| companion.take_news(news));
+        self.host_view.must |= looks.contains(&true);
     }
 }
 

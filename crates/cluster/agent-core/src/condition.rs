@@ -1,4 +1,4 @@
-//! What is said in conditions, in as many words as anybody reads.
+//! What conditions say, in as many words as anybody reads.
 
 use jiff::SignedDuration;
 use netloom_api::condition::Observation;

@@ -31,7 +31,7 @@ pub(crate) fn answer(
 ) -> Option<Value> {
     let refused = unsupported(&config.spec);
     let (progress, error) = match (&attempt.stage, attempt.failure(), &refused) {
-        // A wish that was not even begun is not taken for a bad one.
+        // A desired state that was not even begun is not taken for a bad one.
         (_, Some((failure, ..)), _) if failure.reason == Reason::OutOfReach => {
             (ConfigStatus::Provisioning, Some(failure.message.clone()))
         }
@@ -103,8 +103,8 @@ fn link_of<'a>(path: &str, host: &'a HostConfig) -> Option<&'a str> {
 
 /// The revision that is in place. Of a configuration that is in place without a part of it nobody can tell what it is.
 fn in_place(attempt: &Attempt, progress: ConfigStatus, partly: bool) -> Option<&str> {
-    let told = attempt.in_place();
-    told.filter(|_| progress != ConfigStatus::Invalid || !partly || attempt.failure().is_some())
+    let reported = attempt.in_place();
+    reported.filter(|_| progress != ConfigStatus::Invalid || !partly || attempt.failure().is_some())
 }
 
 /// Parts of a configuration that nothing here brings about; to say that they are in place would be a lie.
@@ -143,11 +143,11 @@ mod tests {
         let drift =
             ["cn1-br.20", "cn1-br.20.address", "cn1-br.mtu", "cn1-br.30.mtu", "cn1-bridge.mtu", "hostname.config"];
         let drift = drift.map(|path| Difference { path: path.to_owned(), wanted: "a".to_owned(), got: "b".to_owned() });
-        let told: Vec<(String, String)> =
+        let reported: Vec<(String, String)> =
             by_link(&drift, &host).into_iter().map(|one| (one.link.0, one.message)).collect();
         let of = |link: &str, message: &str| (link.to_owned(), message.to_owned());
         assert_eq!(
-            told,
+            reported,
             [
                 of("cn1-br", "cn1-br.mtu: wanted a, got b"),
                 of("cn1-br.20", "cn1-br.20: wanted a, got b; cn1-br.20.address: wanted a, got b"),

@@ -86,10 +86,10 @@ impl Entries {
         }
     }
 
-    /// Takes the wishes for neighbour discovery out: they are for the agent, not for the host.
+    /// Takes the requests for neighbour discovery out: they are for the agent, not for the host.
     pub(crate) fn take_listening(&mut self) -> BTreeSet<IfName> {
-        let wishes = self.interfaces.iter_mut().map(|entry| (entry.value.name, entry.value.lldp.take()));
-        wishes.filter(|(_, enabled)| *enabled == Some(true)).map(|(name, _)| name).collect()
+        let desired_states = self.interfaces.iter_mut().map(|entry| (entry.value.name, entry.value.lldp.take()));
+        desired_states.filter(|(_, enabled)| *enabled == Some(true)).map(|(name, _)| name).collect()
     }
 }
 

@@ -14,9 +14,9 @@ use crate::{CompanionNews, CompanionOrder, Failure, Kept, Leases, Prepared};
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// Objects came, changed or went. What a server answers to a write is told before the answer itself.
+    /// Objects came, changed or went. What a server answers to a write is reported before the answer itself.
     Objects(Change),
-    /// Where the API is now; told before any object that was read there.
+    /// Where the API is now; reported before any object that was read there.
     Api(Vec<IpAddr>),
     /// The kernel reports a change of the host.
     HostChanged(HostChange),
@@ -26,7 +26,8 @@ pub enum Event {
     Observed(Result<Box<Observed>, String>),
     /// What was found of another change and finished before [`Effect::Transact`] or [`Effect::Abandon`], for people.
     Found(String),
-    /// What the change that [`Effect::Transact`] is about to make costs beside what was asked for; told before it begins.
+    /// What the change that [`Effect::Transact`] is about to make costs beside what was asked for; reported before it
+    /// begins.
     Foreseen(String),
     /// The answer to [`Effect::Transact`].
     Transacted(Result<Done, Failure>),
@@ -36,7 +37,8 @@ pub enum Event {
     Abandoned(Result<(), String>),
     /// Something that runs beside the host's transactions has news.
     Companion(CompanionNews),
-    /// The links of the wish that other programs manage. Told before the host is changed for it, and then with every change.
+    /// The links of the desired state that other programs manage. Reported before the host is changed for it, and then
+    /// with every change.
     Managers(Vec<Managed>),
     /// The answer to a request.
     Answered {
@@ -52,11 +54,11 @@ pub enum Event {
 pub enum HostChange {
     /// These links, and nothing else.
     Links(BTreeSet<IfName>),
-    /// Anything: it cannot be told, or the kernel lost count.
+    /// Anything: it cannot be known, or the kernel lost count.
     Anything,
 }
 
-/// A wish that was fulfilled.
+/// A desired state that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     /// Whether anything had to be changed.
@@ -72,19 +74,19 @@ pub enum Effect {
     Recover,
     /// Read the host.
     Observe,
-    /// Bring the wish about in one transaction: read the host, [`Prepared::resolve`], plan, journal,
+    /// Apply the desired state in one transaction: read the host, [`Prepared::resolve`], plan, journal,
     /// execute, verify, probe, confirm or undo. A link over which nothing can be sent afterwards ([`cut_off`](crate::cut_off))
     /// and that asks for no lease any more gives back what it has once the plan is made, and asks for it again should the
     /// change be undone.
     Transact {
-        /// The wish.
-        wish: Arc<Prepared>,
+        /// The desired state.
+        desired: Arc<Prepared>,
         /// What its links were given.
         leases: Leases,
         /// Addresses that must stay reachable.
         protected: Vec<IpAddr>,
-        /// Whether nothing may be changed while the API is out of reach: whether the wish costs the way to it
-        /// could not be told then.
+        /// Whether nothing may be changed while the API is out of reach: whether the desired state costs the way to it
+        /// could not be known then.
         reach: bool,
         /// How long the change is watched before it is confirmed.
         timing: ProbeTiming,
@@ -102,7 +104,7 @@ pub enum Effect {
 
 /// What to do now, and when to ask again.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct AgentActions {
     /// What to do. Effects do not depend on each other.
     pub effects: Vec<Effect>,
     /// When to ask again although nothing has happened.
@@ -114,8 +116,8 @@ pub struct Turn {
 pub enum Standing {
     /// There is something to do or to wait for.
     AtWork,
-    /// Everything is done and said.
+    /// Everything is done and reported.
     Settled,
-    /// The wish was not fulfilled, and that is said. It will be tried again.
+    /// The desired state was not reached, and that is reported. It will be tried again.
     Failed(Failure),
 }

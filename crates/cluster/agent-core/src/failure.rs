@@ -1,4 +1,4 @@
-//! Why a wish was not fulfilled.
+//! Why a desired state was not reached.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use netloom_plan::PlanError;
 /// A stable word for it, used in conditions, events and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The wish cannot be fulfilled as it stands; nothing was touched.
+    /// The desired state cannot be fulfilled as it stands; nothing was touched.
     InvalidDesiredState,
     /// The kernel refused a step, or the host could not be changed at all.
     ApplyFailed,
-    /// The steps were carried out, and the host is not as wished.
+    /// The steps were carried out, and the host differs from the desired state.
     VerificationFailed,
     /// Something that the node reached before is not reached any more.
     ProbeFailed,
     /// The change did not end by itself and was taken back.
     RolledBack,
     /// The API is not reached, so nobody could tell whether a change costs the way to it; nothing was touched. That
-    /// says nothing against the wish.
+    /// says nothing against the desired state.
     OutOfReach,
 }
 
@@ -38,7 +38,7 @@ impl Reason {
     }
 }
 
-/// Why a wish was not fulfilled, in words for people.
+/// Why a desired state was not reached, in words for users.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -48,7 +48,7 @@ pub struct Failure {
     pub message: String,
     /// Whether the host was changed and put back.
     pub undone: bool,
-    /// Whether the host may be neither as it was nor as wished.
+    /// Whether the host may be neither as it was nor as desired.
     pub torn: bool,
     /// The change of a person that stands in the way until it is confirmed or taken back.
     pub waits_for: Option<Checkpoint>,
@@ -63,12 +63,12 @@ impl Failure {
     /// A document that cannot be read, or not on this host.
     pub fn refused(error: &DocumentError) -> Self {
         // Objects have no lines, so places are paths alone.
-        let told = error.refusals().iter().map(|refusal| format!("{}: {}", refusal.path, refusal.message));
-        let told: Vec<String> = told.collect();
-        Self::new(Reason::InvalidDesiredState, format_args!("{}: {}", error.document(), told.join("; ")))
+        let reported = error.refusals().iter().map(|refusal| format!("{}: {}", refusal.path, refusal.message));
+        let reported: Vec<String> = reported.collect();
+        Self::new(Reason::InvalidDesiredState, format_args!("{}: {}", error.document(), reported.join("; ")))
     }
 
-    /// A wish for which there is no plan.
+    /// A desired state for which there is no plan.
     pub fn unplanned(error: &PlanError) -> Self {
         match error {
             PlanError::CutsProtected { .. } => Self::new(

@@ -177,7 +177,7 @@ mod tests {
     fn the_installers_bridge_and_its_vlans_are_guarded_without_any_route() {
         let mut observed = host(&[("mgmt-br", "10.0.0.5/24"), ("vlan7", "10.0.7.5/24"), ("mgmt-br.9", "10.0.9.5/24")]);
         let vlan = observed.host.links.get_mut(&name("vlan7")).unwrap();
-        vlan.attrs.wish(Attr::Base, Value::Link(name("mgmt-br")));
+        vlan.attrs.require(Attr::Base, Value::Link(name("mgmt-br")));
         assert_eq!(guards(VLAN, &observed, &[]), ["10.0.0.0/24", "10.0.7.0/24"]);
         assert_eq!(guards("mgmt-br", &observed, &[]), ["10.0.7.0/24"]);
         observed.host.links.get_mut(&name("vlan7")).unwrap().alias =

@@ -1,7 +1,7 @@
 //! `NodeNetworkConfig.spec.host` as typed entries, each with the object that asked for it.
 //!
-//! VLANs of bridge ports have no place in a document in the kernel's own terms, so they are laid over the
-//! wish afterwards.
+//! VLANs of bridge ports have no place in a document in the kernel's own terms, so they are laid over the desired
+//! state afterwards.
 
 use netloom_api::{
     hostnet::names,

@@ -1,9 +1,9 @@
 //! Leases: which links ask for one, and what a link gets by one.
 //!
-//! Who wants a lease is read from the entries of a wish before anything is held against a host, so that it is
-//! known on a host that lacks the links still. What was given joins the wish when it is held against the host:
-//! an address that ends with its lease, routes, and how large packets are. So a lease that comes, changes or goes is a change like any
-//! other, and one that does not come holds up nothing.
+//! Who wants a lease is read from the entries of a desired state before anything is compared with a host, so that it is
+//! known on a host that lacks the links still. What was given joins the desired state when it is compared with the
+//! host: an address that ends with its lease, routes, and how large packets are. So a lease that comes, changes or goes
+//! is a change like any other, and one that does not come holds up nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use netloom_api::{hostnet, pipeline::node_network_config::LeaseProblem};
 use netloom_dhcp::{HostName, Lease, RouteChoice};
 use netloom_model::{
-    Address, AddressWish, Attr, DhcpWish, HostState, NextHop, Observed, Origin, Route, RouteType, RouteWish,
+    Address, Attr, DesiredAddress, DesiredDhcp, DesiredRoute, HostState, NextHop, Observed, Origin, Route, RouteType,
 };
 use netloom_nmstate::{Interface, State};
 use netloom_types::{Family, IfName, Lifetime, Protocol, RouteTable, VlanId};
@@ -22,16 +22,16 @@ use crate::{
     packet_size,
 };
 
-/// The metric of routes that a server gives, unless the wish says another: behind those of the node.
+/// The metric of routes that a server gives, unless the desired state says another: behind those of the node.
 const METRIC: u32 = 1024;
 /// A lease counts as over so many seconds before its end: an address must not end while it is being set.
 const LAST: i64 = 2;
-/// The objects whose interfaces are as large as their uplinks allow, and not as somebody said.
+/// The objects whose interfaces are as large as their uplinks allow, and not as somebody reported.
 const HOST_NETWORK: (&str, &str) = (hostnet::GROUP, "HostNetworkConfig");
 
 /// How a link asks for a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseWish {
+pub struct LeaseRequest {
     /// What tells this lease from the others of the node for as long as the network lives.
     pub network: String,
     /// The VLAN of it.
@@ -44,13 +44,13 @@ pub struct LeaseWish {
     pub(crate) table: RouteTable,
     /// Their metric.
     pub(crate) metric: u32,
-    /// Whether a person said how large packets are: then no lease makes them smaller.
+    /// Whether a person reported how large packets are: then no lease makes them smaller.
     pub(crate) sized: bool,
     pub(crate) origin: Origin,
 }
 
-impl LeaseWish {
-    /// What the lease is of: whoever asks for another network's has to begin anew.
+impl LeaseRequest {
+    /// What the lease is of: whoever asks for another network's has to begin again.
     pub fn key(&self) -> (&str, Option<VlanId>) {
         (&self.network, self.vlan)
     }
@@ -75,10 +75,10 @@ pub enum NameChoice {
 /// Which links shall have leases from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseOrder {
-    /// Its number: what is told in answer to an earlier one does not count.
+    /// Its number: what is reported in answer to an earlier one does not count.
     pub number: u64,
     /// How each of them asks for it.
-    pub links: BTreeMap<IfName, LeaseWish>,
+    pub links: BTreeMap<IfName, LeaseRequest>,
     /// What becomes of those that had leases before.
     pub others: Others,
 }
@@ -131,8 +131,8 @@ impl Given {
 /// What the links that ask for leases were given.
 pub type Leases = BTreeMap<IfName, Given>;
 
-/// The links of a wish that ask for a lease, or why one cannot.
-pub(crate) fn wanted(entries: &Entries) -> Result<BTreeMap<IfName, LeaseWish>, Failure> {
+/// The links of a desired state that ask for a lease, or why one cannot.
+pub(crate) fn wanted(entries: &Entries) -> Result<BTreeMap<IfName, LeaseRequest>, Failure> {
     let mut all = BTreeMap::new();
     for entry in entries.interfaces.iter().filter(|entry| entry.value.state != Some(State::Absent)) {
         if entry.value.lease(Family::Ipv6).is_some() {
@@ -140,13 +140,13 @@ pub(crate) fn wanted(entries: &Entries) -> Result<BTreeMap<IfName, LeaseWish>, F
             return Err(refused(entry, "ipv6.dhcp", why));
         }
         if let Some(dhcp) = entry.value.lease(Family::Ipv4) {
-            all.insert(entry.value.name, wish(entry, &dhcp)?);
+            all.insert(entry.value.name, desired(entry, &dhcp)?);
         }
     }
     Ok(all)
 }
 
-fn wish(entry: &Entry<Interface>, dhcp: &DhcpWish) -> Result<LeaseWish, Failure> {
+fn desired(entry: &Entry<Interface>, dhcp: &DesiredDhcp) -> Result<LeaseRequest, Failure> {
     if entry.value.is_found_by_mac() {
         let why = "who asks for a lease must be named, not found by a hardware address; name the interface itself";
         return Err(refused(entry, "ipv4.dhcp", why));
@@ -166,7 +166,7 @@ fn wish(entry: &Entry<Interface>, dhcp: &DhcpWish) -> Result<LeaseWish, Failure>
     let table = dhcp.route_table.and_then(|id| RouteTable::try_from(id).ok());
     let (network, vlan) = network(&entry.value);
     let sized = entry.value.attrs.int(Attr::Mtu).is_some();
-    Ok(LeaseWish {
+    Ok(LeaseRequest {
         network,
         vlan,
         routes: match (dhcp.auto_routes, dhcp.auto_gateway) {
@@ -196,7 +196,7 @@ fn network(entry: &Interface) -> (String, Option<VlanId>) {
     }
 }
 
-fn host_name(entry: &Entry<Interface>, dhcp: &DhcpWish) -> Result<NameChoice, Failure> {
+fn host_name(entry: &Entry<Interface>, dhcp: &DesiredDhcp) -> Result<NameChoice, Failure> {
     if dhcp.send_hostname == Some(false) {
         return Ok(NameChoice::Nothing);
     }
@@ -213,18 +213,18 @@ fn refused(entry: &Entry<Interface>, path: &str, why: &str) -> Failure {
 }
 
 /// Lays what was given over what is wanted of the links that ask for it. Routes that people want over such a link wait for
-/// its lease: a server that does not answer is no fault of the wish.
+/// its lease: a server that does not answer is no fault of the desired state.
 pub(crate) fn lay(
-    wishes: &BTreeMap<IfName, LeaseWish>,
+    desired_states: &BTreeMap<IfName, LeaseRequest>,
     (leases, now): (&Leases, Timestamp),
     state: &mut HostState,
     observed: &Observed,
 ) {
-    for (name, wish) in wishes {
+    for (name, desired) in desired_states {
         let most = packet_size::carried(*name, state, observed);
         let Some(link) = state.links.get_mut(name) else { continue };
         let mtu = leases.get(name).filter(|given| given.left(now).is_some()).and_then(|given| given.lease.mtu);
-        if !wish.sized {
+        if !desired.sized {
             packet_size::lend(link, mtu.map(u64::from), most, observed);
         }
         link.ipv4.dhcp = None;
@@ -232,23 +232,23 @@ pub(crate) fn lay(
         let addresses = link.ipv4.addresses.get_or_insert_default();
         let Some((given, left)) = leases.get(name).and_then(|given| Some((given, given.left(now)?))) else {
             let bare = !addresses.iter().any(|listed| listed.address.ip.is_ipv4());
-            state.routes.retain_mut(|wish| !bare || leads_elsewhere(*name, &mut wish.route));
+            state.routes.retain_mut(|desired| !bare || leads_elsewhere(*name, &mut desired.route));
             continue;
         };
         let net = given.lease.address;
         let address = Address::new(net.addr().into(), net.prefix_len(), Protocol::NETLOOM).lent(left);
         addresses.retain(|listed| listed.address.key() != address.key());
-        addresses.push(AddressWish { address, origin: wish.origin.clone() });
+        addresses.push(DesiredAddress { address, origin: desired.origin.clone() });
         if link.up == Some(false) {
             continue;
         }
-        for route in given.routes.iter().map(|route| routed(*name, wish, route)) {
+        for route in given.routes.iter().map(|route| routed(*name, desired, route)) {
             let key = route.key();
             let taken = state.routes.iter().any(|other| other.route.key() == key)
                 || observed.routes.get(&key).is_some_and(|there| there.protocol != Protocol::NETLOOM);
             // Nothing that a server gives stands against what somebody asked for.
             if !taken {
-                state.routes.push(RouteWish { route, origin: wish.origin.clone() });
+                state.routes.push(DesiredRoute { route, origin: desired.origin.clone() });
             }
         }
     }
@@ -264,12 +264,12 @@ fn leads_elsewhere(link: IfName, route: &mut Route) -> bool {
     !(led && route.next_hops.is_empty())
 }
 
-fn routed(link: IfName, wish: &LeaseWish, route: &netloom_dhcp::Route) -> Route {
+fn routed(link: IfName, desired: &LeaseRequest, route: &netloom_dhcp::Route) -> Route {
     let hop = NextHop { via: route.via.map(Into::into), link: Some(link), weight: 1, onlink: false };
     Route {
-        table: wish.table,
+        table: desired.table,
         destination: route.to.trunc().into(),
-        metric: wish.metric,
+        metric: desired.metric,
         kind: RouteType::Unicast,
         next_hops: vec![hop],
         source: None,

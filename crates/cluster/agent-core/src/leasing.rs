@@ -10,7 +10,7 @@ use netloom_dhcp::Standing;
 use netloom_types::IfName;
 
 use crate::{
-    CompanionNews, CompanionOrder, LeaseOrder, LeaseWish, Leased, Leases, Others, Wish,
+    CompanionNews, CompanionOrder, DesiredState, LeaseOrder, LeaseRequest, Leased, Leases, Others,
     companion::{Companion, Desired},
     condition::{seconds, short},
     prepared::prepare,
@@ -22,7 +22,7 @@ pub(crate) struct Leasing {
     /// The number of the last order.
     number: u64,
     /// What was ordered by that.
-    ordered: BTreeMap<IfName, LeaseWish>,
+    ordered: BTreeMap<IfName, LeaseRequest>,
     /// Whether that is not answered yet. Until then nothing may change the host: an address that is there may be one
     /// of a lease of which nothing is known yet.
     pub(crate) waits: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Leasing {
     now: BTreeMap<IfName, Leased>,
     /// Links that shall have something else than when the host was last changed.
     stale: BTreeSet<IfName>,
-    /// Links of which the host is being told.
+    /// Links of which the host is being reported.
     trying: BTreeSet<IfName>,
     /// Whether there may be leases that nobody asks for any more. They are given back once the host does without them: a
     /// server that lends an address to somebody else must not find it here because a change was taken back.
@@ -58,7 +58,7 @@ impl Leasing {
         self.now = now;
     }
 
-    fn next_order(&mut self, links: BTreeMap<IfName, LeaseWish>, others: Others) -> CompanionOrder {
+    fn next_order(&mut self, links: BTreeMap<IfName, LeaseRequest>, others: Others) -> CompanionOrder {
         self.number += 1;
         CompanionOrder::Lease(LeaseOrder { number: self.number, links, others })
     }
@@ -68,13 +68,13 @@ impl Leasing {
         !self.stale.is_empty()
     }
 
-    /// The host is being told what links have: which of them is news to it.
+    /// The host is being reported what links have: which of them is news to it.
     pub(crate) fn begin(&mut self) -> BTreeSet<IfName> {
         self.trying.append(&mut self.stale);
         self.trying.clone()
     }
 
-    /// Whether the host was told well.
+    /// Whether the host was reported well.
     pub(crate) fn ended(&mut self, well: bool) {
         let trying = std::mem::take(&mut self.trying);
         if !well {
@@ -87,7 +87,7 @@ impl Leasing {
         self.now.iter().filter_map(|(link, has)| Some((*link, has.given.clone()?))).collect()
     }
 
-    /// What the controller is told of the links for which it wants leases.
+    /// What the controller is notified of the links for which it wants leases.
     pub(crate) fn report(&self, host: Option<&HostConfig>) -> Vec<HostLease> {
         let wanted = host.into_iter().flat_map(|host| &host.dhcp);
         wanted.filter_map(|wanted| self.report_of(wanted.link.0.parse().ok()?)).collect()
@@ -126,10 +126,10 @@ impl Companion for Leasing {
     /// host does without them.
     fn order(&mut self, desired: Desired<'_>) -> Option<(CompanionOrder, bool)> {
         let (links, others, in_place) = match desired {
-            Desired::Wanted { wish, before, in_place } => {
+            Desired::Wanted { desired, before, in_place } => {
                 let heritage = before.filter(|_| !self.inherited).and_then(heritage);
                 self.inherited = true;
-                (heritage.unwrap_or_else(|| wish.leases.clone()), Others::Keep, in_place)
+                (heritage.unwrap_or_else(|| desired.leases.clone()), Others::Keep, in_place)
             }
             Desired::Unknown => return None,
             Desired::Nothing => (BTreeMap::new(), Others::Leave, false),
@@ -147,7 +147,7 @@ impl Companion for Leasing {
         Some((self.next_order(links, others), look))
     }
 
-    fn told(&mut self, news: &CompanionNews) -> bool {
+    fn take_news(&mut self, news: &CompanionNews) -> bool {
         if let CompanionNews::Leases { order, links } = news {
             self.learn(*order, links.clone());
         }
@@ -156,12 +156,12 @@ impl Companion for Leasing {
 }
 
 /// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
-fn heritage(before: &Wish) -> Option<BTreeMap<IfName, LeaseWish>> {
+fn heritage(before: &DesiredState) -> Option<BTreeMap<IfName, LeaseRequest>> {
     let leases = prepare(before.clone()).ok()?.leases;
     Some(leases).filter(|leases| !leases.is_empty())
 }
 
-/// What people are told is wrong with the lease of a link. While a client is on its way to one, what was wrong before
+/// What is reported as wrong with the lease of a link. While a client is on its way to one, what was wrong before
 /// stays.
 pub fn problem(standing: &Standing, before: Option<LeaseProblem>) -> Option<LeaseProblem> {
     let reason = match standing {
@@ -201,7 +201,7 @@ mod tests {
             (
                 Standing::ServerSilent(server),
                 "DHCPNoOffer",
-                "the DHCP server 192.0.2.1 made an offer and does not answer any more; starting anew",
+                "the DHCP server 192.0.2.1 made an offer and does not answer any more; starting again",
             ),
             (
                 Standing::BadOffer(Refusal::Missing(51)),
@@ -216,7 +216,7 @@ mod tests {
             (
                 Standing::Refused { address, by: server },
                 "DHCPNak",
-                "the DHCP server 192.0.2.1 refuses 192.0.2.9; starting anew",
+                "the DHCP server 192.0.2.1 refuses 192.0.2.9; starting again",
             ),
             (
                 Standing::Unconfirmed(net),

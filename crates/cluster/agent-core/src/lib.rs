@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! objects of the node ─┐
-//! kept wish (disk)  ───┼─► Wish ─► Prepared ─► Transact ─► outcome ─┐
+//! kept desired state (disk)  ───┼─► Desired state ─► Prepared ─► Transact ─► outcome ─┐
 //! host changes, time ──┘               └────► Observe ─► report, drift ─► status, events
 //! ```
 //!
@@ -13,15 +13,16 @@
 //! What holds:
 //!
 //! - One thing is done to the host at a time, and one set of requests is under way at the API; neither
-//!   waits for the other, so a node that is cut off still keeps to its wish.
-//! - A revision is reported only after this agent has itself brought about, or found in place, exactly the
-//!   wish that the revision gave, in a transaction that ended well.
+//!   waits for the other, so a node that is cut off still keeps to its desired state.
+//! - A revision is reported only after this agent has itself brought about, or found in place, exactly the desired
+//!   state that the revision gave, in a transaction that ended well.
 //! - A status is written only where it differs from what stands there.
 //! - Nothing is remembered here that a restart would miss: what matters is in the objects, in the record on
 //!   disk ([`Kept`]) and in the kernel.
 
 mod agent;
-mod asking;
+mod api_requests;
+mod api_writes;
 mod attempt;
 mod backoff;
 mod bystanders;
@@ -30,47 +31,46 @@ mod companion;
 mod condition;
 mod configured;
 mod cut_off;
+mod desired_state;
 mod document;
 mod effect;
 mod failure;
 mod guard;
 mod host_config;
+mod host_view;
+mod kube_event;
 mod lease_part;
 mod leases;
 mod leasing;
 mod links;
 mod listing;
-mod looking;
 mod neighbours;
 mod objects;
 mod others;
 mod pace;
 mod packet_size;
-mod people;
 mod policy;
 mod prepared;
 mod report;
-mod saying;
 mod settings;
 mod status;
 mod taint;
 mod target;
 mod terms;
-mod wish;
 
 pub use agent::Agent;
 pub use companion::{CompanionNews, CompanionOrder};
 pub use cut_off::cut_off;
-pub use effect::{Done, Effect, Event, HostChange, Standing, Turn};
+pub use desired_state::{ConfigPart, DesiredState, Kept};
+pub use effect::{AgentActions, Done, Effect, Event, HostChange, Standing};
 pub use failure::{Failure, Reason};
 pub use guard::guarded;
-pub use leases::{Given, LeaseOrder, LeaseWish, Leased, Leases, NameChoice, Others};
+pub use leases::{Given, LeaseOrder, LeaseRequest, Leased, Leases, NameChoice, Others};
 pub use leasing::problem;
 pub use objects::{CONFIG, LINKS, NODE, POLICY, STATE, owner};
 pub use prepared::{Prepared, prepare};
 pub use report::{Heard, current_state};
 pub use settings::{Drift, Mode, Settings};
-pub use wish::{ConfigPart, Kept, Wish};
 
 /// The name under which agents own fields.
 pub const MANAGER: &str = "netloom-agent";

@@ -34,7 +34,7 @@ const LASTING: [Protocol; 7] = [
     Protocol::NETLOOM,
 ];
 
-/// The list of a host, without times. The links that the wish names are in it whatever they are called.
+/// The list of a host, without times. The links that the desired state names are in it whatever they are called.
 pub(crate) fn list(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) -> NodeNetworkStatusStatus {
     let options = ReportOptions { keep: named, ..ReportOptions::default() };
     let of_pods = netloom_nmstate::container_links(observed, heard, &options);

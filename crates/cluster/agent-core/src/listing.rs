@@ -1,9 +1,10 @@
 //! When a node says which links it has, in `NodeNetworkStatus`, and what of that it remembers.
 //!
-//! A link that flaps, or one that is made for every pod, would be a write each time, and each write is told to everybody
-//! who follows links of nodes. So there is a least time between two of them, and whatever came and went within it is
-//! not told. That a link went down or came up is told only once it has stayed so: `status.currentState` of the node's
-//! network state has it at once, and nobody needs it twice. What stands at the server is known by a digest; the list itself is kept only until it stands there.
+//! A link that flaps, or one that is made for every pod, would be a write each time, and each write is reported to
+//! everybody who follows links of nodes. So there is a least time between two of them, and whatever came and went
+//! within it is not reported. That a link went down or came up is reported only once it has stayed so:
+//! `status.currentState` of the node's network state has it at once, and nobody needs it twice. What stands at the
+//! server is known by a digest; the list itself is kept only until it stands there.
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -17,25 +18,25 @@ use serde_json::{Value, json};
 use crate::{
     Agent, LINKS, NODE, Settings,
     backoff::later,
+    desired_state::uid,
+    kube_event::fingerprint,
     pace::Pace,
-    people::fingerprint,
     target::{Target, chosen},
-    wish::uid,
 };
 
-/// What is known of the node's links, and when it was last said.
+/// What is known of the node's links, and when it was last reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
     /// What was seen last; none before the host was read.
     seen: Option<u64>,
     /// The links of that.
     links: Links,
-    /// And those that were last said.
-    said: Option<Links>,
+    /// And those that were last reported.
+    sent: Option<Links>,
     pace: Pace,
     /// The same in full, until it stands at the server.
     text: Option<Box<str>>,
-    said_at: Option<Timestamp>,
+    sent_at: Option<Timestamp>,
 }
 
 impl Listing {
@@ -54,10 +55,10 @@ impl Listing {
         self.text = news.then(|| serde_json::to_string(list).ok()).flatten().map(String::into_boxed_str);
     }
 
-    /// When it may be said again.
+    /// When it may be reported again.
     fn free_at(&self, settings: &Settings) -> Timestamp {
-        let paced = self.said_at.map_or(Timestamp::MIN, |at| later(at, settings.list_pace));
-        let flaps = self.said.as_ref().is_some_and(|said| self.links.differs_by_state(said));
+        let paced = self.sent_at.map_or(Timestamp::MIN, |at| later(at, settings.list_pace));
+        let flaps = self.sent.as_ref().is_some_and(|sent| self.links.differs_by_state(sent));
         if flaps { paced.max(self.pace.stable_for(settings.list_stable)) } else { paced }
     }
 }
@@ -83,8 +84,8 @@ impl Links {
     }
 
     /// Whether the links are the same, but some went down or came up.
-    fn differs_by_state(&self, said: &Self) -> bool {
-        self.there == said.there && self.states != said.states
+    fn differs_by_state(&self, sent: &Self) -> bool {
+        self.there == sent.there && self.states != sent.states
     }
 }
 
@@ -98,8 +99,8 @@ impl Agent {
     pub(crate) fn report_at(&self, now: Timestamp) -> Option<Timestamp> {
         let (state, _) = chosen(&self.objects)?;
         let news =
-            self.looking.current.is_some() && self.looking.current.as_ref() != self.objects.report(&state.meta.key);
-        Some(self.looking.pace.due(now)).filter(|at| *at > now && news)
+            self.host_view.current.is_some() && self.host_view.current.as_ref() != self.objects.report(&state.meta.key);
+        Some(self.host_view.pace.due(now)).filter(|at| *at > now && news)
     }
 
     /// When time alone makes news of the node's links due.
@@ -108,7 +109,7 @@ impl Agent {
         (at > now && self.has_links_to_list()).then_some(at)
     }
 
-    /// Says which links the node has, where something else or nothing is said of them.
+    /// Says which links the node has, where something else or nothing is reported of them.
     pub(crate) fn list_links(&mut self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let standing = self.standing_list();
         if self.listing.seen == standing {
@@ -120,11 +121,11 @@ impl Agent {
         }
         let Some(list) = self.listing.text.as_deref().and_then(|text| serde_json::from_str(text).ok()) else {
             // Somebody else has changed or deleted what stood there.
-            self.looking.must = true;
+            self.host_view.must = true;
             return Vec::new();
         };
-        self.listing.said_at = Some(now);
-        self.listing.said = Some(self.listing.links.clone());
+        self.listing.sent_at = Some(now);
+        self.listing.sent = Some(self.listing.links.clone());
         self.listing.pace.reported(now);
         self.list_requests(now, list)
     }
@@ -138,8 +139,8 @@ impl Agent {
         ObjectKey::global(self.settings.node.as_str())
     }
 
-    /// Whether anybody is to be told. Who leaves again would leave a list that nobody keeps true, and so would a node
-    /// that is none of the cluster any more.
+    /// Whether anybody is to be reported. Who leaves again would leave a list that nobody keeps true, and so would a
+    /// node that is none of the cluster any more.
     fn lists_links(&self) -> bool {
         let managed = matches!(self.target, Target::Wanted(_) | Target::Unreadable { .. });
         let node = self.objects.raw(NODE, &self.list_key());

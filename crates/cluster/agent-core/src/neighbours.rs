@@ -23,11 +23,11 @@ impl Neighbours {
         self.links.is_empty()
     }
 
-    /// What is known on every link that is listened on. As long as it is too early to say, what the last life said stands:
-    /// else policies that go by neighbours would take their part back with every restart.
-    pub(crate) fn report(&self, said: &BTreeMap<IfName, Vec<Value>>) -> Heard {
+    /// What is known on every link that is listened on. As long as it is too early to say, what the last life reported
+    /// stands: else policies that go by neighbours would take their part back with every restart.
+    pub(crate) fn report(&self, reported: &BTreeMap<IfName, Vec<Value>>) -> Heard {
         let known = |link: &IfName| self.heard.get(link).and_then(|heard| heard.neighbours.clone());
-        let on = |link: &IfName| known(link).or_else(|| said.get(link).cloned());
+        let on = |link: &IfName| known(link).or_else(|| reported.get(link).cloned());
         self.links.iter().map(|link| (*link, netloom_nmstate::Heard { neighbours: on(link) })).collect()
     }
 }
@@ -35,7 +35,7 @@ impl Neighbours {
 impl Companion for Neighbours {
     fn order(&mut self, desired: Desired<'_>) -> Option<(CompanionOrder, bool)> {
         let links = match desired {
-            Desired::Wanted { wish, .. } => wish.listen.clone(),
+            Desired::Wanted { desired, .. } => desired.listen.clone(),
             Desired::Unknown => return None,
             Desired::Nothing => BTreeSet::new(),
         };
@@ -47,7 +47,7 @@ impl Companion for Neighbours {
         Some((CompanionOrder::Listen(links), look))
     }
 
-    fn told(&mut self, news: &CompanionNews) -> bool {
+    fn take_news(&mut self, news: &CompanionNews) -> bool {
         let CompanionNews::Heard(heard) = news else { return false };
         let differs = *heard != self.heard;
         self.heard.clone_from(heard);

@@ -1,4 +1,4 @@
-//! Links of the wish that other programs manage: said, and nothing else.
+//! Links of the desired state that other programs manage: reported, and nothing else.
 //!
 //! Two programs that manage one link undo each other's changes. The node goes on all the same: its condition says so as
 //! long as it is so, and an event when it begins, with the lines of configuration that hand the link over.
@@ -6,16 +6,16 @@
 use netloom_api::condition::Observation;
 use netloom_managers::Managed;
 
-use crate::{Agent, condition::seen, people::Told};
+use crate::{Agent, condition::seen, kube_event::KubeEvent};
 
-/// The condition that is there as long as another program manages a link of the wish.
+/// The condition that is there as long as another program manages a link of the desired state.
 pub(crate) const CONDITION: &str = "OtherManager";
 
-/// How many links are named with what to do; of the others it is said how many there are.
+/// How many links are named with what to do; of the others it is reported how many there are.
 const NAMED: usize = 3;
 
 /// The condition, when there is something to say.
-pub(crate) fn said(managed: &[Managed]) -> Option<Observation> {
+pub(crate) fn observation(managed: &[Managed]) -> Option<Observation> {
     (!managed.is_empty()).then(|| seen(CONDITION, true, "LinkManagedElsewhere", message(managed)))
 }
 
@@ -27,13 +27,13 @@ fn message(managed: &[Managed]) -> String {
 }
 
 impl Agent {
-    /// Takes note of who manages links of the wish, and tells people of those that nobody was told of.
+    /// Takes note of who manages links of the desired state, and tells people of those that nobody was notified of.
     pub(crate) fn found(&mut self, managed: Vec<Managed>) {
-        let new: Vec<Managed> = managed.iter().filter(|one| !self.looking.managed.contains(one)).cloned().collect();
+        let new: Vec<Managed> = managed.iter().filter(|one| !self.host_view.managed.contains(one)).cloned().collect();
         if !new.is_empty() {
-            self.tell(Told::new(CONDITION, message(&new)));
+            self.record_event(KubeEvent::new(CONDITION, message(&new)));
         }
-        self.looking.managed = managed;
+        self.host_view.managed = managed;
     }
 }
 
@@ -50,6 +50,6 @@ mod tests {
             .collect();
         let text = message(&managed);
         assert!(text.starts_with("eth0 is managed by ifupdown") && text.ends_with("; and 2 more links"), "{text}");
-        assert!(said(&[]).is_none());
+        assert!(observation(&[]).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! How large packets are where nobody says it: those of an uplink as usual, and those of a VLAN as large as what it is on
 //! carries, unless a lease says less.
 //!
-//! What nobody says is not part of the wish that others are held against: a policy may say it.
+//! What nobody says is not part of the desired state that others are compared with: a policy may say it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use netloom_api::{
     hostnet::DEFAULT_MTU,
     pipeline::node_network_config::host::{HostConfig, HostLinkKind},
 };
-use netloom_model::{Attr, HostState, LinkKind, LinkWish, Observed};
+use netloom_model::{Attr, DesiredLink, HostState, LinkKind, Observed};
 use netloom_types::IfName;
 
 /// The bond of an uplink, and the bridge that it is a port of.
@@ -25,10 +25,10 @@ pub(crate) fn uplinks(host: &HostConfig) -> Vec<Uplink> {
 /// The bridge of an uplink is as large as its bond, and what the controller makes on it as large as the bridge.
 pub(crate) fn settle(uplinks: &[Uplink], made: &BTreeSet<IfName>, state: &mut HostState, observed: &Observed) {
     for (bond, bridge) in uplinks {
-        let size = said(*bond, state).unwrap_or(DEFAULT_MTU.into());
+        let size = reported(*bond, state).unwrap_or(DEFAULT_MTU.into());
         for name in [bond, bridge] {
             if let Some(link) = state.links.get_mut(name).filter(|link| link.attrs.int(Attr::Mtu).is_none()) {
-                link.attrs.wish(Attr::Mtu, netloom_model::Value::Int(size));
+                link.attrs.require(Attr::Mtu, netloom_model::Value::Int(size));
             }
         }
     }
@@ -41,30 +41,30 @@ pub(crate) fn settle(uplinks: &[Uplink], made: &BTreeSet<IfName>, state: &mut Ho
     }
 }
 
-fn said(link: IfName, state: &HostState) -> Option<u64> {
+fn reported(link: IfName, state: &HostState) -> Option<u64> {
     state.links.get(&link)?.attrs.int(Attr::Mtu)
 }
 
 /// How large packets can be on what a link stands on.
 pub(crate) fn carried(name: IfName, state: &HostState, observed: &Observed) -> Option<u64> {
-    let wished = state.links.get(&name).and_then(|link| link.attrs.link(Attr::Base));
-    let base = wished.or_else(|| observed.links.get(&name)?.base())?;
-    said(base, state).or_else(|| observed.links.get(&base)?.attrs.int(Attr::Mtu))
+    let desired = state.links.get(&name).and_then(|link| link.attrs.link(Attr::Base));
+    let base = desired.or_else(|| observed.links.get(&name)?.base())?;
+    reported(base, state).or_else(|| observed.links.get(&base)?.attrs.int(Attr::Mtu))
 }
 
 /// Has packets as large as the server of a lease says, but never larger than they can be. A VLAN that we made is made larger
 /// again when no lease asks for less any more; what was somebody's before has a value to go back to.
-pub(crate) fn lend(link: &mut LinkWish, lent: Option<u64>, carried: Option<u64>, observed: &Observed) {
-    let said = link.attrs.int(Attr::Mtu);
-    let most = said.or(carried);
+pub(crate) fn lend(link: &mut DesiredLink, lent: Option<u64>, carried: Option<u64>, observed: &Observed) {
+    let reported = link.attrs.int(Attr::Mtu);
+    let most = reported.or(carried);
     let ours = observed.links.get(&link.name).filter(|there| there.is_ours() && there.kind == LinkKind::Vlan);
     let has = ours.and_then(|there| there.attrs.int(Attr::Mtu));
     let mtu = match lent {
         Some(lent) => Some(most.map_or(lent, |most| lent.min(most))),
-        None => most.filter(|most| said.is_none() && has.is_some_and(|has| has < *most)),
+        None => most.filter(|most| reported.is_none() && has.is_some_and(|has| has < *most)),
     };
     if let Some(mtu) = mtu {
-        link.attrs.wish(Attr::Mtu, netloom_model::Value::Int(mtu));
+        link.attrs.require(Attr::Mtu, netloom_model::Value::Int(mtu));
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Leases, Wish, prepared::prepare};
+    use crate::{DesiredState, Leases, prepared::prepare};
 
     /// How large bond and bridge of an uplink shall be, beside what a policy says.
     fn sizes(given: Option<u32>, policy: &Value) -> [Option<u64>; 2] {
@@ -87,17 +87,17 @@ mod tests {
         for link in links.as_array_mut().into_iter().flatten().filter(|_| given.is_some()) {
             link["mtu"] = json!(given);
         }
-        let wish: Wish = serde_json::from_value(json!({
+        let desired: DesiredState = serde_json::from_value(json!({
             "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1", "created": "2026-01-01T00:00:00Z",
             "document": {"interfaces": policy},
             "config": {"name": "n1", "generation": 1, "revision": "r", "host": {"links": links}},
         }))
         .unwrap();
-        let state = prepare(wish)
+        let state = prepare(desired)
             .unwrap()
             .resolve(&Observed::default(), &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH)
             .unwrap();
-        ["lan-bo", "lan-br"].map(|name| said(name.parse().unwrap(), &state))
+        ["lan-bo", "lan-br"].map(|name| reported(name.parse().unwrap(), &state))
     }
 
     #[test]

@@ -2,18 +2,18 @@
 //!
 //! The function that merges is the controller's; what it gives is written to the node's network state like
 //! the controller would, so that one can take over from the other. A mark beside it says that the node merges, for
-//! as long as it does: a controller that runs as well leaves the wish alone then.
+//! as long as it does: a controller that runs as well leaves the desired state alone then.
 
 use std::sync::Arc;
 
 use netloom_api::rollout::annotation;
 use netloom_compile::{
-    Finding, NodeState, NodeWish, ObjectKey, Provenance,
+    Finding, NodeState, NodeTarget, ObjectKey, Provenance,
     nodestate::{NodeFacts, PolicySet, desired_for},
 };
 use serde_json::{Value, json};
 
-use crate::{Mode, POLICY, STATE, Settings, objects::Objects, wish::is_merged_by_node};
+use crate::{Mode, POLICY, STATE, Settings, desired_state::is_merged_by_node, objects::Objects};
 
 /// What policies come to on this node.
 #[derive(Debug, Clone, Default)]
@@ -33,17 +33,17 @@ pub(crate) fn merge(settings: &Settings, objects: &Objects, state: &Arc<NodeStat
     let desired = Arc::new(desired_for(NodeFacts { node: known, state, host }, &policies));
     let (broken, missed) = unusable(&policies, state);
     let conflicts = desired.conflicts.iter().map(ToString::to_string).chain(broken).collect();
-    let wish = NodeWish { node, object: &state.meta.key, desired: &desired, host: None };
+    let node_target = NodeTarget { node, object: &state.meta.key, desired: &desired, host: None };
     let raw = objects.raw(STATE, &state.meta.key);
     let by_controller = raw.is_some_and(|raw| is_by_controller(raw));
     let unmarked = settings.resident && !raw.is_some_and(|raw| is_merged_by_node(raw));
     if missed || !desired.held.is_empty() {
         return Merged { patch: unmarked.then(|| mark(state, &json!(annotation::MERGED_BY_NODE))), conflicts };
     }
-    if wish.is_content_of(state) && !by_controller && !unmarked {
+    if node_target.is_content_of(state) && !by_controller && !unmarked {
         return Merged { patch: None, conflicts };
     }
-    let mut patch = wish.patch(snapshot, "");
+    let mut patch = node_target.patch(snapshot, "");
     // No revision stands behind this.
     patch["metadata"]["annotations"][annotation::REVISION] = Value::Null;
     patch["metadata"]["annotations"][annotation::DIGEST] = Value::Null;
@@ -65,7 +65,7 @@ fn mark(state: &NodeState, by: &Value) -> Value {
 }
 
 /// What to say of policies that cannot be used, and whether one of them has a part in what stands there. There are no
-/// earlier versions of policies here to go on with, so what it gave stays, and nothing is merged until it is mended: a
+/// earlier versions of policies here to go on with, so what it gave stays, and nothing is merged until it is fixed: a
 /// slip of somebody's pen must not take links away from all nodes at once.
 fn unusable(policies: &PolicySet, state: &NodeState) -> (Vec<String>, bool) {
     let record = state.provenance.as_deref().and_then(|text| Provenance::decode(text).ok()).unwrap_or_default();
@@ -73,14 +73,14 @@ fn unusable(policies: &PolicySet, state: &NodeState) -> (Vec<String>, bool) {
     let mut say = |(key, why): (&ObjectKey, &Finding)| {
         let has_part = record.shares.contains_key(key);
         missed |= has_part;
-        let then = if has_part { "; what it gave stays, and no policy is merged until it is mended" } else { "" };
+        let then = if has_part { "; what it gave stays, and no policy is merged until it is fixed" } else { "" };
         format!("{} {key} cannot be used: {why}{then}", POLICY.kind)
     };
-    let said = policies.unusable().map(&mut say).collect();
-    (said, missed)
+    let reported = policies.unusable().map(&mut say).collect();
+    (reported, missed)
 }
 
-/// Whether a controller wrote the wish that stands there.
+/// Whether a controller wrote the desired state that stands there.
 fn is_by_controller(state: &Value) -> bool {
     let annotations = state.pointer("/metadata/annotations");
     let has = |key: &str| annotations.is_some_and(|all| all.get(key).is_some());

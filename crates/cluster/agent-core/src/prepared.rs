@@ -1,10 +1,10 @@
-//! From a wish to something that can be held against a host.
+//! From a desired state to something that can be compared with a host.
 //!
 //! ```text
-//! Wish --prepare--> Prepared --resolve(Observed)--> HostState
+//! Desired state --prepare--> Prepared --resolve(Observed)--> HostState
 //! ```
 //!
-//! What can be told without the host is told by `prepare`, everything else by `resolve`; neither touches
+//! What can be known without the host is reported by `prepare`, everything else by `resolve`; neither touches
 //! anything.
 
 use std::{
@@ -16,28 +16,28 @@ use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::Provenance;
 use netloom_model::{
-    Adoption, Claim, HostState, Link, LinkWish, ObjectKey, Observed, Origin, Ownership, Previous, Setting,
+    Adoption, Claim, DesiredLink, HostState, Link, ObjectKey, Observed, Origin, Ownership, Previous, Setting,
     VlanMembership,
 };
 use netloom_nmstate::{Document, ResolveOptions};
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
 use crate::{
-    Failure, LeaseWish, Leases, OWNER, Reason, Wish,
+    DesiredState, Failure, LeaseRequest, Leases, OWNER, Reason,
     combine::{Lost, combine},
     document::Entries,
     host_config, lease_part, leases, packet_size,
 };
 
-/// A wish that was read and is not yet held against a host.
+/// A desired state that was read and is not yet compared with a host.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// The wish.
-    pub wish: Wish,
+    /// The desired state.
+    pub desired: DesiredState,
     /// The links on which to listen for neighbours.
     pub listen: BTreeSet<IfName>,
     /// The links that ask for a lease, and how.
-    pub leases: BTreeMap<IfName, LeaseWish>,
+    pub leases: BTreeMap<IfName, LeaseRequest>,
     /// What the desired state lost to the controller's configuration.
     pub(crate) state_lost: Vec<Lost>,
     document: Document,
@@ -49,24 +49,25 @@ pub struct Prepared {
     vlans: Vec<HostBridgeVlan>,
     /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
     bridging: Option<Origin>,
-    /// VLANs of ports that the wishes before had.
+    /// VLANs of ports that the desired states before had.
     vlans_before: Vec<HostBridgeVlan>,
-    /// The links whose leases are all that is brought about, where not all of the wish is.
+    /// The links whose leases are all that is brought about, where not all of the desired state is.
     only: Option<BTreeSet<IfName>>,
 }
 
-/// Reads a wish.
-pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
+/// Reads a desired state.
+pub fn prepare(desired: DesiredState) -> Result<Prepared, Failure> {
     let default = HostConfig::default();
-    let host = wish.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
-    let text = wish.document.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
-    let document = netloom_nmstate::parse(wish.source.clone(), text.as_bytes());
+    let host = desired.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
+    let text = desired.document.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
+    let document = netloom_nmstate::parse(desired.source.clone(), text.as_bytes());
     let mut state = Entries::of(document.map_err(|error| Failure::refused(&error))?);
     let listen = state.take_listening();
-    // A record that cannot be read is told of where the wish is made; the wish itself does not depend on it.
-    let provenance = wish.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
+    // A record that cannot be read is reported where the desired state is made; the desired state itself does not
+    // depend on it.
+    let provenance = desired.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
     state.name_policies(&provenance.unwrap_or_default());
-    let config = host_config::entries(host, wish.config.as_ref().map_or("", |config| &config.name))?;
+    let config = host_config::entries(host, desired.config.as_ref().map_or("", |config| &config.name))?;
     // The same order on every node, whatever was written first there: policies are compiled with it in mind.
     let (entries, state_lost) = combine(config, state);
     let leases = leases::wanted(&entries)?;
@@ -76,7 +77,7 @@ pub fn prepare(wish: Wish) -> Result<Prepared, Failure> {
     let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));
     let bridging = bridging(host);
     Ok(Prepared {
-        wish,
+        desired,
         listen,
         leases,
         state_lost,
@@ -102,17 +103,17 @@ fn bridging(host: &HostConfig) -> Option<Origin> {
 }
 
 impl Prepared {
-    /// The same after other wishes, of which each may be in place: of a port that somebody else made, only what one of
-    /// them named can be taken away.
+    /// The same after other desired states, of which each may be in place: of a port that somebody else made, only what
+    /// one of them named can be taken away.
     #[must_use]
-    pub fn following<'a>(mut self, before: impl IntoIterator<Item = &'a Wish>) -> Self {
-        let hosts = before.into_iter().filter_map(|wish| wish.config.as_ref()?.host.as_ref());
+    pub fn following<'a>(mut self, before: impl IntoIterator<Item = &'a DesiredState>) -> Self {
+        let hosts = before.into_iter().filter_map(|desired| desired.config.as_ref()?.host.as_ref());
         self.vlans_before = hosts.flat_map(|host| &host.bridge_vlans).cloned().collect();
         self
     }
 
-    /// The record of who asked for what, corrected: what no wish named on a port that somebody else made is not ours. In
-    /// records of versions that did not follow what others did there, it may seem to be.
+    /// The record of who asked for what, corrected: what no desired state named on a port that somebody else made is
+    /// not ours. In records of versions that did not follow what others did there, it may seem to be.
     #[must_use]
     pub fn revised(&self, mut owned: Ownership) -> Ownership {
         for (port, named) in self.named_vlans() {
@@ -133,13 +134,13 @@ impl Prepared {
         self
     }
 
-    /// The name of the wish for people and records.
+    /// The name of the desired state for people and records.
     pub fn source(&self) -> String {
-        self.wish.source.to_string()
+        self.desired.source.to_string()
     }
 
-    /// Holds the wish against a host on which so much was asked for before, with what its links were given by now. To
-    /// somebody who knows nothing of before, everything on a port of somebody else is theirs.
+    /// Compares the desired state with a host on which so much was asked for before, with what its links were given by
+    /// now. To somebody who knows nothing of before, everything on a port of somebody else is theirs.
     pub fn resolve(
         &self,
         observed: &Observed,
@@ -216,7 +217,7 @@ impl Prepared {
             let link = match (state.links.entry(name), known) {
                 (std::collections::btree_map::Entry::Occupied(link), _) => link.into_mut(),
                 (std::collections::btree_map::Entry::Vacant(place), Some(kind)) => {
-                    place.insert(LinkWish::new(name, kind, origin))
+                    place.insert(DesiredLink::new(name, kind, origin))
                 }
                 (std::collections::btree_map::Entry::Vacant(_), None) => {
                     let message = format!("{origin}: there is no link {name} that could have VLANs");
@@ -228,15 +229,15 @@ impl Prepared {
         Ok(())
     }
 
-    /// The VLANs that this wish and those before name, by port.
+    /// The VLANs that this desired state and those before name, by port.
     fn named_vlans(&self) -> BTreeMap<IfName, VlanSet> {
         by_port(self.vlans_before.iter().chain(&self.vlans))
     }
 }
 
-/// The VLANs that wishes of this owner added to a port that it did not make; what the port had before is not among them,
-/// whoever named it, nor what another owner of the record asked for. A port that one of those made has no record of its
-/// VLANs: there it is what the wishes before named.
+/// The VLANs that desired states of this owner added to a port that it did not make; what the port had before is not
+/// among them, whoever named it, nor what another owner of the record asked for. A port that one of those made has no
+/// record of its VLANs: there it is what the desired states before named.
 fn added(owned: &Ownership, port: &Link, named_before: &[HostBridgeVlan]) -> VlanSet {
     match owned.claims.get(&ObjectKey::Vlans(port.name)) {
         Some(Claim { origins, before: Previous::Vlans(before), ours: Previous::Vlans(ours) })
@@ -318,18 +319,18 @@ mod tests {
             "addresses": [{"link": "d0", "address": "192.0.2.10/24", "origin": asked("spec.ips")}],
         });
         let provenance = json!({"paths": [["mtu"]], "policies": {"default/p": {"interfaces": {"d0": 0}}}});
-        let wish: Wish = serde_json::from_value(json!({
+        let desired: DesiredState = serde_json::from_value(json!({
             "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1",
             "document": {"interfaces": [{"name": "d0", "mtu": 1400}]}, "provenance": provenance.to_string(),
             "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
         }))
         .unwrap();
         let now = Timestamp::UNIX_EPOCH;
-        let told = |wish: Wish| {
-            prepare(wish).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
+        let reported = |desired: DesiredState| {
+            prepare(desired).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
         };
         let d0: IfName = "d0".parse().unwrap();
-        let both = told(wish.clone());
+        let both = reported(desired.clone());
         let link = &both.links[&d0];
         assert_eq!(link.ipv4.addresses.as_ref().unwrap()[0].origin.to_string(), "HostNetworkConfig h (spec.ips.n1)");
         let text = link.origin.to_string();
@@ -337,9 +338,9 @@ mod tests {
         for asking in ["HostNetworkConfig h (spec.vlanID)", state, "NodeNetConfPolicy default/p"] {
             assert!(text.contains(asking), "{asking:?} in {text:?}");
         }
-        let hand = told(Wish { provenance: None, ..wish });
-        assert!(hand.links[&d0].origin.owners().eq(link.origin.owners()), "what a link says of itself stays");
-        assert!(!hand.links[&d0].origin.to_string().contains("Policy"));
+        let manual = reported(DesiredState { provenance: None, ..desired });
+        assert!(manual.links[&d0].origin.owners().eq(link.origin.owners()), "what a link says of itself stays");
+        assert!(!manual.links[&d0].origin.to_string().contains("Policy"));
     }
 
     #[test]
@@ -352,20 +353,20 @@ mod tests {
         let mut observed = Observed::default();
         let name: IfName = "mgmt-br".parse().unwrap();
         observed.host.links.insert(name, netloom_model::Link::new(name, netloom_model::LinkKind::Bridge));
-        let told = |host: serde_json::Value| {
-            let wish = json!({
+        let reported = |host: serde_json::Value| {
+            let desired = json!({
                 "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1",
                 "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
             });
-            let prepared = prepare(serde_json::from_value(wish).unwrap()).unwrap();
+            let prepared = prepare(serde_json::from_value(desired).unwrap()).unwrap();
             let state =
                 prepared.resolve(&observed, &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
             state.settings.into_values().map(|wanted| (wanted.setting, wanted.origin.to_string())).next()
         };
         let unseen = || Setting::BridgeIptables(false);
-        assert_eq!(told(bridge), Some((unseen(), "VlanConfig u (spec)".to_owned())));
-        assert_eq!(told(installed), Some((unseen(), "VlanConfig u (spec.vlanID)".to_owned())));
-        assert_eq!(told(none), None);
+        assert_eq!(reported(bridge), Some((unseen(), "VlanConfig u (spec)".to_owned())));
+        assert_eq!(reported(installed), Some((unseen(), "VlanConfig u (spec.vlanID)".to_owned())));
+        assert_eq!(reported(none), None);
     }
 
     #[test]
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(
             added(&Ownership::default(), &bond, &named_before),
             set(&[2014]),
-            "another wish of the host made it"
+            "another desired state of the host made it"
         );
         let named = set(&[2014, 2015]);
         assert_eq!(without_named(&before, &ours, &named), before, "what is right stays so");

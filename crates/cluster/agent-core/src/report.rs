@@ -16,7 +16,7 @@ use serde_json::Value;
 /// What is heard of neighbours on each link that is listened on.
 pub type Heard = BTreeMap<IfName, netloom_nmstate::Heard>;
 
-/// The host as a document that fits into an object; the links that the wish names are told in any case.
+/// The host as a document that fits into an object; the links that the desired state names are reported in any case.
 pub fn current_state(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) -> Value {
     netloom_nmstate::report(observed, heard, &ReportOptions { keep: named, ..ReportOptions::default() })
 }

@@ -15,7 +15,7 @@ pub enum Mode {
     Distributed,
 }
 
-/// What follows when somebody else changed what the wish sets.
+/// What follows when somebody else changed what the desired state sets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Drift {
     /// It is set again.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub namespace: String,
     /// Who merges policies.
     pub mode: Mode,
-    /// Whether the wish is brought about and reported; a client that only merges policies does neither.
+    /// Whether the desired state is applied and reported; a client that only merges policies does neither.
     pub enforce: bool,
     /// Whether it stays: only then does it say on the node's network state who merges policies, and can it renew leases.
     pub resident: bool,
@@ -58,9 +58,9 @@ pub struct Settings {
     pub longest: SignedDuration,
     /// How often the host is looked at although it reports no change.
     pub poll: SignedDuration,
-    /// How long a change may take before it is said to be under way.
-    pub patience: SignedDuration,
-    /// The time to the second attempt at a wish; it doubles with each.
+    /// How long a change may take before it is reported as under way.
+    pub progress_after: SignedDuration,
+    /// The time to the second attempt at a desired state; it doubles with each.
     pub retry_first: SignedDuration,
     /// The most that it grows to.
     pub retry_most: SignedDuration,
@@ -68,8 +68,8 @@ pub struct Settings {
     pub pairing: SignedDuration,
     /// How long a node keeps what the controller gave it after its `Node` is gone.
     pub leaving: SignedDuration,
-    /// How long it may take to notice that the API is reached again. So much longer the next attempt at a wish
-    /// waits for the failure of the last one to be told.
+    /// How long it may take to notice that the API is reached again. So much longer the next attempt at a desired state
+    /// waits for the failure of the last one to be reported.
     pub reconnect: SignedDuration,
 }
 
@@ -87,7 +87,7 @@ impl Settings {
             timing: ProbeTiming::default(),
             taints: BTreeSet::new(),
             seed: 0,
-            // A link that flaps is told twelve times a minute at most.
+            // A link that flaps is reported twelve times a minute at most.
             list_pace: SignedDuration::from_secs(5),
             // What flaps is back by then; `status.currentState` has it at once.
             list_stable: SignedDuration::from_secs(10),
@@ -96,7 +96,7 @@ impl Settings {
             quiet: SignedDuration::from_millis(20),
             longest: SignedDuration::from_millis(500),
             poll: SignedDuration::from_secs(60),
-            patience: SignedDuration::from_secs(1),
+            progress_after: SignedDuration::from_secs(1),
             retry_first: SignedDuration::from_secs(1),
             retry_most: SignedDuration::from_mins(5),
             // The controller writes both at once, but a watch may break between them.

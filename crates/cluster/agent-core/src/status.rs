@@ -1,6 +1,6 @@
 //! The status of the node's network state.
 //!
-//! It is made anew from what is known and compared with what stands there: what is equal is not written.
+//! It is recreated from what is known and compared with what stands there: what is equal is not written.
 
 use jiff::Timestamp;
 use netloom_api::{
@@ -16,16 +16,16 @@ use crate::{
     Drift,
     attempt::{Attempt, Stage},
     condition::{milliseconds, seen, short},
+    desired_state::uid,
     others,
     report::ReportText,
-    wish::uid,
 };
 
 /// The conditions that an agent writes; all others are the controller's.
 const OURS: [&str; 5] = ["Managed", "Available", "Progressing", "Degraded", others::CONDITION];
 
 /// Everything that the status of a managed node follows from.
-pub(crate) struct Picture<'a> {
+pub(crate) struct StatusInput<'a> {
     pub(crate) now: Timestamp,
     /// The object as it stands.
     pub(crate) object: &'a Value,
@@ -46,7 +46,7 @@ pub(crate) struct Picture<'a> {
     pub(crate) drift: Drift,
     /// What is wrong with a lease: a word and a sentence.
     pub(crate) lease: Option<(&'a str, String)>,
-    /// The links of the wish that other programs manage.
+    /// The links of the desired state that other programs manage.
     pub(crate) managed: &'a [Managed],
 }
 
@@ -63,28 +63,28 @@ pub(crate) struct Status {
 }
 
 /// What to write for a node that is managed; none when that stands there.
-pub(crate) fn managed(picture: &Picture<'_>) -> Option<Status> {
-    let before = standing(picture.object);
+pub(crate) fn managed(input: &StatusInput<'_>) -> Option<Status> {
+    let before = standing(input.object);
     let mut after =
-        NodeNetworkStateStatus { observed_generation: picture.generation, ..NodeNetworkStateStatus::default() };
-    let usual = [said_managed(), available(picture), progressing(picture), degraded(picture)];
-    for said in usual.into_iter().chain(others::said(picture.managed)) {
-        if !is_foreign(&before.conditions, said.kind) {
-            after.conditions.0.push(said.at(picture.now, picture.generation, &before.conditions));
+        NodeNetworkStateStatus { observed_generation: input.generation, ..NodeNetworkStateStatus::default() };
+    let usual = [observed_managed(), available(input), progressing(input), degraded(input)];
+    for observation in usual.into_iter().chain(others::observation(input.managed)) {
+        if !is_foreign(&before.conditions, observation.kind) {
+            after.conditions.0.push(observation.at(input.now, input.generation, &before.conditions));
         }
     }
-    if let Some((failure, count, next)) = picture.attempt.failure() {
+    if let Some((failure, count, next)) = input.attempt.failure() {
         after.retry = next.map(|next| Retry { count, next_time: seconds(next) });
         after.checkpoint.clone_from(&failure.waits_for);
     }
-    after.last_applied = last_applied(picture, before.last_applied.as_ref());
-    let report = picture.current.or(picture.reported);
+    after.last_applied = last_applied(input, before.last_applied.as_ref());
+    let report = input.current.or(input.reported);
     let report_only = ours(&before) == after;
-    let due = if report_only { report != picture.reported && picture.report_due } else { true };
-    due.then(|| Status { object: apply(picture.object, after, report), report_only })
+    let due = if report_only { report != input.reported && input.report_due } else { true };
+    due.then(|| Status { object: apply(input.object, after, report), report_only })
 }
 
-/// What to write once for a node that is not managed any more: everything stays as it was last said.
+/// What to write once for a node that is not managed any more: everything stays as it was last reported.
 pub(crate) fn unmanaged(
     now: Timestamp,
     object: &Value,
@@ -93,81 +93,81 @@ pub(crate) fn unmanaged(
 ) -> Option<Value> {
     let before = standing(object);
     let mut after = ours(&before);
-    let said = seen("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
-    if before.conditions.get("Managed").is_some_and(|known| known.status == said.truth) {
+    let observation = seen("Managed", false, "Unmanaged", "the node keeps its network as it is and reports nothing");
+    if before.conditions.get("Managed").is_some_and(|known| known.status == observation.truth) {
         return None;
     }
-    after.conditions.set(said.at(now, generation, &before.conditions));
+    after.conditions.set(observation.at(now, generation, &before.conditions));
     Some(apply(object, after, reported))
 }
 
-/// What to write on a second object for one node; none when the controller or somebody has said it.
+/// What to write on a second object for one node; none when the controller or somebody has reported it.
 pub(crate) fn conflicting(now: Timestamp, object: &Value, generation: Option<i64>, message: &str) -> Option<Value> {
     let before = standing(object);
-    let said = seen("Conflict", true, netloom_compile::reason::CONFLICT, message);
-    if before.conditions.get("Conflict").is_some_and(|known| known.status == said.truth) {
+    let observation = seen("Conflict", true, netloom_compile::reason::CONFLICT, message);
+    if before.conditions.get("Conflict").is_some_and(|known| known.status == observation.truth) {
         return None;
     }
-    let conditions = Conditions(vec![said.at(now, generation, &before.conditions)]);
+    let conditions = Conditions(vec![observation.at(now, generation, &before.conditions)]);
     Some(apply(object, NodeNetworkStateStatus { conditions, ..NodeNetworkStateStatus::default() }, None))
 }
 
-fn said_managed() -> Observation {
+fn observed_managed() -> Observation {
     seen("Managed", true, "Managed", "the node keeps to the desired state and reports")
 }
 
-fn available(picture: &Picture<'_>) -> Observation {
-    let attempt = picture.attempt;
-    let said = |truth, reason, message: String| seen("Available", truth, reason, message);
+fn available(input: &StatusInput<'_>) -> Observation {
+    let attempt = input.attempt;
+    let observation = |truth, reason, message: String| seen("Available", truth, reason, message);
     if let Some((failure, ..)) = attempt.failure() {
-        return said(false, failure.reason(), failure.message.clone());
+        return observation(false, failure.reason(), failure.message.clone());
     }
-    if !picture.wanted {
-        return said(true, "NothingDesired", "there is no desired state: the node only reports".to_owned());
+    if !input.wanted {
+        return observation(true, "NothingDesired", "there is no desired state: the node only reports".to_owned());
     }
     match &attempt.stage {
         Stage::Reached { .. } if attempt.drift.is_empty() => {
-            said(true, "AsDesired", "the desired state is in place and verified".to_owned())
+            observation(true, "AsDesired", "the desired state is in place and verified".to_owned())
         }
-        Stage::Reached { .. } => said(false, "Drifted", named(&attempt.drift, picture.drift)),
+        Stage::Reached { .. } => observation(false, "Drifted", named(&attempt.drift, input.drift)),
         Stage::Untried | Stage::Running { .. } | Stage::Failed { .. } => {
-            said(false, "Applying", "the desired state is being brought about".to_owned())
+            observation(false, "Applying", "the desired state is being applied".to_owned())
         }
     }
 }
 
-fn progressing(picture: &Picture<'_>) -> Observation {
-    let said = |truth, reason, message: &str| seen("Progressing", truth, reason, message);
-    match &picture.attempt.stage {
-        Stage::Running { .. } | Stage::Untried if picture.wanted => {
-            said(true, "Applying", "the desired state is being brought about")
+fn progressing(input: &StatusInput<'_>) -> Observation {
+    let observation = |truth, reason, message: &str| seen("Progressing", truth, reason, message);
+    match &input.attempt.stage {
+        Stage::Running { .. } | Stage::Untried if input.wanted => {
+            observation(true, "Applying", "the desired state is being applied")
         }
-        Stage::Failed { next: Some(_), .. } => said(true, "Retrying", "the desired state will be tried again"),
-        Stage::Failed { next: None, .. } => said(false, "Waiting", "the desired state must be changed first"),
+        Stage::Failed { next: Some(_), .. } => observation(true, "Retrying", "the desired state will be tried again"),
+        Stage::Failed { next: None, .. } => observation(false, "Waiting", "the desired state must be changed first"),
         Stage::Reached { .. } | Stage::Running { .. } | Stage::Untried => {
-            said(false, "Settled", "there is nothing to do")
+            observation(false, "Settled", "there is nothing to do")
         }
     }
 }
 
-fn degraded(picture: &Picture<'_>) -> Observation {
-    let said = |truth, reason, message: String| seen("Degraded", truth, reason, message);
-    if let Some((failure, ..)) = picture.attempt.failure() {
+fn degraded(input: &StatusInput<'_>) -> Observation {
+    let observation = |truth, reason, message: String| seen("Degraded", truth, reason, message);
+    if let Some((failure, ..)) = input.attempt.failure() {
         let undone = if failure.undone { "the change was taken back: " } else { "" };
-        return said(true, failure.reason(), format!("{undone}{}", failure.message));
+        return observation(true, failure.reason(), format!("{undone}{}", failure.message));
     }
-    if let Some(why) = picture.blind {
-        return said(true, "HostUnavailable", format!("the host cannot be read: {why}"));
+    if let Some(why) = input.blind {
+        return observation(true, "HostUnavailable", format!("the host cannot be read: {why}"));
     }
-    if let Some(first) = picture.conflicts.first() {
-        let more = picture.conflicts.len() - 1;
+    if let Some(first) = input.conflicts.first() {
+        let more = input.conflicts.len() - 1;
         let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-        return said(true, "PolicyConflict", format!("{first}{more}"));
+        return observation(true, "PolicyConflict", format!("{first}{more}"));
     }
-    if let Some((reason, message)) = &picture.lease {
-        return said(true, reason, message.clone());
+    if let Some((reason, message)) = &input.lease {
+        return observation(true, reason, message.clone());
     }
-    said(false, "AsExpected", "nothing is wrong".to_owned())
+    observation(false, "AsExpected", "nothing is wrong".to_owned())
 }
 
 /// Drift in words: each field, what was wanted and what is there.
@@ -181,11 +181,11 @@ pub(crate) fn named(drift: &[Difference], then: Drift) -> String {
 }
 
 /// Kept as it stands unless another generation was reached, or something had to be changed for it.
-fn last_applied(picture: &Picture<'_>, before: Option<&LastApplied>) -> Option<LastApplied> {
-    let Stage::Reached { at, done } = &picture.attempt.stage else { return before.cloned() };
-    let generation = picture.generation.unwrap_or_default();
+fn last_applied(input: &StatusInput<'_>, before: Option<&LastApplied>) -> Option<LastApplied> {
+    let Stage::Reached { at, done } = &input.attempt.stage else { return before.cloned() };
+    let generation = input.generation.unwrap_or_default();
     let known = before.filter(|known| known.generation == generation && !done.changed);
-    if !picture.wanted && before.is_none() {
+    if !input.wanted && before.is_none() {
         return None;
     }
     let fresh = || LastApplied { generation, time: seconds(*at), duration_ms: Some(milliseconds(done.took)) };

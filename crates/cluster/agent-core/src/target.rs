@@ -8,27 +8,27 @@ use netloom_compile::{NodeState, ObjectKey};
 use serde_json::Value;
 
 use crate::{
-    CONFIG, Failure, Kept, NODE, Prepared, Reason, STATE, Settings, Wish,
+    CONFIG, DesiredState, Failure, Kept, NODE, Prepared, Reason, STATE, Settings,
     backoff::later,
+    desired_state::{ConfigPart, digest_of, is_merged_by_node, is_pair, uid},
     objects::Objects,
     prepared::prepare,
-    wish::{ConfigPart, digest_of, is_merged_by_node, is_pair, uid},
 };
 
 /// A network state that came before the other object of its pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Half {
+pub(crate) struct PartialUpdate {
     digest: String,
-    /// How long the last wish is held for the other object. It may never come, when there is no controller any more,
-    /// and people must be able to change what the network state says.
+    /// How long the last desired state is held for the other object. It may never come, when there is no controller any
+    /// more, and people must be able to change what the network state says.
     pub(crate) until: Timestamp,
     /// Whether it still is.
     pub(crate) waits: bool,
 }
 
-impl Half {
-    /// The half that is there now, given the one that was there before. What goes with the kept wish is none: a person
-    /// may have changed it since.
+impl PartialUpdate {
+    /// The half that is there now, given the one that was there before. What goes with the kept desired state is none:
+    /// a person may have changed it since.
     pub(crate) fn of(
         now: Timestamp,
         settings: &Settings,
@@ -38,8 +38,8 @@ impl Half {
     ) -> Option<Self> {
         let (_, raw) = chosen(objects).filter(|(state, _)| state.managed)?;
         let digest = digest_of(raw);
-        let wish = kept.filter(|kept| kept.uid == uid(raw))?.present()?;
-        let known = wish.config.as_ref().is_some_and(|config| config.state_digest == digest);
+        let desired = kept.filter(|kept| kept.uid == uid(raw))?.present()?;
+        let known = desired.config.as_ref().is_some_and(|config| config.state_digest == digest);
         let whole = live(settings, objects).is_some_and(|config| is_pair(raw, config));
         if digest.is_empty() || is_merged_by_node(raw) || whole || known {
             return None;
@@ -83,14 +83,14 @@ pub(crate) enum Target {
         /// The object that says so.
         uid: String,
     },
-    /// The wish cannot be read.
+    /// The desired state cannot be read.
     Unreadable {
-        /// The wish.
-        wish: Box<Wish>,
+        /// The desired state.
+        desired: Box<DesiredState>,
         /// Why.
         failure: Failure,
     },
-    /// A wish.
+    /// A desired state.
     Wanted(Arc<Prepared>),
 }
 
@@ -98,45 +98,47 @@ impl Target {
     /// What the node shall be like. Until the API was read, and while half of a pair is waited for, that is what it
     /// was last.
     pub(crate) fn of(settings: &Settings, objects: &Objects, kept: Option<&Kept>, (waits, left): (bool, bool)) -> Self {
-        // A wish that was being brought about may be in place, or the one before it.
-        let before: Vec<&Wish> = kept.into_iter().flat_map(|kept| kept.wish.iter().chain(&kept.trying)).collect();
+        // A desired state that was being brought about may be in place, or the one before it.
+        let before: Vec<&DesiredState> =
+            kept.into_iter().flat_map(|kept| kept.desired.iter().chain(&kept.trying)).collect();
         if !objects.is_whole() || waits {
             let last = kept.and_then(Kept::present);
-            return last.map_or(Self::Unknown, |wish| Self::wanted(settings, wish.clone(), &before));
+            return last.map_or(Self::Unknown, |desired| Self::wanted(settings, desired.clone(), &before));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
             return Self::Unmanaged { uid: uid(raw) };
         }
-        let wish = Wish::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left)));
+        let desired = DesiredState::of(state, raw, config_part(settings, objects, raw, kept.filter(|_| !left)));
         // What policies asked for went through the controller too, and may stand on what that gave.
-        let wish = if left && !state.merges_itself { wish.with_document(state.hand.written()) } else { wish };
-        Self::wanted(settings, wish, &before)
+        let desired =
+            if left && !state.merges_itself { desired.with_document(state.manual.written()) } else { desired };
+        Self::wanted(settings, desired, &before)
     }
 
-    fn wanted(settings: &Settings, wish: Wish, before: &[&Wish]) -> Self {
-        let prepared = prepare(wish.clone()).and_then(|prepared| match prepared.leases.keys().next() {
+    fn wanted(settings: &Settings, desired: DesiredState, before: &[&DesiredState]) -> Self {
+        let prepared = prepare(desired.clone()).and_then(|prepared| match prepared.leases.keys().next() {
             Some(link) if !settings.resident => Err(Failure::new(
                 Reason::InvalidDesiredState,
                 format_args!(
                     "{}: {link} asks for a lease (dhcp: true), and whoever enforces this once ends before that has to be \
                      renewed; run the agent of the node as a service, or give addresses",
-                    wish.source
+                    desired.source
                 ),
             )),
             Some(_) | None => Ok(prepared),
         });
         match prepared.map(|prepared| prepared.following(before.iter().copied())) {
             Ok(prepared) => Self::Wanted(Arc::new(prepared)),
-            Err(failure) => Self::Unreadable { wish: Box::new(wish), failure },
+            Err(failure) => Self::Unreadable { desired: Box::new(desired), failure },
         }
     }
 
-    /// The wish, readable or not.
-    pub(crate) fn wish(&self) -> Option<&Wish> {
+    /// The desired state, readable or not.
+    pub(crate) fn desired(&self) -> Option<&DesiredState> {
         match self {
-            Self::Wanted(prepared) => Some(&prepared.wish),
-            Self::Unreadable { wish, .. } => Some(wish),
+            Self::Wanted(prepared) => Some(&prepared.desired),
+            Self::Unreadable { desired, .. } => Some(desired),
             Self::Unknown | Self::Nothing | Self::Unmanaged { .. } => None,
         }
     }
@@ -146,7 +148,7 @@ impl Target {
         match self {
             Self::Unmanaged { uid } => Some(uid),
             Self::Unknown | Self::Nothing | Self::Unreadable { .. } | Self::Wanted(_) => {
-                self.wish().map(|wish| wish.uid.as_str())
+                self.desired().map(|desired| desired.uid.as_str())
             }
         }
     }
@@ -159,7 +161,7 @@ pub(crate) fn chosen(objects: &Objects) -> Option<(&Arc<NodeState>, &Arc<Value>)
 }
 
 /// What the controller has for the node. As long as its two objects do not belong together, or one of them
-/// is gone, what it had last stays: half of a wish is none.
+/// is gone, what it had last stays: half of a desired state is none.
 fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Option<&Kept>) -> Option<ConfigPart> {
     match live(settings, objects).filter(|config| is_pair(state, config)) {
         Some(config) => Some(ConfigPart::of(config)),
@@ -168,7 +170,7 @@ fn config_part(settings: &Settings, objects: &Objects, state: &Value, kept: Opti
 }
 
 /// Whether the node is in the cluster no more: its `Node` is gone, and with it what the controller had for it, which it
-/// owns. Where that goes alone the controller makes it anew.
+/// owns. Where that goes alone the controller recreates it.
 fn has_left(settings: &Settings, objects: &Objects) -> bool {
     let key = ObjectKey::global(settings.node.as_str());
     objects.is_listed(NODE) && objects.raw(NODE, &key).is_none() && objects.raw(CONFIG, &key).is_none()

@@ -1,4 +1,4 @@
-//! On which terms the node keeps to its wish, as the controller has written them on its object.
+//! On which terms the node keeps to its desired state, as the controller has written them on its object.
 //!
 //! They are read when they are needed and never kept: without the API the settings of the agent hold.
 
@@ -19,7 +19,7 @@ impl Agent {
         }
     }
 
-    /// Whether a wish that cuts the way to the API server is brought about.
+    /// Whether a desired state that cuts the way to the API server is brought about.
     pub(crate) fn may_be_cut_off(&self) -> bool {
         self.term(annotation::MAY_BE_CUT_OFF) == Some("true")
     }

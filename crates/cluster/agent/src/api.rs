@@ -12,7 +12,7 @@ use crate::{kinds::resource, metrics::Metrics};
 
 /// How long one request may take. The network may be the one that is being changed, and then there is no
 /// answer at all.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// The API, for one agent.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) fn new(client: Client, events: UnboundedSender<Event>, metrics: Arc<Metrics>) -> Self {
         let resource = |kind| Some(resource(kind));
-        Self { writer: Writer { client, manager: MANAGER, patience: PATIENCE, resource }, events, metrics }
+        Self { writer: Writer { client, manager: MANAGER, time_limit: TIME_LIMIT, resource }, events, metrics }
     }
 
     /// Carries out requests that follow each other, and tells what came of each.

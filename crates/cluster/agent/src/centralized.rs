@@ -5,7 +5,7 @@
 use kube::{Client, Config};
 use netloom_agent_core::{MANAGER, NODE, POLICY, STATE};
 use netloom_api::rollout::annotation;
-use netloom_compile::{NodeWish, Snapshot, compile};
+use netloom_compile::{NodeTarget, Snapshot, compile};
 use serde_json::Value;
 
 use crate::run::Error;
@@ -13,7 +13,7 @@ use crate::run::Error;
 /// How many objects a list gives at once; a cluster may have thousands, each as large as its node's network.
 const PAGE: usize = 100;
 
-/// How often everything is read anew when somebody else wrote at the same time.
+/// How often everything is read again when somebody else wrote at the same time.
 const ROUNDS: usize = 5;
 
 /// What was done.
@@ -55,14 +55,14 @@ async fn round(client: &Client) -> Result<(Merged, usize), Error> {
     }
     let compiled = compile(&snapshot);
     let (mut merged, mut overtaken) = (Merged::default(), 0);
-    for wish in compiled.nodes.iter() {
-        let state = snapshot.states.get(wish.object);
+    for node_target in compiled.nodes.iter() {
+        let state = snapshot.states.get(node_target.object);
         if state.is_some_and(|state| state.merges_itself) {
             merged.left += 1;
-        } else if !wish.desired.held.is_empty() || state.is_none_or(|state| wish.is_content_of(state)) {
+        } else if !node_target.desired.held.is_empty() || state.is_none_or(|state| node_target.is_content_of(state)) {
             merged.unchanged += 1;
         } else {
-            match write(client, &snapshot, wish).await {
+            match write(client, &snapshot, node_target).await {
                 Ok(()) => merged.written += 1,
                 Err(kube::Error::Api(status)) if status.code == 409 => overtaken += 1,
                 Err(error) => return Err(Error::Api(error)),
@@ -91,12 +91,12 @@ async fn read(client: &Client, path: &str, kind: &str, version: &str, snapshot: 
     }
 }
 
-async fn write(client: &Client, snapshot: &Snapshot, wish: NodeWish<'_>) -> Result<(), kube::Error> {
-    let mut patch = wish.patch(snapshot, "");
+async fn write(client: &Client, snapshot: &Snapshot, node_target: NodeTarget<'_>) -> Result<(), kube::Error> {
+    let mut patch = node_target.patch(snapshot, "");
     // No revision stands behind this.
     patch["metadata"]["annotations"][annotation::REVISION] = Value::Null;
     patch["metadata"]["annotations"][annotation::DIGEST] = Value::Null;
-    let (namespace, name) = (&wish.object.namespace, &wish.object.name);
+    let (namespace, name) = (&node_target.object.namespace, &node_target.object.name);
     let target = format!("/apis/nmstate.io/v1/namespaces/{namespace}/nodenetworkstates/{name}?fieldManager={MANAGER}");
     let request = http::Request::patch(target)
         .header("content-type", "application/merge-patch+json")
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_overtaken_reads_anew_and_goes_on_but_not_for_ever() {
+    async fn whoever_is_overtaken_reads_again_and_goes_on_but_not_for_ever() {
         let (done, writes) = merged(2).await;
         assert_eq!((done.unwrap(), writes), (Merged { written: 1, unchanged: 0, left: 0 }, 3));
         let (done, writes) = merged(usize::MAX).await;

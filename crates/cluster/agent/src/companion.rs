@@ -1,5 +1,5 @@
-//! What runs beside the hands: each companion has a lane of its own ([`crate::lane`]), is told its orders and what was seen
-//! of the host, and sends its news as events. The shell knows no more of any of them.
+//! What runs beside the host worker: each companion has a lane of its own ([`crate::lane`]), is given its orders and
+//! what was seen of the host, and sends its news as events. The shell knows no more of any of them.
 
 use std::{collections::BTreeSet, net::IpAddr};
 

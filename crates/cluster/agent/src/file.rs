@@ -1,7 +1,7 @@
-//! Files beside the journal; the last good wish is one of them, `wish.json`.
+//! Files beside the journal; the last good desired state is one of them, `wish.json`.
 //!
 //! A file is replaced as a whole, so that at every moment the old or the new one is there. One that cannot be read
-//! is put aside and said: the node then waits for the API instead of starting from it.
+//! is put aside and reported: the node then waits for the API instead of starting from it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -25,9 +25,9 @@ struct Content {
 
 /// The file.
 #[derive(Debug, Clone)]
-pub(crate) struct WishFile(PathBuf);
+pub(crate) struct DesiredStateFile(PathBuf);
 
-impl WishFile {
+impl DesiredStateFile {
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self(folder.join("wish.json"))
     }
@@ -112,12 +112,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_comes_back_and_a_damaged_one_is_put_aside() {
+    fn a_desired_state_comes_back_and_a_damaged_one_is_put_aside() {
         let folder = std::env::temp_dir().join(format!("netloom-agent-wish-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let file = WishFile::in_folder(&folder);
+        let file = DesiredStateFile::in_folder(&folder);
         assert_eq!(file.load().unwrap(), None);
-        let kept = Kept { uid: "u".to_owned(), wish: None, trying: None };
+        let kept = Kept { uid: "u".to_owned(), desired: None, trying: None };
         file.write(&kept).unwrap();
         assert_eq!(file.load().unwrap(), Some(kept));
         assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);

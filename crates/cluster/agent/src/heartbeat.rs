@@ -15,12 +15,12 @@ use netloom_api::NAMESPACE;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{clock::Clock, pulse::Pulse};
+use crate::{clock::Clock, health::AgentHealth};
 
 /// How many renewals may be lost before the agent counts as gone, and the one that comes then.
 const TIMES: u32 = 3;
 /// How long one request may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// Renews the lease of one node.
 pub(crate) struct Heartbeat {
@@ -28,26 +28,26 @@ pub(crate) struct Heartbeat {
     pub(crate) node: String,
     pub(crate) every: Duration,
     pub(crate) clock: Clock,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) health: Arc<AgentHealth>,
 }
 
 impl Heartbeat {
     /// Renews it until the task is dropped.
     pub(crate) async fn run(self) {
         let mut owner = None;
-        let mut told = false;
+        let mut reported = false;
         loop {
             let mut wait = self.every;
-            if self.pulse.stuck(Instant::now()).is_none() {
+            if self.health.stuck(Instant::now()).is_none() {
                 if owner.is_none() {
                     owner = self.owner().await;
                 }
                 match self.renew(owner.as_deref()).await {
-                    Ok(()) => told = false,
+                    Ok(()) => reported = false,
                     Err(why) => {
                         wait = self.every / (2 * TIMES);
                         // Once: who may not write it will not be allowed to a moment later.
-                        if !std::mem::replace(&mut told, true) {
+                        if !std::mem::replace(&mut reported, true) {
                             tracing::warn!(%why, "the sign of life of this agent could not be renewed");
                         }
                     }
@@ -74,9 +74,9 @@ impl Heartbeat {
         let request =
             Request::builder().method(method).uri(target).header("content-type", "application/apply-patch+yaml");
         let request = request.body(body).map_err(|error| error.to_string())?;
-        match timeout(PATIENCE, self.client.request::<Value>(request)).await {
+        match timeout(TIME_LIMIT, self.client.request::<Value>(request)).await {
             Ok(answer) => answer.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+            Err(_) => Err(format!("no answer within {TIME_LIMIT:?}")),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Lane<W> {
     bell: UnixStream,
 }
 
-/// What the thread was told and has not taken yet.
+/// What was sent to the thread and has not taken yet.
 #[derive(Debug)]
 pub(crate) struct Inbox<W> {
     words: Receiver<W>,

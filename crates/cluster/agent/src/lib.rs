@@ -11,27 +11,27 @@
 //! the kernel are on another.
 
 mod api;
+mod api_address;
 mod centralized;
 mod clock;
 mod companion;
-mod ears;
 mod file;
-mod hands;
+mod health;
 mod heartbeat;
+mod host_worker;
 mod kinds;
 mod lane;
 mod leases;
+mod lldp_listener;
 mod managers;
 mod metrics;
 mod neighbours;
 mod notices;
 mod options;
 mod outcome;
-mod pulse;
 mod run;
 mod serve;
 mod watches;
-mod whereabouts;
 
 pub use centralized::{Merged, merge_all};
 pub use options::{Options, Task};

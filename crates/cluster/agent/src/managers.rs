@@ -1,4 +1,4 @@
-//! Keeps an eye on the run-time files of other network managers, for the links of the last wish.
+//! Keeps an eye on the run-time files of other network managers, for the links of the last desired state.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Who manages links of the wish beside this agent.
+/// Who manages links of the desired state beside this agent.
 pub(crate) struct Managers {
     files: RunFiles,
     events: UnboundedSender<Event>,
-    /// The links of the last wish.
+    /// The links of the last desired state.
     links: BTreeSet<IfName>,
-    /// What was told last.
-    told: Vec<Managed>,
+    /// What was reported last.
+    reported: Vec<Managed>,
 }
 
 impl Managers {
     pub(crate) fn new(files: RunFiles, events: UnboundedSender<Event>) -> Self {
-        Self { files, events, links: BTreeSet::new(), told: Vec::new() }
+        Self { files, events, links: BTreeSet::new(), reported: Vec::new() }
     }
 
     /// Looks on behalf of these links from now on.
@@ -33,13 +33,13 @@ impl Managers {
     /// Looks again, and tells what is not as it was.
     pub(crate) fn look(&mut self, observed: &Observed) {
         let found = self.files.managed(self.links.iter().copied(), observed);
-        if found == self.told {
+        if found == self.reported {
             return;
         }
-        for managed in found.iter().filter(|managed| !self.told.contains(managed)) {
+        for managed in found.iter().filter(|managed| !self.reported.contains(managed)) {
             tracing::warn!(link = %managed.link, manager = managed.manager.name(), "{managed}");
         }
-        self.told.clone_from(&found);
+        self.reported.clone_from(&found);
         // Nobody listens any more only when the agent ends.
         self.events.send(Event::Managers(found)).ok();
     }

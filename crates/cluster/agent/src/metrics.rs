@@ -42,7 +42,7 @@ impl Metrics {
         let times = Histogram::new(SECONDS);
         let (requests, observations) = (Family::default(), Counter::default());
         let (drift, connected, deaf) = (Gauge::default(), Gauge::default(), Gauge::default());
-        registry.register("transactions", "Transactions, by what became of the wish", transactions.clone());
+        registry.register("transactions", "Transactions, by result", transactions.clone());
         registry.register("transaction_seconds", "How long a transaction took that ended well", times.clone());
         registry.register("requests", "Requests to the API, by their answer", requests.clone());
         registry.register("observations", "Times that the host was read", observations.clone());

@@ -18,7 +18,7 @@ pub(crate) struct Tables {
     tables: BTreeMap<IfName, (Ear, Neighbours)>,
 }
 
-/// The number of a link in the kernel: one that was made anew has another.
+/// The number of a link in the kernel: one that was recreated has another.
 pub(crate) type Ear = usize;
 
 impl Tables {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((neighbours(&tables, at(60), "a"), tables.is_early(at(60))), (Some(0), false));
         assert_eq!(neighbours(&tables, at(60), "b"), None, "it cannot be heard at all");
         tables.listen(at(70), links.into(), &BTreeMap::from([(links[0], 8), (links[1], 9)]));
-        assert_eq!(neighbours(&tables, at(71), "a"), None, "made anew, so listened on anew");
+        assert_eq!(neighbours(&tables, at(71), "a"), None, "recreated, so listened on again");
         tables.listen(at(130), links.into(), &BTreeMap::from([(links[0], 8)]));
         assert_eq!((neighbours(&tables, at(131), "a"), neighbours(&tables, at(131), "b")), (Some(0), None));
         tables.listen(at(140), BTreeSet::new(), &BTreeMap::new());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_there_as_long_as_it_said_and_half_a_frame_is_none() {
+    fn a_neighbour_is_there_as_long_as_it_reported_and_half_a_frame_is_none() {
         let link = "a".parse().unwrap();
         let mut tables = Tables::default();
         tables.listen(at(0), [link].into(), &BTreeMap::from([(link, 7)]));

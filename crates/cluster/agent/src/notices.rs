@@ -1,6 +1,6 @@
 //! The kernel's notifications, for as long as the agent lives.
 //!
-//! A socket that cannot be read any more is opened anew, after growing pauses. What happens meanwhile is found by the
+//! A socket that cannot be read any more is opened again, after growing pauses. What happens meanwhile is found by the
 //! poll; and since nobody can say what was missed, the host counts as changed whenever listening begins again.
 
 use std::{
@@ -18,26 +18,26 @@ use tokio::sync::Notify;
 
 use crate::metrics::Metrics;
 
-/// How long the kernel may be silent before it is listened to anew. Events end the wait, and what is lost is
+/// How long the kernel may be silent before it is listened to again. Events end the wait, and what is lost is
 /// found by the poll, so it only bounds the call.
 const SILENCE: Duration = Duration::from_hours(24);
-/// So many links are told by name; who has to look at more reads everything anyway.
+/// So many links are reported by name; who has to look at more reads everything anyway.
 const MOST: usize = 256;
 /// The pause after the first failure, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_mins(1));
 
-/// What the kernel told and nobody has taken yet.
+/// What the kernel reported and nobody has taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    told: Mutex<Option<HostChange>>,
+    reported: Mutex<Option<HostChange>>,
     bell: Notify,
 }
 
 impl Changes {
     fn add(&self, change: HostChange) {
         {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            *told = Some(match (told.take(), change) {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            *reported = Some(match (reported.take(), change) {
                 (None, change) => change,
                 (Some(HostChange::Links(mut links)), HostChange::Links(more)) if links.len() < MOST => {
                     links.extend(more);
@@ -52,7 +52,7 @@ impl Changes {
     /// Waits for a change; what comes until it is taken is one with it.
     pub(crate) async fn next(&self) -> HostChange {
         self.bell.notified().await;
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(HostChange::Anything)
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(HostChange::Anything)
     }
 }
 
@@ -96,7 +96,7 @@ fn wait(pause: Duration) {
 struct Kernel<H, O, P, C, D> {
     /// Waits for a notification; says what changed, if anything.
     hear: H,
-    /// Begins to listen anew.
+    /// Begins to listen again.
     open: O,
     /// Waits; says whether to go on.
     pause: P,
@@ -107,7 +107,7 @@ struct Kernel<H, O, P, C, D> {
 }
 
 impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
-    /// Listens until told to end.
+    /// Listens until asked to end.
     fn listen<W>(&mut self, mut watch: W)
     where
         H: FnMut(&mut W) -> Result<Option<HostChange>, String>,
@@ -126,10 +126,10 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
                     }
                 }
                 Err(why) => {
-                    tracing::error!(why, "the kernel's notifications cannot be read; they are asked for anew");
+                    tracing::error!(why, "the kernel's notifications cannot be read; they are asked for again");
                     (self.deaf)(true);
-                    let Some(anew) = self.reopen(&mut failures) else { return };
-                    watch = anew;
+                    let Some(again) = self.reopen(&mut failures) else { return };
+                    watch = again;
                     (self.deaf)(false);
                     tracing::info!("the kernel's notifications are read again");
                 }
@@ -137,7 +137,7 @@ impl<H, O, P, C, D> Kernel<H, O, P, C, D> {
         }
     }
 
-    /// Opens until it works; none when told to end.
+    /// Opens until it works; none when asked to end.
     fn reopen<W>(&mut self, failures: &mut u32) -> Option<W>
     where
         O: FnMut() -> Result<W, String>,
@@ -169,8 +169,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_that_fails_is_opened_anew_with_growing_pauses() {
-        let (opened, told, pauses, deaf) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()), RefCell::default());
+    fn a_socket_that_fails_is_opened_again_with_growing_pauses() {
+        let (opened, reported, pauses, deaf) =
+            (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()), RefCell::default());
         let mut kernel = Kernel {
             // Each socket hears one thing and then fails; the first one fails at once.
             hear: |left: &mut u32| match left.checked_sub(1) {
@@ -189,12 +190,12 @@ mod tests {
                 pauses.borrow_mut().push(pause.as_millis());
                 if pauses.borrow().len() > 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
-            changed: |_| told.set(told.get() + 1),
+            changed: |_| reported.set(reported.get() + 1),
             deaf: |is: bool| RefCell::<Vec<bool>>::borrow_mut(&deaf).push(is),
         };
         kernel.listen(0);
         assert_eq!(*pauses.borrow(), [100, 100, 200, 100, 100]);
-        assert_eq!(told.get(), 6, "once for each notification, and once for each socket");
+        assert_eq!(reported.get(), 6, "once for each notification, and once for each socket");
         assert_eq!(*deaf.borrow(), [true, false, true, false, true, false, true]);
     }
 }

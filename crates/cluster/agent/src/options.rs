@@ -1,4 +1,4 @@
-//! What an agent is told when it is started.
+//! What an agent is given when it is started.
 
 use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use netloom_probing::ProbeTiming;
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Keep to the wish until told to stop.
+    /// Keep to the desired state until asked to stop.
     Daemon,
     /// Enforce and report once.
     StateOnce,
@@ -17,7 +17,7 @@ pub enum Task {
     PolicyOnce,
 }
 
-/// What an agent is told when it is started.
+/// What an agent is given when it is started.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// What to do.
@@ -36,7 +36,7 @@ pub struct Options {
     pub mode: Mode,
     /// What follows drift.
     pub drift: Drift,
-    /// How often the host is read although it told of no change.
+    /// How often the host is read although it reported no change.
     pub poll: Duration,
     /// How long what the controller gave stays after the `Node` is gone.
     pub leaving: Duration,

@@ -16,33 +16,33 @@ use tokio::{
 
 use crate::{
     api::Api,
+    api_address::ApiAddress,
     clock::Clock,
     companion::{Companion, Parting},
-    ears::Ears,
-    file::WishFile,
-    hands::{Hands, StartError, Tools},
+    file::DesiredStateFile,
+    health::AgentHealth,
     heartbeat::Heartbeat,
+    host_worker::{HostWorker, StartError, Tools},
     leases::{self, Leasing},
+    lldp_listener::LldpListener,
     metrics::Metrics,
     notices::Changes,
     options::{Options, Task},
-    pulse::Pulse,
     serve::serve,
     watches,
-    whereabouts::Whereabouts,
 };
 
-/// How long a change that is under way may take to end when the agent is told to stop.
+/// How long a change that is under way may take to end when the agent is asked to stop.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// How an agent ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
     /// What was to be done once is done.
     Settled,
-    /// The wish was not fulfilled; that is said in the status.
+    /// The desired state was not reached; that is reported in the status.
     Failed(Failure),
     /// The API did not do its part in time.
     Unanswered(String),
@@ -59,12 +59,12 @@ pub enum Error {
     /// The kernel cannot be talked to.
     #[error(transparent)]
     Host(#[from] EngineError),
-    /// The kept wish cannot be read or put aside.
-    #[error("cannot read the last good wish in {folder}: {source}")]
-    Wish {
+    /// The kept desired state cannot be read or put aside.
+    #[error("cannot read the last good desired state in {folder}: {source}")]
+    DesiredState {
         /// The state folder.
         folder: String,
-        /// What the system said.
+        /// What the system answered.
         source: std::io::Error,
     },
     /// The API cannot be talked to at all.
@@ -78,7 +78,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// What the system answered.
         source: std::io::Error,
     },
     /// A thread cannot be started.
@@ -92,7 +92,7 @@ impl Error {
         match self {
             Self::Place(error) => error.reason(),
             Self::Host(error) => error.reason(),
-            Self::Wish { .. } => "StateUnreadable",
+            Self::DesiredState { .. } => "StateUnreadable",
             Self::Api(_) => "ApiUnavailable",
             Self::Overtaken(_) => "Conflict",
             Self::Listen { .. } => "AddressUnavailable",
@@ -110,21 +110,21 @@ impl From<StartError> for Error {
     }
 }
 
-/// Runs an agent until it is told to stop, or its task is done.
+/// Runs an agent until it is asked to stop, or its task is done.
 pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()>) -> Result<Ended, Error> {
-    let (metrics, pulse) = (Arc::new(Metrics::new()), Arc::new(Pulse::default()));
+    let (metrics, health) = (Arc::new(Metrics::new()), Arc::new(AgentHealth::default()));
     let mut tasks = JoinSet::new();
     if let Some(address) = options.listen {
         let listen = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         tracing::info!(address = %listener.local_addr().map_err(listen)?, "status is served");
-        tasks.spawn(serve(listener, Arc::clone(&metrics), Arc::clone(&pulse)));
+        tasks.spawn(serve(listener, Arc::clone(&metrics), Arc::clone(&health)));
     }
     // An agent that works in another namespace than its own does not reach the API through that one.
-    let whereabouts = Whereabouts::of(&config).filter(|_| options.netns.is_none());
-    let reached = match &whereabouts {
+    let api_address = ApiAddress::of(&config).filter(|_| options.netns.is_none());
+    let reached = match &api_address {
         // A name that cannot be looked up yet is looked up again when the API is reached.
-        Some(whereabouts) => whereabouts.addresses().await,
+        Some(api_address) => api_address.addresses().await,
         None => Some(Vec::new()),
     };
     let protected = reached.clone().unwrap_or_default();
@@ -133,12 +133,12 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     let changed = Arc::new(Changes::default());
     let clock = Clock::start();
     let mut companions: Vec<Box<dyn Companion>> = Vec::new();
-    let (hands, kept) = match options.task {
+    let (host_worker, kept) = match options.task {
         Task::PolicyOnce => (None, None),
         Task::Daemon | Task::StateOnce => {
             let way = leases::Way::default();
-            let (tools, kept) = tools(&options, clock, whereabouts.as_ref().map_or(0, |api| api.port), way.clone())?;
-            let ears = Ears::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
+            let (tools, kept) = tools(&options, clock, api_address.as_ref().map_or(0, |api| api.port), way.clone())?;
+            let lldp_listener = LldpListener::start(tools.place.clone(), events.clone()).map_err(Error::Thread)?;
             let leasing = leases::Tools {
                 place: tools.place.clone(),
                 folder: tools.store.dir().to_owned(),
@@ -146,41 +146,41 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
                 clock,
                 events: events.clone(),
             };
-            companions = vec![Box::new(ears), Box::new(Leasing::new(leasing, reached, way))];
-            (Some(Hands::start(tools, events.clone(), &changed, &metrics)?), kept)
+            companions = vec![Box::new(lldp_listener), Box::new(Leasing::new(leasing, reached, way))];
+            (Some(HostWorker::start(tools, events.clone(), &changed, &metrics)?), kept)
         }
     };
     if options.task != Task::Daemon {
         client.apiserver_version().await.map_err(Error::Api)?;
     }
-    watches::Follower { client: &client, node: &options.node, mode: options.mode, events: &events, api: whereabouts }
+    watches::Follower { client: &client, node: &options.node, mode: options.mode, events: &events, api: api_address }
         .follow(&mut tasks);
     if options.task == Task::Daemon {
-        let (client, node, pulse) = (client.clone(), options.node.clone(), Arc::clone(&pulse));
-        tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, pulse }.run());
+        let (client, node, health) = (client.clone(), options.node.clone(), Arc::clone(&health));
+        tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, health }.run());
     }
     let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);
     let mut shell =
-        Shell { agent, api, hands, companions, clock, metrics, pulse, options, queue, changed, worked: false };
+        Shell { agent, api, host_worker, companions, clock, metrics, health, options, queue, changed, worked: false };
     let ended = tokio::select! {
         ended = shell.work(&mut tasks) => ended,
         () = stop => Ended::Stopped,
     };
-    if let Some(hands) = shell.hands.take() {
+    if let Some(host_worker) = shell.host_worker.take() {
         // The change under way ends by itself or is taken back; either needs no network.
-        tokio::task::spawn_blocking(move || hands.end(ENDING)).await.ok();
+        tokio::task::spawn_blocking(move || host_worker.end(ENDING)).await.ok();
     }
     Ok(ended)
 }
 
-/// What the hands work with, and what an earlier life kept.
+/// What the host worker work with, and what an earlier life kept.
 fn tools(options: &Options, clock: Clock, api_port: u16, way: leases::Way) -> Result<(Tools, Option<Kept>), Error> {
     let place = Place::new(options.netns.as_deref(), &options.state_dir);
     let store = place.store()?;
     let host = place.host(false)?;
-    let unreadable = |source| Error::Wish { folder: store.dir().display().to_string(), source };
-    let kept = WishFile::in_folder(store.dir()).load().map_err(unreadable)?;
+    let unreadable = |source| Error::DesiredState { folder: store.dir().display().to_string(), source };
+    let kept = DesiredStateFile::in_folder(store.dir()).load().map_err(unreadable)?;
     let (probes, partings) = (options.probes.clone(), Arc::new([Box::new(way) as Box<dyn Parting>]));
     let run_files = place.run_files(options.run_dir.as_deref());
     Ok((Tools { place, store, host, probes, clock, partings, api_port, run_files }, kept))
@@ -210,12 +210,12 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
 struct Shell {
     agent: Agent,
     api: Api,
-    hands: Option<Hands>,
-    /// What runs beside the hands.
+    host_worker: Option<HostWorker>,
+    /// What runs beside the host worker.
     companions: Vec<Box<dyn Companion>>,
     clock: Clock,
     metrics: Arc<Metrics>,
-    pulse: Arc<Pulse>,
+    health: Arc<AgentHealth>,
     options: Options,
     queue: UnboundedReceiver<Event>,
     changed: Arc<Changes>,
@@ -256,7 +256,7 @@ impl Shell {
 
     async fn turns(&mut self, tasks: &mut JoinSet<()>) -> Ended {
         loop {
-            self.pulse.turn(Some(Instant::now()));
+            self.health.turn(Some(Instant::now()));
             let turn = self.agent.decide(self.clock.now());
             let idle = turn.effects.is_empty();
             self.worked |= !idle;
@@ -265,13 +265,13 @@ impl Shell {
             }
             self.metrics.drifted(self.agent.drift().len());
             if let Some(ended) = self.ended().filter(|_| idle) {
-                self.pulse.said();
+                self.health.reported();
                 if self.options.task != Task::Daemon && !self.waits_for_companions() {
                     return ended;
                 }
                 self.rest();
             }
-            self.pulse.turn(None);
+            self.health.turn(None);
             // What has happened meanwhile is taken together: one decision for all of it.
             let wake = turn.wake_at.map(|at| self.clock.until(at));
             tokio::select! {
@@ -319,9 +319,11 @@ impl Shell {
             Event::Transacted(outcome) => {
                 self.metrics.transaction(outcome);
                 match outcome {
-                    Ok(done) if done.changed => tracing::info!(took = %done.took, "the wish is in place"),
-                    Ok(_) => tracing::debug!("the wish was in place"),
-                    Err(failure) => tracing::warn!(reason = failure.reason(), %failure, "the wish is not fulfilled"),
+                    Ok(done) if done.changed => tracing::info!(took = %done.took, "the desired state is in place"),
+                    Ok(_) => tracing::debug!("the desired state was in place"),
+                    Err(failure) => {
+                        tracing::warn!(reason = failure.reason(), %failure, "failed to apply the desired state")
+                    }
                 }
             }
             Event::Observed(seen) => {
@@ -335,7 +337,7 @@ impl Shell {
             }
             Event::Objects(netloom_object::Change::Listed { .. }) => {
                 self.metrics.listed();
-                self.pulse.read();
+                self.health.read();
             }
             Event::Objects(_)
             | Event::HostChanged(_)
@@ -351,7 +353,7 @@ impl Shell {
         if let Event::Recovered(_) | Event::Observed(_) | Event::Transacted(_) | Event::Kept(_) | Event::Abandoned(_) =
             &event
         {
-            self.pulse.work(None);
+            self.health.work(None);
         }
         self.agent.take(self.clock.now(), event);
     }
@@ -363,9 +365,9 @@ impl Shell {
             }
             Effect::Companion(order) => self.companions.iter_mut().for_each(|companion| companion.order(&order)),
             Effect::Recover | Effect::Observe | Effect::Transact { .. } | Effect::Keep(_) | Effect::Abandon => {
-                if let Some(hands) = &self.hands {
-                    self.pulse.work(Some(Instant::now()));
-                    hands.take(effect);
+                if let Some(host_worker) = &self.host_worker {
+                    self.health.work(Some(Instant::now()));
+                    host_worker.take(effect);
                 }
             }
         }

@@ -12,17 +12,17 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpListener, sync::Semaphore, time::Instant};
 
-use crate::{metrics::Metrics, pulse::Pulse};
+use crate::{health::AgentHealth, metrics::Metrics};
 
-/// What the text is said to be.
+/// What the text is reported as.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Connections at one time: a scraper, a kubelet and a person.
 const PLACES: usize = 16;
 /// How long a client may take over its request's head.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, pulse: Arc<Pulse>) {
+pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Arc<AgentHealth>) {
     let places = Arc::new(Semaphore::new(PLACES));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -33,14 +33,14 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, pulse: A
                 continue;
             }
         };
-        let (metrics, pulse) = (Arc::clone(&metrics), Arc::clone(&pulse));
+        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
-                let answer = answer(request.uri().path(), &metrics, &pulse);
+                let answer = answer(request.uri().path(), &metrics, &health);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+            http.timer(TokioTimer::new()).header_read_timeout(TIME_LIMIT).keep_alive(false);
             // A client that goes away in the middle is its own business.
             http.serve_connection(TokioIo::new(stream), service).await.ok();
             drop(place);
@@ -48,17 +48,17 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, pulse: A
     }
 }
 
-fn answer(path: &str, metrics: &Metrics, pulse: &Pulse) -> Response<Full<Bytes>> {
+fn answer(path: &str, metrics: &Metrics, health: &AgentHealth) -> Response<Full<Bytes>> {
     let (status, kind, text) = match path {
         "/metrics" => match metrics.text() {
             Ok(text) => (StatusCode::OK, OPEN_METRICS, text),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error.to_string()),
         },
-        "/healthz" => match pulse.stuck(Instant::now()) {
+        "/healthz" => match health.stuck(Instant::now()) {
             None => (StatusCode::OK, "text/plain", "ok".to_owned()),
             Some(why) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", why.to_owned()),
         },
-        "/readyz" => match pulse.missing() {
+        "/readyz" => match health.missing() {
             None => (StatusCode::OK, "text/plain", "ok".to_owned()),
             Some(what) => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", what.to_owned()),
         },

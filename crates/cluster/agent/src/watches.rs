@@ -10,16 +10,16 @@ use netloom_object::Change;
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
 
-use crate::{kinds::resource, whereabouts::Whereabouts};
+use crate::{api_address::ApiAddress, kinds::resource};
 
-/// What is followed, and who is told.
+/// What is followed, and who is reported.
 pub(crate) struct Follower<'a> {
     pub(crate) client: &'a Client,
     pub(crate) node: &'a str,
     pub(crate) mode: Mode,
     pub(crate) events: &'a UnboundedSender<Event>,
     /// Where the API is, when the node must not lose the way there.
-    pub(crate) api: Option<Whereabouts>,
+    pub(crate) api: Option<ApiAddress>,
 }
 
 impl Follower<'_> {
@@ -28,7 +28,7 @@ impl Follower<'_> {
         for kind in Agent::kinds(self.mode) {
             let fields = owner(*kind).selector(self.node);
             let watch = Watch { fields, ..Watch::all(*kind, resource(*kind)) };
-            let moving = self.api.clone().filter(Whereabouts::may_change);
+            let moving = self.api.clone().filter(ApiAddress::may_change);
             tasks.spawn(One { watch, events: self.events.clone(), moving }.follow(self.client.clone()));
         }
     }
@@ -39,7 +39,7 @@ struct One {
     watch: Watch,
     events: UnboundedSender<Event>,
     /// Where the API is, when that may change.
-    moving: Option<Whereabouts>,
+    moving: Option<ApiAddress>,
 }
 
 impl One {
@@ -96,7 +96,7 @@ mod tests {
                 let wanted = match kind.kind {
                     "NodeNetworkState" => Some("spec.nodeName=n1"),
                     "NodeNetworkConfig" | "NodeNetworkStatus" | "Node" => Some("metadata.name=n1"),
-                    // Whether a policy is for the node is told by more than a selector can say.
+                    // Whether a policy is for the node depends on more than a selector can say.
                     "NodeNetConfPolicy" => None,
                     other => panic!("{other} is followed, and nothing here says whose objects of it"),
                 };

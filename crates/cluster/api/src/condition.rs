@@ -35,7 +35,7 @@ pub struct Observation {
     pub truth: Truth,
     /// A stable word for programs.
     pub reason: String,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
 }
 
@@ -99,7 +99,7 @@ pub struct Condition {
     /// A stable word for programs.
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
     pub reason: String,
-    /// A sentence for people.
+    /// A sentence for users.
     #[schemars(length(max = 32768))]
     pub message: String,
 }

@@ -1,7 +1,7 @@
 //! What a kind is: its definition, its owner and the effects of its fields.
 //!
 //! A kind's module implements [`Declared`] for its root type; [`Kind`] is the same with the type
-//! erased, so that callers can walk over all kinds. Names are said once, in the derive attributes.
+//! erased, so that callers can walk over all kinds. Names are stated once, in the derive attributes.
 
 use std::{borrow::Cow, sync::OnceLock};
 
@@ -92,8 +92,8 @@ impl Kind {
         self.manifest().clone()
     }
 
-    /// A kind whose file is not there yet has an empty definition; the test that holds the files
-    /// against the types says so.
+    /// A kind whose file is not there yet has an empty definition; the test that compares the files
+    /// with the types says so.
     fn manifest(&self) -> &Value {
         self.manifest.get_or_init(|| {
             let name = self.file_stem();

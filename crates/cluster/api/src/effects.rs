@@ -21,7 +21,7 @@ pub enum Effect {
     /// It is kept and nothing acts on it; the text says why it is there.
     Reserved(&'static str),
     /// People read it, nothing else does.
-    People,
+    Description,
 }
 
 /// What comes of one field, or with `.**` of all fields below one.
@@ -159,13 +159,13 @@ mod tests {
 
     #[test]
     fn a_difference_in_either_direction_is_found() {
-        const PEOPLE: &[Effect] = &[Effect::People];
+        const DESCRIPTION: &[Effect] = &[Effect::Description];
         let table = [
-            field("spec.a", PEOPLE),
-            field("spec.gone", PEOPLE),
-            field("spec.b.**", PEOPLE),
+            field("spec.a", DESCRIPTION),
+            field("spec.gone", DESCRIPTION),
+            field("spec.b.**", DESCRIPTION),
             field("spec.c", &[]),
-            field("spec.a", PEOPLE),
+            field("spec.a", DESCRIPTION),
         ];
         let paths = ["spec.a", "spec.b[].x", "spec.bx", "spec.c"].map(str::to_owned);
         let wanted = [

@@ -19,7 +19,7 @@ pub const MACHINE_INSTANCE: GroupKind<'static> = GroupKind::new("kubevirt.io", "
 /// Virtual machines, running or not.
 pub const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachine");
 
-/// What is told about objects, in the two groups that it is served under.
+/// What is reported about objects, in the two groups that it is served under.
 pub const EVENTS: [GroupKind<'static>; 2] = [GroupKind::new("events.k8s.io", "Event"), GroupKind::new("", "Event")];
 
 /// Every foreign kind that a view must hold for the rules to see everything.

@@ -1,4 +1,4 @@
-//! Whose agent may write an object, and how that is told.
+//! Whose agent may write an object, and how that is reported.
 //!
 //! From one field follow what an agent asks the server for, what admission lets it write, and the policy that says the
 //! same in the language of a real server.

@@ -1,7 +1,7 @@
 //! Objects of one kind, as a stream of changes.
 //!
-//! Lists in pages, then watches with bookmarks; a watch that is too far behind is listed anew. What fails is tried again
-//! after a pause that grows.
+//! Lists in pages, then watches with bookmarks; a watch that is too far behind is listed again. What fails is tried
+//! again after a pause that grows.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Watch {
         Self { kind, resource, namespace: None, fields: None }
     }
 
-    /// Follows them: first the list of all, then each change. An interruption is told, and the stream goes on.
+    /// Follows them: first the list of all, then each change. An interruption is reported, and the stream goes on.
     pub fn follow(self, client: Client) -> impl Stream<Item = Result<Change, watcher::Error>> + Send + Unpin {
         let Self { kind, resource, namespace, fields } = self;
         let api: Api<DynamicObject> = match namespace {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_told_once_it_is_whole_and_begun_anew_when_it_was_cut_off() {
+    fn a_list_is_reported_once_it_is_whole_and_begun_again_when_it_was_cut_off() {
         let kind = GroupKind::new("g.io", "Thing");
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("g.io", "v1", "Thing"));
         let mut listing = Listing { kind, resource, fresh: Vec::new() };

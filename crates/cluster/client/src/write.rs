@@ -25,7 +25,7 @@ pub struct Writer {
     /// The name under which fields are owned.
     pub manager: &'static str,
     /// How long one request may take.
-    pub patience: Duration,
+    pub time_limit: Duration,
     /// Where a kind is served; none for one that is never written.
     pub resource: fn(GroupKind<'static>) -> Option<ApiResource>,
 }
@@ -133,9 +133,9 @@ impl Writer {
 
     async fn perform(&self, request: Result<http::Request<Vec<u8>>, BuildError>) -> Result<Value, Failure> {
         let request = request.map_err(kube::Error::BuildRequest)?;
-        match timeout(self.patience, self.client.request::<Value>(request)).await {
+        match timeout(self.time_limit, self.client.request::<Value>(request)).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Failure::Silence(self.patience)),
+            Err(_) => Err(Failure::Silence(self.time_limit)),
         }
     }
 }
@@ -158,7 +158,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Api(error) => error.fmt(f),
-            Self::Silence(patience) => write!(f, "no answer within {patience:?}"),
+            Self::Silence(time_limit) => write!(f, "no answer within {time_limit:?}"),
         }
     }
 }

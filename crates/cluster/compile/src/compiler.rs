@@ -26,14 +26,14 @@ use crate::{
     front_end::{BUILT_IN, FrontEnd, Generated, Medium, NodeClass, Reader, Selected, Wants},
     key::{ObjectKey, ObjectRef},
     layout::Weighed,
+    node_target::NodeTargets,
     objects::NodeState,
     outcome::{Chosen, Outcome},
-    placement::{Facts, Group, Place, Placement, Usher},
+    placement::{Facts, Group, NodeClassifier, Place, Placement},
     report::{Report, Reports, StateReport},
     resolution::{Desired, Ground, HostUnits, resolve, without},
     revision::Revision,
     snapshot::{Kept as _, Snapshot},
-    wishes::Wishes,
 };
 
 /// Everything that follows from a snapshot.
@@ -42,7 +42,7 @@ pub struct Compiled {
     /// The configuration that all nodes shall have in the end.
     pub revision: Arc<Revision>,
     /// What that is on each node.
-    pub nodes: Arc<Wishes>,
+    pub nodes: Arc<NodeTargets>,
     /// What to tell about objects; of network states only where there is something to tell.
     pub reports: Reports,
     /// The objects that shall be there because of others, by the name of their front end.
@@ -74,7 +74,7 @@ pub struct Counts {
 pub struct Compiler {
     run: u64,
     counts: Counts,
-    usher: Usher,
+    classifier: NodeClassifier,
     readers: Readers,
     /// What was wanted in the last run.
     last: Vec<Arc<dyn Wants>>,
@@ -116,7 +116,7 @@ impl Clone for Readers {
 
 /// Everything that was worked out for one set of objects.
 struct Answers {
-    nodes: Wishes,
+    nodes: NodeTargets,
     chosen: Vec<Chosen>,
 }
 
@@ -154,7 +154,7 @@ impl Compiler {
         Self {
             run: 0,
             counts: Counts::default(),
-            usher: Usher::default(),
+            classifier: NodeClassifier::default(),
             readers: Readers::of(front_ends.iter().copied()),
             last: Vec::new(),
             thawed: Memory::default(),
@@ -189,7 +189,7 @@ impl Compiler {
     /// What a revision means on the nodes of a snapshot.
     ///
     /// None while parts of it are missing: what is not known whole is nothing to tell a node.
-    pub fn wishes(&mut self, snapshot: &Snapshot, revision: &NetworkConfigRevision) -> Option<Arc<Wishes>> {
+    pub fn node_targets(&mut self, snapshot: &Snapshot, revision: &NetworkConfigRevision) -> Option<Arc<NodeTargets>> {
         let content = snapshot.frozen(revision);
         if !content.is_whole() {
             return None;
@@ -216,15 +216,15 @@ impl Compiler {
     }
 
     fn answers(&mut self, snapshot: &Snapshot, wants: &[Arc<dyn Wants>]) -> Answers {
-        let sorted = self.usher.placed;
-        let placement = self.usher.place(snapshot, wants.iter().map(|wants| wants.looks()));
-        self.counts.nodes += self.usher.placed - sorted;
+        let sorted = self.classifier.placed;
+        let placement = self.classifier.place(snapshot, wants.iter().map(|wants| wants.looks()));
+        self.counts.nodes += self.classifier.placed - sorted;
         let chosen: Vec<Chosen> = placement.groups.iter().map(|group| self.choose(wants, group)).collect();
         let groups: Vec<InGroup> = chosen.iter().map(InGroup::of).collect();
         let desired: Vec<Arc<Desired>> =
             placement.places.iter().map(|place| self.resolved(&groups[place.group], &place.facts)).collect();
         let hosts = self.hosts(snapshot, &placement, &groups, &desired);
-        Answers { nodes: Wishes { placement, desired, hosts }, chosen }
+        Answers { nodes: NodeTargets { placement, desired, hosts }, chosen }
     }
 
     /// What is for the nodes of a group.
@@ -246,17 +246,17 @@ impl Compiler {
         let leaving_id = if leaving.is_empty() { 0 } else { digest::number(&json!(leaving)) };
         let contested = group.contested();
         let list = digest::number(&json!(contested.iter().map(|one| one.id()).collect::<Vec<_>>()));
-        resolved.get(*run, (list, (facts.inventory_id, leaving_id), facts.hand_id), || {
-            let found = facts.hand.found(&facts.inventory, &leaving);
-            let by_hand = found.links.values().any(|link| link.wished);
+        resolved.get(*run, (list, (facts.inventory_id, leaving_id), facts.manual_id), || {
+            let found = facts.manual.found(&facts.inventory, &leaving);
+            let manually = found.links.values().any(|link| link.desired);
             let class = NodeClass {
                 reported: &facts.inventory,
                 node: None,
                 found: &found,
-                manual: &facts.hand,
+                manual: &facts.manual,
                 leaving_id,
-                found_id: if by_hand { facts.hand_id.into() } else { 0 },
-                manual_id: facts.hand_id,
+                found_id: if manually { facts.manual_id.into() } else { 0 },
+                manual_id: facts.manual_id,
             };
             let mut first = Vec::new();
             for one in contested {
@@ -282,17 +282,18 @@ impl Compiler {
         desired: &[Arc<Desired>],
     ) -> BTreeMap<String, Arc<HostPart>> {
         let mut hosts = BTreeMap::new();
-        for (node, seat) in &placement.nodes {
-            let place = &placement.places[seat.place];
+        for (node, placed_node) in &placement.nodes {
+            let place = &placement.places[placed_node.place];
             let group = &groups[place.group];
             if group.config().is_empty() {
                 continue;
             }
             let part = if place.facts.inventory.links.is_empty() {
-                let told = snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
-                Arc::new(part(group, &place.facts, node, (&desired[seat.place], told)))
+                let assigned =
+                    snapshot.configs.get(&ObjectKey::global(node)).and_then(|config| config.spec.host.as_ref());
+                Arc::new(part(group, &place.facts, node, (&desired[placed_node.place], assigned)))
             } else {
-                self.part(group, place, node, &desired[seat.place])
+                self.part(group, place, node, &desired[placed_node.place])
             };
             hosts.insert(node.clone(), part);
         }
@@ -366,8 +367,8 @@ impl InGroup {
 }
 
 fn class_of<'a>(facts: &'a Facts, node: Option<&'a str>) -> NodeClass<'a> {
-    let Facts { inventory, hand, .. } = facts;
-    NodeClass { reported: inventory, node, found: inventory, manual: hand, leaving_id: 0, found_id: 0, manual_id: 0 }
+    let Facts { inventory, manual, .. } = facts;
+    NodeClass { reported: inventory, node, found: inventory, manual: manual, leaving_id: 0, found_id: 0, manual_id: 0 }
 }
 
 /// What a node gets for its configuration. Until it reports its links, it keeps what it was assigned where somebody must
@@ -389,27 +390,28 @@ fn part(group: &InGroup, facts: &Facts, node: &str, (desired, assigned): (&Desir
 }
 
 /// What to tell about network states: what is wrong with them as objects, with what was written
-/// into them by hand, and where that stands against an object.
-fn state_reports(snapshot: &Snapshot, nodes: &Wishes) -> Reports {
+/// into them manually, and where that stands against an object.
+fn state_reports(snapshot: &Snapshot, nodes: &NodeTargets) -> Reports {
     let mut found: BTreeMap<ObjectKey, Vec<Finding>> = nodes.placement.findings.clone();
-    let stands = |conflict: &&Conflict| conflict.winner == Asker::Hand;
+    let stands = |conflict: &&Conflict| conflict.winner == Asker::Manual;
     let concerned: Vec<bool> = nodes
         .desired
         .iter()
         .map(|desired| !desired.held.is_empty() || desired.conflicts.iter().any(|conflict| stands(&conflict)))
         .collect();
     if concerned.contains(&true) {
-        for seat in nodes.placement.nodes.values().filter(|seat| concerned[seat.place]) {
-            let desired = &nodes.desired[seat.place];
+        for placed_node in nodes.placement.nodes.values().filter(|placed_node| concerned[placed_node.place]) {
+            let desired = &nodes.desired[placed_node.place];
             let conflicts = desired.conflicts.iter().filter(stands);
-            let told = conflicts.map(|one| Finding::new(reason::POLICY_CONFLICT, "spec.desiredState", one.to_string()));
-            found.entry(seat.object.clone()).or_default().extend(desired.held.iter().cloned().chain(told));
+            let assigned =
+                conflicts.map(|one| Finding::new(reason::POLICY_CONFLICT, "spec.desiredState", one.to_string()));
+            found.entry(placed_node.object.clone()).or_default().extend(desired.held.iter().cloned().chain(assigned));
         }
     }
-    let told = found.into_iter().map(|(key, findings)| {
+    let assigned = found.into_iter().map(|(key, findings)| {
         let generation = snapshot.states.get(&key).and_then(|state| state.meta.generation);
         let report: Arc<dyn Report> = Arc::new(StateReport { generation, findings });
         (ObjectRef { kind: NodeState::KIND, key }, report)
     });
-    Reports(told.collect())
+    Reports(assigned.collect())
 }

@@ -1,6 +1,6 @@
-//! What changes for each node between two sets of wishes.
+//! What changes for each node between two sets of desired states.
 //!
-//! Wishes are compared, not hosts: what a wish means on a host is worked out there, and only there.
+//! Desired states are compared, not hosts: what one means on a host is worked out there, and only there.
 //! Nodes for which the same changes are in one entry, so a change of a thousand nodes is as short as
 //! that of one. Pure, and equal input gives equal output.
 
@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use crate::{
     contribution::HostPart,
+    node_target::{NodeTarget, NodeTargets},
     resolution::Desired,
-    wishes::{NodeWish, Wishes},
 };
 
 use self::things::{Thing, things};
@@ -28,7 +28,7 @@ use self::things::{Thing, things};
 pub struct NodeDifference {
     /// The nodes, in the order of their names.
     pub nodes: Vec<String>,
-    /// What is wanted anew, otherwise, or no longer.
+    /// What is newly wanted, otherwise, or no longer.
     pub entries: Vec<Entry>,
     /// Networks that come into reach, and how, such as `10.0.0.0/24 over eth1`.
     pub gained: Vec<String>,
@@ -36,21 +36,21 @@ pub struct NodeDifference {
     pub lost: Vec<String>,
 }
 
-/// One thing that is wanted anew, otherwise, or no longer.
+/// One thing that is newly wanted, otherwise, or no longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// What it is, such as `interface eth1`.
     pub thing: String,
-    /// What becomes of the wish.
+    /// What becomes of the desired state.
     pub change: Change,
     /// Its values that differ.
     pub fields: Vec<Field>,
-    /// Who asks for it; for what is no longer wanted, who did. Empty for what was written by hand. Policies are told by
-    /// their names, objects of other kinds by kind and name.
+    /// Who asks for it; for what is no longer wanted, who did. Empty for what was written manually. Policies are named,
+    /// objects of other kinds by kind and name.
     pub policies: Vec<String>,
 }
 
-/// What becomes of the wish for a thing.
+/// What becomes of what is desired of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It is wanted now.
@@ -72,33 +72,35 @@ pub struct Field {
     pub after: Option<Value>,
 }
 
-/// What changes from one set of wishes to the other. Nodes for which nothing does are left out.
-pub fn differences(before: &Wishes, after: &Wishes) -> Vec<NodeDifference> {
-    let nodes: BTreeSet<&str> = before.iter().chain(after.iter()).map(|wish| wish.node).collect();
+/// What changes from one set of desired states to the other. Nodes for which nothing does are left out.
+pub fn differences(before: &NodeTargets, after: &NodeTargets) -> Vec<NodeDifference> {
+    let nodes: BTreeSet<&str> = before.iter().chain(after.iter()).map(|node_target| node_target.node).collect();
     // Nodes that share both answers share the difference, which is then worked out once.
     let mut pairs: BTreeMap<[Option<Answers>; 2], usize> = BTreeMap::new();
     let mut found: Vec<NodeDifference> = Vec::new();
     for node in nodes {
-        let [old, new] = [before, after].map(|wishes| wishes.get(node));
-        let place = *pairs.entry([old, new].map(|wish| wish.map(|wish| answers(&wish)))).or_insert_with(|| {
-            let difference = difference(old.as_ref(), new.as_ref());
-            let same = |known: &NodeDifference| known.is_same(&difference);
-            found.iter().position(same).unwrap_or_else(|| {
-                found.push(difference);
-                found.len() - 1
-            })
-        });
+        let [old, new] = [before, after].map(|node_targets| node_targets.get(node));
+        let place = *pairs
+            .entry([old, new].map(|node_target| node_target.map(|node_target| answers(&node_target))))
+            .or_insert_with(|| {
+                let difference = difference(old.as_ref(), new.as_ref());
+                let same = |known: &NodeDifference| known.is_same(&difference);
+                found.iter().position(same).unwrap_or_else(|| {
+                    found.push(difference);
+                    found.len() - 1
+                })
+            });
         found[place].nodes.push(node.to_owned());
     }
     found.retain(|difference| !difference.entries.is_empty());
     found
 }
 
-/// Which answers a wish is made of.
+/// Which answers a desired state is made of.
 type Answers = (*const Desired, Option<*const HostPart>);
 
-fn answers(wish: &NodeWish<'_>) -> Answers {
-    (Arc::as_ptr(wish.desired), wish.host.map(Arc::as_ptr))
+fn answers(node_target: &NodeTarget<'_>) -> Answers {
+    (Arc::as_ptr(node_target.desired), node_target.host.map(Arc::as_ptr))
 }
 
 impl NodeDifference {
@@ -107,12 +109,13 @@ impl NodeDifference {
     }
 }
 
-fn difference(before: Option<&NodeWish<'_>>, after: Option<&NodeWish<'_>>) -> NodeDifference {
-    let mut entries = of_documents(before.map(|wish| &**wish.desired), after.map(|wish| &**wish.desired));
+fn difference(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -> NodeDifference {
+    let mut entries =
+        of_documents(before.map(|node_target| &**node_target.desired), after.map(|node_target| &**node_target.desired));
     entries.extend(of_hosts(before, after));
-    let [ways_before, ways_after] = [before, after].map(|wish| {
-        let mut ways = reach::of(wish.and_then(|wish| wish.desired.document.as_ref()));
-        ways.extend(reach::of(Some(&hosts::document(wish.and_then(NodeWish::host_config)))));
+    let [ways_before, ways_after] = [before, after].map(|node_target| {
+        let mut ways = reach::of(node_target.and_then(|node_target| node_target.desired.document.as_ref()));
+        ways.extend(reach::of(Some(&hosts::document(node_target.and_then(NodeTarget::host_config)))));
         ways
     });
     NodeDifference {
@@ -135,8 +138,8 @@ fn of_documents(before: Option<&Desired>, after: Option<&Desired>) -> Vec<Entry>
     entries.collect()
 }
 
-fn of_hosts(before: Option<&NodeWish<'_>>, after: Option<&NodeWish<'_>>) -> Vec<Entry> {
-    let [old, new] = [before, after].map(|wish| hosts::things(wish.and_then(NodeWish::host_config)));
+fn of_hosts(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -> Vec<Entry> {
+    let [old, new] = [before, after].map(|node_target| hosts::things(node_target.and_then(NodeTarget::host_config)));
     let all: BTreeSet<&Thing> = old.keys().chain(new.keys()).collect();
     let entries = all.into_iter().filter_map(|thing| {
         let (was, is) = (old.get(thing), new.get(thing));
@@ -202,11 +205,11 @@ mod tests {
 
     fn compared(before: &[Value], after: &[Value]) -> Vec<NodeDifference> {
         let nodes = ["n1", "n2", "n3"].map(node);
-        let wishes = |policies: &[Value]| {
+        let node_targets = |policies: &[Value]| {
             let snapshot: Snapshot = nodes.iter().flatten().chain(policies).collect();
             Compiler::default().compile(&snapshot).nodes
         };
-        differences(&wishes(before), &wishes(after))
+        differences(&node_targets(before), &node_targets(after))
     }
 
     fn field(path: &str, before: Option<Value>, after: Option<Value>) -> Field {
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_told_with_who_asked_and_what_it_reaches() {
+    fn what_comes_and_goes_is_assigned_with_who_asked_and_what_it_reaches() {
         let addressed = |ip: &str| {
             json!({
                 "interfaces": [{"name": "eth1", "ipv4": {"enabled": true, "address": [{"ip": ip, "prefix-length": 24}]}}],
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_host_network_is_told_for_the_nodes_that_it_concerns() {
+    fn an_edited_host_network_is_assigned_for_the_nodes_that_it_concerns() {
         let hostnet = |kind: &str, name: &str, spec: Value| {
             json!({
                 "apiVersion": "network.harvesterhci.io/v1beta1", "kind": kind,

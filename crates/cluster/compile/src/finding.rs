@@ -19,7 +19,7 @@ pub mod reason {
     pub const NOT_MATCHED: &str = "NotMatched";
     /// An entry stands on a link that no rule matches, that is not there, or whose own entry is left out.
     pub const MISSING_BASE: &str = "MissingBase";
-    /// A part of the document that only the wish for one node can have.
+    /// A part of the document that only the desired state of one node can have.
     pub const NOT_SUPPORTED: &str = "NotSupported";
     /// A policy is sound, and selects no node.
     pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
@@ -41,7 +41,7 @@ pub mod reason {
     pub const NO_LINK: &str = "NoLink";
     /// No address is given for a node.
     pub const NO_STATIC_IP: &str = "NoStaticIP";
-    /// A node has not told yet which links it has.
+    /// A node has not reported its links yet.
     pub const NOT_REPORTED: &str = "NotReported";
     /// Another object is for the same node and takes effect.
     pub const CONFLICT: &str = "Conflict";
@@ -51,11 +51,11 @@ pub mod reason {
     pub const INVALID_DESIRED_STATE: &str = "InvalidDesiredState";
     /// The object is larger than what can be frozen.
     pub const TOO_LARGE: &str = "TooLarge";
-    /// The record of what came from policies cannot be read, so all of the wish counts as written by hand.
+    /// The record of what came from policies cannot be read, so all of the desired state counts as written manually.
     pub const UNREADABLE_PROVENANCE: &str = "UnreadableProvenance";
 }
 
-/// Something to be said about one object.
+/// Something to be reported about one object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// One of [`reason`].
@@ -97,8 +97,8 @@ impl fmt::Display for Finding {
 /// Who asked for something on a node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asker {
-    /// Whoever wrote the node's desired state by hand.
-    Hand,
+    /// Whoever wrote the node's desired state manually.
+    Manual,
     /// An object.
     Object(Source),
 }
@@ -106,7 +106,7 @@ pub enum Asker {
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hand => f.write_str("the desired state written by hand"),
+            Self::Manual => f.write_str("the manually written desired state"),
             Self::Object(source) => source.fmt(f),
         }
     }

@@ -1,5 +1,5 @@
 //! What a front end is to the compiler: kinds, what of their objects is frozen, which nodes they are for, what they want
-//! of a class of nodes, and what is to be said about them.
+//! of a class of nodes, and what is to be reported about them.
 //!
 //! ```text
 //! FrontEnd --reader--> Reader --live, frozen--> Wants --choose(group of nodes)--> Selected --contribute(class)--> Contribution
@@ -27,7 +27,7 @@ use crate::{
     outcome::Outcome,
     report::Report,
     snapshot::{AnyShelf, Kept, Shelf, Snapshot},
-    state::{Hand, Inventory},
+    state::{Inventory, Manual},
 };
 
 /// A kind that a front end reads.
@@ -123,7 +123,7 @@ pub trait Wants: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What is to be said about each object.
+    /// What is to be reported about each object.
     fn reports(&self, outcome: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)>;
 }
 
@@ -191,7 +191,7 @@ pub struct NodeClass<'a> {
     /// The links that are there without what is made for the desired state.
     pub(crate) found: &'a Inventory,
     /// What was written into their desired state manually.
-    pub(crate) manual: &'a Hand,
+    pub(crate) manual: &'a Manual,
     pub(crate) leaving_id: u64,
     /// What makes a difference to the links that rules look at, among classes that report the same.
     pub(crate) found_id: u64,

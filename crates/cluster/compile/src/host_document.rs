@@ -8,7 +8,7 @@ use std::{fmt::Display, net::IpAddr, str::FromStr};
 use netloom_api::pipeline::node_network_config::host::{
     HostAddress, HostDhcp, HostLink, HostLinkKind, HostRoute, HostRule, IpFamily,
 };
-use netloom_model::{Attr, ControllerWish, DhcpWish, LinkKind, Presence, RouteType, Value};
+use netloom_model::{Attr, DesiredController, DesiredDhcp, LinkKind, Presence, RouteType, Value};
 use netloom_nmstate::{Interface, RouteEntry, RuleEntry, RulePrefix, State};
 use netloom_types::{Family, IpNet};
 
@@ -39,7 +39,7 @@ pub fn interface(link: &HostLink) -> Result<Interface, String> {
         entry.alt_names.insert(value(alt)?, Presence::Present);
     }
     if let Some(controller) = controller {
-        entry.controller = ControllerWish::Of(value(&controller.0)?);
+        entry.controller = DesiredController::Of(value(&controller.0)?);
     }
     let vxlan = vxlan.as_ref();
     let numbers = [
@@ -63,7 +63,7 @@ pub fn interface(link: &HostLink) -> Result<Interface, String> {
     let switches = switches.map(|(attr, on)| (attr, on.map(Value::Bool)));
     for (attr, value) in numbers.into_iter().chain(switches) {
         if let Some(value) = value {
-            entry.attrs.wish(attr, value);
+            entry.attrs.require(attr, value);
         }
     }
     for (attr, text) in texts {
@@ -91,18 +91,18 @@ pub fn add_address(interface: &mut Interface, address: &HostAddress) -> Result<S
     Ok(interface.add_address(net.addr(), net.prefix_len()))
 }
 
-/// Adds the wish for a lease; gives its path in the entry.
+/// Adds the request for a lease; gives its path in the entry.
 pub fn add_lease(interface: &mut Interface, lease: &HostDhcp) -> String {
     let HostDhcp { link: _, family, table, metric, routes, gateway, origin: _ } = lease;
-    let wish = DhcpWish {
+    let desired = DesiredDhcp {
         enabled: true,
         route_table: *table,
         route_metric: *metric,
         auto_routes: *routes,
         auto_gateway: *gateway,
-        ..DhcpWish::default()
+        ..DesiredDhcp::default()
     };
-    interface.ask_for_lease(family_of(*family), wish)
+    interface.ask_for_lease(family_of(*family), desired)
 }
 
 fn family_of(family: IpFamily) -> Family {
@@ -131,7 +131,7 @@ pub fn route(route: &HostRoute) -> Result<RouteEntry, String> {
 pub fn rule(rule: &HostRule) -> Result<RuleEntry, String> {
     let HostRule { family, priority, from, to, iif, mark, table, origin: _ } = rule;
     let net = |net: &Option<netloom_api::fabric::text::Cidr>| {
-        net.as_ref().map_or(Ok(RulePrefix::Unsaid), |net| value(&net.0).map(RulePrefix::Net))
+        net.as_ref().map_or(Ok(RulePrefix::Unspecified), |net| value(&net.0).map(RulePrefix::Net))
     };
     let mut entry = RuleEntry::default();
     entry.family = Some(family_of(*family));

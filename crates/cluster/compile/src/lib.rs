@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! objects --put--> Snapshot --compile--> Compiled: the revision, what each node gets, what to tell about each input
-//!                                     |-- wishes(revision): what an earlier revision means on the nodes of today
-//!                                     '-- difference: what changes for each node between two sets of wishes
+//!                                     |-- node_targets(revision): what an earlier revision means on the nodes of today
+//!                                     '-- difference: what changes for each node between two sets of desired states
 //! ```
 //!
 //! The crate is pure: it reads no clock, no file and no network, and equal input gives byte-equal
-//! output, in whatever order objects arrived. Nothing is stored between runs that cannot be made
-//! anew: a [`Compiler`] that has run before gives the same result with less work.
+//! output, in whatever order objects arrived. Nothing is stored between runs that cannot be recreated:
+//! a [`Compiler`] that has run before gives the same result with less work.
 //!
-//! One bad object never blocks another. An object that cannot be read or breaks its rules is told
-//! so, and what the last good revision holds of it stays.
+//! One bad object never blocks another. An object that cannot be read or breaks its rules is reported as
+//! such, and what the last good revision holds of it stays.
 //!
 //! A front end is one module here, [`nodestate`] and [`hostnet`], and implements [`FrontEnd`]. Nothing else here knows its
 //! kinds. Conflicts between all of them are decided in one place, the [`Desired`] state of a class of nodes.
@@ -26,6 +26,7 @@ mod frozen;
 pub mod host_document;
 pub mod hostnet;
 mod layout;
+mod node_target;
 pub mod nodestate;
 mod objects;
 mod outcome;
@@ -37,7 +38,6 @@ mod revision;
 mod selection;
 mod snapshot;
 mod state;
-mod wishes;
 
 pub use compiler::{Compiled, Compiler, Counts, compile};
 pub use contribution::{Contribution, HostPart, origin};
@@ -48,11 +48,11 @@ pub use frozen::Frozen;
 pub use layout::{Layout, MOST, Weighed, frozen, unnamed};
 use netloom_object::key;
 pub use netloom_object::{Meta, ObjectKey, ObjectRef};
+pub use node_target::{NodeTarget, NodeTargets, PROVENANCE, REVISION};
 pub use objects::{Node, NodeState, Taint};
 pub use outcome::Outcome;
 pub use report::{Report, Reports, Seen, StateReport, Verdict};
 pub use resolution::{Desired, contradiction};
 pub use revision::{Revision, newest_sound};
 pub use snapshot::{Kept, Put, Shelf, Snapshot, Unreadable, plain};
-pub use state::{Hand, Inventory, Link, Neighbour, Provenance, Share};
-pub use wishes::{NodeWish, PROVENANCE, REVISION, Wishes};
+pub use state::{Inventory, Link, Manual, Neighbour, Provenance, Share};

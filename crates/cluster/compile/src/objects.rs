@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::{
     key::Meta,
+    node_target::{PROVENANCE, REVISION},
     snapshot::{Kept, plain},
-    state::{Hand, Inventory},
-    wishes::{PROVENANCE, REVISION},
+    state::{Inventory, Manual},
 };
 
 /// What an object says of itself, as far as it can be read.
@@ -95,25 +95,25 @@ impl Kept for Node {
     }
 }
 
-/// The network state of one node: the wish, and what the node reports.
+/// The network state of one node: the desired state, and what the node reports.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeState {
     /// What it says of itself.
     pub meta: Meta,
     /// The node that it is for.
     pub node_name: String,
-    /// Whether the node keeps to the wish and reports.
+    /// Whether the node keeps to the desired state and reports.
     pub managed: bool,
-    /// The wish as it stands, whoever wrote it.
+    /// The desired state as it stands, whoever wrote it.
     pub desired: Option<Value>,
-    /// The revision that the wish came with.
+    /// The revision that the desired state came with.
     pub revision: Option<String>,
     /// The record of what came from policies, as it stands.
     pub provenance: Option<String>,
-    /// Whether the node merges policies into the wish itself.
+    /// Whether the node merges policies into the desired state itself.
     pub merges_itself: bool,
-    /// What somebody wrote by hand, and what policies had before.
-    pub hand: Arc<Hand>,
+    /// What somebody wrote manually, and what policies had before.
+    pub manual: Arc<Manual>,
     /// The links that the node reports.
     pub inventory: Arc<Inventory>,
     /// The rest of the report; the document itself is only in [`NodeState::inventory`].
@@ -133,7 +133,7 @@ impl Kept for NodeState {
         let current = status.current_state.take();
         let inventory = current.map(|document| Inventory::read(&document.0)).unwrap_or_default();
         let desired = read.spec.desired_state.map(|document| document.0);
-        let hand = Hand::split(desired.as_ref(), provenance.as_deref(), &inventory);
+        let manual = Manual::split(desired.as_ref(), provenance.as_deref(), &inventory);
         Ok(Self {
             node_name: read.spec.node_name,
             managed: read.spec.managed,
@@ -141,7 +141,7 @@ impl Kept for NodeState {
             revision,
             provenance,
             merges_itself,
-            hand: Arc::new(hand),
+            manual: Arc::new(manual),
             inventory: Arc::new(inventory),
             status,
             meta: Meta::of(read.metadata),

@@ -6,19 +6,19 @@ use std::{
 };
 
 use crate::{
-    contribution::HostPart, front_end::Selected, key::ObjectKey, placement::Place, resolution::Desired,
-    snapshot::Snapshot, wishes::Wishes,
+    contribution::HostPart, front_end::Selected, key::ObjectKey, node_target::NodeTargets, placement::Place,
+    resolution::Desired, snapshot::Snapshot,
 };
 
 /// What was chosen for the nodes of a group, by front end.
 pub(crate) type Chosen = Vec<Vec<Arc<dyn Selected>>>;
 
-/// What came of the wishes of one front end.
+/// What came of the desired states of one front end.
 #[derive(Debug)]
 pub struct Outcome<'a> {
     /// The objects that everything was made from.
     pub snapshot: &'a Snapshot,
-    pub(crate) nodes: &'a Wishes,
+    pub(crate) nodes: &'a NodeTargets,
     pub(crate) chosen: &'a [Chosen],
     /// Which front end is asked.
     pub(crate) place: usize,
@@ -49,8 +49,8 @@ impl<'a> Outcome<'a> {
             self.snapshot.states.iter().filter(|(_, state)| state.merges_itself).map(|(key, _)| key).collect();
         let nodes: &BTreeMap<_, _> = &self.nodes.placement.nodes;
         let any = !merging.is_empty();
-        let seats = nodes.iter().filter(move |(_, seat)| any && merging.contains(&seat.object));
-        seats.map(|(node, seat)| (node.as_str(), self.nodes.desired[seat.place].as_ref()))
+        let seats = nodes.iter().filter(move |(_, placed_node)| any && merging.contains(&placed_node.object));
+        seats.map(|(node, placed_node)| (node.as_str(), self.nodes.desired[placed_node.place].as_ref()))
     }
 
     /// What each node gets for its configuration, and what it does not.
@@ -61,15 +61,15 @@ impl<'a> Outcome<'a> {
     /// What was left out because somebody with precedence wants something else: the node's name, and what.
     pub fn conflicts(&self) -> impl Iterator<Item = (&'a str, &'a crate::Conflict)> {
         let nodes = self.nodes.placement.nodes.iter();
-        nodes.flat_map(|(node, seat)| {
-            self.nodes.desired[seat.place].conflicts.iter().map(move |conflict| (node.as_str(), conflict))
+        nodes.flat_map(|(node, placed_node)| {
+            self.nodes.desired[placed_node.place].conflicts.iter().map(move |conflict| (node.as_str(), conflict))
         })
     }
 }
 
 /// The names of the nodes of groups, each set of them made once.
 pub(crate) struct Members<'a> {
-    nodes: &'a Wishes,
+    nodes: &'a NodeTargets,
     known: HashMap<Vec<usize>, Arc<BTreeSet<String>>>,
 }
 

@@ -12,41 +12,41 @@ use crate::{
 };
 
 impl Compiled {
-    /// The revision after its new parts, then for each node its configuration and its network state, then what is told
-    /// to the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
+    /// The revision after its new parts, then for each node its configuration and its network state, then what is
+    /// reported to the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
     pub fn objects(&self, snapshot: &Snapshot, only: Option<&str>) -> Vec<Value> {
         let revision = &self.revision.name;
         let mut objects = self.revision.lay_out(snapshot).objects(revision);
-        for wish in self.nodes.iter().filter(|wish| only.is_none_or(|node| node == wish.node)) {
+        for node_target in self.nodes.iter().filter(|node_target| only.is_none_or(|node| node == node_target.node)) {
             let mut config = json!({
                 "apiVersion": "network.t-caas.telekom.com/v1alpha1",
                 "kind": "NodeNetworkConfig",
-                "metadata": {"name": wish.node},
+                "metadata": {"name": node_target.node},
                 "spec": {"revision": revision},
             });
-            if let Some(host) = wish.host_config() {
+            if let Some(host) = node_target.host_config() {
                 config["spec"]["host"] = json!(host);
             }
             objects.push(config);
-            let target = ObjectRef { kind: NodeState::KIND, key: wish.object.clone() };
-            // What cannot be read was written by hand and is left alone.
-            let held = !wish.desired.held.is_empty();
-            let state = if held { identity(&target) } else { wish.object(snapshot, revision) };
-            objects.push(told(state, self.reports.0.get(&target).map(AsRef::as_ref)));
+            let target = ObjectRef { kind: NodeState::KIND, key: node_target.object.clone() };
+            // What cannot be read was written manually and is left alone.
+            let held = !node_target.desired.held.is_empty();
+            let state = if held { identity(&target) } else { node_target.object(snapshot, revision) };
+            objects.push(assigned(state, self.reports.0.get(&target).map(AsRef::as_ref)));
         }
-        let seated = |object: &ObjectRef| self.nodes.iter().any(|wish| *wish.object == object.key);
+        let has_node = |object: &ObjectRef| self.nodes.iter().any(|node_target| *node_target.object == object.key);
         for (object, report) in self.reports.iter() {
             let of_node = object.kind == NodeState::KIND;
-            if !of_node || (only.is_none() && !seated(object)) {
-                objects.push(told(identity(object), Some(report)));
+            if !of_node || (only.is_none() && !has_node(object)) {
+                objects.push(assigned(identity(object), Some(report)));
             }
         }
         objects
     }
 }
 
-/// An object with what is to be said about it.
-fn told(mut object: Value, report: Option<&dyn Report>) -> Value {
+/// An object with what is to be reported about it.
+fn assigned(mut object: Value, report: Option<&dyn Report>) -> Value {
     let written = report.map(|report| report.written(&report.verdicts())).unwrap_or_default();
     merge(&mut object, written);
     object

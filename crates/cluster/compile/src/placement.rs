@@ -2,7 +2,7 @@
 //!
 //! Two questions are asked of nodes, and each has its own classes: which policies select a node
 //! depends on its *group* (the labels that some policy looks at, and its taints); what they want
-//! there depends on its *place* (its group, the links that it reports, and what was written by hand).
+//! there depends on its *place* (its group, the links that it reports, and what was written manually).
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -17,13 +17,13 @@ use crate::{
     objects::{Node, NodeState},
     selection::Signature,
     snapshot::{Shelf, Snapshot},
-    state::{Hand, Inventory},
+    state::{Inventory, Manual},
 };
 
 /// Where every node belongs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Placement {
-    pub(crate) nodes: BTreeMap<String, Seat>,
+    pub(crate) nodes: BTreeMap<String, PlacedNode>,
     pub(crate) groups: Vec<Group>,
     pub(crate) places: Vec<Place>,
     /// What is wrong with network states as objects.
@@ -32,7 +32,7 @@ pub(crate) struct Placement {
 
 /// The place of one node, and its network state.
 #[derive(Debug, Clone)]
-pub(crate) struct Seat {
+pub(crate) struct PlacedNode {
     pub(crate) place: usize,
     pub(crate) object: ObjectKey,
 }
@@ -63,19 +63,19 @@ pub(crate) struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) inventory_id: u32,
-    pub(crate) hand_id: u32,
+    pub(crate) manual_id: u32,
     pub(crate) inventory: Arc<Inventory>,
-    pub(crate) hand: Arc<Hand>,
+    pub(crate) manual: Arc<Manual>,
 }
 
 /// Sorts nodes, and remembers the numbers that it has given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Usher {
+pub(crate) struct NodeClassifier {
     labels: BTreeSet<String>,
     by_name: bool,
     signatures: Numbers<Signature>,
     inventories: Numbers<Arc<Inventory>>,
-    hands: Numbers<String>,
+    manual_parts: Numbers<String>,
     known: HashMap<ObjectKey, (Arc<NodeState>, Facts)>,
     last: Option<(Shelf<Node>, Shelf<NodeState>, Arc<Placement>)>,
     /// How many nodes were sorted in all.
@@ -107,7 +107,7 @@ impl<T: Eq + Hash> Numbers<T> {
     }
 }
 
-impl Usher {
+impl NodeClassifier {
     /// Sorts the nodes of a snapshot so that selectors that look at so much can tell apart what they must.
     pub(crate) fn place<'a>(&mut self, snapshot: &Snapshot, all: impl Iterator<Item = Looks<'a>>) -> Arc<Placement> {
         let before = (self.labels.len(), self.by_name);
@@ -157,12 +157,12 @@ impl Usher {
             let Some(state) = states.remove(key.name.as_str()) else { continue };
             let facts = self.facts(state);
             known.insert(state.meta.key.clone(), (state.clone(), facts.clone()));
-            let place = *places.entry((group, facts.inventory_id, facts.hand_id)).or_insert_with(|| {
+            let place = *places.entry((group, facts.inventory_id, facts.manual_id)).or_insert_with(|| {
                 placement.places.push(Place { group, facts, nodes: 0, first: key.name.clone() });
                 placement.places.len() - 1
             });
             placement.places[place].nodes += 1;
-            placement.nodes.insert(key.name.clone(), Seat { place, object: state.meta.key.clone() });
+            placement.nodes.insert(key.name.clone(), PlacedNode { place, object: state.meta.key.clone() });
         }
         for (node, state) in states {
             let message = format!("there is no node {node:?}, so nothing comes of this object");
@@ -171,9 +171,9 @@ impl Usher {
         }
         self.known = known;
         let used = |number: fn(&Facts) -> u32| self.known.values().map(|(_, facts)| number(facts)).collect();
-        let (inventories, hands) = (used(|facts| facts.inventory_id), used(|facts| facts.hand_id));
+        let (inventories, manual_parts) = (used(|facts| facts.inventory_id), used(|facts| facts.manual_id));
         self.inventories.retain(&inventories);
-        self.hands.retain(&hands);
+        self.manual_parts.retain(&manual_parts);
         placement
     }
 
@@ -185,9 +185,9 @@ impl Usher {
         }
         Facts {
             inventory_id: self.inventories.of(state.inventory.clone()),
-            hand_id: self.hands.of(state.hand.identity()),
+            manual_id: self.manual_parts.of(state.manual.identity()),
             inventory: state.inventory.clone(),
-            hand: state.hand.clone(),
+            manual: state.manual.clone(),
         }
     }
 }
@@ -218,8 +218,8 @@ fn states_by_node<'a>(
             let finding = Finding::new(reason::CONFLICT, "spec.nodeName", message);
             findings.entry(second.meta.key.clone()).or_default().push(finding);
         }
-        if !first.hand.notes().is_empty() {
-            findings.entry(first.meta.key.clone()).or_default().extend(first.hand.notes().iter().cloned());
+        if !first.manual.notes().is_empty() {
+            findings.entry(first.meta.key.clone()).or_default().extend(first.manual.notes().iter().cloned());
         }
         chosen.insert(node, first);
     }

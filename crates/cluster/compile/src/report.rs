@@ -17,7 +17,7 @@ pub trait Report: Any + fmt::Debug + Send + Sync {
     /// The conditions that follow from it before nodes have answered.
     fn verdicts(&self) -> Vec<Verdict>;
 
-    /// The same for who looks ahead, where nothing is said to be wrong with an object that is for no node.
+    /// The same for who looks ahead, where nothing is reported as wrong with an object that is for no node.
     fn foreseen(&self) -> Vec<Verdict> {
         self.verdicts()
     }
@@ -61,7 +61,7 @@ pub struct Verdict {
     pub status: Truth,
     /// A stable word for programs.
     pub reason: &'static str,
-    /// A sentence for people, of at most a kilobyte.
+    /// A sentence for users, of at most a kilobyte.
     pub message: String,
 }
 

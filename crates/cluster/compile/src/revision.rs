@@ -40,14 +40,14 @@ impl Revision {
     }
 }
 
-/// The newest revision that no node has refused and that can be read whole: by its place in the order of wishes, then by
-/// age.
+/// The newest revision that no node has refused and that can be read whole: by its place in the order of revisions,
+/// then by age.
 pub fn newest_sound(snapshot: &Snapshot) -> Option<&NetworkConfigRevision> {
     let refused = |revision: &NetworkConfigRevision| revision.status.as_ref().is_some_and(|status| status.is_invalid);
     newest_of(snapshot, |revision| !refused(revision) && snapshot.frozen(revision).is_whole())
 }
 
-/// The revision that was wished for last.
+/// The revision that was desired last.
 pub(crate) fn newest(snapshot: &Snapshot) -> Option<&NetworkConfigRevision> {
     newest_of(snapshot, |_| true)
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_sound_revision_is_that_of_the_last_wish() {
+    fn the_newest_sound_revision_is_that_of_the_last_desired_state() {
         let table = [
             (vec![], None),
             (vec![revision("a", 1, None, false), revision("b", 2, None, false)], Some("b")),

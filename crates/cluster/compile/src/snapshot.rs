@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub nodes: Shelf<Node>,
     /// The network states of nodes.
     pub states: Shelf<NodeState>,
-    /// What nodes were told by the controller, and what they say about it.
+    /// What nodes were assigned by the controller, and what they say about it.
     pub configs: Shelf<NodeNetworkConfig>,
     /// Frozen configurations.
     pub revisions: Shelf<NetworkConfigRevision>,

@@ -17,7 +17,7 @@ fn node(number: usize, zone: u8, tainted: bool) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("n{number}"), "labels": {"zone": format!("z{zone}"), "host": format!("n{number}")}}, "spec": {"taints": taints}})
 }
 
-fn state(number: usize, hardware: u8, hand: Option<&Value>) -> Value {
+fn state(number: usize, hardware: u8, manual: Option<&Value>) -> Value {
     let heard = |chassis: &str, ids: &[u16]| {
         let vlans: Vec<Value> = ids.iter().map(|id| json!({"vid": id})).collect();
         json!({"enabled": true, "neighbors": [[{"chassis-id": chassis}, {"ieee-802-1-vlans": vlans}]]})
@@ -39,13 +39,13 @@ fn state(number: usize, hardware: u8, hand: Option<&Value>) -> Value {
         "spec": {"managed": true, "nodeName": format!("n{number}")},
         "status": {"currentState": {"interfaces": links}},
     });
-    if let Some(hand) = hand {
-        object["spec"]["desiredState"] = hand.clone();
+    if let Some(manual) = manual {
+        object["spec"]["desiredState"] = manual.clone();
     }
     object
 }
 
-fn wishes() -> impl Strategy<Value = Value> {
+fn node_targets() -> impl Strategy<Value = Value> {
     let mtu = prop_oneof![Just(1400), Just(9000)];
     prop_oneof![
         mtu.clone().prop_map(|mtu| json!({"desiredState": {"interfaces": [{"name": "*", "mtu": mtu}]}})),
@@ -71,8 +71,8 @@ fn wishes() -> impl Strategy<Value = Value> {
 }
 
 prop_compose! {
-    fn policies()(wish in wishes(), zone in prop::option::of(0_u8..3), rule in 0_u8..4, tolerant in any::<bool>(), day in 1_u8..4) -> Value {
-        let mut spec = wish;
+    fn policies()(node_target in node_targets(), zone in prop::option::of(0_u8..3), rule in 0_u8..4, tolerant in any::<bool>(), day in 1_u8..4) -> Value {
+        let mut spec = node_target;
         spec["matchRules"] = match rule {
             0 => json!([{"name": "eth*"}]),
             1 => json!([{"type": "ethernet"}]),
@@ -90,7 +90,7 @@ prop_compose! {
     }
 }
 
-fn hands() -> impl Strategy<Value = Option<Value>> {
+fn manual_parts() -> impl Strategy<Value = Option<Value>> {
     prop_oneof![
         4 => Just(None),
         1 => Just(Some(json!({"interfaces": [{"name": "eth0", "mtu": 1500}]}))),
@@ -101,13 +101,13 @@ fn hands() -> impl Strategy<Value = Option<Value>> {
 
 prop_compose! {
     fn clusters()(
-        nodes in prop::collection::vec((0_u8..3, 0_u8..3, prop::bool::weighted(0.2), hands()), 1..6),
+        nodes in prop::collection::vec((0_u8..3, 0_u8..3, prop::bool::weighted(0.2), manual_parts()), 1..6),
         policies in prop::collection::vec(policies(), 0..6),
     ) -> Vec<Value> {
         let mut objects = Vec::new();
-        for (number, (zone, hardware, tainted, hand)) in nodes.into_iter().enumerate() {
+        for (number, (zone, hardware, tainted, manual)) in nodes.into_iter().enumerate() {
             objects.push(node(number, zone, tainted));
-            objects.push(state(number, hardware, hand.as_ref()));
+            objects.push(state(number, hardware, manual.as_ref()));
         }
         for (number, mut policy) in policies.into_iter().enumerate() {
             policy["metadata"]["name"] = json!(format!("p{number}"));
@@ -122,8 +122,8 @@ fn written(objects: &[Value], snapshot: &Snapshot, compiled: &Compiled) -> Vec<V
     let mut all = objects.to_vec();
     for object in all.iter_mut().filter(|object| object["kind"] == "NodeNetworkState") {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if let Some(wish) = compiled.nodes.get(&name).filter(|wish| wish.desired.held.is_empty()) {
-            let new = wish.object(snapshot, &compiled.revision.name);
+        if let Some(node_target) = compiled.nodes.get(&name).filter(|node_target| node_target.desired.held.is_empty()) {
+            let new = node_target.object(snapshot, &compiled.revision.name);
             object["metadata"]["annotations"] = new["metadata"]["annotations"].clone();
             object["spec"] = new["spec"].clone();
         }
@@ -149,8 +149,8 @@ proptest! {
         let after: Snapshot = written(&objects, &before, &first).iter().collect();
         let second = compile(&after);
         prop_assert_eq!(&second.revision, &first.revision);
-        for wish in second.nodes.iter() {
-            prop_assert!(wish.is_written(&after, &second.revision.name), "{}: {:?} then {:?}", wish.node, first.nodes.get(wish.node).unwrap().desired, wish.desired);
+        for node_target in second.nodes.iter() {
+            prop_assert!(node_target.is_written(&after, &second.revision.name), "{}: {:?} then {:?}", node_target.node, first.nodes.get(node_target.node).unwrap().desired, node_target.desired);
         }
     }
 
@@ -159,10 +159,10 @@ proptest! {
         let snapshot: Snapshot = objects.iter().collect();
         let compiled = compile(&snapshot);
         let policies = PolicySet::live(&snapshot);
-        for wish in compiled.nodes.iter() {
-            let node = snapshot.nodes.get(&ObjectKey::global(wish.node)).unwrap();
-            let state = snapshot.states.get(wish.object).unwrap();
-            prop_assert_eq!(&desired_for(NodeFacts { node, state, host: None }, &policies), wish.desired.as_ref());
+        for node_target in compiled.nodes.iter() {
+            let node = snapshot.nodes.get(&ObjectKey::global(node_target.node)).unwrap();
+            let state = snapshot.states.get(node_target.object).unwrap();
+            prop_assert_eq!(&desired_for(NodeFacts { node, state, host: None }, &policies), node_target.desired.as_ref());
         }
     }
 
@@ -192,10 +192,10 @@ proptest! {
         let mut after: Snapshot = written(&all, &with, &compile(&with)).iter().collect();
         after.remove(POLICY, &ObjectKey::new("default", "extra"));
         let found = compile(&after);
-        for wish in found.nodes.iter() {
-            let wanted = wanted.nodes.get(wish.node).unwrap();
-            prop_assert_eq!(&wish.desired.provenance, &wanted.desired.provenance);
-            prop_assert_eq!(spelled(wish.desired.document.as_ref()), spelled(wanted.desired.document.as_ref()));
+        for node_target in found.nodes.iter() {
+            let wanted = wanted.nodes.get(node_target.node).unwrap();
+            prop_assert_eq!(&node_target.desired.provenance, &wanted.desired.provenance);
+            prop_assert_eq!(spelled(node_target.desired.document.as_ref()), spelled(wanted.desired.document.as_ref()));
         }
     }
 
@@ -213,9 +213,9 @@ proptest! {
         }
         let revision = later.revisions.get(&ObjectKey::global(&result.revision.name)).unwrap().clone();
         let merges = compiler.counts().merges;
-        let wishes = compiler.wishes(&later, &revision).unwrap();
-        for wish in wishes.iter() {
-            prop_assert_eq!(wish.desired, result.nodes.get(wish.node).unwrap().desired);
+        let node_targets = compiler.node_targets(&later, &revision).unwrap();
+        for node_target in node_targets.iter() {
+            prop_assert_eq!(node_target.desired, result.nodes.get(node_target.node).unwrap().desired);
         }
         prop_assert_eq!(compiler.counts().merges, merges, "the answers were there already");
     }

@@ -49,7 +49,7 @@ impl Machine {
         report
     }
 
-    /// Carries a wish out as an agent does; listening is not the host's to do.
+    /// Applies a desired state as an agent does; listening is not the host's to do.
     fn enforce(&mut self, desired: &Value) {
         let mut desired = desired.clone();
         for interface in desired.get_mut("interfaces").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -63,9 +63,10 @@ impl Machine {
         let document = parse(whole_of.unwrap_or("host"), text.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let options = ResolveOptions { whole_of: whole_of.map(Arc::from), ..ResolveOptions::default() };
         let resolved = document.resolve(self.sim.observed(), &options);
-        let wish = resolved.unwrap_or_else(|e| panic!("the node refuses its wish: {e}\n{text}")).state;
-        let planned = netloom_plan::plan(&wish, self.sim.observed(), &self.owned, &netloom_plan::Options::default());
-        let planned = planned.unwrap_or_else(|e| panic!("the node cannot plan its wish: {e}\n{text}"));
+        let node_target = resolved.unwrap_or_else(|e| panic!("the node refuses its desired state: {e}\n{text}")).state;
+        let planned =
+            netloom_plan::plan(&node_target, self.sim.observed(), &self.owned, &netloom_plan::Options::default());
+        let planned = planned.unwrap_or_else(|e| panic!("the node cannot plan its desired state: {e}\n{text}"));
         for step in &planned.plan.steps {
             self.sim.apply(&step.step).unwrap_or_else(|e| panic!("{:?}: {e:?}\n{text}", step.step));
         }
@@ -105,11 +106,11 @@ impl Cluster {
     fn run(&mut self, most: usize) {
         for _ in 0..=most {
             let result = compile(&self.snapshot);
-            let wish = result.nodes.get("n1").expect("the node has reported");
-            if wish.is_written(&self.snapshot, &result.revision.name) {
+            let node_target = result.nodes.get("n1").expect("the node has reported");
+            if node_target.is_written(&self.snapshot, &result.revision.name) {
                 return;
             }
-            let object = wish.object(&self.snapshot, &result.revision.name);
+            let object = node_target.object(&self.snapshot, &result.revision.name);
             self.state["metadata"]["annotations"] = object["metadata"]["annotations"].clone();
             self.state["spec"] = object["spec"].clone();
             self.machine.enforce(object["spec"].get("desiredState").unwrap_or(&json!({})));
@@ -155,7 +156,7 @@ fn entries() -> impl Strategy<Value = Value> {
 }
 
 /// `vlans` tells whether VLANs may be left to what neighbours announce.
-fn wishes(vlans: bool) -> impl Strategy<Value = Value> {
+fn node_targets(vlans: bool) -> impl Strategy<Value = Value> {
     let document =
         (prop::collection::vec(entries(), 1..4), prop::option::of(carriers())).prop_map(|(entries, route)| {
             let mut seen = std::collections::BTreeSet::new();
@@ -174,18 +175,18 @@ fn wishes(vlans: bool) -> impl Strategy<Value = Value> {
 }
 
 prop_compose! {
-    fn policies(vlans: bool)(wishes in prop::collection::vec((wishes(vlans), 0_u8..4), 1..6)) -> Vec<Value> {
+    fn policies(vlans: bool)(node_targets in prop::collection::vec((node_targets(vlans), 0_u8..4), 1..6)) -> Vec<Value> {
         let rules = |which: u8| match which {
             0 => json!([{"type": "ethernet"}]),
             1 => json!([{"name": "eth?"}, {"name": "bond*"}, {"name": "br*"}]),
             2 => json!([{"name": "eth0"}, {"name": "eth1"}, {"vlanID": 2}]),
             _ => json!([{"lldp": {"vlanIDList": [1]}}]),
         };
-        let policy = |(number, (mut wish, which)): (usize, (Value, u8))| {
-            wish["matchRules"] = rules(which);
-            json!({"apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy", "metadata": {"namespace": "default", "name": format!("p{number}")}, "spec": wish})
+        let policy = |(number, (mut node_target, which)): (usize, (Value, u8))| {
+            node_target["matchRules"] = rules(which);
+            json!({"apiVersion": "nmstate.io/v1", "kind": "NodeNetConfPolicy", "metadata": {"namespace": "default", "name": format!("p{number}")}, "spec": node_target})
         };
-        wishes.into_iter().enumerate().map(policy).collect()
+        node_targets.into_iter().enumerate().map(policy).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every folder under `scenarios/compile` is one sentence about policies: the objects of `nodes.yaml`
 //! and `input.yaml` compile to exactly `expect/stream.yaml`.
 //!
-//! The sentence is the first line of `input.yaml`. `NETLOOM_BLESS=1` writes the expectations anew; a
+//! The sentence is the first line of `input.yaml`. `NETLOOM_BLESS=1` writes the expectations again; a
 //! person then reads them. A folder `then` tells what happens after the first result was written, as
 //! the controller does: objects of `input.yaml` are put over the first ones, those of `gone.yaml` are
 //! removed, and nodes report the status of `report.yaml`.
@@ -43,8 +43,8 @@ fn write(snapshot: &mut Snapshot, result: &Compiled, inputs: &[Value], reports: 
     for object in result.revision.lay_out(snapshot).objects(&result.revision.name) {
         snapshot.put(&object);
     }
-    for wish in result.nodes.iter().filter(|wish| wish.desired.held.is_empty()) {
-        let mut object = wish.object(snapshot, &result.revision.name);
+    for node_target in result.nodes.iter().filter(|node_target| node_target.desired.held.is_empty()) {
+        let mut object = node_target.object(snapshot, &result.revision.name);
         let is_same = |input: &&Value| {
             input["kind"] == "NodeNetworkState"
                 && input["metadata"]["name"] == object["metadata"]["name"]
@@ -112,5 +112,5 @@ fn each_scenario_compiles_to_what_it_says() {
             );
         }
     }
-    assert!(stale.is_empty(), "not as expected; NETLOOM_BLESS=1 writes them anew:\n{}", stale.join("\n"));
+    assert!(stale.is_empty(), "not as expected; NETLOOM_BLESS=1 writes them again:\n{}", stale.join("\n"));
 }

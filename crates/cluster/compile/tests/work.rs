@@ -1,4 +1,4 @@
-//! Work follows what has changed, and how many different nodes there are; told by counts, which do
+//! Work follows what has changed, and how many different nodes there are; shown by counts, which do
 //! not depend on the machine.
 
 mod cluster;

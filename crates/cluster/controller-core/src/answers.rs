@@ -1,6 +1,6 @@
-//! What each node was told, and how far it says to have got with it, for every object that wants something of it.
+//! What each node was assigned, and how far it says to have got with it, for every object that wants something of it.
 //!
-//! Every entry of what a node is told names the object that asked for it, so the answers are the same for all front
+//! Every entry of what a node is assigned names the object that asked for it, so the answers are the same for all front
 //! ends.
 
 use std::{
@@ -16,19 +16,19 @@ use netloom_api::pipeline::{
         host::{EntryOrigin, HostConfig, HostEntry, HostLink},
     },
 };
-use netloom_compile::{Compiled, NodeWish, ObjectKey};
+use netloom_compile::{Compiled, NodeTarget, ObjectKey};
 use netloom_object::ObjectRef;
 use netloom_rollout::Liveness;
 
-use crate::{front_end::Assigned, index::Index, picture};
+use crate::{front_end::Assigned, index::Index, rollout_view};
 
 /// How far a node is with one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It was not told yet what the object wants now.
-    Untold,
-    /// It was told, and has not answered.
-    Told,
+    /// It was not assigned yet what the object wants now.
+    Unassigned,
+    /// It was assigned, and has not answered.
+    Assigned,
     /// It tried, and could not.
     Failed(String),
     /// It has done it.
@@ -38,23 +38,23 @@ pub(crate) enum Progress {
 /// One node.
 #[derive(Debug)]
 pub(crate) struct NodeAnswer<'a> {
-    told: Option<&'a HostConfig>,
+    given: Option<&'a HostConfig>,
     answered: Progress,
-    /// What it had in place when it was told the next thing, and has until that is done.
-    had: Option<NodeWish<'a>>,
-    wish: Option<NodeWish<'a>>,
-    /// Objects that want something else of the node than it was told.
+    /// What it had in place when it was assigned the next thing, and has until that is done.
+    had: Option<NodeTarget<'a>>,
+    node_target: Option<NodeTarget<'a>>,
+    /// Objects that want something else of the node than it was assigned.
     changed: HashSet<Asker<'a>>,
     /// The addresses that it shall have, by link.
     addresses: HashMap<&'a str, &'a str>,
     leases: &'a [HostLease],
     /// What is not as it was set there, and left so.
     drift: &'a [HostDrift],
-    /// Whether it is told in this turn what is wanted now.
-    is_told_now: bool,
-    /// Why nobody else is told what is wanted now, when it failed somewhere.
+    /// Whether it is assigned in this turn what is wanted now.
+    is_assigned_now: bool,
+    /// Why nobody else is assigned what is wanted now, when it failed somewhere.
     stopped: Option<Arc<str>>,
-    /// Why it was not told yet what is wanted now, when it did not.
+    /// Why it was not assigned yet what is wanted now, when it did not.
     waits: Arc<str>,
     /// Whether the cluster has not heard of it for a while.
     is_lost: bool,
@@ -72,7 +72,7 @@ pub(crate) fn all<'a>(
     let snapshot = index.snapshot();
     let newest =
         assigned.decision.assignments.iter().filter(|assignment| assignment.revision == compiled.revision.name);
-    let told_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
+    let assigned_now: BTreeSet<&str> = newest.map(|assignment| assignment.node.as_str()).collect();
     let failed = failed(index, compiled);
     let in_turn: Arc<str> = "the node waits for its turn".into();
     let unmanaged = snapshot.states.iter().filter(|(_, state)| !state.managed && !state.meta.deleted);
@@ -82,21 +82,21 @@ pub(crate) fn all<'a>(
         .map(|(key, node)| {
             let config = snapshot.configs.get(key);
             let status: Option<&NodeNetworkConfigStatus> = config.and_then(|config| config.status.as_ref());
-            let before = config.and_then(|config| picture::in_place_before(config));
+            let before = config.and_then(|config| rollout_view::in_place_before(config));
             let host = config.and_then(|config| config.spec.host.as_ref());
-            let wish = compiled.nodes.get(node.name());
-            let wanted = wish.as_ref().and_then(NodeWish::host_config);
+            let node_target = compiled.nodes.get(node.name());
+            let wanted = node_target.as_ref().and_then(NodeTarget::host_config);
             let addresses = wanted.into_iter().flat_map(|wanted| wanted.addresses.iter().rev());
             let answer = NodeAnswer {
-                told: host,
+                given: host,
                 changed: if host == wanted { HashSet::new() } else { changed(host, wanted) },
                 addresses: addresses.map(|entry| (entry.link.0.as_str(), entry.address.0.as_str())).collect(),
-                answered: config.map_or(Progress::Untold, |config| answered(config)),
+                answered: config.map_or(Progress::Unassigned, |config| answered(config)),
                 had: before.and_then(|revision| assigned.earlier.get(revision)?.get(node.name())),
-                wish,
+                node_target,
                 leases: status.map_or(&[], |status| &status.leases),
                 drift: status.map_or(&[], |status| &status.drift),
-                is_told_now: told_now.contains(node.name()),
+                is_assigned_now: assigned_now.contains(node.name()),
                 stopped: failed.clone(),
                 waits: Arc::clone(assigned.decision.held_up.get(node.name()).unwrap_or(&in_turn)),
                 // A node whose kubelet is silent and whose agent is not answers for itself.
@@ -108,43 +108,48 @@ pub(crate) fn all<'a>(
         .collect()
 }
 
-/// Why nobody else is told what is wanted now, when it failed somewhere: whichever of its objects was to blame.
+/// Why nobody else is assigned what is wanted now, when it failed somewhere: whichever of its objects was to blame.
 pub(crate) fn failed(index: &Index, compiled: &Compiled) -> Option<Arc<str>> {
     let name = compiled.revision.name.as_str();
     let revision = index.snapshot().revisions.get(&ObjectKey::global(name))?;
     let status = revision.status.as_ref().filter(|status| status.is_invalid)?;
     let (node, why) = (status.failed_node.as_deref(), status.failed_message.as_deref());
     let (node, why) = (node.unwrap_or("a node"), why.unwrap_or("it did not say why"));
-    Some(format!("revision {name} failed on {node}, and nobody else gets it until that is mended: {why}").into())
+    Some(
+        format!(
+            "rollout of revision {name} stopped: {node} failed ({why}); fix this and run `netloom rollout retry {name}`"
+        )
+        .into(),
+    )
 }
 
-/// What a node says about what it was told now; what it said about an earlier wish does not count.
+/// What a node says about what it was assigned now; what it reported about an earlier desired state does not count.
 fn answered(config: &NodeNetworkConfig) -> Progress {
-    let Some(status) = &config.status else { return Progress::Told };
+    let Some(status) = &config.status else { return Progress::Assigned };
     let revision = status.last_applied_revision.as_deref().unwrap_or_default();
     if revision != config.spec.revision || status.observed_generation != config.metadata.generation {
-        return Progress::Told;
+        return Progress::Assigned;
     }
     match status.config_status {
-        ConfigStatus::Unseen | ConfigStatus::Provisioning => Progress::Told,
+        ConfigStatus::Unseen | ConfigStatus::Provisioning => Progress::Assigned,
         ConfigStatus::Provisioned => Progress::Done,
         ConfigStatus::Invalid => Progress::Failed(status.error_message.clone().unwrap_or_default()),
     }
 }
 
 impl NodeAnswer<'_> {
-    /// How far the node is with what an object wants of it now. What it is said to have by now (`stands`) it keeps while it
-    /// is at something else, and when it could not have that.
+    /// How far the node is with what an object wants of it now. What it is reported to have by now (`stands`) it keeps
+    /// while it is at something else, and when it could not have that.
     pub(crate) fn progress(&self, object: &ObjectRef, stands: bool) -> Progress {
-        // A node that takes no part is told nothing.
-        if self.wish.is_none() {
-            return Progress::Untold;
+        // A node that takes no part is assigned nothing.
+        if self.node_target.is_none() {
+            return Progress::Unassigned;
         }
         if self.changed.contains(&Asker::from(object)) {
-            return if self.is_told_now { Progress::Told } else { Progress::Untold };
+            return if self.is_assigned_now { Progress::Assigned } else { Progress::Unassigned };
         }
         match &self.answered {
-            Progress::Told | Progress::Failed(_) if stands && self.keeps(object) => Progress::Done,
+            Progress::Assigned | Progress::Failed(_) if stands && self.keeps(object) => Progress::Done,
             answered => answered.clone(),
         }
     }
@@ -152,38 +157,39 @@ impl NodeAnswer<'_> {
     /// Whether what the node is at leaves alone what an object has there. That is what its last revision says of the node
     /// as it is today, so it does not tell whether the node ever had it.
     fn keeps(&self, object: &ObjectRef) -> bool {
-        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.told, object.into()))
+        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.given, object.into()))
     }
 
-    /// Whether nothing of an object is on the node any more, as far as it was told and has answered.
+    /// Whether nothing of an object is on the node any more, as far as it was assigned and has answered.
     pub(crate) fn is_rid_of(&self, object: &ObjectRef) -> bool {
-        !self.was_told(object) && self.answered == Progress::Done
+        !self.was_assigned(object) && self.answered == Progress::Done
     }
 
-    /// The links that the node was told to have.
-    pub(crate) fn told_links(&self) -> impl Iterator<Item = &HostLink> {
-        self.told.into_iter().flat_map(|told| &told.links)
+    /// The links that the node was assigned to have.
+    pub(crate) fn assigned_links(&self) -> impl Iterator<Item = &HostLink> {
+        self.given.into_iter().flat_map(|given| &given.links)
     }
 
     /// The links that it shall have.
     pub(crate) fn wanted_links(&self) -> impl Iterator<Item = &HostLink> {
-        let wanted = self.wish.as_ref().and_then(NodeWish::host_config);
+        let wanted = self.node_target.as_ref().and_then(NodeTarget::host_config);
         wanted.into_iter().flat_map(|wanted| &wanted.links)
     }
 
-    /// Whether the node was told anything that an object asked for.
-    pub(crate) fn was_told(&self, object: &ObjectRef) -> bool {
-        self.told.is_some_and(|told| asked(told, object.into()).next().is_some())
+    /// Whether the node was assigned anything that an object asked for.
+    pub(crate) fn was_assigned(&self, object: &ObjectRef) -> bool {
+        self.given.is_some_and(|given| asked(given, object.into()).next().is_some())
     }
 
-    /// Why the node was not told yet what is wanted now: because that failed somewhere, or else for a reason of its own.
+    /// Why the node was not assigned yet what is wanted now: because that failed somewhere, or else for a reason of its
+    /// own.
     pub(crate) fn waits(&self) -> (Option<&str>, &str) {
         (self.stopped.as_deref(), &self.waits)
     }
 
-    /// Whether the node was never told anything.
-    pub(crate) fn is_untold(&self) -> bool {
-        self.told.is_none() && self.answered == Progress::Untold
+    /// Whether the node was never assigned anything.
+    pub(crate) fn is_unassigned(&self) -> bool {
+        self.given.is_none() && self.answered == Progress::Unassigned
     }
 
     /// Whether the cluster has not heard of the node for a while.
@@ -196,16 +202,16 @@ impl NodeAnswer<'_> {
         self.is_lost || self.is_alone
     }
 
-    /// Whether the node has what it was told.
+    /// Whether the node has what it was assigned.
     pub(crate) fn is_done(&self) -> bool {
         self.answered == Progress::Done
     }
 
-    /// Why the node does not have what it was told.
+    /// Why the node does not have what it was assigned.
     pub(crate) fn failure(&self) -> Option<&str> {
         match &self.answered {
             Progress::Failed(why) => Some(why),
-            Progress::Untold | Progress::Told | Progress::Done => None,
+            Progress::Unassigned | Progress::Assigned | Progress::Done => None,
         }
     }
 
@@ -216,8 +222,8 @@ impl NodeAnswer<'_> {
 
     /// What of an object's links is not as it was set, as far as the node leaves it so.
     pub(crate) fn drift(&self, object: &ObjectRef) -> Option<&HostDrift> {
-        let told = self.told?;
-        let is_asked = |drift: &HostDrift| asked(told, object.into()).any(|entry| entry.link() == Some(&drift.link));
+        let given = self.given?;
+        let is_asked = |drift: &HostDrift| asked(given, object.into()).any(|entry| entry.link() == Some(&drift.link));
         self.drift.iter().find(|drift| is_asked(drift))
     }
 

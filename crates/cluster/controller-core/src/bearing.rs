@@ -7,32 +7,34 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use netloom_compile::{NodeWish, ObjectKey};
+use netloom_compile::{NodeTarget, ObjectKey};
 use netloom_rollout::Liveness;
 use serde_json::{Value, json};
 
 use crate::{index::Index, status::hash};
 
 /// A short name for all of it; it changes whenever any of it does.
-pub(crate) fn of(now: Timestamp, index: &Index, wish: NodeWish<'_>, failure: &str) -> String {
+pub(crate) fn of(now: Timestamp, index: &Index, node_target: NodeTarget<'_>, failure: &str) -> String {
     let mut named: BTreeSet<&str> = failure.split(|c: char| c.is_whitespace() || "\"'`,;:()[]".contains(c)).collect();
-    let host = wish.host_config().map(|host| json!(host)).unwrap_or_default();
+    let host = node_target.host_config().map(|host| json!(host)).unwrap_or_default();
     texts(&host, &mut named);
-    if let Some(document) = &wish.desired.document {
+    if let Some(document) = &node_target.desired.document {
         texts(document, &mut named);
     }
-    let state = index.snapshot().states.get(wish.object);
+    let state = index.snapshot().states.get(node_target.object);
     let inventory = state.map(|state| &state.inventory.links).into_iter().flatten();
     let links = inventory.filter(|(name, link)| named.contains(name.as_str()) && !link.made);
-    let said: Vec<Value> = links
+    let reported: Vec<Value> = links
         .map(|(name, link)| {
-            let controller =
-                link.controller.as_deref().filter(|controller| is_made_by_others(index, wish.object, controller));
+            let controller = link
+                .controller
+                .as_deref()
+                .filter(|controller| is_made_by_others(index, node_target.object, controller));
             json!([name, link.kind, link.up, controller])
         })
         .collect();
-    let gone = matches!(index.signs().liveness(now, wish.node), Liveness::Gone { .. });
-    format!("{:016x}", hash(&[&json!([said, gone]).to_string()]))
+    let gone = matches!(index.signs().liveness(now, node_target.node), Liveness::Gone { .. });
+    format!("{:016x}", hash(&[&json!([reported, gone]).to_string()]))
 }
 
 fn is_made_by_others(index: &Index, state: &ObjectKey, link: &str) -> bool {

@@ -7,23 +7,24 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{pipeline::NetworkConfigRevision, rollout::annotation};
-use netloom_compile::{Compiled, Compiler, FrontEnd, Layout, ObjectKey, Wishes};
+use netloom_compile::{Compiled, Compiler, FrontEnd, Layout, NodeTargets, ObjectKey};
 use netloom_object::{Action, Answer, Chain, ObjectRef, Request, RequestId};
 use netloom_rollout::{Decision, View, rollout};
 use serde_json::json;
 
 use crate::{
+    assign,
     front_end::{Assigned, FrontEnds, Scene},
     generated,
     index::Index,
     kinds::{CONFIG, REVISION},
     parts,
-    patience::Patience,
-    picture,
     policies::STATE,
+    rollout_view,
     sightings::Sightings,
-    status, tell,
+    status,
     work::Work,
+    write_backoff::WriteBackoff,
 };
 
 /// How long to wait for what.
@@ -65,7 +66,7 @@ pub enum Leadership {
 
 /// What to do now, and when to ask again.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Turn {
+pub struct ControllerActions {
     /// What to ask of the API. Chains do not depend on each other.
     pub chains: Vec<Chain>,
     /// When to ask again although nothing has changed.
@@ -91,7 +92,7 @@ pub struct Controller {
     decided_at: Option<Timestamp>,
     /// Events that were asked for. A restart asks again, and the server knows them by their names.
     announced: BTreeSet<ObjectRef>,
-    patience: Patience,
+    write_backoff: WriteBackoff,
     sightings: Sightings,
 }
 
@@ -108,14 +109,14 @@ impl Controller {
     }
 
     /// What to do now.
-    pub fn decide(&mut self, now: Timestamp, index: &Index, leadership: Leadership) -> Turn {
+    pub fn decide(&mut self, now: Timestamp, index: &Index, leadership: Leadership) -> ControllerActions {
         let leads = matches!(leadership, Leadership::Leading { until } if now < until);
         if !leads || !index.is_whole() || !self.outstanding.is_empty() {
-            return Turn::default();
+            return ControllerActions::default();
         }
         match self.due(now, index) {
             Some(due) if due <= now => {}
-            wake_at => return Turn { chains: Vec::new(), wake_at },
+            wake_at => return ControllerActions { chains: Vec::new(), wake_at },
         }
         self.handled = Some(index.changes().0);
         self.dirty_since = None;
@@ -123,11 +124,12 @@ impl Controller {
         self.decided_at = Some(now);
         let compiled = self.compiler.compile(index.snapshot());
         let mut work = Work::default();
-        let wishes = self.wishes(index, &compiled, picture::worth_compiling(index));
-        let mut left = picture::left_behind(index);
-        left.retain(|revision| !wishes.contains_key(revision));
-        let mut earlier = self.wishes(index, &compiled, left);
-        earlier.extend(wishes.iter().map(|(revision, wishes)| (revision.clone(), Arc::clone(wishes))));
+        let node_targets = self.node_targets(index, &compiled, rollout_view::worth_compiling(index));
+        let mut left = rollout_view::left_behind(index);
+        left.retain(|revision| !node_targets.contains_key(revision));
+        let mut earlier = self.node_targets(index, &compiled, left);
+        earlier
+            .extend(node_targets.iter().map(|(revision, node_targets)| (revision.clone(), Arc::clone(node_targets))));
         let (front_ends, scene) = (self.front_ends.clone(), Scene { now, index, compiled: &compiled });
         let mut awaited = Vec::new();
         for front_end in front_ends.iter() {
@@ -135,13 +137,13 @@ impl Controller {
             front_end.prepare(scene, &mut work);
         }
         // What a server refuses does not keep everything else from the nodes.
-        let complete = awaited.iter().all(|target| self.patience.knows(target));
+        let complete = awaited.iter().all(|target| self.write_backoff.knows(target));
         let (frozen, layout) = if complete { freeze(index, &compiled, &mut work).unzip() } else { (None, None) };
         parts::collect(now, index, layout.flatten().as_ref(), &mut work);
-        // What is said of what nodes have waits for the revision: then it is known who is told it. A revision that cannot be
-        // made must not keep those that can from being taken back or finished.
-        if frozen.is_none_or(|targets| targets.iter().any(|target| self.patience.knows(target))) {
-            let decision = self.roll(now, index, &wishes, &mut work);
+        // What is reported of what nodes have waits for the revision: then it is known who is assigned it. A revision
+        // that cannot be made must not keep those that can from being taken back or finished.
+        if frozen.is_none_or(|targets| targets.iter().any(|target| self.write_backoff.knows(target))) {
+            let decision = self.roll(now, index, &node_targets, &mut work);
             for front_end in front_ends.iter() {
                 front_end.report(scene, Assigned { earlier: &earlier, decision: &decision }, &mut work);
             }
@@ -159,10 +161,10 @@ impl Controller {
         match answer {
             Answer::Refused | Answer::Denied => {
                 self.announced.remove(&target);
-                self.patience.refused(now, target, &self.settings);
-                self.wake_when_patience_ends(now);
+                self.write_backoff.refused(now, target, &self.settings);
+                self.wake_when_backoff_ends(now);
             }
-            Answer::Done => self.patience.done(&target),
+            Answer::Done => self.write_backoff.done(&target),
             Answer::Skipped => {}
         }
     }
@@ -187,28 +189,28 @@ impl Controller {
         &mut self,
         now: Timestamp,
         index: &Index,
-        wishes: &BTreeMap<String, Arc<Wishes>>,
+        node_targets: &BTreeMap<String, Arc<NodeTargets>>,
         work: &mut Work,
     ) -> Decision {
-        let revisions = picture::revisions(now, index, wishes);
+        let revisions = rollout_view::revisions(now, index, node_targets);
         self.sightings.note(now, index);
-        let nodes = picture::nodes(now, index, &self.sightings);
-        let policies = picture::policies(index);
+        let nodes = rollout_view::nodes(now, index, &self.sightings);
+        let policies = rollout_view::policies(index);
         let refused = self.refused(index);
         let view = View { now, revisions: &revisions, nodes: &nodes, policies: &policies, refused: &refused };
         let mut decision = rollout(&view);
         status::events(now, index, &decision, work);
-        status::of_revisions(now, index, (&decision, wishes), work);
+        status::of_revisions(now, index, (&decision, node_targets), work);
         status::of_rollouts(now, index, &decision, work);
         for assignment in &decision.assignments {
-            if let Some(wishes) = wishes.get(&assignment.revision) {
+            if let Some(node_targets) = node_targets.get(&assignment.revision) {
                 let terms = decision.terms.get(&assignment.node).copied().unwrap_or_default();
-                tell::assign(now, index, wishes, assignment, terms, work);
+                assign::assign(now, index, node_targets, assignment, terms, work);
             }
         }
-        let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
-        tell::finish(now, index, wishes, &decision, work);
-        tell::terms(index, &decision.terms, &told, work);
+        let assigned: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
+        assign::finish(now, index, node_targets, &decision, work);
+        assign::terms(index, &decision.terms, &assigned, work);
         for name in &decision.obsolete {
             work.delete(index, REVISION, &ObjectKey::global(name.as_str()));
         }
@@ -219,37 +221,37 @@ impl Controller {
 
     /// Nodes one of whose objects could not be written the last time.
     fn refused(&self, index: &Index) -> BTreeSet<String> {
-        let configs = self.patience.targets().filter(|target| target.kind == CONFIG);
-        let states = self.patience.targets().filter(|target| target.kind == STATE);
+        let configs = self.write_backoff.targets().filter(|target| target.kind == CONFIG);
+        let states = self.write_backoff.targets().filter(|target| target.kind == STATE);
         let nodes = states.filter_map(|target| index.snapshot().states.get(&target.key)).map(|state| &state.node_name);
         configs.map(|target| target.key.name.clone()).chain(nodes.cloned()).collect()
     }
 
     /// What these revisions, and the one that is wanted now, say for each node.
-    fn wishes(
+    fn node_targets(
         &mut self,
         index: &Index,
         compiled: &Compiled,
         revisions: BTreeSet<String>,
-    ) -> BTreeMap<String, Arc<Wishes>> {
+    ) -> BTreeMap<String, Arc<NodeTargets>> {
         let snapshot = index.snapshot();
-        let mut wishes = BTreeMap::from([(compiled.revision.name.clone(), compiled.nodes.clone())]);
+        let mut node_targets = BTreeMap::from([(compiled.revision.name.clone(), compiled.nodes.clone())]);
         for name in revisions {
             let Some(revision) = snapshot.revisions.get(&ObjectKey::global(name.as_str())) else { continue };
-            if !wishes.contains_key(&name)
-                && let Some(found) = self.compiler.wishes(snapshot, revision)
+            if !node_targets.contains_key(&name)
+                && let Some(found) = self.compiler.node_targets(snapshot, revision)
             {
-                wishes.insert(name, found);
+                node_targets.insert(name, found);
             }
         }
-        wishes
+        node_targets
     }
 
-    fn send(&mut self, now: Timestamp, mut work: Work) -> Turn {
+    fn send(&mut self, now: Timestamp, mut work: Work) -> ControllerActions {
         // Enough for the events that a cluster has at one time; they are only asked for once more.
         const MOST: usize = 4096;
-        self.patience.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
-        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.patience.holds(now, target)));
+        self.write_backoff.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
+        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.write_backoff.holds(now, target)));
         if self.announced.len() > MOST {
             self.announced.clear();
         }
@@ -266,13 +268,13 @@ impl Controller {
         };
         let chains: Vec<Chain> =
             work.0.into_iter().map(|chain| Chain(chain.into_iter().map(&mut number).collect())).collect();
-        self.wake_when_patience_ends(now);
+        self.wake_when_backoff_ends(now);
         let wake_at = self.wake_at.filter(|_| chains.is_empty());
-        Turn { chains, wake_at }
+        ControllerActions { chains, wake_at }
     }
 
-    fn wake_when_patience_ends(&mut self, now: Timestamp) {
-        self.wake_at = [self.wake_at, self.patience.ends_after(now)].into_iter().flatten().min();
+    fn wake_when_backoff_ends(&mut self, now: Timestamp) {
+        self.wake_at = [self.wake_at, self.write_backoff.ends_after(now)].into_iter().flatten().min();
     }
 }
 
@@ -281,7 +283,7 @@ impl Controller {
 fn freeze(index: &Index, compiled: &Compiled, work: &mut Work) -> Option<(Vec<ObjectRef>, Option<Layout>)> {
     let candidate = &compiled.revision;
     let revisions = &index.snapshot().revisions;
-    let newest = picture::newest(index);
+    let newest = rollout_view::newest(index);
     let empty = candidate.is_empty();
     if newest.is_some_and(|newest| name(newest) == candidate.name) || (empty && revisions.is_empty()) {
         return None;

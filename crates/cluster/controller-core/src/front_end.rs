@@ -1,4 +1,4 @@
-//! What a front end adds to the control loop: what is said about its objects, beside what it wants.
+//! What a front end adds to the control loop: what is reported about its objects, beside what it wants.
 //!
 //! A turn goes through every front end before the revision is made, with what must be so before a node is assigned
 //! anything, and after the rollout has decided, with what nodes were assigned and answered. A front end whose status is
@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
-use netloom_compile::{BUILT_IN, Compiled, FrontEnd, Wishes};
+use netloom_compile::{BUILT_IN, Compiled, FrontEnd, NodeTargets};
 use netloom_rollout::Decision;
 
 use crate::{index::Index, kinds::Row, networks::HostNetworks, plain::Plain, policies::Policies, work::Work};
@@ -24,7 +24,7 @@ pub(crate) struct Scene<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Assigned<'a> {
     /// What revisions say that nodes have in place while they are at another one.
-    pub(crate) earlier: &'a BTreeMap<String, Arc<Wishes>>,
+    pub(crate) earlier: &'a BTreeMap<String, Arc<NodeTargets>>,
     /// Which node is assigned what in this turn, and which cannot be.
     pub(crate) decision: &'a Decision,
 }
@@ -40,7 +40,7 @@ pub(crate) trait FrontEndStatus: fmt::Debug + Send + Sync {
     /// Asks for what must be so before a node is assigned anything, and for what has nothing to do with nodes.
     fn prepare(&self, scene: Scene<'_>, work: &mut Work);
 
-    /// Asks for what is to be said of its objects, from what nodes were assigned and answered.
+    /// Asks for what is to be reported of its objects, from what nodes were assigned and answered.
     fn report(&self, scene: Scene<'_>, assigned: Assigned<'_>, work: &mut Work);
 }
 

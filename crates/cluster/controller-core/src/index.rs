@@ -203,7 +203,7 @@ impl Index {
 }
 
 impl Mark {
-    /// The status as its type has it; what cannot be read was never told.
+    /// The status as its type has it; what cannot be read was never reported.
     pub(crate) fn status_as<T: 'static>(&self) -> Option<&T> {
         self.status.as_ref()?.get()
     }
@@ -223,12 +223,12 @@ fn finalizers(object: &Value) -> Vec<String> {
 /// Whether two versions of a network state come to the same for every decision. Nodes report often, and
 /// mostly nothing new.
 fn says_the_same(a: &NodeState, b: &NodeState) -> bool {
-    let wish =
+    let node_target =
         |state: &NodeState| (state.meta.created.clone(), state.meta.deleted, state.meta.generation, state.managed);
-    wish(a) == wish(b)
+    node_target(a) == node_target(b)
         && (&a.node_name, &a.desired, &a.revision, &a.provenance, a.merges_itself)
             == (&b.node_name, &b.desired, &b.revision, &b.provenance, b.merges_itself)
-        && (&a.hand, &a.inventory, &a.status.conditions) == (&b.hand, &b.inventory, &b.status.conditions)
+        && (&a.manual, &a.inventory, &a.status.conditions) == (&b.manual, &b.inventory, &b.status.conditions)
 }
 
 fn conditions(node: &Value) -> BTreeSet<String> {
@@ -269,7 +269,7 @@ mod tests {
         index.take(now, Change::Put(node(7, "x", "True")));
         assert_eq!(zone(&index), None, "what went does not come back");
         index.take(now, Change::Put(node(9, "z", "True")));
-        assert_eq!(zone(&index).as_deref(), Some("z"), "unless it is made anew");
+        assert_eq!(zone(&index).as_deref(), Some("z"), "unless it is recreated");
     }
 
     #[test]

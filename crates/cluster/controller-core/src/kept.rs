@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, Clone)]
 pub(crate) struct Kept(Arc<dyn Status>);
 
-/// How the status of a kind is read; what cannot be read was never told.
+/// How the status of a kind is read; what cannot be read was never reported.
 pub(crate) type Reader = fn(&Value) -> Option<Kept>;
 
 trait Status: Any + fmt::Debug + Send + Sync {

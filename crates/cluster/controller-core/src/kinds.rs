@@ -49,7 +49,7 @@ pub(crate) enum StatusPath {
 
 /// What is wanted of one kind.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent wish")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent desired state")]
 pub(crate) struct Row {
     pub(crate) kind: GroupKind<'static>,
     /// The version that objects are written in.
@@ -58,13 +58,13 @@ pub(crate) struct Row {
     pub(crate) optional: bool,
     /// Where its status is written.
     pub(crate) reported: Option<StatusPath>,
-    /// How its status is kept, to be compared with what is to be said: it is not where the snapshot reads it.
+    /// How its status is kept, to be compared with what is to be reported: it is not where the snapshot reads it.
     pub(crate) status: Option<Reader>,
     /// Whether revisions hold what its objects want.
     pub(crate) frozen: bool,
     /// Whether its front end generates objects of it.
     pub(crate) generated: bool,
-    /// Annotations that are kept, to be compared with what is to be said.
+    /// Annotations that are kept, to be compared with what is to be reported.
     pub(crate) notes: &'static [&'static str],
     /// Whether it is kept what holds an object that is deleted.
     pub(crate) held: bool,

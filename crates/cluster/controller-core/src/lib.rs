@@ -1,7 +1,7 @@
 //! What the controller does next.
 //!
 //! ```text
-//! watch events, answers --> Index --compile--> candidate, wishes --rollout--> assignments, statuses
+//! watch events, answers --> Index --compile--> candidate, desired states --rollout--> assignments, statuses
 //!                                                                      '--> Turn: requests, next look
 //! ```
 //!
@@ -19,6 +19,7 @@
 //! Who leads is decided beside it, in [`lease`].
 
 mod answers;
+mod assign;
 mod bearing;
 mod controller;
 mod front_end;
@@ -29,18 +30,17 @@ mod kinds;
 pub mod lease;
 mod networks;
 mod parts;
-mod patience;
-mod picture;
 mod plain;
 mod policies;
 mod removals;
+mod rollout_view;
 mod sightings;
 mod signs;
 mod status;
-mod tell;
 mod work;
+mod write_backoff;
 
-pub use controller::{Controller, Leadership, Settings, Turn};
+pub use controller::{Controller, ControllerActions, Leadership, Settings};
 pub use index::Index;
 pub use kinds::Kinds;
 pub use networks::{HOST_NETWORK_FINALIZER, NODE_LOST, ROLLOUT_STOPPED, UPLINK_FINALIZER};

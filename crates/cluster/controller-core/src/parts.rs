@@ -57,12 +57,12 @@ fn is_young(now: Timestamp, metadata: &ObjectMeta) -> bool {
     now.duration_since(created) < YOUNG
 }
 
-/// What is to be said of a revision whose parts are not all there.
+/// What is to be reported of a revision whose parts are not all there.
 pub(crate) fn missing(index: &Index, revision: &NetworkConfigRevision) -> Option<String> {
     let frozen = index.snapshot().frozen(revision);
     let first = frozen.missing.first()?;
     Some(format!(
-        "{} of its {} parts are missing, the first is {first}: no node is told this revision; restore them, or delete the \
+        "{} of its {} parts are missing, the first is {first}: no node is assigned this revision; restore them, or delete the \
          revision",
         frozen.missing.len(),
         revision.spec.parts.len(),

@@ -84,11 +84,11 @@ fn ready(object: &ObjectRef, report: &dyn Report, answers: &BTreeMap<&str, NodeA
                     format!("{node} failed to apply the configuration: {why}"),
                 );
             }
-            Some(Progress::Untold) => {
+            Some(Progress::Unassigned) => {
                 let message = format!("{node} is not assigned the configuration yet");
                 return verdict(Truth::False, "Pending", message);
             }
-            Some(Progress::Told) => {
+            Some(Progress::Assigned) => {
                 return verdict(Truth::False, "Pending", format!("{node} is applying the configuration"));
             }
         }

@@ -1,4 +1,4 @@
-//! What is said about policies of node states, and about network states that no agent answers for.
+//! What is reported about policies of node states, and about network states that no agent answers for.
 
 use netloom_api::{
     GroupKind,
@@ -89,14 +89,14 @@ impl<'a> Trial<'a> {
     fn of(index: &'a Index, compiled: &Compiled) -> Self {
         let revisions = &index.snapshot().revisions;
         let status = |revision: &NetworkConfigRevision| revision.status.clone().unwrap_or_default();
-        let wished = revisions.get(&ObjectKey::global(compiled.revision.name.as_str())).map(AsRef::as_ref);
+        let desired = revisions.get(&ObjectKey::global(compiled.revision.name.as_str())).map(AsRef::as_ref);
         let proven = revisions.iter().map(|(_, revision)| revision.as_ref()).filter(|revision| {
             let status = status(revision);
             !status.is_invalid && status.proven_at.is_some()
         });
         let with_content = |revision: &'a NetworkConfigRevision| (revision, index.snapshot().frozen(revision));
         Self {
-            failed: wished.filter(|revision| status(revision).is_invalid).map(with_content),
+            failed: desired.filter(|revision| status(revision).is_invalid).map(with_content),
             good: proven.max_by_key(|revision| revision.sequence()).map(with_content),
         }
     }

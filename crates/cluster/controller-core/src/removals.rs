@@ -1,7 +1,7 @@
-//! How much of a node's network a wish takes away.
+//! How much of a node's network a desired state takes away.
 //!
 //! Counted are links that the node would lose and addresses that go, as `limits.maxDeletions` has them. A link of
-//! hardware that a wish no longer names stays and gets its old values back, so it does not count.
+//! hardware that a desired state no longer names stays and gets its old values back, so it does not count.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry, Ho
 use netloom_compile::NodeState;
 use serde_json::Value;
 
-/// Links and addresses that go when a node's wish becomes `after`.
+/// Links and addresses that go when a node's desired state becomes `after`.
 pub(crate) fn count(state: &NodeState, after: Option<&Value>) -> u32 {
     let before = state.desired.as_ref();
     let (wanted, gone) = (links(after, false), links(after, true));

@@ -1,9 +1,9 @@
-//! Since when this controller knows what each node was told.
+//! Since when this controller knows what each node was assigned.
 //!
 //! The times in objects are those of whoever wrote them, and after a takeover that was another machine, whose clock may
-//! be off by any time. So a node's time to answer is counted from when this one wrote what it was told, or first had to
-//! decide about it: a clock that is ahead fails no healthy node at once, and one that is behind waits for no silent one
-//! without end. The price is that a silent node has its time once more after a takeover.
+//! be off by any time. So a node's time to answer is counted from when this one wrote what it was assigned, or first
+//! had to decide about it: a clock that is ahead fails no healthy node at once, and one that is behind waits for no
+//! silent one without end. The price is that a silent node has its time once more after a takeover.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ struct Sighting {
 }
 
 impl Sightings {
-    /// Takes note of what every node was told, and forgets nodes that are gone.
+    /// Takes note of what every node was assigned, and forgets nodes that are gone.
     pub(crate) fn note(&mut self, now: Timestamp, index: &Index) {
         let configs = &index.snapshot().configs;
         self.0.retain(|node, _| configs.get(&netloom_compile::ObjectKey::global(node.as_str())).is_some());
@@ -36,7 +36,7 @@ impl Sightings {
         }
     }
 
-    /// Since when it is known what a node was told.
+    /// Since when it is known what a node was assigned.
     pub(crate) fn since(&self, node: &str) -> Option<Timestamp> {
         self.0.get(node).map(|known| known.since)
     }

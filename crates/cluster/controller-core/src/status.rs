@@ -1,4 +1,4 @@
-//! What is told about revisions and rollouts, and to people.
+//! What is reported about revisions and rollouts, and to people.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use netloom_api::{
     pipeline::network_config_revision::{CanaryWatch, NetworkConfigRevisionStatus, PassedOver, RevisionPhase},
     rollout::{Phase, RolloutPolicyStatus},
 };
-use netloom_compile::{ObjectKey, Wishes};
+use netloom_compile::{NodeTargets, ObjectKey};
 use netloom_object::{Action, ObjectRef};
 use netloom_rollout::{Decision, Event, PolicyOutcome, RevisionOutcome, Subject};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Ev
 pub(crate) fn of_revisions(
     now: Timestamp,
     index: &Index,
-    (decision, wishes): (&Decision, &BTreeMap<String, Arc<Wishes>>),
+    (decision, node_targets): (&Decision, &BTreeMap<String, Arc<NodeTargets>>),
     work: &mut Work,
 ) {
     for outcome in &decision.revisions {
@@ -43,8 +43,8 @@ pub(crate) fn of_revisions(
         let mut after = revision_status(now, outcome, &before);
         after.failed_under = before.failed_under.clone().filter(|_| is_same_attempt(&before, &after));
         if let Some(failure) = outcome.failure.as_ref().filter(|_| after.failed_under.is_none()) {
-            let wish = wishes.get(&outcome.name).and_then(|wishes| wishes.get(&failure.node));
-            after.failed_under = wish.map(|wish| bearing::of(now, index, wish, &failure.message));
+            let node_target = node_targets.get(&outcome.name).and_then(|node_targets| node_targets.get(&failure.node));
+            after.failed_under = node_target.map(|node_target| bearing::of(now, index, node_target, &failure.message));
         }
         if let Some(missing) = parts::missing(index, revision) {
             after.message = Some(missing);
@@ -123,8 +123,8 @@ fn rollout_status(
     let moving = matches!(outcome.phase, Phase::Canary | Phase::Soaking | Phase::Wave | Phase::Reverting);
     let bad = matches!(outcome.phase, Phase::Blocked | Phase::Reverting) || outcome.nodes.failed > 0;
     let reason = phase_word(outcome.phase);
-    let said = [("Ready", outcome.phase == Phase::Done), ("Progressing", moving), ("Degraded", bad)];
-    let conditions = said.map(|(kind, holds)| {
+    let reported = [("Ready", outcome.phase == Phase::Done), ("Progressing", moving), ("Degraded", bad)];
+    let conditions = reported.map(|(kind, holds)| {
         Observation::new(kind, holds, reason, &outcome.message).at(now, generation, &before.conditions)
     });
     RolloutPolicyStatus {

@@ -26,7 +26,7 @@ impl Work {
     }
 
     /// Writes a status where the table of kinds says. It is tied to the version that was looked at: one that was
-    /// decided on long ago, by a process that was stopped meanwhile, must not take back what was said since.
+    /// decided on long ago, by a process that was stopped meanwhile, must not take back what was reported since.
     pub(crate) fn status(&mut self, index: &Index, kind: GroupKind<'static>, key: &ObjectKey, status: &impl Serialize) {
         let Some((row, path)) = index.kinds().rows(kind).find_map(|row| Some((row, row.reported?))) else { return };
         let mut object = json!({

@@ -37,9 +37,9 @@ pub(crate) struct Carrier {
 
 impl Carrier {
     pub(crate) fn new(client: Client, clock: Clock, leadership: Leadership, metrics: Arc<Metrics>) -> Self {
-        let (patience, resource) = (leadership.grace(), definitions::fixed_or_own);
+        let (time_limit, resource) = (leadership.grace(), definitions::fixed_or_own);
         Self {
-            writer: Writer { client, manager: MANAGER, patience, resource },
+            writer: Writer { client, manager: MANAGER, time_limit, resource },
             clock,
             leadership,
             places: Semaphore::new(AT_ONCE),

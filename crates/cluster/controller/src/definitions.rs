@@ -40,7 +40,7 @@ impl InstallError {
         "DefinitionNotInstalled"
     }
 
-    /// Whether trying again may help: it was not the server that said no.
+    /// Whether trying again may help: it was not the server that refused.
     pub(crate) fn may_pass(&self) -> bool {
         !matches!(&*self.source, kube::Error::Api(status) if matches!(status.code, 400..=499) && !matches!(status.code, 409 | 429))
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::Client;
 use netloom_client::Ended;
-use netloom_controller_core::{Controller, Index, Leadership as Leads, Settings, Turn};
+use netloom_controller_core::{Controller, ControllerActions, Index, Leadership as Leads, Settings};
 use netloom_object::Change;
 use tokio::{
     sync::mpsc,
@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{carry::Carrier, clock::Clock, elect::Leadership, health::Pulse, metrics::Metrics};
+use crate::{carry::Carrier, clock::Clock, elect::Leadership, health::LoopHealth, metrics::Metrics};
 
 /// Changes that wait for the loop. More of them wait in the watches, and there in the server.
 pub const QUEUE: usize = 1024;
@@ -28,7 +28,7 @@ pub struct Drive {
     leadership: Leadership,
     carrier: Arc<Carrier>,
     metrics: Arc<Metrics>,
-    pulse: Arc<Pulse>,
+    loop_health: Arc<LoopHealth>,
     changes: mpsc::Receiver<Change>,
     index: Index,
     controller: Controller,
@@ -45,12 +45,12 @@ impl Drive {
     ) -> Self {
         let carrier = Arc::new(Carrier::new(client, clock, leadership.clone(), Arc::clone(&metrics)));
         let (index, controller) = (Index::default(), Controller::new(Settings::default()));
-        Self { clock, leadership, carrier, metrics, pulse: Arc::default(), changes, index, controller }
+        Self { clock, leadership, carrier, metrics, loop_health: Arc::default(), changes, index, controller }
     }
 
     /// How the loop is.
-    pub fn pulse(&self) -> Arc<Pulse> {
-        Arc::clone(&self.pulse)
+    pub fn loop_health(&self) -> Arc<LoopHealth> {
+        Arc::clone(&self.loop_health)
     }
 
     /// Runs until `stop`, then until what was begun has ended. Nothing is sent after `stop`.
@@ -87,12 +87,13 @@ impl Drive {
             Some(until) => Leads::Leading { until },
             None => Leads::Following,
         };
-        self.pulse.busy(true);
+        self.loop_health.busy(true);
         let (controller, index) = (&mut self.controller, &self.index);
         let began = Instant::now();
         // From nothing, in a large cluster, it takes seconds: others must go on meanwhile, the lease above all.
-        let Turn { chains, wake_at } = tokio::task::block_in_place(|| controller.decide(now.wall, index, leads));
-        self.pulse.busy(false);
+        let ControllerActions { chains, wake_at } =
+            tokio::task::block_in_place(|| controller.decide(now.wall, index, leads));
+        self.loop_health.busy(false);
         self.metrics.decided(began.elapsed(), !chains.is_empty());
         for chain in chains {
             let (carrier, answers) = (Arc::clone(&self.carrier), answers.clone());
@@ -103,7 +104,7 @@ impl Drive {
 
     fn take(&mut self, change: Change) {
         self.index.take(self.clock.now().wall, change);
-        self.pulse.whole(self.index.is_whole());
+        self.loop_health.whole(self.index.is_whole());
     }
 
     fn answered(&mut self, ended: Ended) {

@@ -102,7 +102,7 @@ impl Election {
             Term { steady, wall: now.wall.checked_add(left).unwrap_or(Timestamp::MAX) }
         });
         let renewed = self.term.send_if_modified(|known| {
-            // The same term, told at another moment: the first telling was nearer to its beginning.
+            // The same term, reported at another moment: the first telling was nearer to its beginning.
             let same = known.map(|known| known.steady) == term.map(|term| term.steady);
             if known.is_some() != term.is_some() {
                 let who = &self.terms.identity;
@@ -131,8 +131,8 @@ impl Election {
     }
 
     async fn perform(&self, step: &Step) -> Outcome {
-        let patience = (self.terms.length / 5).unsigned_abs();
-        match tokio::time::timeout(patience, self.request(step)).await {
+        let time_limit = (self.terms.length / 5).unsigned_abs();
+        match tokio::time::timeout(time_limit, self.request(step)).await {
             Ok(Ok(object)) => serde_json::to_value(object).map_or(Outcome::Unknown, Outcome::Found),
             Ok(Err(why)) => judge(step, &why),
             Err(_) => {

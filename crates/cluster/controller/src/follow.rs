@@ -18,7 +18,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{definitions::Definitions, metrics::Metrics, view::Current};
 
-/// Who is told of changes.
+/// Who is notified of changes.
 #[derive(Debug, Clone)]
 pub struct Outlets {
     /// What admission rules look at; only where there is a webhook.

@@ -25,18 +25,18 @@ const STUCK: Duration = Duration::from_mins(1);
 
 /// What the loop tells about itself.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct LoopHealth {
     busy_since: Mutex<Option<Instant>>,
     whole: watch::Sender<bool>,
 }
 
-impl Default for Pulse {
+impl Default for LoopHealth {
     fn default() -> Self {
         Self { busy_since: Mutex::default(), whole: watch::Sender::new(false) }
     }
 }
 
-impl Pulse {
+impl LoopHealth {
     /// A round begins, or ends.
     pub(crate) fn busy(&self, busy: bool) {
         *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner) = busy.then(Instant::now);
@@ -65,7 +65,7 @@ pub struct Health {
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// The loop.
-    pub pulse: Arc<Pulse>,
+    pub loop_health: Arc<LoopHealth>,
     /// What the webhook looks at, where there is one.
     pub view: Option<Current>,
     /// The webhook's own certificate, where it keeps one.
@@ -75,7 +75,7 @@ pub struct Health {
 impl Health {
     /// What is missing before the process can do its work.
     fn missing(&self) -> Vec<&'static str> {
-        let loops = (!*self.pulse.whole.borrow()).then_some("the control loop has not seen every kind yet");
+        let loops = (!*self.loop_health.whole.borrow()).then_some("the control loop has not seen every kind yet");
         let view = self.view.as_ref().is_some_and(|view| !view.is_complete());
         let view = view.then_some("the webhook has not seen every kind yet");
         let slot = self.slot.as_ref().is_some_and(|slot| !slot.is_filled());
@@ -86,10 +86,10 @@ impl Health {
 
 impl Handler for Health {
     async fn answer(&self, peer: &Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
-        // Everybody is told.
+        // Everybody is notified.
         peer.authenticated();
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/healthz") if self.pulse.is_stuck(Instant::now()) => {
+            (&Method::GET, "/healthz") if self.loop_health.is_stuck(Instant::now()) => {
                 answer::text(StatusCode::INTERNAL_SERVER_ERROR, "the control loop is stuck")
             }
             (&Method::GET, "/healthz") => answer::text(StatusCode::OK, "ok"),
@@ -117,28 +117,28 @@ mod tests {
 
     #[test]
     fn ready_is_who_knows_everything() {
-        let pulse = Arc::new(Pulse::default());
+        let loop_health = Arc::new(LoopHealth::default());
         let mut health = Health {
             metrics: Arc::default(),
-            pulse: Arc::clone(&pulse),
+            loop_health: Arc::clone(&loop_health),
             view: Some(Current::awaiting()),
             slot: Some(Arc::default()),
         };
         assert_eq!(health.missing().len(), 3);
         health.slot = None;
-        pulse.whole(true);
+        loop_health.whole(true);
         assert_eq!(health.missing(), ["the webhook has not seen every kind yet"]);
         health.view = Some(Current::of(Objects::default()));
         assert!(health.missing().is_empty());
     }
 
     #[test]
-    fn a_round_that_does_not_end_is_told() {
-        let pulse = Pulse::default();
-        pulse.busy(true);
-        assert!(!pulse.is_stuck(Instant::now()));
-        assert!(pulse.is_stuck(Instant::now() + STUCK * 2));
-        pulse.busy(false);
-        assert!(!pulse.is_stuck(Instant::now() + STUCK * 2));
+    fn a_round_that_does_not_end_is_reported() {
+        let loop_health = LoopHealth::default();
+        loop_health.busy(true);
+        assert!(!loop_health.is_stuck(Instant::now()));
+        assert!(loop_health.is_stuck(Instant::now() + STUCK * 2));
+        loop_health.busy(false);
+        assert!(!loop_health.is_stuck(Instant::now() + STUCK * 2));
     }
 }

@@ -28,7 +28,7 @@ use crate::{
 /// Those who watch over a process are few.
 const WATCHERS: usize = 64;
 
-/// What a controller is told.
+/// What is sent to a controller.
 pub struct Options {
     /// For reading.
     pub reader: Client,
@@ -75,10 +75,11 @@ pub async fn run(
     let (election, leadership) = Election::new(writer.clone(), terms, clock, Arc::clone(&metrics));
     let drive = Drive::new(writer.clone(), clock, leadership.clone(), Arc::clone(&metrics), queue);
 
-    let pulse = drive.pulse();
+    let loop_health = drive.loop_health();
     let slot = webhook.as_ref().and_then(|webhook| webhook.own.as_ref()).map(|own| Arc::clone(&own.slot));
     if let Some(listener) = status {
-        let health = Health { metrics: Arc::clone(&metrics), pulse: drive.pulse(), view: view.clone(), slot };
+        let health =
+            Health { metrics: Arc::clone(&metrics), loop_health: drive.loop_health(), view: view.clone(), slot };
         let limits = Limits { connections: WATCHERS, ..Limits::default() };
         tasks.spawn(serve_plain(listener, limits, Arc::new(health), std::future::pending()));
     }
@@ -90,7 +91,7 @@ pub async fn run(
         }
     }
     tasks.spawn(async move {
-        pulse.is_whole().await;
+        loop_health.is_whole().await;
         if let Some(view) = view {
             view.complete().await;
         }

@@ -173,8 +173,8 @@ async fn of_one_authority_only_those_with_the_name_are_answered() {
     assert!(ask("kube-apiserver").await.unwrap().starts_with("HTTP/1.1 200"));
     let kubelet = ask("system:node:a").await.unwrap();
     assert!(kubelet.starts_with("HTTP/1.1 403"), "{kubelet}");
-    let said = "only front-proxy, kube-apiserver may ask here, and the certificate says [\"system:node:a\"]";
-    assert!(kubelet.trim_end().ends_with(said), "{kubelet}");
+    let printed = "only front-proxy, kube-apiserver may ask here, and the certificate says [\"system:node:a\"]";
+    assert!(kubelet.trim_end().ends_with(printed), "{kubelet}");
 }
 
 #[tokio::test]

@@ -220,7 +220,7 @@ fn effect(kind: &Kind, field: &Field) -> String {
         Effect::Planned(text) => format!("later: {text}"),
         Effect::Status(text) => format!("status: {text}"),
         Effect::Reserved(text) => format!("reserved: {text}"),
-        Effect::People => "people read it".to_owned(),
+        Effect::Description => "people read it".to_owned(),
     });
     cell(&words.collect::<Vec<_>>().join("; "))
 }

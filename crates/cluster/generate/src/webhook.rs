@@ -1,4 +1,4 @@
-//! How a cluster's own API server is told to ask our webhook.
+//! How a cluster's own API server is configured to ask our webhook.
 //!
 //! Two configurations: what rules fill in is asked for before the schema is checked, whether a write
 //! is taken after, as the embedded server does it. Subresources are left out: the only rule about

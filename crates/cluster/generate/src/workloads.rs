@@ -17,7 +17,7 @@ const AGENT_STATUS: (&str, u16) = ("127.0.0.1", 9445);
 /// The authority of the certificate that the API server shows to webhooks; the cluster's to give.
 const CLIENT_AUTHORITY: &str = "netloom-webhook-client-ca";
 const CLIENT_AUTHORITY_FOLDER: &str = "/etc/netloom/webhook";
-/// The journal and the last wishes of a node.
+/// The journal and the last desired states of a node.
 const STATE_FOLDER: &str = "/var/lib/netloom";
 /// Where an agent looks first for the kernel's settings.
 const SETTINGS_OF_HOST: &str = "/host/proc/sys/net";

@@ -64,7 +64,7 @@ fn every_field_is_described_and_typed() {
     }
 }
 
-/// `NETLOOM_BLESS=1` writes the files anew. The definitions are held against the types beside `generate`.
+/// `NETLOOM_BLESS=1` writes the files again. The definitions are compared with the types beside `generate`.
 #[test]
 fn generated_files_are_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
@@ -95,5 +95,5 @@ fn generated_files_are_current() {
             }
         }
     }
-    assert_eq!(stale, [""; 0], "not current; NETLOOM_BLESS=1 writes them anew");
+    assert_eq!(stale, [""; 0], "not current; NETLOOM_BLESS=1 writes them again");
 }

@@ -13,7 +13,7 @@ pub enum Change {
     Put(Arc<Value>),
     /// An object went; this is what it was last.
     Gone(Arc<Value>),
-    /// All objects of a kind were listed anew.
+    /// All objects of a kind were listed again.
     Listed {
         /// The kind.
         kind: GroupKind<'static>,

@@ -115,7 +115,7 @@ mod tests {
         assert!(ledger.gone(thing("a"), version(5)), "some say the last version that it had");
         assert_eq!(ledger.get(THING, &thing("a").key), None);
         assert!(!ledger.is_news(&thing("a"), version(5)) && ledger.knows(&thing("a")));
-        assert!(ledger.is_news(&thing("a"), Version::default()), "what cannot be told is news");
+        assert!(ledger.is_news(&thing("a"), Version::default()), "what cannot be known is news");
     }
 
     #[test]

@@ -12,7 +12,7 @@ impl Version {
         Self(object.pointer("/metadata/resourceVersion").and_then(|version| version.as_str()?.parse().ok()))
     }
 
-    /// Whether it is a later version; when that cannot be told it is.
+    /// Whether it is a later version; when that cannot be known it is.
     pub fn is_newer_than(self, known: Self) -> bool {
         self.0.zip(known.0).is_none_or(|(version, known)| version > known)
     }

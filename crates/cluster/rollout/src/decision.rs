@@ -17,33 +17,33 @@ use crate::input::{Cause, Failure};
 /// Everything that follows from one look.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
-    /// Which nodes are told which revision next, in this order.
+    /// Which nodes are assigned which revision next, in this order.
     pub assignments: Vec<Assignment>,
-    /// What is to be said of each revision, newest first.
+    /// What is to be reported of each revision, newest first.
     pub revisions: Vec<RevisionOutcome>,
-    /// What is to be said of each policy, in the order in which they take their turns. The one
+    /// What is to be reported of each policy, in the order in which they take their turns. The one
     /// without a name stands for the defaults and has no object.
     pub policies: Vec<PolicyOutcome>,
     /// Revisions that nobody needs any more.
     pub obsolete: Vec<String>,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
-    /// How nodes keep to what they were told, for those that do not keep to it as usual.
+    /// How nodes keep to what they were assigned, for those that do not keep to it as usual.
     pub terms: BTreeMap<String, Terms>,
-    /// What keeps nodes from being told what they shall have, for those that do not only wait for their turn.
+    /// What keeps nodes from being assigned what they shall have, for those that do not only wait for their turn.
     pub held_up: BTreeMap<String, Arc<str>>,
-    /// Nodes that were told something, have not answered, and still have time to.
+    /// Nodes that were assigned something, have not answered, and still have time to.
     pub at_work: BTreeSet<String>,
     /// What people should hear of.
     pub events: Vec<Event>,
 }
 
-/// How a node keeps to what it was told, as the policy that it follows says.
+/// How a node keeps to what it was assigned, as the policy that it follows says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Terms {
     /// What it does about changes by others.
     pub drift: Drift,
-    /// Whether it goes on with a wish that cuts its own way to the API server.
+    /// Whether it goes on with a desired state that cuts its own way to the API server.
     pub may_be_cut_off: bool,
     /// How long it watches a change, where its agent was not started with that.
     pub timing: ProbeTimes,
@@ -58,7 +58,7 @@ impl Terms {
     }
 }
 
-/// One node and the revision that it is told.
+/// One node and the revision that it is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The node.
@@ -73,22 +73,22 @@ pub struct Assignment {
     pub gates: BTreeSet<String>,
 }
 
-/// What is to be said of a revision.
+/// What is to be reported of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RevisionOutcome {
     /// The revision.
     pub name: String,
     /// Where it is.
     pub phase: RevisionPhase,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
     /// How many nodes reported it themselves, or reported the same content under an older name.
     pub ready: usize,
-    /// How many nodes were told it and have not answered.
+    /// How many nodes were assigned it and have not answered.
     pub ongoing: usize,
-    /// How many nodes are still to be told it.
+    /// How many nodes are still to be assigned it.
     pub queued: usize,
-    /// How many nodes keep a desired state of their own and were not told it.
+    /// How many nodes keep a desired state of their own and were not assigned it.
     pub apart: usize,
     /// How many nodes there are, whether or not they can take it now.
     pub total: usize,
@@ -104,14 +104,14 @@ pub struct RevisionOutcome {
     pub canaries: BTreeMap<String, Timestamp>,
 }
 
-/// What is to be said of a policy.
+/// What is to be reported of a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyOutcome {
     /// The policy; empty for the defaults.
     pub name: String,
     /// Where its nodes are.
     pub phase: Phase,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
     /// The revision that its nodes shall have.
     pub target: Option<String>,
@@ -143,6 +143,6 @@ pub struct Event {
     pub warning: bool,
     /// A stable word for programs.
     pub reason: &'static str,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
 }

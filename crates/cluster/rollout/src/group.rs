@@ -92,7 +92,7 @@ impl<'a> Member<'a> {
     pub(crate) fn remedy(&self) -> &'static str {
         match &self.inability {
             Some(Inability::AgentGone(_)) => "start its agent, or delete the Node if it is gone for good",
-            Some(Inability::Unready(_)) => "mend the node, or delete the Node if it is gone for good",
+            Some(Inability::Unready(_)) => "fix the node, or delete the Node if it is gone for good",
             None => "let it be managed, or delete the Node if it is gone for good",
         }
     }

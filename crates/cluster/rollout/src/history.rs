@@ -26,8 +26,8 @@ pub(crate) fn obsolete(scene: &Scene<'_, '_, '_>) -> Vec<String> {
 
 /// Nodes that have what the target says, under the name of a revision that leaves the history.
 ///
-/// Their name is brought up to date, so that the number of revisions stays bounded and nobody is told a name that is
-/// not there. That waits until nothing else is to be done.
+/// Their name is brought up to date, so that the number of revisions stays bounded and nobody is assigned a name that
+/// is not there. That waits until nothing else is to be done.
 pub(crate) fn renames(scene: &Scene<'_, '_, '_>) -> Vec<Assignment> {
     let needed = needed(scene);
     let leaving: BTreeSet<&str> =

@@ -24,7 +24,8 @@ pub struct View<'a> {
     pub nodes: &'a [Node],
     /// Every rollout policy, in any order. A node that none selects follows the defaults.
     pub policies: &'a [Policy],
-    /// Nodes for which the last write was refused. They are told again, and do not count as told before that is done.
+    /// Nodes for which the last write was refused. They are assigned again, and do not count as assigned before that is
+    /// done.
     pub refused: &'a BTreeSet<String>,
 }
 
@@ -33,7 +34,7 @@ pub struct View<'a> {
 pub struct Revision {
     /// The name of the object.
     pub name: String,
-    /// Its place in the order of wishes: the highest is what is wished for now.
+    /// Its place in the order of revisions: the highest is the desired one.
     pub order: u64,
     /// That it failed, as its status says.
     pub failure: Option<Failure>,
@@ -53,7 +54,7 @@ pub struct Revision {
     pub paused: bool,
     /// What it says for each node. Absent where nobody has worked that out: such a revision is never
     /// given to a node.
-    pub wishes: Option<BTreeMap<String, Wish>>,
+    pub node_changes: Option<BTreeMap<String, NodeChange>>,
 }
 
 /// Why a revision is not given to nodes any more.
@@ -73,17 +74,17 @@ pub struct Failure {
 
 /// What one revision says for one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct NodeChange {
     /// Whether the node's objects say exactly this already, whatever revision they name.
     pub written: bool,
     /// How many links and addresses of the node would go.
     pub removals: u32,
     /// Whether the node's desired state is nobody's to write, as where the node merges policies itself. Such a node
-    /// is told what is left of the revision; whatever it has of the rest, it did not get from the revision.
+    /// is assigned what is left of the revision; whatever it has of the rest, it did not get from the revision.
     pub apart: bool,
 }
 
-/// A node, what it was told and what it answered.
+/// A node, what it was assigned and what it answered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Node {
     /// The name of the `Node`.
@@ -92,7 +93,7 @@ pub struct Node {
     pub labels: Map<String, Value>,
     /// The types of its conditions that are `True`.
     pub conditions: BTreeSet<String>,
-    /// What it was told; none while it has no `NodeNetworkConfig`.
+    /// What it was assigned; none while it has no `NodeNetworkConfig`.
     pub assigned: Option<Assigned>,
     /// What it says about itself.
     pub report: Option<Report>,
@@ -118,7 +119,7 @@ pub enum Liveness {
     },
 }
 
-/// What a node was told last.
+/// What a node was assigned last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assigned {
     /// The revision that its object names.
@@ -138,7 +139,7 @@ pub struct Assigned {
     pub gates: Option<BTreeSet<String>>,
 }
 
-/// Why a node was told a revision.
+/// Why a node was assigned a revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cause {
     /// In its turn: as one of the first or in a wave. Only such nodes decide about a revision.
@@ -158,7 +159,7 @@ impl Cause {
     /// Every cause.
     pub const ALL: [Self; 5] = [Self::Wave, Self::Return, Self::Join, Self::Repair, Self::Rename];
 
-    /// Whether the node had failed, or left what had, when it was told.
+    /// Whether the node had failed, or left what had, when it was assigned.
     pub(crate) fn follows_failure(self) -> bool {
         match self {
             Self::Repair | Self::Return => true,
@@ -196,10 +197,10 @@ pub struct Report {
     pub progress: Progress,
 }
 
-/// How far a node has got with what it was told.
+/// How far a node has got with what it was assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// It is at it.
+    /// It is applying it.
     Working,
     /// It is in place, read back and probed.
     Done,
@@ -244,27 +245,32 @@ impl Revision {
         assigned.is_some_and(|assigned| assigned.attempt < self.attempts())
     }
 
-    pub(crate) fn wish(&self, node: &str) -> Option<Wish> {
-        self.wishes.as_ref()?.get(node).copied()
+    pub(crate) fn node_change(&self, node: &str) -> Option<NodeChange> {
+        self.node_changes.as_ref()?.get(node).copied()
     }
 
     /// Whether the node keeps a desired state of its own, whatever this revision says.
     pub(crate) fn is_apart(&self, node: &Node) -> bool {
-        self.wish(&node.name).is_some_and(|wish| wish.apart)
+        self.node_change(&node.name).is_some_and(|node_change| node_change.apart)
     }
 
-    /// Whether there is nothing in this revision that the node would be told, and it was not told it either.
+    /// Whether there is nothing in this revision that the node would be assigned, and it was not assigned it either.
     pub(crate) fn passes_by(&self, node: &Node) -> bool {
         let names_another = node.assigned.as_ref().is_some_and(|assigned| assigned.revision != self.name);
-        names_another && self.wish(&node.name).is_some_and(|wish| wish.apart && wish.written)
+        names_another
+            && self.node_change(&node.name).is_some_and(|node_change| node_change.apart && node_change.written)
     }
 
-    /// Whether the node was told this revision and its objects still say what it says there.
+    /// Whether the node was assigned this revision and its objects still say what it says there.
     ///
     /// An object that somebody else changed, or a node whose labels changed since, tells nothing about
     /// the revision.
     pub(crate) fn holds(&self, node: &Node) -> bool {
         let named = node.assigned.as_ref().is_some_and(|assigned| assigned.revision == self.name);
-        named && self.wishes.as_ref().is_none_or(|wishes| wishes.get(&node.name).is_some_and(|wish| wish.written))
+        named
+            && self
+                .node_changes
+                .as_ref()
+                .is_none_or(|node_changes| node_changes.get(&node.name).is_some_and(|node_change| node_change.written))
     }
 }

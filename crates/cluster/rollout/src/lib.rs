@@ -8,7 +8,7 @@
 //! clock. Whoever calls it again with the same objects gets the same decision, so a restart at any
 //! moment loses and repeats nothing. What must be remembered is part of the objects: that a revision
 //! failed, when it had proved itself, since when its first nodes are well, and for each node what it was
-//! told, when and why.
+//! assigned, when and why.
 //!
 //! # Who counts as done
 //!
@@ -16,8 +16,8 @@
 //!
 //! - its objects say what the revision says for it;
 //! - its own report names the revision *and* the generation that its object has now, so that the answer
-//!   to an earlier wish never counts for a later one, nor does a report of what it was never told;
-//! - it shows the conditions that the policy asks for and that it showed when it was told.
+//!   to an earlier desired state never counts for a later one, nor does a report of what it was never assigned;
+//! - it shows the conditions that the policy asks for and that it showed when it was assigned.
 //!
 //! A revision that changes nothing for a node is not written to it. The node then goes on naming the
 //! older revision, and its report of that one is a report about exactly the content that the newer one
@@ -34,12 +34,13 @@
 //! - Verdicts come first: a decision that finds a revision failed or proved tells no node anything. The
 //!   next one, which sees the verdict in the object, does.
 //! - No decision makes more nodes of a policy busy than `maxUnavailable` allows.
-//! - Only nodes told in their turn ([`Cause::Wave`]) decide about a revision, and only until it has proved
+//! - Only nodes assigned in their turn ([`Cause::Wave`]) decide about a revision, and only until it has proved
 //!   itself. What fails later holds up others and is reported, but does not take back what works elsewhere.
-//! - A revision that failed is told to no node until it is tried again: when somebody asks, when what bears on the
-//!   failure changes, or after a delay that doubles with each failure. Then one node is told it, the one that failed,
+//! - A revision that failed is assigned to no node until it is tried again: when somebody asks, when what bears on the
+//!   failure changes, or after a delay that doubles with each failure. Then one node is assigned it, the one that
+//! failed,
 //!   and no other node of any policy before that one has it.
-//! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was told.
+//! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was assigned.
 
 mod decision;
 mod group;
@@ -54,7 +55,7 @@ mod trial;
 mod verdict;
 
 pub use decision::{Assignment, Decision, Event, PolicyOutcome, RevisionOutcome, Subject, Terms};
-pub use input::{Assigned, Cause, Failure, Liveness, Node, Policy, Progress, Report, Revision, View, Wish};
+pub use input::{Assigned, Cause, Failure, Liveness, Node, NodeChange, Policy, Progress, Report, Revision, View};
 
 use crate::{
     plan::{Plan, Setting},
@@ -100,8 +101,8 @@ pub fn rollout(view: &View<'_>) -> Decision {
         retries: &retries,
         moves: moves
             .iter()
-            .filter(|told| !view.refused.contains(&told.node))
-            .map(|told| (told.node.as_str(), told))
+            .filter(|given| !view.refused.contains(&given.node))
+            .map(|given| (given.node.as_str(), given))
             .collect(),
     };
     let mut decision = scene.decision();

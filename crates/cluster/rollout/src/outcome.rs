@@ -1,7 +1,8 @@
-//! What is said of revisions and policies: phases, counts, sentences and events.
+//! What is reported of revisions and policies: phases, counts, sentences and events.
 //!
-//! Nodes that are told something by this very decision count as told: said before that is known, it would have to be said
-//! again a moment later. A revision that nodes neither shall have nor failed with is not counted any more.
+//! Nodes that are assigned something by this very decision count as assigned: reported before that is known, it would
+//! have to be reported again a moment later. A revision that nodes neither shall have nor failed with is not counted
+//! any more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +34,7 @@ pub(crate) struct Scene<'a, 'g, 'p> {
     pub(crate) failures: &'p BTreeMap<&'a str, Failure>,
     pub(crate) proofs: &'p BTreeSet<&'a str>,
     pub(crate) retries: &'p Retries<'a>,
-    /// Which nodes are told which revision now.
+    /// Which nodes are assigned which revision now.
     pub(crate) moves: BTreeMap<&'p str, &'p Assignment>,
 }
 
@@ -92,7 +93,7 @@ impl Scene<'_, '_, '_> {
             }
             if let Some(round) = &self.rounds[i] {
                 let away = round.away.iter().map(|member| (member, member.lacks()));
-                let failed = "failed on what it was told before, and comes last".to_owned();
+                let failed = "failed on its previous revision, and comes last".to_owned();
                 let repairs = round.repairs.iter().map(|member| (member, failed.clone()));
                 let why = |(member, why): (&&Member<'_>, String)| {
                     (member.node.name.clone(), Arc::from(format!("the node {why}")))
@@ -103,14 +104,14 @@ impl Scene<'_, '_, '_> {
         held_up
     }
 
-    /// What keeps every node of a policy from getting what is wished for now.
+    /// What keeps every node of a policy from getting what is desired now.
     fn obstacle(&self, i: usize) -> Option<String> {
         let target = self.aims[i].revision.filter(|target| !self.is_newest(target));
         match (&self.plans[i].obstacle, self.aims[i].why, target) {
             (Some(obstacle), _, _) => Some(obstacle.clone()),
             (None, Why::Pinned, Some(target)) => Some(format!("its nodes are pinned to revision {}", target.name)),
             _ if self.plans[i].phase == Phase::Blocked => {
-                Some("nodes failed with what is wished for, so no further ones are told".to_owned())
+                Some("nodes failed with the desired revision, so no further nodes are assigned it".to_owned())
             }
             _ => None,
         }
@@ -177,24 +178,24 @@ impl Scene<'_, '_, '_> {
         let mut counts = Counts::default();
         for member in self.groups.iter().flat_map(|group| &group.members) {
             counts.total += 1;
-            let same = revision.wish(&member.node.name).is_some_and(|wish| wish.written);
-            let told = member.node.assigned.is_some();
+            let same = revision.node_change(&member.node.name).is_some_and(|node_change| node_change.written);
+            let given = member.node.assigned.is_some();
             if revision.passes_by(member.node) {
                 counts.apart += 1;
                 continue;
             }
-            if self.moves.get(member.node.name.as_str()).is_some_and(|told| told.revision == revision.name) {
+            if self.moves.get(member.node.name.as_str()).is_some_and(|given| given.revision == revision.name) {
                 counts.ongoing += 1;
                 continue;
             }
-            if !(revision.holds(member.node) || (same && told)) {
+            if !(revision.holds(member.node) || (same && given)) {
                 counts.queued += usize::from(target);
                 continue;
             }
             match member.standing {
                 Standing::Done => counts.ready += 1,
                 Standing::Working(_) | Standing::Unwell { .. } => counts.ongoing += 1,
-                Standing::Failed(_) | Standing::Untold => counts.failed += 1,
+                Standing::Failed(_) | Standing::Unassigned => counts.failed += 1,
             }
         }
         counts
@@ -259,11 +260,11 @@ impl Scene<'_, '_, '_> {
         }
     }
 
-    /// The nodes of a policy that are told something now, for one of these causes.
+    /// The nodes of a policy that are assigned something now, for one of these causes.
     fn moved(&self, i: usize, is: fn(Cause) -> bool) -> impl Iterator<Item = &Member<'_>> {
-        let told =
-            move |member: &&Member<'_>| self.moves.get(member.node.name.as_str()).is_some_and(|told| is(told.cause));
-        self.groups[i].members.iter().filter(told)
+        let given =
+            move |member: &&Member<'_>| self.moves.get(member.node.name.as_str()).is_some_and(|given| is(given.cause));
+        self.groups[i].members.iter().filter(given)
     }
 
     fn policy_message(&self, i: usize) -> String {
@@ -274,8 +275,8 @@ impl Scene<'_, '_, '_> {
         let Some(round) = &self.rounds[i] else { return "there is no revision".to_owned() };
         let name = &round.target.name;
         let counts = &plan.counts;
-        let told = round.told.iter().filter(|(_, fate)| *fate == Fate::Working).map(|(member, _)| *member);
-        let working = names(told.chain(self.moved(i, |cause| cause == Cause::Wave)));
+        let given = round.given.iter().filter(|(_, fate)| *fate == Fate::Working).map(|(member, _)| *member);
+        let working = names(given.chain(self.moved(i, |cause| cause == Cause::Wave)));
         match plan.phase {
             Phase::Done if counts.ready < counts.total => {
                 let apart = counts.total - counts.ready;
@@ -313,7 +314,7 @@ impl Scene<'_, '_, '_> {
         for (what, who) in [
             ("failed", names(failed)),
             ("failed on something else", names(round.repairs.iter().copied())),
-            ("still at work on what they were told before", names(round.elsewhere.iter().copied())),
+            ("still applying their previous revision", names(round.elsewhere.iter().copied())),
         ] {
             if !who.is_empty() {
                 parts.push(format!("{what}: {who}"));
@@ -340,12 +341,12 @@ impl Scene<'_, '_, '_> {
     fn false_claims(&self) -> impl Iterator<Item = Event> {
         self.view.nodes.iter().filter_map(|node| {
             let claimed = standing::false_claim(node)?;
-            let told = node.assigned.as_ref().map_or("none", |assigned| assigned.revision.as_str());
+            let given = node.assigned.as_ref().map_or("none", |assigned| assigned.revision.as_str());
             Some(Event {
                 subject: Subject::Node(node.name.clone()),
                 warning: true,
                 reason: "ReportIgnored",
-                message: format!("node {} reports revision {claimed}, but was told {told}", node.name),
+                message: format!("node {} reports revision {claimed}, but was assigned {given}", node.name),
             })
         })
     }

@@ -72,8 +72,8 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
     let obstacle = obstacle(group, aim, round).or_else(|| setting.trial?.obstacle(&round.target.name));
     let mut assignments = Vec::new();
     if obstacle.is_none() {
-        let hands = Hands { group, round, setting, soaked: soak.is_over() };
-        assignments = hands.assignments();
+        let allotment = Allotment { group, round, setting, soaked: soak.is_over() };
+        assignments = allotment.assignments();
     }
     let complete = is_complete(group, round, &soak);
     let (phase, wave) = phase(group, aim, round, &soak, obstacle.as_deref());
@@ -83,7 +83,7 @@ pub(crate) fn plan(group: &Group<'_>, aim: Aim<'_>, round: Option<&Round<'_, '_>
         counts: counts(group, round),
         wake_at,
         canary_since: soak.since(),
-        lets_others: obstacle.is_some() || complete || (soak.is_over() && !round.told.is_empty()),
+        lets_others: obstacle.is_some() || complete || (soak.is_over() && !round.given.is_empty()),
         complete,
         evidence: evidence(group, round),
         obstacle,
@@ -120,7 +120,7 @@ fn without_target(group: &Group<'_>, aim: Aim<'_>, wake_at: Option<Timestamp>) -
 fn deadline(standing: &Standing) -> Option<Timestamp> {
     match standing {
         Standing::Working(until) | Standing::Unwell { until, .. } => Some(*until),
-        Standing::Untold | Standing::Done | Standing::Failed(_) => None,
+        Standing::Unassigned | Standing::Done | Standing::Failed(_) => None,
     }
 }
 
@@ -138,10 +138,10 @@ pub(crate) enum Soak {
 impl Soak {
     pub(crate) fn of(group: &Group<'_>, round: &Round<'_, '_>, now: Timestamp) -> Self {
         let seconds = group.policy.spec.canary.soak_seconds;
-        if round.told.len() > round.steps[0] {
+        if round.given.len() > round.steps[0] {
             return Self::Over(None);
         }
-        if round.told.is_empty() || !round.past_canary() {
+        if round.given.is_empty() || !round.past_canary() {
             return Self::NotYet;
         }
         if seconds == 0 {
@@ -182,16 +182,17 @@ pub(crate) fn obstacle(group: &Group<'_>, aim: Aim<'_>, round: &Round<'_, '_>) -
         return Some(format!("revision {name} failed; nodes that have it keep it"));
     }
     // What was begun under one limit is not left half done under another; returns are never limited.
-    let limits = spec.limits.as_ref().filter(|_| !round.forwards.is_empty() && round.told.is_empty())?;
+    let limits = spec.limits.as_ref().filter(|_| !round.forwards.is_empty() && round.given.is_empty())?;
     let most = limits.max_affected_nodes.as_ref().map(|share| share.of(group.members.len()));
     let affected = round.steps.last().copied().unwrap_or_default();
     if let Some(most) = most.filter(|most| affected > *most) {
         return Some(format!("revision {name} changes {affected} nodes, and limits.maxAffectedNodes allows {most}"));
     }
-    let mut wishes = round.forwards.iter().filter_map(|member| Some((member, round.target.wish(&member.node.name)?)));
+    let mut node_changes =
+        round.forwards.iter().filter_map(|member| Some((member, round.target.node_change(&member.node.name)?)));
     let most = limits.max_deletions?;
-    let (member, wish) = wishes.find(|(_, wish)| wish.removals > most)?;
-    let (node, removals) = (&member.node.name, wish.removals);
+    let (member, node_change) = node_changes.find(|(_, node_change)| node_change.removals > most)?;
+    let (node, removals) = (&member.node.name, node_change.removals);
     Some(format!(
         "revision {name} takes {removals} links and addresses from node {node}, and limits.maxDeletions allows {most}"
     ))
@@ -205,12 +206,12 @@ fn is_complete(group: &Group<'_>, round: &Round<'_, '_>, soak: &Soak) -> bool {
     round.is_idle()
         && !untried
         && round.working() == 0
-        && (round.told.is_empty() || soak.is_over())
+        && (round.given.is_empty() || soak.is_over())
         && (proven || round.failed().count() <= tolerated)
 }
 
 fn evidence(group: &Group<'_>, round: &Round<'_, '_>) -> Evidence {
-    let untouched = round.told.is_empty() && round.away.is_empty() && round.repairs.is_empty();
+    let untouched = round.given.is_empty() && round.away.is_empty() && round.repairs.is_empty();
     let mut asked = round.at.iter().filter(|member| !round.target.is_apart(member.node)).peekable();
     match round.done() {
         0 if untouched && asked.peek().is_none() && round.at.len() == group.members.len() => Evidence::Nobody,
@@ -222,14 +223,14 @@ fn evidence(group: &Group<'_>, round: &Round<'_, '_>) -> Evidence {
 }
 
 /// What can be handed out.
-struct Hands<'a, 'g, 'r> {
+struct Allotment<'a, 'g, 'r> {
     group: &'r Group<'a>,
     round: &'r Round<'a, 'g>,
     setting: Setting<'r>,
     soaked: bool,
 }
 
-impl<'a, 'g> Hands<'a, 'g, '_> {
+impl<'a, 'g> Allotment<'a, 'g, '_> {
     fn assignments(&self) -> Vec<Assignment> {
         let budget = self.group.policy.spec.max_unavailable.of(self.group.members.len());
         let busy = self.group.members.iter().filter(|member| member.standing.is_busy()).count();
@@ -268,12 +269,12 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
         if blocked_by_failures(self.group, round) || waits {
             return Vec::new();
         }
-        let allowed = match (round.past_canary() && !round.told.is_empty(), self.soaked) {
+        let allowed = match (round.past_canary() && !round.given.is_empty(), self.soaked) {
             (false, _) => round.steps[0],
             (true, true) => round.step().1,
             (true, false) => return Vec::new(),
         };
-        let free = allowed.saturating_sub(round.told.len());
+        let free = allowed.saturating_sub(round.given.len());
         if let Some(alone) = alone {
             let candidates = round.forwards.iter().chain(&round.repairs).copied();
             return candidates.filter(|member| member.node.name == alone).take(free).collect();
@@ -298,15 +299,15 @@ impl<'a, 'g> Hands<'a, 'g, '_> {
         round.forwards.iter().copied().filter(|member| zone == Some(member.zone)).filter(fits).take(free).collect()
     }
 
-    /// Whether a node was told it in the turn of the group; that on which it is tried again does not wait for that.
+    /// Whether a node was assigned it in the turn of the group; that on which it is tried again does not wait for that.
     fn has_begun(&self) -> bool {
         let tried = self.setting.trial.map(|trial| trial.node);
-        self.round.told.iter().any(|(member, _)| Some(member.node.name.as_str()) != tried)
+        self.round.given.iter().any(|(member, _)| Some(member.node.name.as_str()) != tried)
     }
 
     /// The zone that is at work, else that of the next node.
     fn zone(&self) -> Option<&'a str> {
-        let working = self.round.told.iter().find(|(_, fate)| *fate == Fate::Working);
+        let working = self.round.given.iter().find(|(_, fate)| *fate == Fate::Working);
         working.map(|(member, _)| member).or(self.round.forwards.first()).map(|member| member.zone)
     }
 }
@@ -351,12 +352,12 @@ fn phase(
 }
 
 fn counts(group: &Group<'_>, round: &Round<'_, '_>) -> NodeCounts {
-    let told = || round.at.iter().filter(|member| !round.target.passes_by(member.node));
-    let at = |wanted: fn(&Standing) -> bool| count(told().filter(|member| wanted(&member.standing)).count());
+    let given = || round.at.iter().filter(|member| !round.target.passes_by(member.node));
+    let at = |wanted: fn(&Standing) -> bool| count(given().filter(|member| wanted(&member.standing)).count());
     let unwell = at(|standing| matches!(standing, Standing::Unwell { .. }));
     NodeCounts {
         total: count(group.members.len()),
-        updated: count(told().count()),
+        updated: count(given().count()),
         ready: at(|standing| *standing == Standing::Done),
         failed: at(|standing| matches!(standing, Standing::Failed(_))),
         unavailable: count(round.away.len()).saturating_add(unwell),

@@ -1,8 +1,8 @@
 //! The nodes of one policy, seen from the revision that they shall have.
 //!
-//! A round is everything that moves to that revision in waves: the nodes that have been told it and
+//! A round is everything that moves to that revision in waves: the nodes that have been assigned it and
 //! those that still have to. While a revision is on its way for the first time, that is every node that
-//! it changes. Once it has proved itself (`proven_at`), only nodes told later belong to the round: labels
+//! it changes. Once it has proved itself (`proven_at`), only nodes assigned later belong to the round: labels
 //! may change, and what follows from that is tried on a few nodes first as well.
 
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::{
     standing::{self, Standing},
 };
 
-/// How a node that was told the revision in this round has fared.
+/// How a node that was assigned the revision in this round has fared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It still has time.
@@ -35,9 +35,9 @@ pub(crate) struct Round<'a, 'g> {
     pub(crate) target: &'a Revision,
     /// Those whose objects say what the revision says.
     pub(crate) at: Vec<&'g Member<'a>>,
-    /// Those that were told it in this round, with their fate: some of the above, and those whose labels
+    /// Those that were assigned it in this round, with their fate: some of the above, and those whose labels
     /// changed before they were done. They have been tried on all the same.
-    pub(crate) told: Vec<(&'g Member<'a>, Fate)>,
+    pub(crate) given: Vec<(&'g Member<'a>, Fate)>,
     /// Those that go back, without waves.
     pub(crate) returns: Vec<&'g Member<'a>>,
     /// Those that have nothing yet, while the revision has proved itself.
@@ -50,7 +50,7 @@ pub(crate) struct Round<'a, 'g> {
     pub(crate) elsewhere: Vec<&'g Member<'a>>,
     /// Those that cannot take anything now.
     pub(crate) away: Vec<&'g Member<'a>>,
-    /// How many nodes of the round may have been told it after each step; the last is all.
+    /// How many nodes of the round may have been assigned it after each step; the last is all.
     pub(crate) steps: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ impl<'a, 'g> Round<'a, 'g> {
         let mut round = Self {
             target,
             at: Vec::new(),
-            told: Vec::new(),
+            given: Vec::new(),
             returns: Vec::new(),
             joins: Vec::new(),
             forwards: Vec::new(),
@@ -83,7 +83,7 @@ impl<'a, 'g> Round<'a, 'g> {
         round
     }
 
-    /// What a member is told.
+    /// What a member is assigned.
     pub(crate) fn assignment(&self, member: &Member<'_>, spec: &RolloutPolicySpec, cause: Cause) -> Assignment {
         Assignment {
             node: member.node.name.clone(),
@@ -102,19 +102,19 @@ impl<'a, 'g> Round<'a, 'g> {
     }
 
     fn sort_in(&mut self, member: &'g Member<'a>, leaves: &dyn Fn(&str) -> Leave) {
-        let wish = self.target.wish(&member.node.name);
-        let written = wish.is_some_and(|wish| wish.written);
+        let node_change = self.target.node_change(&member.node.name);
+        let written = node_change.is_some_and(|node_change| node_change.written);
         let assigned = member.node.assigned.as_ref();
         if written && assigned.is_some() {
             self.at.push(member);
         }
-        // Also without a wish, which is missing when somebody has deleted what the node says of itself: a trial that
-        // is forgotten would be had again on another node.
+        // Also without a desired state, which is missing when somebody has deleted what the node says of itself: a
+        // trial that is forgotten would be had again on another node.
         let stale = matches!(member.standing, Standing::Failed(_)) && self.target.is_stale(member.node);
-        if !stale && self.was_told(member) && (written || self.is_still_tried(member)) {
-            return self.told.push((member, Fate::Working));
+        if !stale && self.was_assigned(member) && (written || self.is_still_tried(member)) {
+            return self.given.push((member, Fate::Working));
         }
-        if wish.is_none() {
+        if node_change.is_none() {
             return self.away.push(member);
         }
         let proven = self.target.proven_at.is_some();
@@ -131,8 +131,8 @@ impl<'a, 'g> Round<'a, 'g> {
         }
         match &member.standing {
             _ if !member.is_able() => self.away.push(member),
-            Standing::Untold if proven => self.joins.push(member),
-            Standing::Untold | Standing::Done | Standing::Unwell { .. } => self.forwards.push(member),
+            Standing::Unassigned if proven => self.joins.push(member),
+            Standing::Unassigned | Standing::Done | Standing::Unwell { .. } => self.forwards.push(member),
             Standing::Working(_) => self.elsewhere.push(member),
             Standing::Failed(_) if stale => self.forwards.push(member),
             Standing::Failed(_) => self.repairs.push(member),
@@ -141,7 +141,7 @@ impl<'a, 'g> Round<'a, 'g> {
 
     fn lay_steps(&mut self, group: &Group<'_>) {
         let others = [&self.forwards, &self.repairs, &self.elsewhere, &self.away];
-        let all = self.told.len() + others.map(Vec::len).iter().sum::<usize>();
+        let all = self.given.len() + others.map(Vec::len).iter().sum::<usize>();
         let spec = &group.policy.spec;
         // What failed before is tried again on one node, however many are first otherwise.
         let first = if self.target.before.is_some() { 1 } else { spec.canary.nodes.of(all) };
@@ -159,22 +159,22 @@ impl<'a, 'g> Round<'a, 'g> {
     }
 
     fn settle(&mut self, now: Timestamp) {
-        let first = self.told.len() <= self.steps[0];
-        for (member, told) in &mut self.told {
-            *told = fate(&member.standing, first, now);
+        let first = self.given.len() <= self.steps[0];
+        for (member, given) in &mut self.given {
+            *given = fate(&member.standing, first, now);
         }
     }
 
-    /// Whether a node whose wish changed under it still counts for what it was told before.
+    /// Whether a node whose desired state changed under it still counts for what it was assigned before.
     fn is_still_tried(&self, member: &Member<'_>) -> bool {
         match member.standing {
             Standing::Working(_) => true,
             Standing::Failed(_) => self.target.proven_at.is_none(),
-            Standing::Untold | Standing::Done | Standing::Unwell { .. } => false,
+            Standing::Unassigned | Standing::Done | Standing::Unwell { .. } => false,
         }
     }
 
-    fn was_told(&self, member: &Member<'_>) -> bool {
+    fn was_assigned(&self, member: &Member<'_>) -> bool {
         member.node.assigned.as_ref().is_some_and(|assigned| {
             assigned.revision == self.target.name
                 && assigned.cause == Cause::Wave
@@ -182,19 +182,19 @@ impl<'a, 'g> Round<'a, 'g> {
         })
     }
 
-    /// How many of those that were told it have not settled.
+    /// How many of those that were assigned it have not settled.
     pub(crate) fn working(&self) -> usize {
-        self.told.iter().filter(|(_, fate)| *fate == Fate::Working).count()
+        self.given.iter().filter(|(_, fate)| *fate == Fate::Working).count()
     }
 
-    /// How many of those that were told it are done.
+    /// How many of those that were assigned it are done.
     pub(crate) fn done(&self) -> usize {
-        self.told.iter().filter(|(_, fate)| *fate == Fate::Done).count()
+        self.given.iter().filter(|(_, fate)| *fate == Fate::Done).count()
     }
 
     /// The nodes that failed in this round, with what was wrong there.
     pub(crate) fn failed(&self) -> impl Iterator<Item = (&'a str, &str)> {
-        self.told.iter().filter_map(|(member, fate)| match fate {
+        self.given.iter().filter_map(|(member, fate)| match fate {
             Fate::Failed(message) => Some((member.node.name.as_str(), message.as_str())),
             Fate::Working | Fate::Done | Fate::Lost => None,
         })
@@ -202,25 +202,25 @@ impl<'a, 'g> Round<'a, 'g> {
 
     /// Whether the first nodes have answered, or as many of them as there are.
     pub(crate) fn past_canary(&self) -> bool {
-        let settled = self.told.len() - self.working();
+        let settled = self.given.len() - self.working();
         settled >= self.steps[0] || (self.forwards.is_empty() && self.working() == 0)
     }
 
-    /// The step that runs: its number, and how many nodes may have been told the revision in it.
+    /// The step that runs: its number, and how many nodes may have been assigned the revision in it.
     pub(crate) fn step(&self) -> (usize, usize) {
-        let settled = self.told.len() - self.working();
+        let settled = self.given.len() - self.working();
         let number = self.steps.iter().position(|step| *step > settled).unwrap_or(self.steps.len() - 1);
         (number, self.steps[number])
     }
 
-    /// Whether nodes that failed on something else shall have the revision, or are at it.
+    /// Whether nodes that failed on something else shall have the revision, or are applying it.
     pub(crate) fn is_repairing(&self) -> bool {
         let mut at_work = self.at.iter().filter(|member| matches!(member.standing, Standing::Working(_)));
-        let told = |member: &Member<'_>| member.node.assigned.as_ref().map(|assigned| assigned.cause);
-        !self.repairs.is_empty() || at_work.any(|member| told(member).is_some_and(Cause::follows_failure))
+        let given = |member: &Member<'_>| member.node.assigned.as_ref().map(|assigned| assigned.cause);
+        !self.repairs.is_empty() || at_work.any(|member| given(member).is_some_and(Cause::follows_failure))
     }
 
-    /// Whether the revision changes anything on any node of the group that could still be told.
+    /// Whether the revision changes anything on any node of the group that could still be assigned.
     pub(crate) fn is_idle(&self) -> bool {
         self.returns.is_empty() && self.joins.is_empty() && self.forwards.is_empty() && self.elsewhere.is_empty()
     }
@@ -244,6 +244,6 @@ fn fate(standing: &Standing, first: bool, now: Timestamp) -> Fate {
         Standing::Failed(message) => Fate::Failed(message.clone()),
         Standing::Unwell { until, .. } if now < *until => Fate::Working,
         Standing::Unwell { gate, .. } if first => Fate::Failed(format!("reported it and then lost condition {gate}")),
-        Standing::Unwell { .. } | Standing::Untold => Fate::Lost,
+        Standing::Unwell { .. } | Standing::Unassigned => Fate::Lost,
     }
 }

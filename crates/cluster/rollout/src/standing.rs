@@ -1,4 +1,4 @@
-//! How one node stands with what it was told last, whatever the target is.
+//! How one node stands with what it was assigned last, whatever the target is.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::input::{Assigned, Cause, Liveness, Node, Progress, Report};
 /// How a node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It was told nothing.
-    Untold,
+    /// It was assigned nothing.
+    Unassigned,
     /// It has not answered, and has time until then.
     Working(Timestamp),
     /// It answered that everything is in place, and it is well.
@@ -31,7 +31,7 @@ impl Standing {
     /// Whether the node is changing, failed or not well: what a policy allows a share of.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
-            Self::Untold | Self::Done => false,
+            Self::Unassigned | Self::Done => false,
             Self::Working(_) | Self::Unwell { .. } | Self::Failed(_) => true,
         }
     }
@@ -39,7 +39,7 @@ impl Standing {
 
 /// How the node stands at `now`.
 pub(crate) fn of(node: &Node, spec: &RolloutPolicySpec, now: Timestamp) -> Standing {
-    let Some(assigned) = &node.assigned else { return Standing::Untold };
+    let Some(assigned) = &node.assigned else { return Standing::Unassigned };
     let until = later(assigned.known_since, spec.timeout_seconds);
     match heard(node).map(|report| &report.progress) {
         Some(Progress::Failed(message)) => Standing::Failed(message.clone()),
@@ -52,22 +52,23 @@ pub(crate) fn of(node: &Node, spec: &RolloutPolicySpec, now: Timestamp) -> Stand
     }
 }
 
-/// The first condition of the policy that the node showed when it was told, and does not show now.
+/// The first condition of the policy that the node showed when it was assigned, and does not show now.
 fn lost_gate<'a>(assigned: &Assigned, node: &Node, spec: &'a RolloutPolicySpec) -> Option<&'a str> {
     let was = |gate: &str| assigned.gates.as_ref().is_none_or(|before| before.contains(gate));
     let lost = |gate: &&String| was(gate) && !node.conditions.contains(*gate);
     spec.health_gates.iter().find(lost).map(String::as_str)
 }
 
-/// The gates of the policy that the node must show after what it is told now: those that it shows, and those that it may
-/// have lost by what it was told before. Else a change that costs a node a condition would pass when it is told again.
+/// The gates of the policy that the node must show after what it is assigned now: those that it shows, and those that
+/// it may have lost by what it was assigned before. Else a change that costs a node a condition would pass when it is
+/// assigned again.
 ///
-/// What a node loses under a revision that has proved itself, it loses for a reason of its own; what it is told next need
-/// not mend that.
+/// What a node loses under a revision that has proved itself, it loses for a reason of its own; what it is assigned
+/// next need not fix that.
 pub(crate) fn gates(node: &Node, spec: &RolloutPolicySpec, cause: Cause, proven: bool) -> BTreeSet<String> {
-    let is_ours = |told: &&Assigned| cause == Cause::Return || told.cause.follows_failure() || !proven;
+    let is_ours = |given: &&Assigned| cause == Cause::Return || given.cause.follows_failure() || !proven;
     let before = node.assigned.as_ref().filter(is_ours);
-    let was = |gate: &str| before.is_some_and(|told| told.gates.as_ref().is_none_or(|gates| gates.contains(gate)));
+    let was = |gate: &str| before.is_some_and(|given| given.gates.as_ref().is_none_or(|gates| gates.contains(gate)));
     let counts = |gate: &&String| node.conditions.contains(*gate) || was(gate);
     spec.health_gates.iter().filter(counts).cloned().collect()
 }
@@ -95,9 +96,9 @@ pub(crate) fn missing_gate<'a>(node: &Node, spec: &'a RolloutPolicySpec) -> Opti
     spec.health_gates.iter().find(|gate| !node.conditions.contains(*gate)).map(String::as_str)
 }
 
-/// The report, when it speaks of what the node was told last.
+/// The report, when it speaks of what the node was assigned last.
 ///
-/// Both the revision and the generation must fit: after a new wish the answer to the old one is still
+/// Both the revision and the generation must fit: after a new desired state the answer to the old one is still
 /// there, and it must not count for the new one.
 fn heard(node: &Node) -> Option<&Report> {
     let assigned = node.assigned.as_ref()?;
@@ -106,7 +107,7 @@ fn heard(node: &Node) -> Option<&Report> {
         .filter(|report| report.revision == assigned.revision && report.generation == Some(assigned.generation))
 }
 
-/// The revision that a node claims without having been told it, if it does.
+/// The revision that a node claims without having been assigned it, if it does.
 pub(crate) fn false_claim(node: &Node) -> Option<&str> {
     let report = node.report.as_ref()?;
     let untrue = match (&node.assigned, report.generation) {
@@ -126,7 +127,9 @@ fn silence(node: &Node, spec: &RolloutPolicySpec) -> String {
         None if matches!(node.agent, Liveness::Gone { .. }) => {
             format!("did not report within {seconds} s, and its agent is gone")
         }
-        Some(claimed) => format!("reported revision {claimed}, which it was not told, and nothing else in {seconds} s"),
+        Some(claimed) => {
+            format!("reported revision {claimed}, which it was not assigned, and nothing else in {seconds} s")
+        }
         None => format!("did not report within {seconds} s"),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Why<'a> {
     Newest,
     /// Somebody asked for it.
     Pinned,
-    /// The one that was wished for has failed.
+    /// The one that was desired has failed.
     Fallback(&'a Revision),
     /// It has failed, and the policy says to stay.
     Held,
@@ -33,7 +33,7 @@ pub(crate) enum Why<'a> {
 /// The target of a policy; `revisions` come newest first.
 pub(crate) fn aim<'a>(policy: &'a Policy, revisions: &[&'a Revision]) -> Aim<'a> {
     let nothing = |why| Aim { revision: None, why };
-    let wished = match policy.spec.pinned_revision.as_deref() {
+    let desired = match policy.spec.pinned_revision.as_deref() {
         Some(pinned) => match revisions.iter().copied().find(|revision| revision.name == pinned) {
             Some(revision) => (revision, Why::Pinned),
             None => return nothing(Why::PinnedGone(pinned)),
@@ -43,10 +43,10 @@ pub(crate) fn aim<'a>(policy: &'a Policy, revisions: &[&'a Revision]) -> Aim<'a>
             None => return nothing(Why::NoRevision),
         },
     };
-    match (wished.0.is_valid(), policy.spec.on_failure) {
-        (true, _) => Aim { revision: Some(wished.0), why: wished.1 },
-        (false, FailureAction::Pause) => Aim { revision: Some(wished.0), why: Why::Held },
-        (false, FailureAction::Revert) => Aim { revision: last_good(revisions), why: Why::Fallback(wished.0) },
+    match (desired.0.is_valid(), policy.spec.on_failure) {
+        (true, _) => Aim { revision: Some(desired.0), why: desired.1 },
+        (false, FailureAction::Pause) => Aim { revision: Some(desired.0), why: Why::Held },
+        (false, FailureAction::Revert) => Aim { revision: last_good(revisions), why: Why::Fallback(desired.0) },
     }
 }
 

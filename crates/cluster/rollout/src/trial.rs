@@ -1,4 +1,4 @@
-//! Where a revision that failed is tried again: on the node that failed, before any other node is told it, whatever
+//! Where a revision that failed is tried again: on the node that failed, before any other node is assigned it, whatever
 //! policies the two follow. No other node is put at risk by trying again.
 
 use jiff::Timestamp;
@@ -21,13 +21,13 @@ pub(crate) struct Trial<'a> {
 /// How far the trial is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The node is told it next.
+    /// The node is assigned it next.
     Next,
-    /// The node cannot be told it, for this reason.
+    /// The node cannot be assigned it, for this reason.
     Held(String),
-    /// The node was told it in this attempt, and is at it or watched.
+    /// The node was assigned it in this attempt, and is applying it or watched.
     Runs,
-    /// The node has it, and others may be told.
+    /// The node has it, and others may be assigned.
     Passed,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn of<'a>(
     })?;
     let round = round.as_ref()?;
     let is_it = |member: &&&Member<'_>| member.node.name == node;
-    let stage = if let Some((_, fate)) = round.told.iter().find(|(member, _)| member.node.name == node) {
+    let stage = if let Some((_, fate)) = round.given.iter().find(|(member, _)| member.node.name == node) {
         let is_over = *fate != Fate::Working && Soak::of(group, round, now).is_over();
         if is_over { Stage::Passed } else { Stage::Runs }
     } else if let Some(obstacle) = plan::obstacle(group, *aim, round) {
@@ -63,7 +63,7 @@ pub(crate) fn of<'a>(
 }
 
 impl Trial<'_> {
-    /// What keeps every other node from being told it, when that does not pass by itself.
+    /// What keeps every other node from being assigned it, when that does not pass by itself.
     pub(crate) fn obstacle(&self, revision: &str) -> Option<String> {
         let Self { node, stage: Stage::Held(why) } = self else { return None };
         Some(format!("revision {revision} is tried again on node {node} first, where it failed, and that node {why}"))

@@ -1,4 +1,5 @@
-//! What is said of a revision before anything follows from it: that it failed, that it works, or that it is tried again.
+//! What is reported of a revision before anything follows from it: that it failed, that it works, or that it is tried
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ pub(crate) struct Retries<'a> {
     pub(crate) next: Option<Timestamp>,
 }
 
-/// Revisions that failed, are still what is wished for, and whose time has come. Nodes have left them before that, and
+/// Revisions that failed, are still what is desired, and whose time has come. Nodes have left them before that, and
 /// nobody is at anything else.
 pub(crate) fn retries<'a>(
     groups: &[Group<'a>],
@@ -66,18 +67,18 @@ pub(crate) fn retries<'a>(
         return retries;
     }
     for (group, aim) in groups.iter().zip(aims) {
-        let wished = match aim.why {
+        let desired = match aim.why {
             Why::Fallback(failed) => Some(failed),
             Why::Held => aim.revision,
             Why::Newest | Why::Pinned | Why::PinnedGone(_) | Why::NoRevision => None,
         };
-        let Some(wished) = wished.filter(|wished| !wished.paused && !group.policy.spec.paused) else { continue };
-        if !wished.asked && !is_back(wished, groups) {
+        let Some(desired) = desired.filter(|desired| !desired.paused && !group.policy.spec.paused) else { continue };
+        if !desired.asked && !is_back(desired, groups) {
             continue;
         }
-        match due(wished, &group.policy.spec) {
+        match due(desired, &group.policy.spec) {
             Some(at) if at <= now => {
-                retries.now.insert(wished.name.as_str());
+                retries.now.insert(desired.name.as_str());
             }
             Some(at) => retries.next = Some(retries.next.map_or(at, |next| next.min(at))),
             None => {}
@@ -96,7 +97,7 @@ fn is_back(revision: &Revision, groups: &[Group<'_>]) -> bool {
     let Some((group, member)) = members.find(|(_, member)| member.node.name == failure.node) else { return false };
     let named = member.node.assigned.as_ref().is_some_and(|assigned| assigned.revision == revision.name);
     let well = match member.standing {
-        Standing::Untold | Standing::Done => true,
+        Standing::Unassigned | Standing::Done => true,
         Standing::Failed(_) | Standing::Unwell { .. } => named,
         Standing::Working(_) => false,
     };
@@ -125,17 +126,18 @@ fn too_many<'a>(revision: &Revision, group: &Group<'a>, round: Option<&Round<'a,
     if failed.len() > tolerated { failed.into_iter().min() } else { None }
 }
 
-/// Nodes that were told a revision in their turn and failed on it, although it is not the target now.
+/// Nodes that were assigned a revision in their turn and failed on it, although it is not the target now.
 fn failed_before<'a>(revision: &Revision, group: &Group<'a>) -> Vec<(&'a str, String)> {
-    let told = group.members.iter().filter(|member| !revision.is_stale(member.node)).filter(|member| {
+    let given = group.members.iter().filter(|member| !revision.is_stale(member.node)).filter(|member| {
         let assigned = member.node.assigned.as_ref();
         assigned.is_some_and(|assigned| assigned.cause == Cause::Wave && assigned.revision == revision.name)
     });
-    told.filter_map(|member| match &member.standing {
-        Standing::Failed(message) => Some((member.node.name.as_str(), message.clone())),
-        Standing::Untold | Standing::Working(_) | Standing::Done | Standing::Unwell { .. } => None,
-    })
-    .collect()
+    given
+        .filter_map(|member| match &member.standing {
+            Standing::Failed(message) => Some((member.node.name.as_str(), message.clone())),
+            Standing::Unassigned | Standing::Working(_) | Standing::Done | Standing::Unwell { .. } => None,
+        })
+        .collect()
 }
 
 /// Revisions of which a round ends now: every node that can take it has it.
@@ -155,11 +157,11 @@ pub(crate) fn proofs<'a>(
             return revision.proven_at.is_none() && everybody_has(revision, groups);
         }
         let complete = aimed.iter().all(|i| plans[*i].complete);
-        let told = aimed.iter().any(|i| rounds[*i].as_ref().is_some_and(|round| !round.told.is_empty()));
+        let given = aimed.iter().any(|i| rounds[*i].as_ref().is_some_and(|round| !round.given.is_empty()));
         let any = |evidence| aimed.iter().any(|i| plans[*i].evidence == evidence);
         let evidence = any(Evidence::Reported) || (any(Evidence::Untouched) && !any(Evidence::None));
         // Two rounds that end at the same moment are one.
-        complete && revision.proven_at.map_or(evidence, |proven_at| told && proven_at < now)
+        complete && revision.proven_at.map_or(evidence, |proven_at| given && proven_at < now)
     };
     let open = revisions.iter().filter(|revision| revision.is_valid());
     open.filter(proves).map(|revision| revision.name.as_str()).collect()
@@ -173,6 +175,7 @@ fn everybody_has(revision: &Revision, groups: &[Group<'_>]) -> bool {
     named
         && well.peek().is_some()
         && well.all(|member| {
-            member.standing == Standing::Done && revision.wish(&member.node.name).is_some_and(|wish| wish.written)
+            member.standing == Standing::Done
+                && revision.node_change(&member.node.name).is_some_and(|node_change| node_change.written)
         })
 }

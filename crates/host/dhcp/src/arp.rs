@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn use_and_probes_of_others_are_told_apart_from_our_own_and_from_questions() {
+    fn use_and_probes_of_others_are_reported_apart_from_our_own_and_from_questions() {
         let ask = |mac| Arp { operation: 1, sender_mac: mac, sender: [192, 0, 2, 1].into(), target: ADDRESS };
         let table = [
             (Arp::announcement(OTHER, ADDRESS), true, false),

@@ -159,7 +159,7 @@ mod tests {
     fn links_that_come_up_together_ask_one_after_the_other() {
         let mut clients = Clients::new();
         let asks = |actions: &[Action]| actions.iter().filter(|action| matches!(action, Action::Send(_))).count();
-        // The second time all of them lost their wire and have it back, as when a switch was started anew.
+        // The second time all of them lost their wire and have it back, as when a switch was restarted.
         for begin in [0, 5_000] {
             let mut asked = Vec::new();
             for number in 0..200 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_removed_is_never_woken_and_who_is_put_anew_only_once() {
+    fn who_is_removed_is_never_woken_and_who_is_put_again_only_once() {
         let mut clients = Clients::new();
         for _ in 0..3 {
             clients.put(name(1), settings(), 1, None, now(0));

@@ -9,7 +9,7 @@ use crate::{datagram::Checksums, lease::Lease, routes::Route, standing::Standing
 /// Something that happened to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// The link carries frames now, or no longer does. A link counts as down until this is said.
+    /// The link carries frames now, or no longer does. A link counts as down until this is reported.
     Link {
         /// Whether it does.
         up: bool,
@@ -39,7 +39,7 @@ pub enum Action {
     Watch(Option<Ipv4Addr>),
     /// Have this on the link: the address with its life times, and of this client exactly these routes.
     Hold(Box<Configuration>),
-    /// Take this address and all routes of this client off the link, unless the address is held anew.
+    /// Take this address and all routes of this client off the link, unless the address is held again.
     Drop(Ipv4Net),
     /// Put this on disk in the place of what is there.
     Keep(Box<Lease>),

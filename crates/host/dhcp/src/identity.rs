@@ -3,7 +3,7 @@
 //! All links on one bridge have the same hardware address, so it does not tell them apart. The
 //! identifier follows RFC 4361: a part that is the node's and a part that is the link's on it. Both come
 //! from what does not change in the life of a network on a node, so that a server gives the same address
-//! again after the link was made anew.
+//! again after the link was recreated.
 
 use std::{fmt, str::FromStr};
 
@@ -18,7 +18,7 @@ const UUID: u16 = 4;
 /// What a name of the domain name system has at most.
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
-/// Keeps what is told to servers from being used to find out the number that it was made of.
+/// Keeps what is reported to servers from being used to find out the number that it was made of.
 const PURPOSE: &[u8] = b"netloom dhcp client";
 
 /// Who a client is to servers.

@@ -1,6 +1,6 @@
 //! What a server gave, as it is kept on disk.
 //!
-//! Within one life of the machine its end is told by the clock that nobody sets; in the next one the
+//! Within one life of the machine its end is reported by the clock that nobody sets; in the next one the
 //! clock on the wall is all there is. Should that one stand before the moment at which the lease was
 //! given, nobody knows how old it is, and it counts as over.
 

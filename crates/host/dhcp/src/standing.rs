@@ -96,14 +96,14 @@ impl Standing {
                     .to_owned()
             }
             Self::ServerSilent(server) => {
-                format!("the DHCP server {server} made an offer and does not answer any more; starting anew")
+                format!("the DHCP server {server} made an offer and does not answer any more; starting again")
             }
             Self::BadOffer(refusal) => format!("{refusal}; asking goes on"),
             Self::Probing(address) => format!("checking that nobody else has {address}"),
             Self::AddressInUse { address, by } => {
                 format!("{by} already has {address}; it was declined, and another one will be asked for")
             }
-            Self::Refused { address, by } => format!("the DHCP server {by} refuses {address}; starting anew"),
+            Self::Refused { address, by } => format!("the DHCP server {by} refuses {address}; starting again"),
             Self::Confirming(address) => format!("asking whether {address} may still be used"),
             Self::Unconfirmed(address) => {
                 format!("no DHCP server answers; {address} is used until its lease ends")

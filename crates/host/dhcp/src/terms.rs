@@ -196,7 +196,7 @@ fn lease(options: &Options) -> Result<Option<Duration>, Refusal> {
     }
 }
 
-/// When to ask again, as far as the server says so and it is before the end and in order. Never is as good as not said,
+/// When to ask again, as far as the server says so and it is before the end and in order. Never is as good as not set,
 /// and what is too far away comes sooner.
 fn times(
     options: &Options,
@@ -215,8 +215,8 @@ fn times(
         && !first.is_zero();
     notes.extend((!in_order).then_some(Note::Times));
     let (renew, soon) = if in_order { (renew, soon) } else { (None, (None, None)) };
-    let said = renew.or(lease.map(|lease| lease / 2));
-    notes.extend(said.is_none_or(|said| said > LONGEST_UNASKED).then_some(Note::LongLease));
+    let announced = renew.or(lease.map(|lease| lease / 2));
+    notes.extend(announced.is_none_or(|announced| announced > LONGEST_UNASKED).then_some(Note::LongLease));
     Ok(soon)
 }
 
@@ -374,9 +374,10 @@ mod tests {
         ];
         let all = long.iter().map(|row| (row, true)).chain(usual.iter().map(|row| (row, false)));
         for (((lease, renew, rebind), times), noted) in all {
-            let said = [(51, Some(*lease)), (58, *renew), (59, *rebind)];
-            let said = said.into_iter().filter_map(|(code, time)| Some((code, time?)));
-            let given = terms(said.fold(options(), |all, (code, time)| all.with(code, time.to_be_bytes()))).unwrap();
+            let announced = [(51, Some(*lease)), (58, *renew), (59, *rebind)];
+            let announced = announced.into_iter().filter_map(|(code, time)| Some((code, time?)));
+            let given =
+                terms(announced.fold(options(), |all, (code, time)| all.with(code, time.to_be_bytes()))).unwrap();
             let secs = |time: u32| Duration::from_secs(time.into());
             assert_eq!(given.lease, (*lease != NEVER).then(|| secs(*lease)));
             assert_eq!(

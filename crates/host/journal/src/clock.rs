@@ -3,7 +3,7 @@
 //! Deadlines are kept on the boot-time clock: it is the same for every process of one boot, runs
 //! on while the machine sleeps and cannot be set. The wall clock is written down next to it, but
 //! only for people: it may jump, and no decision is taken on it. Across a reboot the boot-time
-//! clock starts anew; there the [`Incarnation`] differs and no deadline is asked for.
+//! clock starts again; there the [`Incarnation`] differs and no deadline is asked for.
 
 use std::{fmt, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
@@ -102,7 +102,7 @@ impl Incarnation {
     /// The life of a namespace that is bound to a file, such as `/run/netns/blue`.
     ///
     /// The kernel gives numbers of namespaces out again; the time at which this one was bound tells
-    /// a namespace that was deleted and made anew apart from its predecessor.
+    /// a namespace that was deleted and recreated apart from its predecessor.
     pub fn of_netns(file: &Path) -> Result<Self, Error> {
         let boot = boot_id()?;
         let facts = std::fs::metadata(file).at("look at the namespace", file)?;

@@ -22,16 +22,16 @@ pub enum Cause {
         of: usize,
         /// The step, for a person.
         step: String,
-        /// What the kernel said.
+        /// What the kernel answered.
         error: StepError,
     },
-    /// The steps were carried out, but the host is not as it was wished.
+    /// The steps were carried out, but the host is not as desired.
     Unmet(Vec<Difference>),
     /// A probe that passed before does not any more.
     Probe {
         /// Its name.
         name: String,
-        /// What it said.
+        /// What it reported.
         why: String,
     },
     /// A server refused connections for as long as one is waited for, while everything else was reached. That says
@@ -59,7 +59,7 @@ pub enum Cause {
     Guard(String),
     /// The process that made the change ended before it was done.
     Interrupted,
-    /// The process was told to stop.
+    /// The process was asked to stop.
     Stopped,
     /// A person asked for it.
     Asked,
@@ -70,7 +70,7 @@ impl Cause {
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::Step { .. } => "StepRefused",
-            Self::Unmet(_) => "NotAsWished",
+            Self::Unmet(_) => "NotAsDesired",
             Self::Probe { .. } => "ProbeFailed",
             Self::Away { .. } => "ServerAway",
             Self::Deadline(_) | Self::Unsettled { .. } => "NotConfirmedInTime",
@@ -128,7 +128,7 @@ impl fmt::Display for Cause {
                 write!(f, "step {number} of {of} was refused: {step}: {error}{}", missing_kind(step, error))
             }
             Self::Unmet(differences) => {
-                write!(f, "the host is not as wished: {}", Listed(differences))
+                write!(f, "the host differs from the desired state: {}", Listed(differences))
             }
             Self::Probe { name, why } => write!(f, "probe {name} passed before and fails now: {why}"),
             Self::Away { name, waited } => write!(
@@ -145,7 +145,7 @@ impl fmt::Display for Cause {
             Self::Journal(error) => write!(f, "the journal could not be written: {error}"),
             Self::Guard(error) => write!(f, "its guard could not be started: {error}"),
             Self::Interrupted => f.write_str("the process that made the change ended before it was done"),
-            Self::Stopped => f.write_str("it was told to stop"),
+            Self::Stopped => f.write_str("it was asked to stop"),
             Self::Asked => f.write_str("it was asked for"),
         }
     }
@@ -174,7 +174,7 @@ pub enum Error {
         doing: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system answered.
         source: io::Error,
     },
     /// A namespace has a name that cannot be a folder.
@@ -183,7 +183,7 @@ pub enum Error {
     /// Another transaction is at work, or came in between a plan and its execution.
     #[error("another change {}; wait for it and try again", Holder(*pid, *since))]
     Busy {
-        /// The process that holds the lock, when it said so.
+        /// The process that holds the lock, when it reported so.
         pid: Option<u32>,
         /// Since when, in seconds since 1970.
         since: Option<u64>,
@@ -339,13 +339,13 @@ mod tests {
             let error = StepError::with(StepError::EOPNOTSUPP, text);
             Cause::Step { number: 3, of: 7, step: step.to_owned(), error }.to_string()
         };
-        let said = refused("link left (dummy) port of br0 up", "Unknown device type");
+        let reported = refused("link left (dummy) port of br0 up", "Unknown device type");
         assert!(
-            said.ends_with("no links of type dummy: `modprobe dummy` loads them, where they are built at all"),
-            "{said}"
+            reported.ends_with("no links of type dummy: `modprobe dummy` loads them, where they are built at all"),
+            "{reported}"
         );
-        let said = refused("link v (vlan base-iface eth0 id 5) up", "Unknown device type");
-        assert!(said.contains("`modprobe 8021q`"), "{said}");
+        let reported = refused("link v (vlan base-iface eth0 id 5) up", "Unknown device type");
+        assert!(reported.contains("`modprobe 8021q`"), "{reported}");
         assert!(!refused("link v (vlan id 5) up", "Something else").contains("modprobe"));
     }
 

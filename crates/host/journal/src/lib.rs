@@ -3,7 +3,7 @@
 //! The undo list and a deadline are on disk before the first step. Then the steps are carried out,
 //! the host is read back, and what it reached before is probed. Only then the change is confirmed;
 //! anything else undoes it in reverse and makes sure of the undo. A process that was killed, or a
-//! machine that lost power, leaves a journal from which the next [`Turn`] finishes the job: no other
+//! machine that lost power, leaves a journal from which the next [`Transaction`] finishes the job: no other
 //! program, network or name service is needed for it.
 //!
 //! ```text
@@ -21,14 +21,14 @@ mod before;
 mod clock;
 mod decide;
 mod error;
-mod hands;
+mod executor;
 mod lock;
 mod probe;
 mod record;
 mod regained;
 mod store;
 mod summary;
-mod turn;
+mod transaction;
 mod undo;
 mod watch;
 mod witness;
@@ -41,7 +41,7 @@ pub use record::Phase;
 pub use regained::Unreached;
 pub use store::Store;
 pub use summary::Summary;
-pub use turn::{BATCH, Outcome, Prepared, Recovery, Request, Turn};
+pub use transaction::{BATCH, Outcome, Prepared, Recovery, Request, Transaction};
 pub use undo::UndoReport;
 pub use watch::{Ended, wait_for_deadline, wait_for_holder};
 pub use witness::{Fate, Witness};

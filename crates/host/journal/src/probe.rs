@@ -8,9 +8,9 @@
 use std::{fmt, time::Duration};
 
 use netloom_model::Observed;
-use netloom_probing::{Course, Ending, Next, ProbeTiming, Said, Touched, Verdict};
+use netloom_probing::{Course, Ending, Next, PauseReason, ProbeTiming, Touched, Verdict};
 
-use crate::{Moment, error::Cause, hands::Hands};
+use crate::{Moment, error::Cause, executor::Executor};
 
 /// Everything that can be probed on a host.
 pub trait Probes {
@@ -89,43 +89,43 @@ impl Judged<'_> {
         self,
         probes: &mut dyn Probes,
         mut seen: Option<Observed>,
-        hands: &mut Hands<'_>,
+        executor: &mut Executor<'_>,
         late: Late<'_>,
     ) -> Result<(), Cause> {
         let Self { timing, touched, passing } = self;
-        let now = hands.clock.now().boot;
+        let now = executor.clock.now().boot;
         let mut course = Course::new(timing, passing, !touched.is_empty(), now);
-        let (mut next, mut told) = (course.begin(now), None);
+        let (mut next, mut reported) = (course.begin(now), None);
         loop {
             next = match next {
                 Next::Look => {
                     let observed = match seen.take() {
                         Some(observed) => observed,
-                        None => hands.look().map_err(Cause::Host)?,
+                        None => executor.look().map_err(Cause::Host)?,
                     };
-                    course.looked(hands.clock.now().boot, touched.missing(&observed))
+                    course.looked(executor.clock.now().boot, touched.missing(&observed))
                 }
                 Next::Carrier { missing, until } => {
                     let links = missing.iter().map(ToString::to_string).collect();
-                    let what = tell(probes, &mut told, Waiting::Carrier(links));
-                    await_change(hands, until, late).map_err(|cause| cause.waiting_for(&what))?;
-                    let observed = hands.look().map_err(Cause::Host)?;
-                    course.looked(hands.clock.now().boot, touched.missing(&observed))
+                    let what = report_wait(probes, &mut reported, Waiting::Carrier(links));
+                    await_change(executor, until, late).map_err(|cause| cause.waiting_for(&what))?;
+                    let observed = executor.look().map_err(Cause::Host)?;
+                    course.looked(executor.clock.now().boot, touched.missing(&observed))
                 }
                 Next::Run { names, limit } => {
                     let verdicts = probes.run(&names, limit);
-                    course.answered(hands.clock.now().boot, verdicts)
+                    course.answered(executor.clock.now().boot, verdicts)
                 }
-                Next::Pause { until, name, said: Said::Refused } => {
-                    let what = tell(probes, &mut told, Waiting::Restart(name));
-                    pause(hands, until, late).map_err(|cause| cause.waiting_for(&what))?;
-                    course.waited(hands.clock.now().boot)
+                Next::Pause { until, name, pause_reason: PauseReason::Refused } => {
+                    let what = report_wait(probes, &mut reported, Waiting::Restart(name));
+                    pause(executor, until, late).map_err(|cause| cause.waiting_for(&what))?;
+                    course.waited(executor.clock.now().boot)
                 }
-                Next::Pause { until, name, said: Said::Unreached(why) } => {
+                Next::Pause { until, name, pause_reason: PauseReason::Unreached(why) } => {
                     // That the time is up is the smaller news; that somebody ends this is another.
-                    pause(hands, until, late)
+                    pause(executor, until, late)
                         .map_err(|cause| if cause == Cause::Stopped { cause } else { Cause::Probe { name, why } })?;
-                    course.waited(hands.clock.now().boot)
+                    course.waited(executor.clock.now().boot)
                 }
                 Next::End(Ending::Passed) => return Ok(()),
                 Next::End(Ending::Failed { name, why }) => return Err(Cause::Probe { name, why }),
@@ -136,45 +136,45 @@ impl Judged<'_> {
 }
 
 /// Tells of a wait once, when it begins or what is waited for changes.
-fn tell(probes: &mut dyn Probes, told: &mut Option<Waiting>, what: Waiting) -> Waiting {
-    if told.as_ref() != Some(&what) {
+fn report_wait(probes: &mut dyn Probes, reported: &mut Option<Waiting>, what: Waiting) -> Waiting {
+    if reported.as_ref() != Some(&what) {
         probes.waits(&what);
-        *told = Some(what.clone());
+        *reported = Some(what.clone());
     }
     what
 }
 
 /// Waits until the host tells of a change, or until a moment.
-fn await_change(hands: &mut Hands<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
-    for slice in slices(hands, until) {
-        in_time(hands, late)?;
-        if hands.pause(slice, true).map_err(Cause::Host)? {
-            let gathered = hands.clock.now().plus(GATHER);
-            return hands.pause(gathered, false).map(drop).map_err(Cause::Host);
+fn await_change(executor: &mut Executor<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
+    for slice in slices(executor, until) {
+        in_time(executor, late)?;
+        if executor.pause(slice, true).map_err(Cause::Host)? {
+            let gathered = executor.clock.now().plus(GATHER);
+            return executor.pause(gathered, false).map(drop).map_err(Cause::Host);
         }
     }
-    in_time(hands, late)
+    in_time(executor, late)
 }
 
 /// Waits until a moment, whatever the host tells.
-fn pause(hands: &mut Hands<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
-    for slice in slices(hands, until) {
-        in_time(hands, late)?;
-        hands.pause(slice, false).map_err(Cause::Host)?;
+fn pause(executor: &mut Executor<'_>, until: Duration, late: Late<'_>) -> Result<(), Cause> {
+    for slice in slices(executor, until) {
+        in_time(executor, late)?;
+        executor.pause(slice, false).map_err(Cause::Host)?;
     }
-    in_time(hands, late)
+    in_time(executor, late)
 }
 
 /// Why it is too late to go on, if it is.
-type Late<'a> = &'a dyn Fn(&Hands<'_>) -> Option<Cause>;
+type Late<'a> = &'a dyn Fn(&Executor<'_>) -> Option<Cause>;
 
-fn in_time(hands: &Hands<'_>, late: Late<'_>) -> Result<(), Cause> {
-    late(hands).map_or(Ok(()), Err)
+fn in_time(executor: &Executor<'_>, late: Late<'_>) -> Result<(), Cause> {
+    late(executor).map_or(Ok(()), Err)
 }
 
 /// The ends of the pieces of a wait from now until a moment.
-fn slices(hands: &Hands<'_>, until: Duration) -> impl Iterator<Item = Moment> + use<> {
-    let now = hands.clock.now();
+fn slices(executor: &Executor<'_>, until: Duration) -> impl Iterator<Item = Moment> + use<> {
+    let now = executor.clock.now();
     let left = until.saturating_sub(now.boot);
     let whole = (1..).map(|number| SLICE * number).take_while(move |passed| *passed < left);
     let last = (!left.is_zero()).then_some(left);

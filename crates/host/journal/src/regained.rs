@@ -1,14 +1,14 @@
 //! Probes after an undo: whether what the host reached before the change is reached again.
 //!
 //! An undo that put back everything it knows of may still leave the host worse off: a neighbour forgot it, a router took its
-//! lease away. So an undo is only said to be verified when the probes that passed before the change pass again. They decide
-//! about nothing else: what could be put back is in place.
+//! lease away. So an undo is only reported as verified when the probes that passed before the change pass again. They
+//! decide about nothing else: what could be put back is in place.
 
 use std::{fmt, time::Duration};
 
 use netloom_probing::Verdict;
 
-use crate::{hands::Hands, probe::Probes};
+use crate::{executor::Executor, probe::Probes};
 
 /// How long all attempts may take together: a link needs a moment until packets pass, and nothing waits for the answer but
 /// the message.
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 64;
 pub struct Unreached {
     /// The probe's name.
     pub name: String,
-    /// What it said last.
+    /// What it reported last.
     pub why: String,
 }
 
@@ -41,21 +41,21 @@ pub(crate) fn unreached(
     probes: &mut dyn Probes,
     names: &[String],
     within: Duration,
-    hands: &mut Hands<'_>,
+    executor: &mut Executor<'_>,
 ) -> Vec<Unreached> {
     let mut names = names.to_vec();
-    let end = hands.clock.now().plus(within);
+    let end = executor.clock.now().plus(within);
     let mut missing = Vec::new();
     for attempt in 1..=ATTEMPTS {
         if names.is_empty() {
             return Vec::new();
         }
-        let verdicts = probes.run(&names, hands.clock.now().until(end).max(BETWEEN));
+        let verdicts = probes.run(&names, executor.clock.now().until(end).max(BETWEEN));
         missing = names.into_iter().zip(verdicts).filter_map(complaint).collect();
-        let now = hands.clock.now();
+        let now = executor.clock.now();
         let left = now.until(end);
         // A host that cannot be waited on any more can be asked no more either.
-        if left.is_zero() || attempt == ATTEMPTS || hands.pause(now.plus(BETWEEN.min(left)), false).is_err() {
+        if left.is_zero() || attempt == ATTEMPTS || executor.pause(now.plus(BETWEEN.min(left)), false).is_err() {
             break;
         }
         names = missing.iter().map(|probe: &Unreached| probe.name.clone()).collect();

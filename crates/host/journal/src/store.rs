@@ -8,7 +8,7 @@
 //!   lock                   held while a transaction runs; says by whom
 //! ```
 //!
-//! Only who holds the lock writes here, through [`Turn`](crate::Turn). A file that is not what we
+//! Only who holds the lock writes here, through [`Transaction`](crate::Transaction). A file that is not what we
 //! wrote is refused in words and never replaced.
 
 use std::{

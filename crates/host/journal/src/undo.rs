@@ -1,7 +1,7 @@
 //! Taking a change back, and making sure of it.
 //!
 //! Every undo step may be carried out again and again: what is gone stays gone, what is there is
-//! taken as it is. So an undo that was interrupted is simply begun anew. Nothing stops it: refusals
+//! taken as it is. So an undo that was interrupted is simply begun again. Nothing stops it: refusals
 //! are collected, and what counts is what the host shows in the end.
 
 use std::{
@@ -12,7 +12,7 @@ use std::{
 use netloom_model::{EngineError, Observed, Route, Step, Target};
 use netloom_plan::{Difference, converge, differences};
 
-use crate::{already, hands::Hands, record::Log, regained::Unreached};
+use crate::{already, executor::Executor, record::Log, regained::Unreached};
 
 /// How often the host may be brought closer to what it was, when the undo steps did not do it.
 const ROUNDS: usize = 3;
@@ -38,7 +38,7 @@ impl UndoReport {
         (!texts.is_empty()).then(|| texts.join("; "))
     }
 
-    /// How it ended, to be said after what was undone.
+    /// How it ended, to be reported after what was undone.
     pub fn ending(&self) -> String {
         match self.unreached_text() {
             None => "the host is as it was, and that was verified".to_owned(),
@@ -137,16 +137,16 @@ impl Undo {
     /// Carries the undo out. The inner error lists what is not as it was.
     pub(crate) fn carry_out(
         self,
-        hands: &mut Hands<'_>,
+        executor: &mut Executor<'_>,
         batch: usize,
     ) -> Result<Result<UndoReport, (UndoReport, Vec<Difference>)>, EngineError> {
         let mut report = UndoReport::default();
-        hands.with_derived = self.before.routes.values().flatten().any(Route::is_dynamic);
-        let mut refused = send(hands, &self.steps, batch, &mut report)?;
+        executor.with_derived = self.before.routes.values().flatten().any(Route::is_dynamic);
+        let mut refused = send(executor, &self.steps, batch, &mut report)?;
         let mut rounds = 0;
         loop {
             let (observed, left) =
-                hands.read_back(&CHECKS, |observed| differences(&self.before, observed), |_| false)?;
+                executor.read_back(&CHECKS, |observed| differences(&self.before, observed), |_| false)?;
             if left.is_empty() {
                 return Ok(Ok(report));
             }
@@ -162,7 +162,7 @@ impl Undo {
                 return Ok(if left.is_empty() { Ok(report) } else { Err((report, left)) });
             }
             rounds += 1;
-            refused = send(hands, &repair, batch, &mut report)?;
+            refused = send(executor, &repair, batch, &mut report)?;
         }
     }
 }
@@ -181,14 +181,14 @@ fn without_withdrawn(mut before: Target, refused: &[Step]) -> Target {
 
 /// Carries steps out and gives back those that were refused.
 fn send(
-    hands: &mut Hands<'_>,
+    executor: &mut Executor<'_>,
     steps: &[Step],
     batch: usize,
     report: &mut UndoReport,
 ) -> Result<Vec<Step>, EngineError> {
     let mut refused = Vec::new();
     for steps in steps.chunks(batch) {
-        let carried = hands.carry_out(steps)?;
+        let carried = executor.carry_out(steps)?;
         report.steps += steps.len();
         report.refused.extend(carried.refused.iter().map(|(at, error)| format!("{}: {error}", steps[*at])));
         refused.extend(carried.refused.iter().map(|(at, _)| steps[*at].clone()));

@@ -62,7 +62,7 @@ impl Watch {
 pub enum Ended {
     /// Somebody confirmed it or rolled it back.
     Settled,
-    /// Its deadline passed; [`Turn::recover`](crate::Turn::recover) rolls it back now.
+    /// Its deadline passed; [`Transaction::recover`](crate::Transaction::recover) rolls it back now.
     Expired,
 }
 

@@ -1,4 +1,4 @@
-//! What became of one transaction, told by its own journal even after that is gone.
+//! What became of one transaction, reported by its own journal even after that is gone.
 //!
 //! A journal is only ever added to, moved or removed. Who holds the file open can read its last word
 //! when somebody else settled the transaction, however many others came after it.

@@ -117,7 +117,7 @@ fn check_ipv6(link: &Link, ip: Ipv6Addr) -> Done {
 }
 
 /// What becomes of an address that is added again. IPv6 tells addresses apart without their length,
-/// and keeps the length that is there, and the metric when none is said.
+/// and keeps the length that is there, and the metric when none is given.
 fn replaced(there: &Address, new: Address) -> Address {
     let keeps_metric = new.ip.is_ipv6() && new.route_metric == 0;
     let route_metric = if keeps_metric { there.route_metric } else { new.route_metric };

@@ -93,8 +93,8 @@ impl SimHost {
             (Attr::VlanId | Attr::VlanProtocol, _) => {}
             (Attr::Base, _) => self.set_base(name, value),
             (Attr::IpvlanMode | Attr::IpvlanPrivate | Attr::IpvlanVepa, _) => {
-                let said = [(attr, value.clone())].into_iter().collect();
-                self.share_ipvlan_mode(name, &said, &said);
+                let given = [(attr, value.clone())].into_iter().collect();
+                self.share_ipvlan_mode(name, &given, &given);
             }
             (Attr::Ipv6Disabled, Value::Bool(off)) => self.set_ipv6_disabled(name, *off),
             (Attr::BridgeDefaultPvid, Value::Int(pvid)) => self.set_default_pvid(name, *pvid),
@@ -130,28 +130,28 @@ impl SimHost {
 
     /// All ipvlans on one base have the same mode and flags: the last word counts for all. A new one
     /// says its mode even when nobody did, its flags only when somebody did.
-    pub(crate) fn share_ipvlan_mode(&mut self, name: IfName, attrs: &Attrs, said: &Attrs) {
+    pub(crate) fn share_ipvlan_mode(&mut self, name: IfName, attrs: &Attrs, given: &Attrs) {
         let Some(base) = self.find(name).and_then(Link::base) else { return };
-        let new = attrs.said(Attr::Mac).is_some();
+        let new = attrs.given(Attr::Mac).is_some();
         let flags = [Attr::IpvlanPrivate, Attr::IpvlanVepa];
-        let says_flags = flags.iter().any(|flag| said.said(*flag).is_some());
+        let says_flags = flags.iter().any(|flag| given.given(*flag).is_some());
         let sibling = self
             .index
             .children_of(base)
             .into_iter()
             .find(|child| *child != name && self.find(*child).is_some_and(|link| link.kind == LinkKind::IpVlan));
         let mut shared = Attrs::new();
-        if new || said.said(Attr::IpvlanMode).is_some() {
-            shared.wish(Attr::IpvlanMode, Value::Int(attrs.int(Attr::IpvlanMode).unwrap_or(1)));
+        if new || given.given(Attr::IpvlanMode).is_some() {
+            shared.require(Attr::IpvlanMode, Value::Int(attrs.int(Attr::IpvlanMode).unwrap_or(1)));
         }
         for flag in flags {
-            if let Some(value) = said.said(flag) {
-                shared.wish(flag, value.clone());
+            if let Some(value) = given.given(flag) {
+                shared.require(flag, value.clone());
             } else if !says_flags
                 && new
                 && let Some(sibling) = sibling.and_then(|name| self.find(name))
             {
-                shared.wish(flag, Value::Bool(sibling.attrs.bool(flag).unwrap_or(false)));
+                shared.require(flag, Value::Bool(sibling.attrs.bool(flag).unwrap_or(false)));
             }
         }
         for child in self.index.children_of(base) {
@@ -181,7 +181,7 @@ impl SimHost {
     fn rebind(&mut self, before: &Link, attrs: &Attrs) {
         let Some(link) = self.now.host.links.get(&before.name) else { return };
         self.index.add_unique(link);
-        if !is_tunnel(link) || attrs.said(Attr::Mtu).is_some() {
+        if !is_tunnel(link) || attrs.given(Attr::Mtu).is_some() {
             return;
         }
         let mtu = if is_over_ipv6(link) || link.base() != before.base() {

@@ -28,15 +28,15 @@ fn uses_arp(mode: u64) -> bool {
     Attr::BondArpInterval.in_bond_mode(mode)
 }
 
-/// The properties `now` after the options in `said` were set, in the kernel's own order.
-pub(crate) fn change(now: &Attrs, said: &Attrs, up: bool, has_ports: bool) -> Result<Attrs, StepError> {
+/// The properties `now` after the options in `given` were set, in the kernel's own order.
+pub(crate) fn change(now: &Attrs, given: &Attrs, up: bool, has_ports: bool) -> Result<Attrs, StepError> {
     let mut attrs = now.clone();
-    let nonzero = |attr| matches!(said.said(attr), Some(Value::Int(value)) if *value != 0);
+    let nonzero = |attr| matches!(given.given(attr), Some(Value::Int(value)) if *value != 0);
     if nonzero(Attr::BondMiimon) && nonzero(Attr::BondArpInterval) {
         return refuse(StepError::EINVAL, "ARP monitoring cannot be used with MII monitoring");
     }
-    for attr in ordered(said) {
-        let Some(value) = said.said(attr) else { continue };
+    for attr in ordered(given) {
+        let Some(value) = given.given(attr) else { continue };
         check(attr, &attrs, up, has_ports)?;
         set(&mut attrs, attr, value)?;
     }
@@ -45,10 +45,10 @@ pub(crate) fn change(now: &Attrs, said: &Attrs, up: bool, has_ports: bool) -> Re
 }
 
 /// Mode and monitors come first, because the others depend on them.
-fn ordered(said: &Attrs) -> Vec<Attr> {
+fn ordered(given: &Attrs) -> Vec<Attr> {
     const FIRST: [Attr; 5] =
         [Attr::BondMode, Attr::BondMiimon, Attr::BondUpdelay, Attr::BondDowndelay, Attr::BondArpInterval];
-    let rest = said.iter().map(|(attr, _)| attr).filter(|attr| is_option(*attr) && !FIRST.contains(attr));
+    let rest = given.iter().map(|(attr, _)| attr).filter(|attr| is_option(*attr) && !FIRST.contains(attr));
     FIRST.into_iter().chain(rest).collect()
 }
 
@@ -128,12 +128,12 @@ fn set_miimon(attrs: &mut Attrs, miimon: u64) {
 
 impl SimHost {
     /// Sets options of an existing bond.
-    pub(crate) fn set_bond_options(&mut self, name: IfName, said: &Attrs) -> Done {
+    pub(crate) fn set_bond_options(&mut self, name: IfName, given: &Attrs) -> Done {
         let link = self.link(name)?;
         let has_ports = self.index.ports.of(&name).next().is_some();
-        let before = link.attrs.said(Attr::BondPrimary).cloned();
-        let mut attrs = change(&link.attrs, said, link.up, has_ports)?;
-        if let Some(primary) = said.said(Attr::BondPrimary) {
+        let before = link.attrs.given(Attr::BondPrimary).cloned();
+        let mut attrs = change(&link.attrs, given, link.up, has_ports)?;
+        if let Some(primary) = given.given(Attr::BondPrimary) {
             attrs.remove(Attr::BondPrimary);
             match primary {
                 Value::Link(port) => {
@@ -164,8 +164,8 @@ mod tests {
     const ACTIVE_BACKUP: u64 = 1;
     const LACP: u64 = 4;
 
-    fn changed<const N: usize>(now: &Attrs, said: [(Attr, Value); N]) -> Result<Attrs, i32> {
-        change(now, &attrs(said), false, false).map_err(|error| error.errno)
+    fn changed<const N: usize>(now: &Attrs, given: [(Attr, Value); N]) -> Result<Attrs, i32> {
+        change(now, &attrs(given), false, false).map_err(|error| error.errno)
     }
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn delays_are_numbers_of_checks() {
         assert_eq!(changed(&Attrs::new(), [(Attr::BondUpdelay, Value::Int(200))]), Err(StepError::EPERM));
-        let said = [(Attr::BondMiimon, Value::Int(100)), (Attr::BondUpdelay, Value::Int(250))];
-        let attrs = changed(&Attrs::new(), said).unwrap();
+        let given = [(Attr::BondMiimon, Value::Int(100)), (Attr::BondUpdelay, Value::Int(250))];
+        let attrs = changed(&Attrs::new(), given).unwrap();
         assert_eq!(attrs.int(Attr::BondUpdelay), Some(200));
         let attrs = changed(&attrs, [(Attr::BondMiimon, Value::Int(50))]).unwrap();
         assert_eq!(attrs.int(Attr::BondUpdelay), Some(100));

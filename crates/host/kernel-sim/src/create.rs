@@ -1,7 +1,7 @@
 //! Making links.
 //!
 //! Everything that can be refused is checked before the first change. A port is made down, put under
-//! its controller and then set up, because a bond takes no port that is up. A bridge is told its MTU
+//! its controller and then set up, because a bond takes no port that is up. A bridge gets its MTU
 //! once it is there: only then does it keep it when ports come.
 
 use netloom_model::{Attr, Attrs, Link, LinkKind, StepError, Value};
@@ -38,7 +38,7 @@ impl SimHost {
         link.attrs = self.initial_attrs(name, kind, attrs)?;
         self.check_base(&link)?;
         let range = mtu_range(kind, &link.attrs);
-        if !said_not(attrs, Attr::Mtu) {
+        if !given_not(attrs, Attr::Mtu) {
             self.check_new_mtu(&mut link, range)?;
         }
         if let Some(controller) = controller {
@@ -54,7 +54,7 @@ impl SimHost {
         if let Some(controller) = controller {
             self.join(name, controller);
         }
-        if let (LinkKind::Bridge, Some(Value::Int(mtu))) = (kind, attrs.said(Attr::Mtu)) {
+        if let (LinkKind::Bridge, Some(Value::Int(mtu))) = (kind, attrs.given(Attr::Mtu)) {
             self.set_mtu(name, *mtu);
         }
         if up {
@@ -71,39 +71,40 @@ impl SimHost {
         if taken { refuse_plainly(StepError::EEXIST) } else { Ok(()) }
     }
 
-    /// The properties of the new link: what was said over what its kind starts with.
-    fn initial_attrs(&self, name: IfName, kind: &LinkKind, said: &Attrs) -> Result<Attrs, StepError> {
+    /// The properties of the new link: what was given over what its kind starts with.
+    fn initial_attrs(&self, name: IfName, kind: &LinkKind, given: &Attrs) -> Result<Attrs, StepError> {
         let mut attrs = Attrs::new();
-        if let Some((attr, _)) = said.iter().find(|(attr, value)| !attr.applies_to(kind) || !attr.accepts(value)) {
+        if let Some((attr, _)) = given.iter().find(|(attr, value)| !attr.applies_to(kind) || !attr.accepts(value)) {
             return refuse(StepError::EINVAL, &format!("{attr} is no property of a {kind}"));
         }
-        for (attr, value) in said.iter().filter(|(_, value)| **value != Value::Unset) {
+        for (attr, value) in given.iter().filter(|(_, value)| **value != Value::Unset) {
             attrs.set(attr, value.clone());
         }
         self.resolve_base(kind, &mut attrs)?;
         if *kind == LinkKind::Bond {
-            attrs = bond::change(&attrs_without_bond(&attrs), said, false, false)?;
+            attrs = bond::change(&attrs_without_bond(&attrs), given, false, false)?;
             attrs.remove(Attr::BondPrimary);
         }
         if *kind == LinkKind::Vxlan
             && attrs.bool(Attr::VxlanExternal) == Some(true)
-            && said_not(said, Attr::VxlanLearning)
+            && given_not(given, Attr::VxlanLearning)
         {
             attrs.set(Attr::VxlanLearning, Value::Bool(false));
         }
-        if attrs.int(Attr::TunnelMode) == Some(SIT) && *kind == LinkKind::IpTunnel && said_not(said, Attr::TunnelTtl) {
+        if attrs.int(Attr::TunnelMode) == Some(SIT) && *kind == LinkKind::IpTunnel && given_not(given, Attr::TunnelTtl)
+        {
             attrs.set(Attr::TunnelTtl, Value::Int(64));
         }
-        if *kind == LinkKind::MacVtap && said_not(said, Attr::TxQueueLength) {
+        if *kind == LinkKind::MacVtap && given_not(given, Attr::TxQueueLength) {
             attrs.set(Attr::TxQueueLength, Value::Int(MACVTAP_QUEUE));
         }
-        if said_not(said, Attr::Mtu) {
+        if given_not(given, Attr::Mtu) {
             attrs.set(Attr::Mtu, Value::Int(self.default_mtu(kind, &attrs)));
         }
-        // A link that stands for its base has the base's address, whatever was said.
+        // A link that stands for its base has the base's address, whatever was given.
         let stands_for_base =
             matches!(kind, LinkKind::MacVlan | LinkKind::MacVtap) && attrs.int(Attr::MacvlanMode) == Some(PASSTHRU);
-        if (said_not(said, Attr::Mac) || stands_for_base)
+        if (given_not(given, Attr::Mac) || stands_for_base)
             && let Some(mac) = self.initial_mac(name, kind, &attrs)
         {
             attrs.set(Attr::Mac, Value::Mac(mac));
@@ -240,12 +241,12 @@ impl SimHost {
         Ok(peer)
     }
 
-    fn put_link(&mut self, mut link: Link, range: (u32, u32), said: &Attrs) {
+    fn put_link(&mut self, mut link: Link, range: (u32, u32), given: &Attrs) {
         let name = link.name;
-        if said.mac(Attr::Mac).is_some() {
+        if given.mac(Attr::Mac).is_some() {
             self.hidden_mut().own_mac.insert(name);
         }
-        if let Some(primary) = said.link(Attr::BondPrimary) {
+        if let Some(primary) = given.link(Attr::BondPrimary) {
             self.hidden_mut().primary.insert(name, primary);
         }
         if link.kind == LinkKind::Bridge {
@@ -260,7 +261,7 @@ impl SimHost {
         let shared = (link.kind == LinkKind::IpVlan).then(|| link.attrs.clone());
         self.insert_link(link, range);
         if let Some(shared) = shared {
-            self.share_ipvlan_mode(name, &shared, said);
+            self.share_ipvlan_mode(name, &shared, given);
         }
     }
 }
@@ -270,8 +271,8 @@ pub(crate) fn is_ethernet_like(link: &Link) -> bool {
     !matches!(link.kind, LinkKind::Loopback | LinkKind::Vrf | LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Ip6gre)
 }
 
-fn said_not(attrs: &Attrs, attr: Attr) -> bool {
-    attrs.said(attr).is_none_or(|value| *value == Value::Unset)
+fn given_not(attrs: &Attrs, attr: Attr) -> bool {
+    attrs.given(attr).is_none_or(|value| *value == Value::Unset)
 }
 
 fn attrs_without_bond(attrs: &Attrs) -> Attrs {
@@ -318,7 +319,7 @@ mod tests {
         let twin = attrs([(Attr::Base, Value::Link(n("d0"))), (Attr::VlanId, Value::Int(5))]);
         assert_eq!(no(&mut sim, &create("twin", LinkKind::Vlan, twin.clone())), StepError::EEXIST);
         let mut other_tag = twin;
-        other_tag.wish(Attr::VlanProtocol, Value::Int(0x88a8));
+        other_tag.require(Attr::VlanProtocol, Value::Int(0x88a8));
         yes(&mut sim, &create("twin", LinkKind::Vlan, other_tag));
     }
 
@@ -354,7 +355,7 @@ mod tests {
         let ends6 = attrs([v6(Attr::TunnelLocal, 1), v6(Attr::TunnelRemote, 2)]);
         let with = |attrs: &Attrs, more: (Attr, Value)| {
             let mut attrs = attrs.clone();
-            attrs.wish(more.0, more.1);
+            attrs.require(more.0, more.1);
             attrs
         };
         let cases = [
@@ -404,7 +405,7 @@ mod tests {
         yes(&mut sim, &create("g0", LinkKind::Gre, ends.clone()));
         assert_eq!(no(&mut sim, &create("g1", LinkKind::Gre, ends.clone())), StepError::EEXIST);
         let mut keyed = ends.clone();
-        keyed.wish(Attr::GreInputKey, Value::Int(5));
+        keyed.require(Attr::GreInputKey, Value::Int(5));
         yes(&mut sim, &create("g1", LinkKind::Gre, keyed));
         yes(&mut sim, &create("g2", LinkKind::Gretap, ends));
         let vxlan = attrs([(Attr::VxlanId, Value::Int(7))]);

@@ -64,7 +64,7 @@ impl SimHost {
     /// A tunnel takes the MTU of the way to its far end; without a way, that of its base, but for GRE
     /// over IPv6.
     fn tunnel_mtu(&self, kind: &LinkKind, attrs: &Attrs, base_mtu: Option<u64>) -> u64 {
-        let way = match (attrs.said(Attr::TunnelRemote), attrs.said(Attr::TunnelLocal)) {
+        let way = match (attrs.given(Attr::TunnelRemote), attrs.given(Attr::TunnelLocal)) {
             _ if is_external(kind, attrs) => None,
             // IPv4 looks for a way from an own address only.
             (Some(_), Some(Value::Ip(local @ IpAddr::V4(_)))) if self.index.addresses.of(local).next().is_none() => {
@@ -115,7 +115,7 @@ pub(crate) fn mtu_of(link: &Link) -> u64 {
 /// Whether an end of the VXLAN is an IPv6 address.
 pub(crate) fn is_vxlan_over_ipv6(attrs: &Attrs) -> bool {
     let ends = [Attr::VxlanLocal, Attr::VxlanRemote];
-    ends.into_iter().any(|attr| matches!(attrs.said(attr), Some(Value::Ip(IpAddr::V6(_)))))
+    ends.into_iter().any(|attr| matches!(attrs.given(attr), Some(Value::Ip(IpAddr::V6(_)))))
 }
 
 /// The bytes that VXLAN puts before a packet.
@@ -125,7 +125,7 @@ pub(crate) fn vxlan_overhead(attrs: &Attrs) -> u64 {
 
 /// The bytes that a tunnel puts before a packet.
 pub(crate) fn tunnel_overhead(kind: &LinkKind, attrs: &Attrs) -> u64 {
-    let key = if attrs.said(Attr::GreOutputKey).is_some_and(|key| *key != Value::Unset) { 4 } else { 0 };
+    let key = if attrs.given(Attr::GreOutputKey).is_some_and(|key| *key != Value::Unset) { 4 } else { 0 };
     match kind {
         LinkKind::Gre => 24 + key,
         LinkKind::Gretap => 38 + key,

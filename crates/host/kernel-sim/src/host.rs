@@ -26,7 +26,7 @@ pub(crate) struct Hidden {
     pub(crate) own_mac: BTreeSet<IfName>,
     /// Bridges whose MTU somebody set, so that it does not follow the ports'.
     pub(crate) own_mtu: BTreeSet<IfName>,
-    /// The primary port that a bond was told, which may not be its port yet.
+    /// The primary port that a bond was given, which may not be its port yet.
     pub(crate) primary: BTreeMap<IfName, IfName>,
     /// Hardware address and MTU that a bond's port gets back when it leaves.
     pub(crate) before_bond: BTreeMap<IfName, (Option<MacAddr>, Option<u64>)>,

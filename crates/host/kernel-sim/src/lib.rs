@@ -1,6 +1,6 @@
 //! An in-memory host with the semantics of the kernel.
 //!
-//! [`SimHost`] holds a picture of a host and changes it as Linux would when it is told the same
+//! [`SimHost`] holds a picture of a host and changes it as Linux would when it is given the same
 //! [`Step`](netloom_model::Step)s: with the same refusals, and with everything that goes or comes
 //! along with a step. The planner carries its candidate steps out here to learn what each of them
 //! costs; tests run whole transactions on it.

@@ -119,7 +119,7 @@ impl SimHost {
     }
 }
 
-/// The kernel's record of IPv6 on the link goes with its settings; a later one starts anew.
+/// The kernel's record of IPv6 on the link goes with its settings; a later one starts again.
 fn forget_ipv6_settings(link: &mut Link) {
     let settings: Vec<Attr> = link
         .attrs
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_follows_its_ports_until_it_is_told_an_mtu() {
+    fn a_bridge_follows_its_ports_until_it_is_reported_an_mtu() {
         let mut sim = dummies(["d0", "d1"]);
         let small = attrs([(Attr::Mtu, Value::Int(1400))]);
         all(&mut sim, [create("br1", LinkKind::Bridge, small), join("d0", "br1")]);

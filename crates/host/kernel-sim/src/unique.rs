@@ -79,7 +79,7 @@ fn tunnel(link: &Link, driver: u8) -> Unique {
 }
 
 fn ip(link: &Link, attr: Attr) -> Option<IpAddr> {
-    match link.attrs.said(attr) {
+    match link.attrs.given(attr) {
         Some(Value::Ip(ip)) => Some(*ip),
         _ => None,
     }

@@ -92,7 +92,7 @@ fn take(vlans: &mut VlanMembership, remove: &VlanSet) {
     vlans.pvid = vlans.pvid.filter(|pvid| !remove.contains(*pvid));
 }
 
-/// Adds VLANs; one that is there gets the flags that are said now.
+/// Adds VLANs; one that is there gets the flags that are given now.
 fn give(vlans: &mut VlanMembership, add: &VlanMembership) {
     take(vlans, &add.all());
     vlans.tagged = vlans.tagged.plus(&add.tagged);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_now_replaces_the_flags() {
+    fn what_is_given_now_replaces_the_flags() {
         let mut sim = dummies(["d0", "d1"]);
         assert_eq!(no(&mut sim, &change("d0", &[5], &[], None, &[])), StepError::EOPNOTSUPP);
         all(&mut sim, [create("br0", LinkKind::Bridge, Attrs::new()), join("d0", "br0")]);

@@ -45,7 +45,7 @@ pub struct MacPhy {
     pub mau_type: u16,
 }
 
-/// One announcement. What was not said is none or empty.
+/// One announcement. What was not specified is none or empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
     /// The machine.
@@ -66,7 +66,7 @@ pub struct Announcement {
     pub management: Vec<ManagementAddress>,
     /// The VLAN of frames without a tag; 0 for none.
     pub port_vlan: Option<u16>,
-    /// VLANs that are told apart by protocol; 0 for none.
+    /// VLANs that are distinguished by protocol; 0 for none.
     pub protocol_vlans: Vec<u16>,
     /// VLANs by id, with their names.
     pub vlans: BTreeMap<u16, String>,

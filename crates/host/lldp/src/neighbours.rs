@@ -1,4 +1,4 @@
-//! The neighbours of one link: each holds as long as it said.
+//! The neighbours of one link: each holds as long as it reported.
 //!
 //! Time is how long ago some fixed moment was, by a clock that never goes back. It comes in with every
 //! call; nothing here waits.
@@ -50,8 +50,8 @@ impl Neighbours {
             return Heard::Full;
         }
         let until = now + Duration::from_secs(announcement.ttl.into());
-        let said = |other: &Announcement| Announcement { ttl: announcement.ttl, ..other.clone() } == announcement;
-        let same = self.known.get(&key).is_some_and(|(before, _)| said(before));
+        let given = |other: &Announcement| Announcement { ttl: announcement.ttl, ..other.clone() } == announcement;
+        let same = self.known.get(&key).is_some_and(|(before, _)| given(before));
         self.known.insert(key, (announcement, until));
         if same { Heard::Same } else { Heard::Changed }
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_holds_as_long_as_it_said() {
+    fn a_neighbour_holds_as_long_as_it_reported() {
         let mut table = Neighbours::new(seconds(0));
         assert_eq!(table.hear(seconds(1), announcement("b", 120)), Heard::Changed);
         assert_eq!(table.hear(seconds(2), announcement("a", 30)), Heard::Changed);

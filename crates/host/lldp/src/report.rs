@@ -105,7 +105,7 @@ mod tests {
     use crate::announcement::Id;
 
     #[test]
-    fn what_was_said_is_told_and_nothing_else() {
+    fn what_was_reported_is_reported_and_nothing_else() {
         let id = |kind, name: &str| Id { kind, name: name.to_owned() };
         let mut announcement = Announcement::new(id(4, "02:00:00:00:00:09"), id(5, "ge-0"), 120);
         let least = json!([
@@ -115,10 +115,10 @@ mod tests {
         assert_eq!(announcement.report(), least);
         announcement.vlans = [(20, "b".to_owned()), (10, "a".to_owned())].into();
         announcement.capabilities = Some(Capabilities { supported: 0xffff, enabled: 0x14 });
-        let told = announcement.report();
-        assert_eq!(told[2]["system-capabilities"], json!(["MAC Bridge component", "Router"]));
+        let reported = announcement.report();
+        assert_eq!(reported[2]["system-capabilities"], json!(["MAC Bridge component", "Router"]));
         assert_eq!(
-            told[3],
+            reported[3],
             json!({"type": 127, "oui": "00:80:c2", "subtype": 3, "ieee-802-1-vlans": [{"name": "a", "vid": 10}, {"name": "b", "vid": 20}]})
         );
     }

@@ -87,12 +87,12 @@ impl Part for Files {
         Medium::File
     }
 
-    fn read(&mut self, _: Scope, picture: &mut Observed) -> Result<(), EngineError> {
+    fn read(&mut self, _: Scope, observed: &mut Observed) -> Result<(), EngineError> {
         let failed = |what: &str| {
             let doing = format!("read the {what}");
             move |e: io::Error| EngineError { doing, why: e.to_string() }
         };
-        let settings = &mut picture.host.settings;
+        let settings = &mut observed.host.settings;
         settings.set(Setting::Resolver(self.resolver().map_err(failed("resolver file"))?));
         settings.set(Setting::HostnameConfig(self.hostname_config().map_err(failed("host name file"))?));
         Ok(())
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_resolver_file_is_read_as_the_library_reads_it() {
-        let text = "# by hand\ndomain old.example\nsearch example.com example.net\nnameserver 192.0.2.53 # main\n\
+        let text = "# manually\ndomain old.example\nsearch example.com example.net\nnameserver 192.0.2.53 # main\n\
                     sortlist 10.0.0.0\nnameserver fe80::1%eth0\noptions rotate\noptions ndots:2\n";
         assert_eq!(parse_resolver(text), resolver());
     }
@@ -298,7 +298,7 @@ mod tests {
         files.set_resolver(&resolver()).unwrap();
         files.set_resolver(&before).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        // Taken from what was read and then changed, it is a wish like any other.
+        // Taken from what was read and then changed, it is a desired value like any other.
         files.set_resolver(&Resolver { servers: words(&["192.0.2.2"]), ..before }).unwrap();
         assert_eq!(files.resolver().unwrap().servers, ["192.0.2.2"]);
     }

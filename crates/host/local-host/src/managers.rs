@@ -30,10 +30,11 @@ pub struct RunFiles {
 }
 
 impl Place {
-    /// The files about the links of this place: those below `told`, or those of the machine when this is its own namespace.
-    pub fn run_files(&self, told: Option<&Path>) -> RunFiles {
+    /// The files about the links of this place: those below `reported`, or those of the machine when this is its own
+    /// namespace.
+    pub fn run_files(&self, reported: Option<&Path>) -> RunFiles {
         let first = self.namespace == Namespace::Host && self.unnamed.is_none();
-        RunFiles { dir: told.map(Path::to_owned).or_else(|| first.then(|| PathBuf::from(RUN))) }
+        RunFiles { dir: reported.map(Path::to_owned).or_else(|| first.then(|| PathBuf::from(RUN))) }
     }
 }
 

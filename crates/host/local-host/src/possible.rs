@@ -3,7 +3,7 @@
 use netloom_model::{HostState, SettingKey};
 use netloom_netlink::Namespace;
 
-/// A wish for something that the namespace does not have.
+/// A request for something that the namespace does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
     /// The host name is the machine's.

@@ -196,8 +196,8 @@ mod tests {
             (Manager::Ifupdown, "\"auto eth0\", \"allow-hotplug eth0\" and \"iface eth0\""),
         ];
         for (manager, line) in lines {
-            let said = managed(manager, None);
-            assert!(said.contains(line) && said.starts_with("eth0 is managed by "), "{said}");
+            let reported = managed(manager, None);
+            assert!(reported.contains(line) && reported.starts_with("eth0 is managed by "), "{reported}");
         }
     }
 }

@@ -22,18 +22,18 @@ pub struct Address {
     pub preferred: Lifetime,
     /// Who put it there.
     pub protocol: Protocol,
-    /// Only of a wish: the life times are what is left of something such as a lease, so an address that
+    /// Only in a desired state: the life times are what is left of something such as a lease, so an address that
     /// ends at another time does not do. Else they are the most that it may have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
     /// The metric of the route to its prefix; 0 for the kernel's choice.
     pub route_metric: u32,
-    /// What few addresses have. A wish leaves it out and takes any; what is put back has it all.
+    /// What few addresses have. A desired state leaves it out and takes any; what is put back has it all.
     #[serde(default, skip_serializing_if = "AddressExtra::is_usual")]
     pub extra: AddressExtra,
 }
 
-/// What an address can have that nobody wishes for here, kept so that it can be put back as it was.
+/// What an address can have that nobody asks for here, kept so that it can be put back as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct AddressExtra {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_few_addresses_have_counts_only_when_it_is_said() {
+    fn what_few_addresses_have_counts_only_when_it_is_given() {
         let plain = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::UNSPEC);
         let peer = Some(IpAddr::from([10, 9, 0, 1]));
         let full = Address { extra: AddressExtra { no_prefix_route: true, peer, ..plain.extra }, ..plain };

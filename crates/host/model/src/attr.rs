@@ -75,7 +75,7 @@ pub enum Change {
     Down,
     /// The link must be down and have no ports.
     NoPorts,
-    /// The link must be deleted and made anew.
+    /// The link must be deleted and recreated.
     Recreate,
 }
 
@@ -546,7 +546,7 @@ impl Attr {
     }
 
     /// Whether two values count as the same: the kernel keeps some times in ticks of its own and
-    /// may give back one hundredth of a second more than it was told.
+    /// may give back one hundredth of a second more than it was reported.
     pub fn same(self, a: Option<&Value>, b: Option<&Value>) -> bool {
         match (self, a, b) {
             (

@@ -1,4 +1,4 @@
-//! Properties with their values: the wishes for a link, or the facts of one.
+//! Properties with their values: the desired states for a link, or the facts of one.
 //!
 //! Invariant of facts: a value equal to the row's default is not stored, so two sets can be compared
 //! with `==`; read through [`Attrs::get`] to see defaults.
@@ -19,9 +19,9 @@ impl Attrs {
         Self(Vec::new())
     }
 
-    /// Says a wish: stores `value` even when it is the default, because a wish for the default is
-    /// not the same as no wish.
-    pub fn wish(&mut self, attr: Attr, value: Value) {
+    /// Sets a desired value: stores `value` even when it is the default, because a request for the default is
+    /// not the same as no desired state.
+    pub fn require(&mut self, attr: Attr, value: Value) {
         debug_assert!(attr.accepts(&value), "{attr:?} does not take {value:?}");
         match self.0.binary_search_by_key(&attr, |(a, _)| *a) {
             Ok(at) => self.0[at].1 = value,
@@ -40,7 +40,7 @@ impl Attrs {
         if value == Value::Unset || attr.default_value().as_ref() == Some(&value) {
             self.remove(attr);
         } else {
-            self.wish(attr, value);
+            self.require(attr, value);
         }
     }
 
@@ -50,15 +50,15 @@ impl Attrs {
         Some(self.0.remove(at).1)
     }
 
-    /// What was said of the property, and nothing else.
-    pub fn said(&self, attr: Attr) -> Option<&Value> {
+    /// What was given of the property, and nothing else.
+    pub fn given(&self, attr: Attr) -> Option<&Value> {
         let at = self.0.binary_search_by_key(&attr, |(a, _)| *a).ok()?;
         Some(&self.0[at].1)
     }
 
     /// The value of the property: what was stored, else the default.
     pub fn get(&self, attr: Attr) -> Option<Value> {
-        self.said(attr).cloned().or_else(|| attr.default_value())
+        self.given(attr).cloned().or_else(|| attr.default_value())
     }
 
     /// The value as a number.
@@ -79,7 +79,7 @@ impl Attrs {
 
     /// The value as the name of a link.
     pub fn link(&self, attr: Attr) -> Option<IfName> {
-        match self.said(attr) {
+        match self.given(attr) {
             Some(Value::Link(v)) => Some(*v),
             _ => None,
         }
@@ -87,7 +87,7 @@ impl Attrs {
 
     /// The value as a hardware address.
     pub fn mac(&self, attr: Attr) -> Option<MacAddr> {
-        match self.said(attr) {
+        match self.given(attr) {
             Some(Value::Mac(v)) => Some(*v),
             _ => None,
         }
@@ -108,7 +108,7 @@ impl Attrs {
         self.0.len()
     }
 
-    /// The wishes in `self` that `fact` does not fulfil.
+    /// The desired states in `self` that `fact` does not fulfil.
     #[must_use]
     pub fn unmet_by(&self, fact: &Self) -> Self {
         Self(self.0.iter().filter(|(attr, value)| !attr.same(Some(value), fact.get(*attr).as_ref())).cloned().collect())
@@ -116,11 +116,11 @@ impl Attrs {
 }
 
 impl FromIterator<(Attr, Value)> for Attrs {
-    /// Collects wishes.
+    /// Collects desired states.
     fn from_iter<I: IntoIterator<Item = (Attr, Value)>>(pairs: I) -> Self {
         let mut attrs = Self::new();
         for (attr, value) in pairs {
-            attrs.wish(attr, value);
+            attrs.require(attr, value);
         }
         attrs
     }

@@ -14,7 +14,7 @@ pub trait Part: Debug + Send {
     fn medium(&self) -> Medium;
 
     /// Adds what is configured there to the picture.
-    fn read(&mut self, scope: Scope, picture: &mut Observed) -> Result<(), EngineError>;
+    fn read(&mut self, scope: Scope, observed: &mut Observed) -> Result<(), EngineError>;
 
     /// Carries out steps in order and says for each whether it worked, as [`Engine::execute`] does.
     fn apply(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError>;
@@ -37,9 +37,9 @@ impl<K> Composite<K> {
 
 impl<K: Engine> Engine for Composite<K> {
     fn observe(&mut self, scope: Scope) -> Result<Observed, EngineError> {
-        let mut picture = self.kernel.observe(scope)?;
-        self.parts.iter_mut().try_for_each(|part| part.read(scope, &mut picture))?;
-        Ok(picture)
+        let mut observed = self.kernel.observe(scope)?;
+        self.parts.iter_mut().try_for_each(|part| part.read(scope, &mut observed))?;
+        Ok(observed)
     }
 
     /// Steps keep their order across media; those of one medium that follow each other go there together.
@@ -84,9 +84,9 @@ mod tests {
             self.0
         }
 
-        fn read(&mut self, _: Scope, picture: &mut Observed) -> Result<(), EngineError> {
-            let before = picture.settings.hostname_config().to_owned();
-            picture.host.settings.set(Setting::HostnameConfig(format!("{before} {}", self.0)));
+        fn read(&mut self, _: Scope, observed: &mut Observed) -> Result<(), EngineError> {
+            let before = observed.settings.hostname_config().to_owned();
+            observed.host.settings.set(Setting::HostnameConfig(format!("{before} {}", self.0)));
             Ok(())
         }
 

@@ -13,7 +13,7 @@ pub struct Scope {
     /// Ring, pause, speed and offload features too; costs requests for each link.
     pub ethtool: bool,
     /// Configuration only: [`derived_routes`](Observed::derived_routes) stay empty. A host with many links has several
-    /// for each, and whoever compares a host with a wish does not look at them.
+    /// for each, and whoever compares a host with a desired state does not look at them.
     pub without_derived_routes: bool,
 }
 
@@ -24,7 +24,7 @@ pub enum Retry {
     Never,
     /// After this time.
     After(Duration),
-    /// When the host or the wish changed.
+    /// When the host or the desired state changed.
     OnChange,
 }
 

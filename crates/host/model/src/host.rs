@@ -56,7 +56,7 @@ pub enum OperState {
 /// What the kernel says of a link that nobody can ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkFacts {
-    /// The kernel's number; changes when a link is made anew.
+    /// The kernel's number; changes when a link is recreated.
     pub index: u32,
     /// Whether a cable, or what stands for it, is there.
     pub carrier: bool,
@@ -90,7 +90,7 @@ pub struct Observed {
     /// over a next hop object that a person made, the second of one key. What takes their link away or
     /// down loses them, and no undo brings them back.
     pub fragile_routes: Vec<Route>,
-    /// The kernel that said all this.
+    /// The kernel that reported all this.
     pub kernel: KernelFeatures,
 }
 
@@ -104,7 +104,7 @@ impl Deref for Observed {
 
 /// What the host shall be, for the objects that are concerned: present with this value, or absent.
 ///
-/// The properties of a link in here are wishes: one that is not said may have any value.
+/// The properties of a link in here are what is desired: one that is not specified may have any value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Target {
     /// Links.
@@ -115,7 +115,7 @@ pub struct Target {
     /// Rules.
     #[serde(with = "crate::pairs")]
     pub rules: BTreeMap<RuleKey, Option<Protocol>>,
-    /// Settings of the whole host; an empty one is said.
+    /// Settings of the whole host; an empty one is given.
     pub settings: BTreeMap<SettingKey, Setting>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! HostState  what is wanted          partial: what it does not name stays as it is
-//! Observed   what the kernel said    complete: what it does not name is not there
+//! Observed   what the kernel answered    complete: what it does not name is not there
 //! Target     what will be            complete: Observed with HostState laid over it
 //! Step       one effect on a host    named by link name, never by index
 //! Plan       steps in order, each with its undo
@@ -19,6 +19,7 @@ mod attrs;
 mod bond;
 mod bridge;
 mod composite;
+mod desired;
 mod engine;
 mod host;
 mod kernel;
@@ -33,7 +34,6 @@ mod rule;
 mod setting;
 mod step;
 mod traits;
-mod wish;
 
 pub use address::{Address, AddressExtra, AddressLabel, Neighbour};
 pub use alias::Alias;
@@ -41,6 +41,10 @@ pub use attr::{Attr, Change, Section, Shape, Value};
 pub use attrs::Attrs;
 pub use bridge::{FdbEntry, FdbKey, VlanMembership};
 pub use composite::{Composite, Part};
+pub use desired::{
+    Adoption, DesiredAddress, DesiredController, DesiredDhcp, DesiredIp, DesiredLink, DesiredRoute, DesiredRule,
+    DesiredSetting, HostState, Presence,
+};
 pub use engine::{Engine, EngineError, Retry, Scope, StepError};
 pub use host::{Host, LinkFacts, Observed, OperState, Target};
 pub use kernel::{KernelFeatures, KernelVersion, NoVersion};
@@ -54,7 +58,3 @@ pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use setting::{BRIDGE_IPTABLES, HostSettings, Setting, SettingKey};
 pub use step::{Plan, PlannedStep, Step};
 pub use traits::{Medium, SideEffects, StepKind, Traits};
-pub use wish::{
-    AddressWish, Adoption, ControllerWish, DhcpWish, HostState, IpWish, LinkWish, Presence, RouteWish, RuleWish,
-    SettingWish,
-};

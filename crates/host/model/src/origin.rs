@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_who_has_a_part_is_shown_and_told_apart() {
+    fn everybody_who_has_a_part_is_shown_and_reported_apart() {
         let (network, state) = (place("HostNetworkConfig h (spec.vlanID)"), place("NodeNetworkState d/n (spec)"));
         let policy = place("NodeNetConfPolicy d/p");
         let both = network.and(&state.clone().beside([policy.clone()]));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_one_name_are_told_apart_by_their_group() {
+    fn kinds_of_one_name_are_reported_apart_by_their_group() {
         let of = |group| Source::object((group, "ClusterNetwork"), "", "c");
         assert_eq!(of("danm.k8s.io").to_string(), of("network.harvesterhci.io").to_string());
         assert_ne!(of("danm.k8s.io"), of("network.harvesterhci.io"));

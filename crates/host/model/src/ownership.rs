@@ -195,7 +195,7 @@ pub struct Claim {
     pub origins: Origins,
     /// The value before the first of them asked. VLANs are shared with others: what those did since is part of it.
     pub before: Previous,
-    /// The value that was set; when the host has another one by then, somebody changed it by hand
+    /// The value that was set; when the host has another one by then, somebody changed it manually
     /// and it is left alone. Of VLANs only those are that were changed.
     pub ours: Previous,
 }

@@ -13,7 +13,7 @@ pub struct Resolver {
     pub search: Vec<String>,
     /// Options such as `rotate` or `ndots:2`.
     pub options: Vec<String>,
-    /// The file that it was read from, to be put back to the letter; none for a wish.
+    /// The file that it was read from, to be put back to the letter; none for a desired state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<ResolverFile>,
 }

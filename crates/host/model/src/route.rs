@@ -14,9 +14,9 @@ pub enum RouteType {
     Unicast,
     /// It is dropped in silence.
     Blackhole,
-    /// It is dropped and the sender told that there is no way.
+    /// It is dropped and the sender is notified that there is no way.
     Unreachable,
-    /// It is dropped and the sender told that it is forbidden.
+    /// It is dropped and the sender is notified that it is forbidden.
     Prohibit,
     /// The lookup goes on in the next rule.
     Throw,
@@ -55,7 +55,7 @@ pub struct RouteMetrics {
     pub quickack: bool,
 }
 
-/// What a route can have that nobody wishes for here, kept so that it can be put back as it was.
+/// What a route can have that nobody asks for here, kept so that it can be put back as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouteExtra {
@@ -144,8 +144,8 @@ impl Route {
         self.protocol.is_dynamic() || self.extra.expires.is_some()
     }
 
-    /// Whether nobody makes it anew at once when the kernel drops it with its link, so that whoever took the link away has
-    /// to put it back. What the kernel derives from an address comes back with that.
+    /// Whether nobody recreates it at once when the kernel drops it with its link, so that whoever took the link away
+    /// has to put it back. What the kernel derives from an address comes back with that.
     pub fn is_missed(&self) -> bool {
         let derived = self.protocol == Protocol::KERNEL && self.extra.expires.is_none();
         self.table != RouteTable::LOCAL && self.protocol != Protocol::REDIRECT && !derived

@@ -10,7 +10,7 @@ use crate::{
     VlanMembership,
 };
 
-/// One effect. Names, never indexes: a step must mean the same after a link was made anew.
+/// One effect. Names, never indexes: a step must mean the same after a link was recreated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// Makes a link, with its own properties, as a port, up or down, in one go.
@@ -243,7 +243,7 @@ pub struct PlannedStep {
     /// What restores the state before it, in order. More than one where the kernel takes more away
     /// than it was asked to.
     pub undo: Vec<Step>,
-    /// Who asked, when it was a wish rather than a consequence of one.
+    /// Who asked, when it was a desired state rather than a consequence of one.
     pub origin: Option<Origin>,
 }
 

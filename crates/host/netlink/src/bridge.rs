@@ -3,7 +3,7 @@
 //! VLANs travel as ranges: all 4 094 of a port are one range, two attributes, one message.
 //!
 //! Pure. [`decode_vlans`] reads a dump asked for by [`dump_vlans`], [`decode_fdb`] one asked for by
-//! [`dump_fdb`]. Entries that the kernel makes by itself are told apart by
+//! [`dump_fdb`]. Entries that the kernel makes by itself are distinguished by
 //! [`FdbReport::is_kernels_own`], which needs the link.
 
 use netloom_model::{Attr, FdbEntry, FdbKey, Link, LinkKind, Value, VlanMembership};
@@ -157,7 +157,9 @@ impl FdbReport {
         }
         if link.kind == LinkKind::Vxlan {
             let remote = self.key.dst.map(Value::Ip);
-            return self.key.mac.is_zero() && remote.is_some() && link.attrs.said(Attr::VxlanRemote) == remote.as_ref();
+            return self.key.mac.is_zero()
+                && remote.is_some()
+                && link.attrs.given(Attr::VxlanRemote) == remote.as_ref();
         }
         self.entry.on_device && self.key.mac.is_multicast()
     }
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_entries_are_told_apart() {
+    fn the_kernels_own_entries_are_reported_apart() {
         let own = MacAddr::new([2, 0, 0, 0, 0, 1]);
         let report = |mac: MacAddr, on_device, local, dst: Option<&str>| FdbReport {
             index: 1,

@@ -1,7 +1,7 @@
 //! Many links deleted at once.
 //!
 //! Deleting a link waits until no processor can still be using it, some 20 ms on a usual machine,
-//! and the kernel waits for each link anew. It waits only once for all links of a group: links that
+//! and the kernel waits for each link again. It waits only once for all links of a group: links that
 //! are deleted one after another are put into a group of their own first, and the group is deleted.
 //!
 //! Both go to the kernel in one send, so a process that is killed leaves no link in that group.

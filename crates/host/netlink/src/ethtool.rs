@@ -145,7 +145,7 @@ pub fn questions(family: u16, index: u32, link: &Link) -> Vec<Msg> {
     [Topic::Linkmodes, Topic::Pause].into_iter().chain(rings).map(|topic| get(family, topic, index)).collect()
 }
 
-/// What a driver said of one link.
+/// What a driver reported of one link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// The link.

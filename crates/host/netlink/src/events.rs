@@ -1,7 +1,7 @@
 //! The kernel's notifications of changes.
 //!
 //! Notifications have no flow control: when the receive buffer is full the kernel drops them and says
-//! so once. That is reported as [`Notice::Overrun`] and means that everything must be read anew;
+//! so once. That is reported as [`Notice::Overrun`] and means that everything must be read again;
 //! nothing here tries to guess what was lost.
 //!
 //! A socket stays in the namespace of the thread that opened it, so a [`Watch`] can be handed to any
@@ -81,16 +81,16 @@ pub struct Change {
 }
 
 impl Change {
-    /// The links that can look different after it; none when that cannot be told: of cards, which are few, of rules, and of
-    /// routes that somebody made and that may stand in the place of another.
+    /// The links that can look different after it; none when that cannot be known: of cards, which are few, of rules,
+    /// and of routes that somebody made and that may stand in the place of another.
     pub fn concerns(&self) -> Option<impl Iterator<Item = IfName> + use<>> {
-        let told = match &self.what {
+        let reported = match &self.what {
             What::Link => self.is_virtual,
             What::Route(route) => route.protocol == Protocol::KERNEL,
             What::Rule(_) => false,
             What::Address(_) | What::Neighbour(_) | What::Forwarding | What::Queue => true,
         };
-        let link = self.link.filter(|_| told)?;
+        let link = self.link.filter(|_| reported)?;
         Some([link].into_iter().chain(self.controller))
     }
 }
@@ -109,7 +109,7 @@ pub enum Notice {
 pub struct Burst {
     /// How many changes.
     pub changes: u64,
-    /// Whether notifications were dropped: read everything anew.
+    /// Whether notifications were dropped: read everything again.
     pub overrun: bool,
     /// The links that were concerned.
     pub links: BTreeSet<IfName>,
@@ -136,7 +136,7 @@ impl Burst {
 #[derive(Debug)]
 pub struct Watch {
     socket: Socket,
-    /// For reading the names of links anew.
+    /// For reading the names of links again.
     requests: Connection,
     names: LinkMap,
     buffer: Vec<u8>,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_links_of_a_change_are_told_where_it_can_be_about_no_others() {
+    fn the_links_of_a_change_are_reported_where_it_can_be_about_no_others() {
         let mut names = LinkMap::default();
         let concerns = |change: Option<Change>| -> Option<Vec<String>> {
             Some(change?.concerns()?.map(|name| name.to_string()).collect())

@@ -7,9 +7,9 @@
 //! Links are addressed by index. A new link's index is chosen here, so nobody has to ask for it; but a
 //! step that names a link which is still on its way waits for the answer. The kernel could have given
 //! that index to somebody else's link in between, and a step must never reach a link it did not name.
-//! With a name that is not known, the links are read anew once before the step is refused.
+//! With a name that is not known, the links are read again once before the step is refused.
 //!
-//! A name under which no link could be made stays closed until the host is observed anew: whoever has
+//! A name under which no link could be made stays closed until the host is observed again: whoever has
 //! it is somebody else, and the steps that follow were meant for the link that is not there.
 
 use std::collections::{BTreeSet, HashSet};
@@ -63,7 +63,7 @@ struct Run<'a, 'k> {
     kernel: &'k mut Kernel,
     batch: Batch<'a>,
     results: Vec<Result<(), StepError>>,
-    /// The names were read anew and nothing was sent since.
+    /// The names were read again and nothing was sent since.
     reread: bool,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Run<'a, '_> {
     }
 
     /// Turns a step into work. When it names a link that is on its way, that link is waited for; when
-    /// it names one that is not known, the names are read anew.
+    /// it names one that is not known, the names are read again.
     fn prepare(&mut self, step: &'a Step) -> Result<Result<Work<'a>, StepError>, NetlinkError> {
         loop {
             let names = Names::new(&self.kernel.links, &self.batch.new);

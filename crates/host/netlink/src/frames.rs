@@ -7,7 +7,7 @@
 //! in, so whoever reads them judges them again.
 //!
 //! A frame of a VLAN that no device is for reaches the sockets of the link below, without its tag. The kernel marks it as
-//! somebody else's, and so it is dropped: what is said there is not about this link.
+//! somebody else's, and so it is dropped: what is given there is not about this link.
 //!
 //! Nothing is read from the frames here. The kernel can also say whether the checksums of a frame were
 //! worked out, but no safe call asks for it; readers have to tell from the frame.
@@ -134,7 +134,7 @@ impl FrameSocket {
         self.on
     }
 
-    /// The number of the link in the kernel: one that was made anew has another, and needs a new socket.
+    /// The number of the link in the kernel: one that was recreated has another, and needs a new socket.
     pub fn index(&self) -> usize {
         self.on.address.ifindex()
     }

@@ -94,7 +94,7 @@ impl Hearing {
         Ok(Self { ethertype, groups: groups.to_vec(), ready, ears: BTreeMap::new(), requests, buffer })
     }
 
-    /// Listens on these links and on no others; says on which it cannot. A link that was made anew is
+    /// Listens on these links and on no others; says on which it cannot. A link that was recreated is
     /// found again. To be called in the namespace that it belongs to.
     pub fn listen_on(&mut self, links: &BTreeSet<IfName>) -> Result<Vec<DeafError>, NetlinkError> {
         let there = addresses(links).map_err(|e| NetlinkError::Open(e.into()))?;
@@ -125,7 +125,7 @@ impl Hearing {
         Ok(deaf)
     }
 
-    /// The links that are listened on, each with its number: one that was made anew has another.
+    /// The links that are listened on, each with its number: one that was recreated has another.
     pub fn ears(&self) -> impl Iterator<Item = (IfName, usize)> {
         self.ears.iter().map(|(name, ear)| (*name, ear.index))
     }
@@ -214,7 +214,7 @@ impl Drop for Hearing {
     fn drop(&mut self) {
         let indexes: Vec<usize> = self.ears.values().map(|ear| ear.index).collect();
         for index in indexes {
-            // Who cannot be told any more has nothing to be told.
+            // Who cannot be notified any more has nothing to be reported.
             self.join(index, false).ok();
         }
     }

@@ -97,7 +97,7 @@ impl Kernel {
     }
 
     /// What this kernel is and keeps, from its version and from addresses that it reported. An older one is asked, for
-    /// distributions carry features back; whoever may not ask is told what its version says.
+    /// distributions carry features back; whoever may not ask goes by what its version says.
     pub(crate) fn features(&mut self, addresses: &[address::Reported]) -> Result<KernelFeatures, NetlinkError> {
         if let Some(known) = self.features {
             return Ok(known);

@@ -85,9 +85,9 @@ impl Tables {
         for mut reported in addresses {
             self.on(reported.index, |link| {
                 let label = &mut reported.address.extra.label;
-                // Unless told otherwise the kernel takes the link's name.
+                // Unless set otherwise the kernel takes the link's name.
                 *label = label.filter(|label| label.as_str() != link.name.as_str());
-                let local = match link.attrs.said(Attr::TunnelLocal) {
+                let local = match link.attrs.given(Attr::TunnelLocal) {
                     Some(Value::Ip(local)) => Some(*local),
                     _ => None,
                 };
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routes_that_cannot_be_put_back_are_told_apart() {
+    fn routes_that_cannot_be_put_back_are_reported_apart() {
         let route = |to: &str, protocol| Route {
             table: RouteTable::MAIN,
             destination: to.parse().unwrap(),

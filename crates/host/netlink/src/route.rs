@@ -1,6 +1,6 @@
 //! Routes, to and from the wire.
 //!
-//! Two families with two behaviours: an IPv4 route is told apart by table, prefix and metric; IPv6
+//! Two families with two behaviours: an IPv4 route is distinguished by table, prefix and metric; IPv6
 //! keeps routes without a router once for each link, and "replace" would hit the first of them
 //! whatever link was meant, so those are removed and added instead.
 
@@ -44,9 +44,9 @@ const RTNH_F_ONLINK: u8 = 4;
 const RTM_F_CLONED: u32 = 0x200;
 const RT_SCOPE_LINK: u8 = 253;
 const RT_SCOPE_NOWHERE: u8 = 255;
-/// Where in what the kernel keeps of a route its end is told.
+/// Where in what the kernel keeps of a route its end is reported.
 const CACHEINFO_EXPIRES: usize = 8;
-/// In how many parts of a second the end of a route is told.
+/// In how many parts of a second the end of a route is reported.
 const USER_HZ: u32 = 100;
 
 /// Finds the index of a link.
@@ -250,11 +250,11 @@ impl Reported {
     }
 
     /// Whether nobody can put it back when the kernel drops it with its link: it has what the model
-    /// cannot say, and the kernel does not make it anew. A daemon that made it over a next hop object
+    /// cannot say, and the kernel does not recreate it. A daemon that made it over a next hop object
     /// replaces one that does the same; a person who did has to see to it.
     pub fn is_fragile(&self) -> bool {
-        let by_hand = self.object && !self.route.is_dynamic();
-        (self.partial || by_hand) && self.route.is_missed()
+        let manually = self.object && !self.route.is_dynamic();
+        (self.partial || manually) && self.route.is_missed()
     }
 }
 
@@ -307,7 +307,7 @@ pub fn decode(message: &Message<'_>, name: &dyn Fn(u32) -> Option<IfName>) -> Op
         return None;
     }
     let (table, protocol) = (RouteTable::try_from(table).ok()?, Protocol(message.u8_at(5)));
-    // A kernel may be told to show the object and not its ways.
+    // A kernel may be reported to show the object and not its ways.
     let unseen = object && kind == RouteType::Unicast && next_hops.iter().all(|hop| hop.link.is_none());
     let route = Route { table, destination, metric, kind, next_hops, source, protocol, metrics, extra };
     Some(Reported { route, partial: partial || unseen, object })
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_route_is_told_in_hundredths_of_a_second() {
+    fn the_end_of_a_route_is_reported_in_hundredths_of_a_second() {
         let end = |left: i32| {
             let mut data = [0; 32];
             data[CACHEINFO_EXPIRES..CACHEINFO_EXPIRES + 4].copy_from_slice(&left.to_ne_bytes());

@@ -32,23 +32,23 @@ pub(crate) fn confusable(meant: &Rule, other: &Rule) -> bool {
         && same_action
         && (a.family, a.priority) == (b.family, b.priority)
         && (meant.protocol == Protocol::UNSPEC || meant.protocol == other.protocol)
-        && unsaid_or_same(a.from, b.from)
-        && unsaid_or_same(a.to, b.to)
-        && unsaid_or_same(a.iif, b.iif)
-        && unsaid_or_same(a.oif, b.oif)
+        && unspecified_or_same(a.from, b.from)
+        && unspecified_or_same(a.to, b.to)
+        && unspecified_or_same(a.iif, b.iif)
+        && unspecified_or_same(a.oif, b.oif)
         && (a.fwmark == 0 || a.fwmark == b.fwmark)
         && (a.fwmask == 0 || a.fwmask == b.fwmask)
         && (a.tos == 0 || a.tos == b.tos)
-        && unsaid_or_same(a.ip_proto, b.ip_proto)
-        && unsaid_or_same(a.sport, b.sport)
-        && unsaid_or_same(a.dport, b.dport)
-        && unsaid_or_same(a.uid, b.uid)
+        && unspecified_or_same(a.ip_proto, b.ip_proto)
+        && unspecified_or_same(a.sport, b.sport)
+        && unspecified_or_same(a.dport, b.dport)
+        && unspecified_or_same(a.uid, b.uid)
         && (a.tun_id == 0 || a.tun_id == b.tun_id)
-        && unsaid_or_same(a.suppress_prefix_length, b.suppress_prefix_length)
-        && unsaid_or_same(a.suppress_group, b.suppress_group)
+        && unspecified_or_same(a.suppress_prefix_length, b.suppress_prefix_length)
+        && unspecified_or_same(a.suppress_group, b.suppress_group)
 }
 
-fn unsaid_or_same<T: PartialEq + Copy>(meant: Option<T>, other: Option<T>) -> bool {
+fn unspecified_or_same<T: PartialEq + Copy>(meant: Option<T>, other: Option<T>) -> bool {
     meant.is_none() || meant == other
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the whole host that the kernel holds: its running name, and what it is told for all bridges.
+//! Settings of the whole host that the kernel holds: its running name, and what it has for all bridges.
 //!
 //! A host name belongs to the host, not to a network namespace: setting it from one is refused.
 

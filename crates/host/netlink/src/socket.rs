@@ -34,7 +34,7 @@ const BATCH_MESSAGES: usize = 256;
 const BATCH_BYTES: usize = 128 << 10;
 /// The kernel makes datagrams of at most 32 KiB in dumps.
 const DATAGRAM: usize = 64 << 10;
-/// How often a dump is begun anew when the tables change under it.
+/// How often a dump is begun again when the tables change under it.
 const DUMP_ATTEMPTS: u32 = 32;
 /// The kernel answers while it is asked; when it does not, something is wrong with it.
 const ANSWER_TIMEOUT_SECONDS: i64 = 30;
@@ -289,7 +289,7 @@ impl Connection {
             end += 1;
         }
         for (at, msg) in msgs[next..end].iter().enumerate() {
-            // The last one's answer comes after those of all others, and a refusal is told unasked.
+            // The last one's answer comes after those of all others, and a refusal is reported unasked.
             let ack = if next + at + 1 == end { NLM_F_ACK } else { 0 };
             let seq = self.next_seq();
             msg.write_to(out, NLM_F_REQUEST | ack, seq);

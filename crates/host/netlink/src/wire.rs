@@ -376,7 +376,7 @@ impl<'a> Attribute<'a> {
         array(self.data).map(u64::from_be_bytes)
     }
 
-    /// The payload as an internet address, its family told by its length.
+    /// The payload as an internet address, its family reported by its length.
     pub fn ip(&self) -> Option<IpAddr> {
         match self.data.len() {
             4 => array(self.data).map(|bytes: [u8; 4]| IpAddr::V4(Ipv4Addr::from(bytes))),

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
 use netloom_model::{
-    Attrs, ControllerWish, DhcpWish, FdbEntry, FdbKey, FlowMatch, LinkKind, MirrorAction, MirrorKey, Neighbour,
+    Attrs, DesiredController, DesiredDhcp, FdbEntry, FdbKey, FlowMatch, LinkKind, MirrorAction, MirrorKey, Neighbour,
     Presence, Source,
 };
 use netloom_types::{AltName, Family, IfName, Lifetime, Protocol, VlanId};
@@ -30,7 +30,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Whether nothing is said at all.
+    /// Whether nothing is given at all.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -153,7 +153,7 @@ pub struct Interface {
     pub(crate) pci_address: Option<String>,
     pub(crate) copy_mac_from: Option<IfName>,
     /// Detached is `controller: ""`.
-    pub controller: ControllerWish,
+    pub controller: DesiredController,
     /// Further names.
     pub alt_names: BTreeMap<AltName, Presence>,
     /// Every single-valued property, those of its own kind's block included.
@@ -190,7 +190,7 @@ impl Interface {
             description: None,
             pci_address: None,
             copy_mac_from: None,
-            controller: ControllerWish::Keep,
+            controller: DesiredController::Keep,
             alt_names: BTreeMap::new(),
             attrs: Attrs::new(),
             block: None,
@@ -228,7 +228,7 @@ impl Interface {
         self
     }
 
-    /// Whether nothing is said but which link is meant.
+    /// Whether nothing is given but which link is meant.
     pub(crate) fn says_nothing(&self) -> bool {
         let bare = Self {
             kind: self.kind.clone(),
@@ -258,7 +258,7 @@ impl Port {
     }
 }
 
-/// `vlan` of a bridge port; nothing said in it resets the port.
+/// `vlan` of a bridge port; nothing reported in it resets the port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct PortVlan {
     pub(crate) trunk: Option<bool>,
@@ -310,7 +310,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// How the client is asked for it.
-    pub(crate) fn wish(self, enabled: bool) -> DhcpWish {
+    pub(crate) fn desired(self, enabled: bool) -> DesiredDhcp {
         let Self {
             auto_dns,
             auto_gateway,
@@ -322,7 +322,7 @@ impl Lease {
             send_hostname,
             custom_hostname,
         } = self;
-        DhcpWish {
+        DesiredDhcp {
             enabled,
             auto_dns,
             auto_gateway,
@@ -336,8 +336,8 @@ impl Lease {
         }
     }
 
-    pub(crate) fn of(wish: DhcpWish) -> Self {
-        let DhcpWish {
+    pub(crate) fn of(desired: DesiredDhcp) -> Self {
+        let DesiredDhcp {
             enabled: _,
             auto_dns,
             auto_gateway,
@@ -348,7 +348,7 @@ impl Lease {
             duid,
             send_hostname,
             custom_hostname,
-        } = wish;
+        } = desired;
         Self {
             auto_dns,
             auto_gateway,
@@ -362,7 +362,7 @@ impl Lease {
         }
     }
 
-    /// The keys that are said.
+    /// The keys that are given.
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         let Self {
             auto_dns,
@@ -375,7 +375,7 @@ impl Lease {
             send_hostname,
             custom_hostname,
         } = self;
-        let said = [
+        let given = [
             ("auto-dns", auto_dns.is_some()),
             ("auto-gateway", auto_gateway.is_some()),
             ("auto-routes", auto_routes.is_some()),
@@ -386,7 +386,7 @@ impl Lease {
             ("dhcp-send-hostname", send_hostname.is_some()),
             ("dhcp-custom-hostname", custom_hostname.is_some()),
         ];
-        said.into_iter().filter(|(_, said)| *said).map(|(key, _)| key).collect()
+        given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect()
     }
 }
 
@@ -467,9 +467,9 @@ pub struct RouteEntry {
 /// A prefix in a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RulePrefix {
-    /// Nothing is said.
+    /// Nothing is given.
     #[default]
-    Unsaid,
+    Unspecified,
     /// The empty text: in an absent entry, rules without a prefix.
     Empty,
     /// This one, host bits as they were written.
@@ -479,7 +479,7 @@ pub enum RulePrefix {
 impl RulePrefix {
     pub(crate) fn net(self) -> Option<IpNet> {
         match self {
-            Self::Unsaid | Self::Empty => None,
+            Self::Unspecified | Self::Empty => None,
             Self::Net(net) => Some(net),
         }
     }

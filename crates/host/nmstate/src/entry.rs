@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use netloom_model::{Attr, ControllerWish, DhcpWish, LinkKind, Section};
+use netloom_model::{Attr, DesiredController, DesiredDhcp, LinkKind, Section};
 use netloom_types::{Family, IfName};
 use netloom_yaml::{Style, scalar};
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Document {
 }
 
 impl Interface {
-    /// The entry of a link that is said to be of this kind.
+    /// The entry of a link that is reported as of this kind.
     pub fn of_kind(name: IfName, kind: LinkKind) -> Self {
         Self { block: table::block_of(&kind), kind: Some(kind), ..Self::new(name) }
     }
@@ -45,7 +45,7 @@ impl Interface {
         let (notes, node) = (Notes::default(), scalar(text, Style::Plain, 0));
         let value = value::value(&Spot::root(&notes, &node), attr);
         match value {
-            Some(value) => self.attrs.wish(attr, value),
+            Some(value) => self.attrs.require(attr, value),
             None => return Err(notes.into_refusals().into_iter().map(|refusal| refusal.message).collect()),
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Interface {
     }
 
     /// Adds an address; gives its path in the entry. Others may have addresses on what is there already; what is made has
-    /// those that are said.
+    /// those that are given.
     pub fn add_address(&mut self, ip: IpAddr, prefix_len: u8) -> String {
         let (family, others_stay) = (Family::of(ip), self.kind.is_none());
         let block = self.ip_mut(family);
@@ -75,21 +75,21 @@ impl Interface {
     }
 
     /// Asks for a lease; gives the path of that in the entry. As for addresses, those of others stay on what is there.
-    pub fn ask_for_lease(&mut self, family: Family, wish: DhcpWish) -> String {
+    pub fn ask_for_lease(&mut self, family: Family, desired: DesiredDhcp) -> String {
         let others_stay = self.kind.is_none();
         let block = self.ip_mut(family);
         block.enabled = Some(true);
-        block.dhcp = Some(wish.enabled);
+        block.dhcp = Some(desired.enabled);
         block.allow_extra_address = Some(others_stay);
-        block.lease = Lease::of(wish);
+        block.lease = Lease::of(desired);
         format!("{family}.dhcp")
     }
 
     /// How a lease is asked for, when one is.
-    pub fn lease(&self, family: Family) -> Option<DhcpWish> {
+    pub fn lease(&self, family: Family) -> Option<DesiredDhcp> {
         let ip = self.ip(family);
         let asks = ip.dhcp == Some(true) && ip.enabled != Some(false);
-        asks.then(|| ip.lease.clone().wish(true))
+        asks.then(|| ip.lease.clone().desired(true))
     }
 
     /// Whether the link is found by its hardware address, and not by its name.
@@ -141,12 +141,12 @@ impl Interface {
         lay(&mut self.allow_extra_ports, allow_extra_ports);
         lay(&mut self.vlans, vlans);
         lay(&mut self.lldp, lldp);
-        if self.controller == ControllerWish::Keep {
+        if self.controller == DesiredController::Keep {
             self.controller = controller;
         }
         for (attr, value) in attrs.iter() {
-            if self.attrs.said(attr).is_none() {
-                self.attrs.wish(attr, value.clone());
+            if self.attrs.given(attr).is_none() {
+                self.attrs.require(attr, value.clone());
             }
         }
         self.ipv4.lay_over(ipv4);

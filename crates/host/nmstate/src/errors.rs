@@ -49,7 +49,7 @@ pub mod reason {
     pub const NEEDS_AGENT: &str = "NeedsAgent";
 }
 
-/// What somebody is told who gives an object of a cluster where a document was expected.
+/// The answer for who gives an object of a cluster where a document was expected.
 pub(crate) const OBJECT: &str = "this is a Kubernetes object, not a document for one host; `netloom validate -f FILE` \
                                  checks it, `netloom apply -f FILE` writes it to a cluster";
 
@@ -137,7 +137,7 @@ impl fmt::Display for Warning {
 
 /// A message about the entry of a link, which is named also for people who do not count entries.
 pub(crate) fn about(link: Option<&str>, message: String) -> String {
-    /// What a link may be called besides letters and digits, as far as names are told apart in a sentence.
+    /// What a link may be called besides letters and digits, as far as names are distinguished in a sentence.
     const INSIDE: [char; 5] = ['-', '_', '.', '@', ':'];
     let Some(link) = link else { return message };
     let mut words = message.split(|c: char| !c.is_alphanumeric() && !INSIDE.contains(&c));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_message_names_the_link_of_its_entry_once() {
-        for (link, message, told) in [
+        for (link, message, reported) in [
             (None, "no such key", "no such key"),
             (Some("eth1"), "no such key", "link eth1: no such key"),
             (Some("eth1"), "eth10 has none", "link eth1: eth10 has none"),
@@ -172,7 +172,7 @@ mod tests {
             (Some("eth1"), "there is no base for eth1.7", "link eth1: there is no base for eth1.7"),
             (Some("eth1"), "\"eth1\" is new", "\"eth1\" is new"),
         ] {
-            assert_eq!(about(link, message.to_owned()), told);
+            assert_eq!(about(link, message.to_owned()), reported);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! Observed --report--> JSON that fits into an object             what is, for a cluster
 //! ```
 //!
-//! A [`Document`] is what somebody wrote: partial, and valid as far as that can be told without a
+//! A [`Document`] is what somebody wrote: partial, and valid as far as that can be known without a
 //! host. Everything that needs the host is checked by [`Document::resolve`], before anything is
 //! touched. Every refusal names the place in the document and its line. The crate is pure.
 

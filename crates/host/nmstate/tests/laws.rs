@@ -9,7 +9,7 @@ use netloom_model::{Alias, Attr, Host, HostState, Observed, Ownership};
 use netloom_nmstate::{Document, ResolveOptions, diff, parse, revert};
 use proptest::prelude::*;
 
-/// Carries a wish out, unless the planner or the host refuse it.
+/// Applies a desired state, unless the planner or the host refuse it.
 fn carried_out(observed: &Observed, state: &HostState) -> Result<Observed, String> {
     let options = netloom_plan::Options::default();
     let planned = netloom_plan::plan(state, observed, &Ownership::default(), &options);

@@ -4,8 +4,8 @@ mod bench;
 
 use bench::{apply, document, host, resolve};
 use netloom_model::{
-    Attr, ControllerWish, HostSettings, HostState, Link, LinkKind, LinkWish, Observed, Presence, RouteType, RuleAction,
-    Setting, SettingKey, Value, VlanMembership,
+    Attr, DesiredController, DesiredLink, HostSettings, HostState, Link, LinkKind, Observed, Presence, RouteType,
+    RuleAction, Setting, SettingKey, Value, VlanMembership,
 };
 use netloom_nmstate::{ResolveOptions, parse};
 use netloom_types::{IfName, Protocol, VlanId};
@@ -14,8 +14,8 @@ fn name(text: &str) -> IfName {
     text.parse().expect("a name")
 }
 
-fn wish<'a>(state: &'a HostState, link: &str) -> &'a LinkWish {
-    state.links.get(&name(link)).unwrap_or_else(|| panic!("no wish for {link}: {:?}", state.links.keys()))
+fn desired<'a>(state: &'a HostState, link: &str) -> &'a DesiredLink {
+    state.links.get(&name(link)).unwrap_or_else(|| panic!("no desired state of {link}: {:?}", state.links.keys()))
 }
 
 /// The host after some texts.
@@ -34,17 +34,17 @@ const BRIDGE: &str =
 fn what_is_not_mentioned_is_not_touched() {
     let state = resolve(&after(&[]), "interfaces: [{name: eth0, mtu: 1400}]").state;
     assert_eq!(state.links.len(), 1);
-    let eth0 = wish(&state, "eth0");
+    let eth0 = desired(&state, "eth0");
     assert_eq!(eth0.attrs.len(), 1);
-    assert_eq!((eth0.up, eth0.controller, &eth0.ipv4.addresses), (None, ControllerWish::Keep, &None));
+    assert_eq!((eth0.up, eth0.controller, &eth0.ipv4.addresses), (None, DesiredController::Keep, &None));
     assert!(resolve(&after(&[]), "").state.links.is_empty());
 }
 
 #[test]
-fn every_wish_knows_where_it_was_written() {
+fn every_desired_state_knows_where_it_was_written() {
     let text = "interfaces:\n- name: eth0\n  ipv4:\n    address:\n    - ip: 10.0.0.1\n      prefix-length: 24\nroutes:\n  config:\n  - destination: 10.9.0.0/16\n    next-hop-interface: eth0\n";
     let state = resolve(&after(&[]), text).state;
-    let eth0 = wish(&state, "eth0");
+    let eth0 = desired(&state, "eth0");
     assert_eq!(eth0.origin.to_string(), "test.yaml:2 (interfaces[0])");
     let address = &eth0.ipv4.addresses.as_ref().unwrap()[0];
     assert_eq!(address.origin.to_string(), "test.yaml:5 (interfaces[0].ipv4.address[0])");
@@ -55,17 +55,17 @@ fn every_wish_knows_where_it_was_written() {
 fn port_lists_replace_and_a_bare_name_keeps_the_ports_settings() {
     let observed = after(&[BRIDGE]);
     let state = resolve(&observed, "interfaces: [{name: br0, bridge: {port: [{name: eth1}, {name: eth3}]}}]").state;
-    assert_eq!(wish(&state, "eth1").controller, ControllerWish::Of(name("br0")));
-    assert!(wish(&state, "eth1").attrs.is_empty());
-    assert_eq!(wish(&state, "eth2").controller, ControllerWish::Detached);
-    assert_eq!(wish(&state, "eth3").controller, ControllerWish::Of(name("br0")));
+    assert_eq!(desired(&state, "eth1").controller, DesiredController::Of(name("br0")));
+    assert!(desired(&state, "eth1").attrs.is_empty());
+    assert_eq!(desired(&state, "eth2").controller, DesiredController::Detached);
+    assert_eq!(desired(&state, "eth3").controller, DesiredController::Of(name("br0")));
 
     let state = resolve(&observed, "interfaces: [{name: br0, mtu: 1400}]").state;
     assert_eq!(state.links.len(), 1, "an omitted list keeps the ports");
 
     let state = resolve(&observed, "interfaces: [{name: br0, bridge: {port: []}}]").state;
-    assert_eq!(wish(&state, "eth1").controller, ControllerWish::Detached);
-    assert_eq!(wish(&state, "eth2").controller, ControllerWish::Detached);
+    assert_eq!(desired(&state, "eth1").controller, DesiredController::Detached);
+    assert_eq!(desired(&state, "eth2").controller, DesiredController::Detached);
 
     let extra = "interfaces: [{name: br0, bridge: {allow-extra-ports: true, port: [{name: eth3}]}}]";
     assert!(!resolve(&observed, extra).state.links.contains_key(&name("eth2")));
@@ -75,26 +75,26 @@ fn port_lists_replace_and_a_bare_name_keeps_the_ports_settings() {
 fn a_port_can_name_its_controller() {
     let state =
         resolve(&after(&[BRIDGE]), "interfaces: [{name: eth3, controller: br0}, {name: eth1, controller: ''}]").state;
-    assert_eq!(wish(&state, "eth3").controller, ControllerWish::Of(name("br0")));
-    assert_eq!(wish(&state, "eth1").controller, ControllerWish::Detached);
+    assert_eq!(desired(&state, "eth3").controller, DesiredController::Of(name("br0")));
+    assert_eq!(desired(&state, "eth1").controller, DesiredController::Detached);
 }
 
 #[test]
 fn a_link_that_becomes_a_port_loses_its_addresses_with_a_warning() {
     let observed = after(&["interfaces: [{name: eth1, ipv4: {address: [{ip: 10.0.0.1, prefix-length: 24}]}}]"]);
     let resolved = resolve(&observed, BRIDGE);
-    assert_eq!(wish(&resolved.state, "eth1").ipv4.addresses, Some(vec![]));
+    assert_eq!(desired(&resolved.state, "eth1").ipv4.addresses, Some(vec![]));
     assert!(resolved.warnings.iter().any(|w| w.message.contains("eth1 loses its ipv4 addresses")));
 }
 
 #[test]
-fn addresses_replace_in_order_and_keep_what_is_not_said_of_them() {
+fn addresses_replace_in_order_and_keep_what_is_not_given_of_them() {
     let observed = after(&[
         "interfaces: [{name: eth0, ipv4: {address: [{ip: 10.0.0.1, prefix-length: 24, protocol: 4, valid-life-time: 300sec}]}}]",
     ]);
     let text = "interfaces: [{name: eth0, ipv4: {address: [{ip: 10.0.0.2, prefix-length: 24}, {ip: 10.0.0.1, prefix-length: 24}]}}]";
     let state = resolve(&observed, text).state;
-    let list = wish(&state, "eth0").ipv4.addresses.as_ref().unwrap();
+    let list = desired(&state, "eth0").ipv4.addresses.as_ref().unwrap();
     let protocols: Vec<(String, Protocol)> = list.iter().map(|a| (a.address.to_string(), a.address.protocol)).collect();
     assert_eq!(protocols, [("10.0.0.2/24".into(), Protocol::NETLOOM), ("10.0.0.1/24".into(), Protocol(4))]);
     assert_eq!(list[1].address.valid, netloom_types::Lifetime::Seconds(300));
@@ -104,13 +104,13 @@ fn addresses_replace_in_order_and_keep_what_is_not_said_of_them() {
 fn disabled_means_nothing_of_the_family_is_left() {
     let text = "interfaces: [{name: eth0, ipv4: {enabled: false}, ipv6: {enabled: false, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
     let resolved = resolve(&after(&[]), text);
-    let eth0 = wish(&resolved.state, "eth0");
+    let eth0 = desired(&resolved.state, "eth0");
     assert_eq!((eth0.ipv4.enabled, eth0.ipv6.enabled, &eth0.ipv6.addresses), (Some(false), Some(false), &None));
-    assert_eq!(eth0.attrs.said(Attr::Ipv6Disabled), Some(&Value::Bool(true)));
+    assert_eq!(eth0.attrs.given(Attr::Ipv6Disabled), Some(&Value::Bool(true)));
     assert_eq!(resolved.warnings.len(), 1);
     let state =
         resolve(&after(&[]), "interfaces: [{name: eth0, ipv6: {address: [{ip: 'fd00::1', prefix-length: 64}]}}]").state;
-    assert_eq!(wish(&state, "eth0").attrs.said(Attr::Ipv6Disabled), Some(&Value::Bool(false)));
+    assert_eq!(desired(&state, "eth0").attrs.given(Attr::Ipv6Disabled), Some(&Value::Bool(false)));
 }
 
 #[test]
@@ -222,13 +222,13 @@ fn the_resolver_is_replaced_as_a_whole() {
 fn a_type_may_be_omitted_and_a_kind_replaced() {
     let observed = after(&["interfaces: [{name: x, type: dummy}]"]);
     assert_eq!(
-        wish(&resolve(&observed, "interfaces: [{name: x, type: unknown, state: unknown}]").state, "x").kind,
+        desired(&resolve(&observed, "interfaces: [{name: x, type: unknown, state: unknown}]").state, "x").kind,
         LinkKind::Dummy
     );
     let replace =
         "interfaces: [{name: x, type: dummy, state: absent}, {name: x, type: vlan, vlan: {id: 5, base-iface: eth0}}]";
     let state = resolve(&observed, replace).state;
-    assert_eq!((&wish(&state, "x").kind, wish(&state, "x").presence), (&LinkKind::Vlan, Presence::Present));
+    assert_eq!((&desired(&state, "x").kind, desired(&state, "x").presence), (&LinkKind::Vlan, Presence::Present));
     let replaced = after(&["interfaces: [{name: x, type: dummy}]", replace]);
     assert_eq!(replaced.links[&name("x")].kind, LinkKind::Vlan);
     assert!(bench::steps(&replaced, &resolve(&replaced, replace).state).is_empty(), "the same document again");
@@ -243,12 +243,15 @@ fn what_stands_on_an_absent_link_goes_and_its_ports_are_free() {
     let text = "interfaces: [{name: br0, state: absent, bridge: {port: {nonsense: 1}}}]";
     let state = resolve(&observed, text).state;
     for link in ["br0", "br0.5", "br0.5.6"] {
-        assert_eq!(wish(&state, link).presence, Presence::Absent, "{link}");
+        assert_eq!(desired(&state, link).presence, Presence::Absent, "{link}");
     }
-    assert_eq!((wish(&state, "eth1").controller, wish(&state, "eth1").up), (ControllerWish::Detached, Some(true)));
+    assert_eq!(
+        (desired(&state, "eth1").controller, desired(&state, "eth1").up),
+        (DesiredController::Detached, Some(true))
+    );
     assert!(resolve(&observed, "interfaces: [{name: never-there, state: absent}]").state.links.is_empty());
     let card = resolve(&observed, "interfaces: [{name: eth0, state: absent}]").state;
-    assert_eq!((wish(&card, "eth0").presence, card.links.len()), (Presence::Absent, 1));
+    assert_eq!((desired(&card, "eth0").presence, card.links.len()), (Presence::Absent, 1));
 }
 
 #[test]
@@ -257,14 +260,14 @@ fn a_child_may_move_away_from_a_base_that_goes() {
         after(&["interfaces: [{name: d0, type: dummy}, {name: v, type: vlan, vlan: {id: 5, base-iface: d0}}]"]);
     let state =
         resolve(&observed, "interfaces: [{name: d0, state: absent}, {name: v, vlan: {base-iface: eth0}}]").state;
-    assert_eq!(wish(&state, "v").presence, Presence::Present);
+    assert_eq!(desired(&state, "v").presence, Presence::Present);
 }
 
 #[test]
 fn down_keeps_the_link_and_ignore_leaves_it_out() {
     let observed = after(&[BRIDGE]);
     let state = resolve(&observed, "interfaces: [{name: br0, state: down}]").state;
-    assert_eq!((wish(&state, "br0").up, wish(&state, "br0").presence), (Some(false), Presence::Present));
+    assert_eq!((desired(&state, "br0").up, desired(&state, "br0").presence), (Some(false), Presence::Present));
     let text = "interfaces: [{name: br0, bridge: {port: [{name: eth1}]}}, {name: eth2, state: ignore, mtu: 99999}]";
     assert!(!resolve(&observed, text).state.links.contains_key(&name("eth2")), "an ignored port stays");
 }
@@ -273,9 +276,9 @@ fn down_keeps_the_link_and_ignore_leaves_it_out() {
 fn a_link_can_be_named_by_its_address() {
     let text = "interfaces: [{name: wan, profile-name: uplink, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:02', mtu: 1400}, {name: w5, type: vlan, vlan: {id: 5, base-iface: wan}}, {name: w6, type: vlan, vlan: {id: 6, base-iface: uplink}}]";
     let state = resolve(&after(&[]), text).state;
-    assert_eq!(wish(&state, "eth2").attrs.len(), 1, "the address says which link, not what to set");
+    assert_eq!(desired(&state, "eth2").attrs.len(), 1, "the address says which link, not what to set");
     for child in ["w5", "w6"] {
-        assert_eq!(wish(&state, child).attrs.link(Attr::Base), Some(name("eth2")));
+        assert_eq!(desired(&state, child).attrs.link(Attr::Base), Some(name("eth2")));
     }
     let mut observed = after(&[]);
     observed.facts.get_mut(&name("eth3")).unwrap().pci_address = Some("0000:00:0A.0".to_owned());
@@ -288,7 +291,7 @@ fn a_link_can_be_named_by_its_address() {
 #[test]
 fn an_address_can_be_copied() {
     let state = resolve(&after(&[]), "interfaces: [{name: d0, type: dummy, copy-mac-from: eth1}]").state;
-    assert_eq!(wish(&state, "d0").attrs.mac(Attr::Mac).unwrap().to_string(), "02:00:00:00:00:01");
+    assert_eq!(desired(&state, "d0").attrs.mac(Attr::Mac).unwrap().to_string(), "02:00:00:00:00:01");
 }
 
 #[test]
@@ -299,8 +302,8 @@ fn vlans_of_bridge_ports() {
     };
     let of = |observed: &Observed, text: &str| {
         let state = resolve(observed, text).state;
-        let filtering = wish(&state, "br0").attrs.said(Attr::BridgeVlanFiltering).cloned();
-        (wish(&state, "eth1").vlans.clone(), filtering)
+        let filtering = desired(&state, "br0").attrs.given(Attr::BridgeVlanFiltering).cloned();
+        (desired(&state, "eth1").vlans.clone(), filtering)
     };
     let fresh = after(&[]);
     assert_eq!(of(&fresh, &text("")), (None, None));
@@ -319,21 +322,24 @@ fn vlans_of_bridge_ports() {
     let tagged = after(&[&text(", vlan: {mode: access, tag: 10}")]);
     assert_eq!(of(&tagged, &text(", vlan: {}")), (Some(VlanMembership::access(vlan(1))), Some(Value::Bool(false))));
     let kept = "interfaces: [{name: br0, bridge: {options: {vlan-filtering: true}, port: [{name: eth1, vlan: {}}]}}]";
-    assert_eq!(of(&tagged, kept).1, Some(Value::Bool(true)), "what is said wins");
+    assert_eq!(of(&tagged, kept).1, Some(Value::Bool(true)), "what is given wins");
 }
 
 #[test]
-fn a_pair_is_wished_for_as_a_whole() {
+fn a_pair_is_desired_as_a_whole() {
     let state = resolve(&after(&[]), "interfaces: [{name: a, type: veth, veth: {peer: b}}, {name: c, type: veth, veth: {peer: d}}, {name: d, type: veth, state: down}]").state;
-    assert_eq!(wish(&state, "b").attrs.link(Attr::VethPeer), Some(name("a")));
-    assert_eq!((wish(&state, "d").attrs.link(Attr::VethPeer), wish(&state, "d").up), (Some(name("c")), Some(false)));
+    assert_eq!(desired(&state, "b").attrs.link(Attr::VethPeer), Some(name("a")));
+    assert_eq!(
+        (desired(&state, "d").attrs.link(Attr::VethPeer), desired(&state, "d").up),
+        (Some(name("c")), Some(false))
+    );
 }
 
 #[test]
 fn a_bond_that_follows_its_port_ignores_an_address() {
     let text = "interfaces: [{name: b, type: bond, mac-address: '02:00:00:00:00:77', link-aggregation: {mode: active-backup, options: {fail_over_mac: active}}}]";
     let resolved = resolve(&after(&[]), text);
-    assert_eq!(wish(&resolved.state, "b").attrs.said(Attr::Mac), None);
+    assert_eq!(desired(&resolved.state, "b").attrs.given(Attr::Mac), None);
     assert_eq!(resolved.warnings.len(), 1);
 }
 
@@ -350,7 +356,7 @@ fn kept_links_may_be_named_as_they_are() {
     .state;
     assert!(state.links.is_empty());
     let state = resolve(&observed, "interfaces: [{name: br0, bridge: {port: [{name: eth1}]}}]").state;
-    assert_eq!(wish(&state, "tap0").controller, ControllerWish::Detached, "its port role is the bridge's to say");
+    assert_eq!(desired(&state, "tap0").controller, DesiredController::Detached, "its port role is the bridge's to say");
 }
 
 #[test]
@@ -359,7 +365,7 @@ fn options_say_whose_objects_are_made() {
     let options =
         ResolveOptions { protocol: Protocol::STATIC, whole_of: Some("site".into()), ..ResolveOptions::default() };
     let state = document(text).resolve(&after(&[]), &options).unwrap().state;
-    assert_eq!(wish(&state, "eth0").ipv4.addresses.as_ref().unwrap()[0].address.protocol, Protocol::STATIC);
+    assert_eq!(desired(&state, "eth0").ipv4.addresses.as_ref().unwrap()[0].address.protocol, Protocol::STATIC);
     assert_eq!((state.routes[0].route.protocol, state.rules[0].rule.protocol), (Protocol::STATIC, Protocol::STATIC));
     assert_eq!(state.whole_of.as_deref(), Some("site"));
 }
@@ -378,7 +384,7 @@ fn what_only_reports_say_changes_nothing() {
     let text = "{capabilities: [x], routes: {running: [{destination: 10.0.0.0/8, next-hop-interface: nowhere}]}, interfaces: [{name: eth0, ifIndex: 7, adminStatus: up, linkStatus: up, min-mtu: 68, max-mtu: 9000, permanent-mac-address: '02:00:00:00:00:99', driver: x, statistics: {inOctets: 5}, lldp: {enabled: false, neighbors: [[]]}}]}";
     let state = resolve(&after(&[]), text).state;
     assert!(state.routes.is_empty());
-    assert!(wish(&state, "eth0").attrs.is_empty());
+    assert!(desired(&state, "eth0").attrs.is_empty());
 }
 
 #[test]
@@ -395,10 +401,10 @@ fn names_select_what_is_shown() {
 }
 
 #[test]
-fn what_is_said_of_a_lease_is_used_or_told_to_be_ignored() {
+fn what_is_given_of_a_lease_is_used_or_reported_to_be_ignored() {
     let observed = after(&[]);
     let text = "interfaces: [{name: eth0, ipv4: {enabled: true, dhcp: true, auto-dns: false}}]";
-    let dhcp = wish(&resolve(&observed, text).state, "eth0").ipv4.dhcp.clone().unwrap();
+    let dhcp = desired(&resolve(&observed, text).state, "eth0").ipv4.dhcp.clone().unwrap();
     assert_eq!((dhcp.enabled, dhcp.auto_dns), (true, Some(false)));
     for (path, text) in [
         ("interfaces[0].ipv6.auto-dns", "{name: eth0, ipv6: {enabled: true, autoconf: true, auto-dns: false}}"),
@@ -412,7 +418,7 @@ fn what_is_said_of_a_lease_is_used_or_told_to_be_ignored() {
 }
 
 #[test]
-fn a_vlan_that_its_filtering_bridge_does_not_have_is_told() {
+fn a_vlan_that_its_filtering_bridge_does_not_have_is_reported() {
     let bridge = "{name: br0, type: linux-bridge, bridge: {options: {vlan-filtering: true}";
     let vlan = "{name: br0.10, type: vlan, vlan: {base-iface: br0, id: 10}}";
     let warned = |observed: &Observed, text: &str| {
@@ -435,8 +441,8 @@ fn a_vlan_that_its_filtering_bridge_does_not_have_is_told() {
 fn defaults_of_options_that_the_bonds_mode_lacks_are_not_sent() {
     let text = "interfaces: [{name: b, type: bond, link-aggregation: {mode: 802.3ad, options: {arp_missed_max: 2}, ports-config: [{name: eth1, priority: 0}]}}]";
     let state = resolve(&after(&[]), text).state;
-    assert_eq!(wish(&state, "b").attrs.said(Attr::BondArpMissedMax), None);
-    assert_eq!(wish(&state, "eth1").attrs.said(Attr::BondPortPriority), None);
+    assert_eq!(desired(&state, "b").attrs.given(Attr::BondArpMissedMax), None);
+    assert_eq!(desired(&state, "eth1").attrs.given(Attr::BondPortPriority), None);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn kept(name: IfName) -> Link {
 }
 
 #[test]
-fn what_is_kept_may_be_said_as_it_is() {
+fn what_is_kept_may_be_given_as_it_is() {
     let mut observed = host().into_observed();
     let tun: IfName = "tun0".parse().expect("a name");
     observed.host.links.insert(tun, kept(tun));
@@ -153,10 +153,10 @@ fn an_unknown_type_is_judged_before_what_stands_beside_it() {
         ("interfaces:\n- name: d0\n  type: TYPE\n", "dumy", "dummy"),
         ("interfaces:\n- name: d0\n  type: TYPE\n", "bnod", "bond"),
     ] {
-        let said = sentence(&text.replace("TYPE", word));
+        let given = sentence(&text.replace("TYPE", word));
         let link = if text == bridge { "br0" } else { "d0" };
         assert_eq!(
-            said,
+            given,
             format!("a.yaml:3: interfaces[0].type: link {link}: unknown type {word}; did you mean {meant}?")
         );
     }
@@ -169,18 +169,18 @@ fn an_unknown_type_is_judged_before_what_stands_beside_it() {
 
 #[test]
 fn a_key_that_nothing_is_near_to_leads_to_the_documentation() {
-    let said = sentence("interfaces:\n- name: a\n  zzzzz: 1\n");
-    assert_eq!(said, "a.yaml:3: interfaces[0].zzzzz: link a: unknown key; docs/node-state.md has all keys");
-    let said = sentence("interfaces: [{name: a, ipv4: {address: [{ip: 192.0.2.1, prefix-lenght: 24}]}}]");
-    assert!(said.contains("prefix-lenght: link a: unknown key; did you mean prefix-length?"), "{said}");
+    let given = sentence("interfaces:\n- name: a\n  zzzzz: 1\n");
+    assert_eq!(given, "a.yaml:3: interfaces[0].zzzzz: link a: unknown key; docs/node-state.md has all keys");
+    let given = sentence("interfaces: [{name: a, ipv4: {address: [{ip: 192.0.2.1, prefix-lenght: 24}]}}]");
+    assert!(given.contains("prefix-lenght: link a: unknown key; did you mean prefix-length?"), "{given}");
 }
 
 #[test]
 fn an_object_of_a_cluster_is_known_as_one() {
     let object = "apiVersion: nmstate.io/v1\nkind: NodeNetworkState\nmetadata: {name: a}\nspec: {}\n";
     for text in [object.to_owned(), format!("{object}---\n{object}")] {
-        let said = sentence(&text);
-        assert!(said.contains("Kubernetes object") && said.contains("netloom validate -f"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let given = sentence(&text);
+        assert!(given.contains("Kubernetes object") && given.contains("netloom validate -f"), "{given}");
+        assert_eq!(given.lines().count(), 1, "{given}");
     }
 }

@@ -78,7 +78,7 @@ fn host(vlans: u16, routes: u32) -> Observed {
     observed
 }
 
-fn told(observed: &Observed) -> Value {
+fn reported(observed: &Observed) -> Value {
     report(observed, &BTreeMap::new(), &ReportOptions::default())
 }
 
@@ -112,72 +112,73 @@ fn differing_lines(one: &Value, other: &Value) -> usize {
 }
 
 #[test]
-fn a_small_host_is_told_as_it_is_shown() {
+fn a_small_host_is_reported_as_it_is_shown() {
     let observed = host(3, 5);
-    let told = told(&observed);
-    assert_eq!(told.get("summary"), None);
+    let reported = reported(&observed);
+    assert_eq!(reported.get("summary"), None);
     let shown: Value = serde_json::from_str(&Document::show(&observed, &[]).to_json()).unwrap();
-    assert_eq!(told["routes"]["config"], shown["routes"]["config"]);
-    assert_eq!(told["routes"]["running"], shown["routes"]["running"]);
-    for (entry, shown) in told["interfaces"].as_array().unwrap().iter().zip(shown["interfaces"].as_array().unwrap()) {
+    assert_eq!(reported["routes"]["config"], shown["routes"]["config"]);
+    assert_eq!(reported["routes"]["running"], shown["routes"]["running"]);
+    for (entry, shown) in reported["interfaces"].as_array().unwrap().iter().zip(shown["interfaces"].as_array().unwrap())
+    {
         let mut entry = entry.clone();
         let further = ["adminStatus", "physAddress", "lowerLayerInterface", "higherLayerInterface", "madeBy"];
         entry.as_object_mut().unwrap().retain(|key, _| !further.contains(&key.as_str()));
         assert_eq!(entry, *shown);
     }
-    assert_eq!(told["interfaces"][2]["higherLayerInterface"], json!(null));
-    assert_eq!(told["interfaces"][1]["lowerLayerInterface"], "bond0");
-    assert!(told["capabilities"].as_array().unwrap().contains(&"vlan".into()));
+    assert_eq!(reported["interfaces"][2]["higherLayerInterface"], json!(null));
+    assert_eq!(reported["interfaces"][1]["lowerLayerInterface"], "bond0");
+    assert!(reported["capabilities"].as_array().unwrap().contains(&"vlan".into()));
 }
 
 #[test]
-fn the_object_of_the_node_that_a_link_was_made_for_is_told() {
+fn the_object_of_the_node_that_a_link_was_made_for_is_reported() {
     let state = "NodeNetworkState default/n1";
     let (both, other) = (format!("{state} and HostNetworkConfig h"), format!("{state} and somebody"));
     let config = Some("NodeNetworkConfig");
     let (typed, danm) = ("NodeNetworkState.nmstate.io default/n1", "ClusterNetwork.danm.k8s.io c");
     let of_old = [(state, Some(state)), ("VlanConfig v", config), (&both, config)];
     let table = [(typed, Some(state)), (danm, config), (&other, None), ("site.yaml", None)];
-    for (source, told_for) in of_old.into_iter().chain(table) {
+    for (source, reported_for) in of_old.into_iter().chain(table) {
         let mut observed = host(0, 0);
         let alias = Some(netloom_model::Alias::raw(&format!("netloom {source}")));
         put(&mut observed, Link { alias, ..link("spare", LinkKind::Dummy) });
-        let told = told(&observed);
-        let spare = told["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "spare").unwrap();
-        assert_eq!((&spare["madeBy"], spare["madeFor"].as_str()), (&json!("netloom"), told_for), "{source}");
+        let reported = reported(&observed);
+        let spare = reported["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "spare").unwrap();
+        assert_eq!((&spare["madeBy"], spare["madeFor"].as_str()), (&json!("netloom"), reported_for), "{source}");
     }
 }
 
 #[test]
 fn all_vlans_and_ten_thousand_routes_fit() {
     let observed = host(4094, 10_000);
-    let told = told(&observed);
-    let bytes = told.to_string().len();
+    let reported = reported(&observed);
+    let bytes = reported.to_string().len();
     assert!(bytes < 1024 * 1024, "{bytes} bytes");
-    assert_eq!(names(&told).len(), 4098, "no link is lost");
-    let summary = &told["summary"];
+    assert_eq!(names(&reported).len(), 4098, "no link is lost");
+    let summary = &reported["summary"];
     assert_eq!((&summary["interfaces"]["total"], &summary["routes"]["total"]), (&json!(4098), &json!(10_001)));
     assert_eq!(summary["see-all"], "netloom state show");
     let groups = summary["routes"]["grouped"].as_array().unwrap();
     let count: u64 = groups.iter().map(|group| group["count"].as_u64().unwrap()).sum();
     assert_eq!(count, 10_000);
-    assert_eq!(told["routes"]["config"].as_array().map(Vec::len), Some(1), "the default route stays an entry");
+    assert_eq!(reported["routes"]["config"].as_array().map(Vec::len), Some(1), "the default route stays an entry");
     // Also the addresses are all there.
-    let addressed = unfold(&told).into_iter().filter(|entry| entry.pointer("/ipv6/address/0/ip").is_some()).count();
+    let addressed = unfold(&reported).into_iter().filter(|entry| entry.pointer("/ipv6/address/0/ip").is_some()).count();
     assert_eq!(addressed, 4094);
 }
 
 #[test]
 fn a_small_change_is_a_small_difference() {
     let before = host(4094, 2000);
-    let first = told(&before);
-    assert_eq!(first.to_string(), told(&before.clone()).to_string());
+    let first = reported(&before);
+    assert_eq!(first.to_string(), reported(&before.clone()).to_string());
     let mut down = before.clone();
     down.host.links.get_mut(&name("bond0.77")).unwrap().up = false;
     let mut fewer = before.clone();
     fewer.host.routes.pop_last();
     for changed in [down, fewer] {
-        let lines = differing_lines(&first, &told(&changed));
+        let lines = differing_lines(&first, &reported(&changed));
         assert!((1..40).contains(&lines), "{lines} lines differ");
     }
 }
@@ -196,7 +197,7 @@ fn what_changes_by_itself_changes_no_report() {
     for number in 0..9 {
         container(&mut before, number);
     }
-    let first = told(&before);
+    let first = reported(&before);
     assert_eq!(first["summary"]["interfaces"]["of-containers-at-least"], 8);
     assert_eq!(first["summary"]["routes"]["of-daemons"], json!([{"protocol": 186, "at-least": 16}]));
     assert!(names(&first).iter().all(|name| !name.starts_with("veth")));
@@ -207,7 +208,7 @@ fn what_changes_by_itself_changes_no_report() {
     for address in &mut after.host.links.get_mut(&name("bond0.1")).unwrap().addresses {
         (address.valid, address.preferred) = (Lifetime::Seconds(17), Lifetime::Seconds(3));
     }
-    assert_eq!(first.to_string(), told(&after).to_string());
+    assert_eq!(first.to_string(), reported(&after).to_string());
 }
 
 /// A link of a container, with a route to it.
@@ -219,16 +220,16 @@ fn container(observed: &mut Observed, number: u8) {
 }
 
 #[test]
-fn links_that_are_wanted_are_told_whatever_their_name() {
+fn links_that_are_wanted_are_reported_whatever_their_name() {
     let mut observed = host(0, 0);
     (0..3).for_each(|number| container(&mut observed, number));
     let wanted = [name("veth0a1b2c00"), name("veth0a1b2c01")];
     let heard = BTreeMap::from([(wanted[1], Heard { neighbours: Some(vec![json!([{"chassis-id": "s"}])]) })]);
     let options = ReportOptions { keep: BTreeSet::from([wanted[0]]), ..ReportOptions::default() };
-    let told = report(&observed, &heard, &options);
-    assert!(wanted.iter().all(|name| names(&told).contains(name.as_str())));
-    assert!(!names(&told).contains("veth0a1b2c02"));
-    let listening = told["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "veth0a1b2c01");
+    let reported = report(&observed, &heard, &options);
+    assert!(wanted.iter().all(|name| names(&reported).contains(name.as_str())));
+    assert!(!names(&reported).contains("veth0a1b2c02"));
+    let listening = reported["interfaces"].as_array().unwrap().iter().find(|entry| entry["name"] == "veth0a1b2c01");
     assert_eq!(listening.unwrap()["lldp"], json!({"enabled": true, "neighbors": [[{"chassis-id": "s"}]]}));
 }
 
@@ -269,16 +270,16 @@ fn monster() -> Observed {
 fn whatever_a_host_has_it_fits_and_is_counted() {
     let observed = monster();
     let options = ReportOptions { max_bytes: 192 * 1024, ..ReportOptions::default() };
-    let told = report(&observed, &BTreeMap::new(), &options);
-    let bytes = told.to_string().len();
+    let reported = report(&observed, &BTreeMap::new(), &options);
+    let bytes = reported.to_string().len();
     assert!(bytes <= options.max_bytes, "{bytes} bytes");
-    let summary = &told["summary"];
+    let summary = &reported["summary"];
     let links = &summary["interfaces"];
     let counted: u64 = links["only-counted"].as_array().unwrap().iter().map(|one| one["count"].as_u64().unwrap()).sum();
     assert!(counted > 0);
-    assert_eq!(names(&told).len() as u64 + counted, links["total"].as_u64().unwrap());
+    assert_eq!(names(&reported).len() as u64 + counted, links["total"].as_u64().unwrap());
     for stays in ["eth0", "eth1", "bond0", "lo", "bond0.600"] {
-        assert!(names(&told).contains(stays), "{stays}");
+        assert!(names(&reported).contains(stays), "{stays}");
     }
     assert_eq!(links["cut"][0]["cut"]["total"], 5000);
     assert_eq!(summary["routes"]["total"], 6001);

@@ -57,12 +57,12 @@ pub(crate) fn change(kind: &LinkKind, attr: Attr, wanted: &Value, now: Option<&V
     }
 }
 
-/// The wishes of `wanted` that `now` does not fulfil.
+/// The parts of `wanted` that `now` does not fulfil.
 pub(crate) fn unmet(wanted: &Link, now: &Link) -> Attrs {
     let mut unmet = wanted.attrs.unmet_by(&now.attrs);
     if wanted.kind == LinkKind::Bond {
-        let mode = if wanted.attrs.said(Attr::BondMode).is_some() { &wanted.attrs } else { &now.attrs }.bond_mode();
-        // The default of an option that the mode does not have is no wish; another value is, and
+        let mode = if wanted.attrs.given(Attr::BondMode).is_some() { &wanted.attrs } else { &now.attrs }.bond_mode();
+        // The default of an option that the mode does not have is not a request; another value is, and
         // the kernel has the word on it.
         let idle = |attr: Attr, value: &Value| {
             !attr.in_bond_mode(mode) && attr.default_value().as_ref().is_none_or(|d| d == value)
@@ -72,7 +72,7 @@ pub(crate) fn unmet(wanted: &Link, now: &Link) -> Attrs {
     unmet
 }
 
-/// Whether the link must be made anew to become `wanted`.
+/// Whether the link must be recreated to become `wanted`.
 pub(crate) fn needs_recreation(wanted: &Link, now: &Link) -> bool {
     wanted.kind != now.kind
         || unmet(wanted, now)
@@ -87,10 +87,10 @@ pub(crate) fn set_attrs(now: &Link, attrs: Attrs) -> Vec<Step> {
         return Vec::new();
     }
     let filters = now.attrs.bool(Attr::BridgeVlanFiltering) == Some(true);
-    if attrs.said(Attr::BridgeDefaultPvid).is_none() || !filters {
+    if attrs.given(Attr::BridgeDefaultPvid).is_none() || !filters {
         return vec![step(attrs)];
     }
-    let filtering = attrs.get(Attr::BridgeVlanFiltering).filter(|_| attrs.said(Attr::BridgeVlanFiltering).is_some());
+    let filtering = attrs.get(Attr::BridgeVlanFiltering).filter(|_| attrs.given(Attr::BridgeVlanFiltering).is_some());
     let mut rest = attrs;
     rest.remove(Attr::BridgeVlanFiltering);
     let off = one(Attr::BridgeVlanFiltering, Value::Bool(false));

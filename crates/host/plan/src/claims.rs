@@ -1,4 +1,4 @@
-//! The ownership record that follows from a wish.
+//! The ownership record that follows from a desired state.
 //!
 //! On a link that netloom made, one claim on the link is enough: all of it is ours. On somebody
 //! else's link every named property is a claim of its own, with the value that was there before.
@@ -6,27 +6,27 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use netloom_model::{
-    Attr, Claim, ControllerWish, HostState, IpWish, LinkKind, LinkWish, ObjectKey, Observed, Origin, Origins,
+    Attr, Claim, DesiredController, DesiredIp, DesiredLink, HostState, LinkKind, ObjectKey, Observed, Origin, Origins,
     Ownership, Presence, Previous, Value,
 };
 use netloom_types::{Family, Protocol};
 
 use crate::{goal::Goal, release::Named, tables, vlans};
 
-/// The record once `goal`, which was laid from `wish`, is reached. What the goal has beyond the wish,
+/// The record once `goal`, which was laid from `desired`, is reached. What the goal has beyond the desired state,
 /// because the kernel takes it away with something else, is claimed by nobody.
 ///
 /// Claims on routes in `moved` go with them.
 pub(crate) fn after(
-    wish: &HostState,
+    desired: &HostState,
     goal: &Goal,
     observed: &Observed,
     owned: &Ownership,
     moved: &[tables::Move],
 ) -> Ownership {
     let mut record = owned.clone();
-    if let Some(source) = &wish.whole_of {
-        let named = Named::of(wish);
+    if let Some(source) = &desired.whole_of {
+        let named = Named::of(desired);
         for (key, claim) in &mut record.claims {
             if !named.has(key) {
                 claim.origins.remove(source);
@@ -34,54 +34,55 @@ pub(crate) fn after(
         }
     }
     tables::move_claims(moved, &mut record);
-    for link in wish.links.values() {
-        claim_link(wish, link, observed, &mut record);
+    for link in desired.links.values() {
+        claim_link(desired, link, observed, &mut record);
     }
-    for wanted in &wish.routes {
+    for wanted in &desired.routes {
         let key = ObjectKey::Route(wanted.route.key());
         let ours = goal.routes.get(&wanted.route.key()).and_then(|goal| goal.route.clone());
         claim(
             &mut record,
-            wish,
+            desired,
             key,
             &wanted.origin,
             observed,
             ours.map_or(Previous::Absent, |route| Previous::Route(route.into())),
         );
     }
-    for wanted in &wish.rules {
+    for wanted in &desired.rules {
         let key = ObjectKey::Rule(wanted.rule.key.into());
         let ours = goal.rules.get(&wanted.rule.key).and_then(|goal| goal.protocol);
-        claim(&mut record, wish, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
+        claim(&mut record, desired, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
     }
-    for wanted in wish.settings.values() {
+    for wanted in desired.settings.values() {
         // Where there is nothing to set, there is nothing to return to either.
         let (key, ours) = (wanted.setting.key(), &wanted.setting);
         if observed.settings.get(key).is_some() {
             let ours = Previous::Setting(ours.clone());
-            claim(&mut record, wish, ObjectKey::Setting(key), &wanted.origin, observed, ours);
+            claim(&mut record, desired, ObjectKey::Setting(key), &wanted.origin, observed, ours);
         }
     }
-    drop_gone(wish, goal, &mut record);
-    // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+    drop_gone(desired, goal, &mut record);
+    // Again at once: inserted one by one they leave their nodes half empty, and there may be many.
     record.claims = std::mem::take(&mut record.claims).into_iter().collect();
     record
 }
 
-/// Whether the wish says anything about the list of addresses.
-pub(crate) fn says_addresses(wish: &IpWish) -> bool {
-    wish.addresses.is_some() || wish.enabled == Some(false)
+/// Whether the desired state says anything about the list of addresses.
+pub(crate) fn says_addresses(desired: &DesiredIp) -> bool {
+    desired.addresses.is_some() || desired.enabled == Some(false)
 }
 
 fn claim(
     record: &mut Ownership,
-    wish: &HostState,
+    desired: &HostState,
     key: ObjectKey,
     origin: &Origin,
     observed: &Observed,
     ours: Previous,
 ) {
-    let owner = wish.whole_of.as_ref().or(wish.part_of.as_ref()).map_or_else(|| origin.source.owner(), Arc::clone);
+    let owner =
+        desired.whole_of.as_ref().or(desired.part_of.as_ref()).map_or_else(|| origin.source.owner(), Arc::clone);
     follow(record, &key, observed, &ours);
     let claim = record.claims.entry(key).or_insert_with_key(|key| Claim {
         origins: Origins::default(),
@@ -93,13 +94,13 @@ fn claim(
 }
 
 /// Has what there is to return to follow what others did since, where they and we write the same list.
-fn follow(record: &mut Ownership, key: &ObjectKey, observed: &Observed, wish: &Previous) {
-    let Previous::Vlans(wish) = wish else { return };
+fn follow(record: &mut Ownership, key: &ObjectKey, observed: &Observed, desired: &Previous) {
+    let Previous::Vlans(desired) = desired else { return };
     let Some(claim) = record.claims.get_mut(key) else { return };
     if let (Previous::Vlans(before), Previous::Vlans(ours)) = (&claim.before, &claim.ours)
         && let Previous::Vlans(now) = value(key, observed)
     {
-        claim.before = Previous::Vlans(vlans::followed(before, ours, &now, wish));
+        claim.before = Previous::Vlans(vlans::followed(before, ours, &now, desired));
     }
 }
 
@@ -143,7 +144,7 @@ fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
     }
 }
 
-fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &mut Ownership) {
+fn claim_link(desired: &HostState, link: &DesiredLink, observed: &Observed, record: &mut Ownership) {
     if link.presence == Presence::Absent {
         return;
     }
@@ -154,7 +155,7 @@ fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &m
         for address in link.ip(family).addresses.iter().flatten() {
             claim(
                 record,
-                wish,
+                desired,
                 ObjectKey::Address(name, address.address.ip),
                 &address.origin,
                 observed,
@@ -162,20 +163,20 @@ fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &m
             );
         }
     }
-    let mut put = |key: ObjectKey, ours: Previous| claim(record, wish, key, origin, observed, ours);
+    let mut put = |key: ObjectKey, ours: Previous| claim(record, desired, key, origin, observed, ours);
     if !foreign {
         put(ObjectKey::Link(name), Previous::Present);
         return;
     }
-    // A card that was a port is left up when it is let go: it is the next one's who looks whether there is a cable.
-    let port = link.kind == LinkKind::Ethernet && matches!(link.controller, ControllerWish::Of(_));
+    // A card that was a port is left up when it is released: it is the next one's who looks whether there is a cable.
+    let port = link.kind == LinkKind::Ethernet && matches!(link.controller, DesiredController::Of(_));
     if let Some(up) = link.up.filter(|up| !(*up && port)) {
         put(ObjectKey::Up(name), Previous::Up(up));
     }
     match link.controller {
-        ControllerWish::Keep => {}
-        ControllerWish::Detached => put(ObjectKey::Controller(name), Previous::Controller(None)),
-        ControllerWish::Of(controller) => put(ObjectKey::Controller(name), Previous::Controller(Some(controller))),
+        DesiredController::Keep => {}
+        DesiredController::Detached => put(ObjectKey::Controller(name), Previous::Controller(None)),
+        DesiredController::Of(controller) => put(ObjectKey::Controller(name), Previous::Controller(Some(controller))),
     }
     for (attr, value) in link.attrs.iter() {
         put(ObjectKey::Attr(name, attr), Previous::Attr(value.clone()));
@@ -193,12 +194,12 @@ fn claim_link(wish: &HostState, link: &LinkWish, observed: &Observed, record: &m
     claim_lists(link, &mut put);
 }
 
-fn claim_lists(link: &LinkWish, put: &mut impl FnMut(ObjectKey, Previous)) {
+fn claim_lists(link: &DesiredLink, put: &mut impl FnMut(ObjectKey, Previous)) {
     let name = link.name;
     for family in [Family::Ipv4, Family::Ipv6] {
         let ip = link.ip(family);
         if says_addresses(ip) {
-            let list = ip.addresses.iter().flatten().map(|wish| wish.address).collect();
+            let list = ip.addresses.iter().flatten().map(|desired| desired.address).collect();
             put(ObjectKey::Addresses(name, family), Previous::Addresses(list));
         }
         if let Some(neighbours) = &ip.neighbours {
@@ -220,9 +221,9 @@ fn claim_lists(link: &LinkWish, put: &mut impl FnMut(ObjectKey, Previous)) {
 }
 
 /// Forgets claims without an origin, and claims on what the goal takes away.
-fn drop_gone(wish: &HostState, goal: &Goal, record: &mut Ownership) {
+fn drop_gone(desired: &HostState, goal: &Goal, record: &mut Ownership) {
     let given_back: BTreeSet<_> =
-        wish.links.values().filter(|link| link.presence == Presence::Absent).map(|link| link.name).collect();
+        desired.links.values().filter(|link| link.presence == Presence::Absent).map(|link| link.name).collect();
     record.claims.retain(|key, claim| {
         let link_goes = key.link().is_some_and(|name| goal.is_absent(name) || given_back.contains(&name));
         let object_goes = match key {

@@ -23,7 +23,7 @@ use crate::{
 const ROUNDS: usize = 4;
 
 /// Rounds of steps back after which no more are looked for: the transaction reads back what its undo
-/// did and plans anew for what is left.
+/// did and plans again for what is left.
 const UNDO_ROUNDS: usize = 6;
 
 /// A plan that has come to rest.
@@ -124,7 +124,7 @@ impl Builder {
         base_is_down.then_some((*name, base))
     }
 
-    /// Like [`Self::emit`] for a step that nobody wished for: what cannot be put back is said.
+    /// Like [`Self::emit`] for a step that nobody asked for: what cannot be put back is reported.
     pub(crate) fn emit_consequence(&mut self, step: Step) {
         if let Err(refused) = self.attempt(step) {
             let (step, error) = *refused;

@@ -47,11 +47,11 @@ fn compare(path: impl Fn() -> String, wanted: Option<String>, got: Option<String
 fn route_text(route: &Route) -> String {
     let RouteMetrics { mtu, lock_mtu, advmss, cwnd, initcwnd, initrwnd, quickack } = route.metrics;
     let numbers = [("mtu", mtu), ("advmss", advmss), ("cwnd", cwnd), ("initcwnd", initcwnd), ("initrwnd", initrwnd)];
-    let said = numbers.into_iter().filter(|(_, value)| *value != 0).map(|(word, value)| format!("{word} {value}"));
+    let given = numbers.into_iter().filter(|(_, value)| *value != 0).map(|(word, value)| format!("{word} {value}"));
     let flags = [("lock-mtu", lock_mtu), ("quickack", quickack)].into_iter().filter(|(_, on)| *on);
     let words = [format!("{route} protocol {}", route.protocol)].into_iter();
     let source = route.source.map(|source| format!("source {source}"));
-    words.chain(source).chain(said).chain(flags.map(|(word, _)| word.to_owned())).collect::<Vec<_>>().join(" ")
+    words.chain(source).chain(given).chain(flags.map(|(word, _)| word.to_owned())).collect::<Vec<_>>().join(" ")
 }
 
 fn link(
@@ -98,7 +98,7 @@ fn shown(link: &Link, attr: Attr) -> String {
     link.attrs.get(attr).unwrap_or(Value::Unset).display(attr)
 }
 
-/// An address, and when it ends where that matters. No number is told: it would be another one each time.
+/// An address, and when it ends where that matters. No number is reported: it would be another one each time.
 fn end_in_words(address: &Address, wanted: &Link) -> String {
     let Some(leased) = wanted.addresses.iter().find(|leased| leased.exact && leased.key() == address.key()) else {
         return address.to_string();

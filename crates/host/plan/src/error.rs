@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use netloom_model::{Address, Attr, KernelVersion, LinkKind, Origin, StepError};
 use netloom_types::{Family, IfName};
 
-/// Why a wish cannot be planned. Nothing was touched.
+/// Why a desired state cannot be planned. Nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The host's kernel is older than what netloom was tried on.
@@ -28,7 +28,7 @@ pub enum PlanError {
         /// Who asked.
         origin: Origin,
     },
-    /// A generated wish met somebody else's link.
+    /// A generated desired state met somebody else's link.
     #[error(
         "{origin}: link {name} exists and was not made by netloom; rename one of the two, or adopt the link by naming it in a document"
     )]
@@ -140,7 +140,7 @@ pub enum PlanError {
         /// What the lookup says afterwards.
         after: String,
     },
-    /// The plan does not come to rest; a mistake in netloom, not in the wish.
+    /// The plan does not come to rest; a mistake in netloom, not in the desired state.
     #[error(
         "the plan does not come to rest after {rounds} rounds; still open: {open}. This is a mistake in netloom: please report it with the document"
     )]

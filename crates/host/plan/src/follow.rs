@@ -39,7 +39,7 @@ impl Around<'_> {
     }
 
     fn differs(&self, link: IfName, attr: Attr) -> bool {
-        self.pairs.iter().any(|(was, is)| was.name == link && was.attrs.said(attr) != is.attrs.said(attr))
+        self.pairs.iter().any(|(was, is)| was.name == link && was.attrs.given(attr) != is.attrs.given(attr))
     }
 
     fn is_bond(&self, name: IfName) -> bool {

@@ -1,8 +1,8 @@
-//! What the host shall be: the wish laid over the observation.
+//! What the host shall be: the desired state laid over the observation.
 //!
 //! A goal is complete for each object that it names, so that whatever a step takes away beside what
-//! it was asked to can be put back. Objects that a plan touches without a wish join the goal with the
-//! value that they had (`Goal::heal_*`), as far as the wish leaves them a place.
+//! it was asked to can be put back. Objects that a plan touches without a desired state join the goal with the
+//! value that they had (`Goal::heal_*`), as far as the desired state leaves them a place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use netloom_types::{Family, IfName, Protocol, RouteTable};
 /// What one link shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalLink {
-    /// The link, its properties being wishes.
+    /// The link, its properties being what is desired.
     pub(crate) link: Link,
     /// Whether its VLANs matter; a new port gets those of its bridge.
     pub(crate) vlans: bool,
     /// Whether its forwarding entries matter; a port that moves loses them.
     pub(crate) fdb: bool,
-    /// Whether the wish names the addresses of a family; otherwise those that the kernel gives stay.
+    /// Whether the desired state names the addresses of a family; otherwise those that the kernel gives stay.
     pub(crate) lists: Lists,
     /// Who asked; none for a link that only has to be put back.
     pub(crate) origin: Option<Origin>,
@@ -49,7 +49,7 @@ impl GoalLink {
         Self { link, vlans: true, fdb: true, lists: Lists::default(), origin: None }
     }
 
-    /// The kernel gave the link addresses when it came up; they belong to it unless the wish has a
+    /// The kernel gave the link addresses when it came up; they belong to it unless the desired state has a
     /// list without them.
     pub(crate) fn accept(&mut self, now: &Link) {
         for address in &now.addresses {
@@ -107,7 +107,7 @@ impl Goal {
         }
     }
 
-    /// Gives up what nobody wished for and the plan could not put back: `end` is what it leads to.
+    /// Gives up what nobody asked for and the plan could not put back: `end` is what it leads to.
     pub(crate) fn settle(&mut self, end: &Host) {
         for (name, goal) in &mut self.links {
             let Some(goal) = goal.as_mut().filter(|goal| goal.origin.is_none()) else { continue };
@@ -139,7 +139,8 @@ impl Goal {
         matches!(self.links.get(&name), Some(None))
     }
 
-    /// A link was changed without a wish: it shall be as it was, as far as the wish leaves it a place.
+    /// A link was changed without a desired state: it shall be as it was, as far as the desired state leaves it a
+    /// place.
     pub(crate) fn heal_link(&mut self, mut link: Link) {
         if self.links.contains_key(&link.name) {
             return;
@@ -164,7 +165,8 @@ impl Goal {
         self.links.insert(goal.link.name, Some(goal));
     }
 
-    /// A route was lost without a wish: it comes back over the links that stay. Whether none of its links does.
+    /// A route was lost without a desired state: it comes back over the links that stay. Whether none of its links
+    /// does.
     pub(crate) fn heal_route(&mut self, mut route: Route) -> bool {
         let key = route.key();
         if self.routes.contains_key(&key) {
@@ -214,13 +216,13 @@ fn routes_of(routes: &BTreeMap<RouteKey, Option<Route>>, observed: &Observed) ->
 /// Says of every property that `now` has and `wanted` does not name that it shall be the default.
 fn complete(wanted: &mut Attrs, now: &Attrs) {
     for (attr, _) in now.iter() {
-        if wanted.said(attr).is_none() {
-            wanted.wish(attr, attr.default_value().unwrap_or(Value::Unset));
+        if wanted.given(attr).is_none() {
+            wanted.require(attr, attr.default_value().unwrap_or(Value::Unset));
         }
     }
     // The kernel chooses these again when nobody does.
     for attr in [Attr::Mac, Attr::Mtu] {
-        if wanted.said(attr) == Some(&Value::Unset) {
+        if wanted.given(attr) == Some(&Value::Unset) {
             wanted.remove(attr);
         }
     }

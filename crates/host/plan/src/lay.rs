@@ -1,13 +1,13 @@
-//! Lays a wish over an observation.
+//! Lays a desired state over an observation.
 //!
-//! Here a partial wish becomes a complete goal: what the wish does not name is taken from what is
-//! there. This is also where somebody else's objects are told apart from ours.
+//! Here a partial desired state becomes a complete goal: what the desired state does not name is taken from what is
+//! there. This is also where somebody else's objects are distinguished from ours.
 
 use std::collections::BTreeMap;
 
 use netloom_model::{
-    Address, AddressWish, Adoption, Alias, Attr, ControllerWish, HostState, IpWish, Link, LinkKind, LinkWish, Observed,
-    Ownership, Presence, Route, Value,
+    Address, Adoption, Alias, Attr, DesiredAddress, DesiredController, DesiredIp, DesiredLink, HostState, Link,
+    LinkKind, Observed, Ownership, Presence, Route, Value,
 };
 use netloom_types::{Family, IfName, Protocol};
 
@@ -18,7 +18,7 @@ use crate::{
     release, sink, tables,
 };
 
-/// What a wish is laid on.
+/// What a desired state is laid on.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'a> {
     /// The host.
@@ -27,7 +27,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) owned: &'a Ownership,
 }
 
-/// The goal of a wish, and what a person should know about it.
+/// The goal of a desired state, and what a person should know about it.
 #[derive(Default)]
 pub(crate) struct Laid {
     pub(crate) goal: Goal,
@@ -36,65 +36,68 @@ pub(crate) struct Laid {
     pub(crate) moved: Vec<tables::Move>,
 }
 
-/// Lays `wish` over the ground.
-pub(crate) fn lay(wish: &HostState, ground: Ground<'_>) -> Result<Laid, PlanError> {
+/// Lays `desired` over the ground.
+pub(crate) fn lay(desired: &HostState, ground: Ground<'_>) -> Result<Laid, PlanError> {
     let observed = ground.observed;
     let mut laid = Laid::default();
-    release::lay(wish, ground, &mut laid);
+    release::lay(desired, ground, &mut laid);
     let dependents = Dependents::of(observed.links.values());
-    for link in wish.links.values() {
+    for link in desired.links.values() {
         match link.presence {
             Presence::Present => lay_present(link, ground, &mut laid.goal)?,
             Presence::Absent => lay_absent(link, ground, &dependents, &mut laid)?,
         }
     }
     let goal = &mut laid.goal;
-    raise_bond_ports(wish, observed, goal);
-    sink::lay(wish, observed, goal);
-    lay_routes(wish, observed, goal)?;
-    lay_rules(wish, observed, goal);
+    raise_bond_ports(desired, observed, goal);
+    sink::lay(desired, observed, goal);
+    lay_routes(desired, observed, goal)?;
+    lay_rules(desired, observed, goal);
     tables::lay(observed, &mut laid)?;
     let goal = &mut laid.goal;
-    goal.settings.extend(wish.settings.iter().map(|(key, wanted)| (*key, wanted.setting.clone())));
-    // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+    goal.settings.extend(desired.settings.iter().map(|(key, wanted)| (*key, wanted.setting.clone())));
+    // Again at once: inserted one by one they leave their nodes half empty, and there may be many.
     goal.links = std::mem::take(&mut goal.links).into_iter().collect();
     Ok(laid)
 }
 
-fn lay_present(wish: &LinkWish, ground: Ground<'_>, goal: &mut Goal) -> Result<(), PlanError> {
+fn lay_present(desired: &DesiredLink, ground: Ground<'_>, goal: &mut Goal) -> Result<(), PlanError> {
     let observed = ground.observed;
-    check_leases(wish)?;
-    check_protocols(wish, observed)?;
-    let laid = match observed.links.get(&wish.name) {
-        Some(link) if wish.adoption == Adoption::Never && !link.is_ours() => {
-            return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+    check_leases(desired)?;
+    check_protocols(desired, observed)?;
+    let laid = match observed.links.get(&desired.name) {
+        Some(link) if desired.adoption == Adoption::Never && !link.is_ours() => {
+            return Err(PlanError::ForeignLink { name: desired.name, origin: desired.origin.clone() });
         }
-        Some(link) if link.kind == wish.kind => {
-            // What a release put back is the ground that the wish is laid on.
-            let released = goal.links.remove(&wish.name).flatten().map(|released| released.link);
-            over_existing(wish, released.unwrap_or_else(|| unasked(link)), link, ground)
+        Some(link) if link.kind == desired.kind => {
+            // What a release put back is the ground that the desired state is laid on.
+            let released = goal.links.remove(&desired.name).flatten().map(|released| released.link);
+            over_existing(desired, released.unwrap_or_else(|| unasked(link)), link, ground)
         }
-        Some(_) | None => new_link(wish, ground)?,
+        Some(_) | None => new_link(desired, ground)?,
     };
     for family in [Family::Ipv4, Family::Ipv6] {
-        if wish.ip(family).enabled == Some(false) {
-            drop_routes(wish, family, observed, goal);
+        if desired.ip(family).enabled == Some(false) {
+            drop_routes(desired, family, observed, goal);
         }
     }
-    goal.links.insert(wish.name, Some(laid));
+    goal.links.insert(desired.name, Some(laid));
     Ok(())
 }
 
 /// A bond brings its ports up; one that joins without a word about its state stays so.
-fn raise_bond_ports(wish: &HostState, observed: &Observed, goal: &mut Goal) {
+fn raise_bond_ports(desired: &HostState, observed: &Observed, goal: &mut Goal) {
     let is_bond = |name: IfName| {
-        let kind =
-            wish.links.get(&name).map(|link| &link.kind).or_else(|| observed.links.get(&name).map(|link| &link.kind));
+        let kind = desired
+            .links
+            .get(&name)
+            .map(|link| &link.kind)
+            .or_else(|| observed.links.get(&name).map(|link| &link.kind));
         kind == Some(&LinkKind::Bond)
     };
-    let joins = wish.links.values().filter(|link| {
+    let joins = desired.links.values().filter(|link| {
         let was = observed.links.get(&link.name).and_then(|now| now.controller);
-        matches!(link.controller, ControllerWish::Of(name) if link.up.is_none() && was != Some(name) && is_bond(name))
+        matches!(link.controller, DesiredController::Of(name) if link.up.is_none() && was != Some(name) && is_bond(name))
     });
     for link in joins {
         if let Some(Some(goal)) = goal.links.get_mut(&link.name) {
@@ -103,10 +106,10 @@ fn raise_bond_ports(wish: &HostState, observed: &Observed, goal: &mut Goal) {
     }
 }
 
-fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {
+fn check_leases(desired: &DesiredLink) -> Result<(), PlanError> {
     for family in [Family::Ipv4, Family::Ipv6] {
-        if wish.ip(family).dhcp.as_ref().is_some_and(|dhcp| dhcp.enabled) {
-            return Err(PlanError::NeedsAgent { name: wish.name, family, origin: wish.origin.clone() });
+        if desired.ip(family).dhcp.as_ref().is_some_and(|dhcp| dhcp.enabled) {
+            return Err(PlanError::NeedsAgent { name: desired.name, family, origin: desired.origin.clone() });
         }
     }
     Ok(())
@@ -114,12 +117,13 @@ fn check_leases(wish: &LinkWish) -> Result<(), PlanError> {
 
 /// A new address can carry no protocol but ours on a kernel that keeps none. Ours it cannot carry either, but nothing is
 /// lost by that: the record knows the address.
-fn check_protocols(wish: &LinkWish, observed: &Observed) -> Result<(), PlanError> {
+fn check_protocols(desired: &DesiredLink, observed: &Observed) -> Result<(), PlanError> {
     if observed.kernel.address_protocol {
         return Ok(());
     }
-    let there = observed.links.get(&wish.name).map_or(&[][..], |link| &link.addresses);
-    for wanted in [Family::Ipv4, Family::Ipv6].iter().flat_map(|family| wish.ip(*family).addresses.iter().flatten()) {
+    let there = observed.links.get(&desired.name).map_or(&[][..], |link| &link.addresses);
+    for wanted in [Family::Ipv4, Family::Ipv6].iter().flat_map(|family| desired.ip(*family).addresses.iter().flatten())
+    {
         let address = wanted.address;
         let asks = ![Protocol::NETLOOM, Protocol::UNSPEC].contains(&address.protocol);
         if asks && !there.iter().any(|there| there.fulfils(&address)) {
@@ -129,48 +133,59 @@ fn check_protocols(wish: &LinkWish, observed: &Observed) -> Result<(), PlanError
     Ok(())
 }
 
-fn lay_absent(wish: &LinkWish, ground: Ground<'_>, dependents: &Dependents, laid: &mut Laid) -> Result<(), PlanError> {
-    let Some(link) = ground.observed.links.get(&wish.name) else { return Ok(()) };
-    if wish.adoption == Adoption::Never && !link.is_ours() {
-        return Err(PlanError::ForeignLink { name: wish.name, origin: wish.origin.clone() });
+fn lay_absent(
+    desired: &DesiredLink,
+    ground: Ground<'_>,
+    dependents: &Dependents,
+    laid: &mut Laid,
+) -> Result<(), PlanError> {
+    let Some(link) = ground.observed.links.get(&desired.name) else { return Ok(()) };
+    if desired.adoption == Adoption::Never && !link.is_ours() {
+        return Err(PlanError::ForeignLink { name: desired.name, origin: desired.origin.clone() });
     }
     if let LinkKind::Other(_) = link.kind {
         return Err(PlanError::KeptKind {
-            name: wish.name,
+            name: desired.name,
             kind: link.kind.clone(),
-            origin: Some(wish.origin.clone()),
+            origin: Some(desired.origin.clone()),
         });
     }
     if link.kind.is_virtual() {
-        for name in dependents.closure(wish.name) {
+        for name in dependents.closure(desired.name) {
             laid.goal.links.insert(name, None);
         }
     } else {
-        release::give_back_link(wish.name, ground, laid);
+        release::give_back_link(desired.name, ground, laid);
     }
     Ok(())
 }
 
-fn lists(wish: &LinkWish) -> Lists {
-    Lists { ipv4: claims::says_addresses(&wish.ipv4), ipv6: claims::says_addresses(&wish.ipv6) }
+fn lists(desired: &DesiredLink) -> Lists {
+    Lists { ipv4: claims::says_addresses(&desired.ipv4), ipv6: claims::says_addresses(&desired.ipv6) }
 }
 
-fn new_link(wish: &LinkWish, ground: Ground<'_>) -> Result<GoalLink, PlanError> {
-    let (name, kind, origin) = (wish.name, wish.kind.clone(), wish.origin.clone());
+fn new_link(desired: &DesiredLink, ground: Ground<'_>) -> Result<GoalLink, PlanError> {
+    let (name, kind, origin) = (desired.name, desired.kind.clone(), desired.origin.clone());
     match &kind {
         LinkKind::Other(_) => return Err(PlanError::KeptKind { name, kind, origin: Some(origin) }),
         kind if !kind.is_virtual() => return Err(PlanError::NotCreatable { name, kind: kind.clone(), origin }),
         _ => {}
     }
-    if let Some(&attr) = kind.required().iter().find(|attr| wish.attrs.said(**attr).is_none()) {
+    if let Some(&attr) = kind.required().iter().find(|attr| desired.attrs.given(**attr).is_none()) {
         return Err(PlanError::MissingProperty { name, kind, attr, origin });
     }
     let mut link = Link::new(name, kind);
     link.up = true;
-    let description = wish.description.as_deref().filter(|text| !text.is_empty());
-    link.alias = Some(Alias::ours(wish.origin.owners(), description));
-    overlay(wish, &mut link, ground);
-    Ok(GoalLink { link, vlans: wish.vlans.is_some(), fdb: true, lists: lists(wish), origin: Some(wish.origin.clone()) })
+    let description = desired.description.as_deref().filter(|text| !text.is_empty());
+    link.alias = Some(Alias::ours(desired.origin.owners(), description));
+    overlay(desired, &mut link, ground);
+    Ok(GoalLink {
+        link,
+        vlans: desired.vlans.is_some(),
+        fdb: true,
+        lists: lists(desired),
+        origin: Some(desired.origin.clone()),
+    })
 }
 
 /// A link as it is, but for what may follow what the kernel derives it from as long as nobody asks for it.
@@ -185,44 +200,44 @@ pub(crate) fn unasked(link: &Link) -> Link {
     link
 }
 
-fn over_existing(wish: &LinkWish, mut link: Link, now: &Link, ground: Ground<'_>) -> GoalLink {
-    if let Some(description) = &wish.description {
+fn over_existing(desired: &DesiredLink, mut link: Link, now: &Link, ground: Ground<'_>) -> GoalLink {
+    if let Some(description) = &desired.description {
         let text = Some(&**description).filter(|text| !text.is_empty());
         link.alias = match &link.alias {
             Some(alias) => alias.described(text),
             None => text.map(Alias::raw),
         };
     }
-    overlay(wish, &mut link, ground);
+    overlay(desired, &mut link, ground);
     if link.kind == LinkKind::Bond {
         // Options of the old mode that nobody named go with it.
         let mode = link.attrs.bond_mode();
-        let idle = |attr: Attr| !attr.in_bond_mode(mode) && wish.attrs.said(attr).is_none();
+        let idle = |attr: Attr| !attr.in_bond_mode(mode) && desired.attrs.given(attr).is_none();
         link.attrs = link.attrs.iter().filter(|(attr, _)| !idle(*attr)).map(|(a, value)| (a, value.clone())).collect();
     }
     let moves = link.controller != now.controller;
     if moves {
-        let said: Vec<_> = wish.attrs.iter().map(|(attr, value)| (attr, value.clone())).collect();
+        let given: Vec<_> = desired.attrs.iter().map(|(attr, value)| (attr, value.clone())).collect();
         goal::drop_port_attrs(&mut link.attrs);
-        for (attr, value) in said {
-            link.attrs.wish(attr, value);
+        for (attr, value) in given {
+            link.attrs.require(attr, value);
         }
-        if wish.vlans.is_none() {
+        if desired.vlans.is_none() {
             link.vlans = netloom_model::VlanMembership::default();
         }
     }
     GoalLink {
-        vlans: wish.vlans.is_some() || !moves,
-        fdb: !moves || !wish.fdb.is_empty(),
-        lists: lists(wish),
-        origin: Some(wish.origin.clone()),
+        vlans: desired.vlans.is_some() || !moves,
+        fdb: !moves || !desired.fdb.is_empty(),
+        lists: lists(desired),
+        origin: Some(desired.origin.clone()),
         link,
     }
 }
 
-/// Writes everything that the wish names onto `link`.
-fn overlay(wish: &LinkWish, link: &mut Link, ground: Ground<'_>) {
-    let LinkWish {
+/// Writes everything that the desired state names onto `link`.
+fn overlay(desired: &DesiredLink, link: &mut Link, ground: Ground<'_>) {
+    let DesiredLink {
         name: _,
         kind: _,
         presence: _,
@@ -239,18 +254,18 @@ fn overlay(wish: &LinkWish, link: &mut Link, ground: Ground<'_>) {
         mirrors,
         features,
         origin: _,
-    } = wish;
+    } = desired;
     link.up = up.unwrap_or(link.up);
     match controller {
-        ControllerWish::Keep => {}
-        ControllerWish::Detached => link.controller = None,
-        ControllerWish::Of(name) => link.controller = Some(*name),
+        DesiredController::Keep => {}
+        DesiredController::Detached => link.controller = None,
+        DesiredController::Of(name) => link.controller = Some(*name),
     }
     for (attr, value) in attrs.iter() {
-        link.attrs.wish(attr, value.clone());
+        link.attrs.require(attr, value.clone());
     }
     if let Some(enabled) = ipv6.enabled {
-        link.attrs.wish(Attr::Ipv6Disabled, Value::Bool(!enabled));
+        link.attrs.require(Attr::Ipv6Disabled, Value::Bool(!enabled));
     }
     for (name, presence) in alt_names {
         match presence {
@@ -277,14 +292,14 @@ fn merge<K: Ord + Copy, V: Copy>(into: &mut BTreeMap<K, V>, changes: &BTreeMap<K
     }
 }
 
-fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link, ground: Ground<'_>) {
-    if wish.enabled == Some(false) {
+fn overlay_ip(family: Family, desired: &DesiredIp, link: &mut Link, ground: Ground<'_>) {
+    if desired.enabled == Some(false) {
         link.addresses.retain(|address| Family::of(address.ip) != family);
-    } else if let Some(addresses) = &wish.addresses {
+    } else if let Some(addresses) = &desired.addresses {
         let (old, mut other): (Vec<Address>, Vec<Address>) =
             std::mem::take(&mut link.addresses).into_iter().partition(|address| Family::of(address.ip) == family);
-        let mut new: Vec<Address> = addresses.iter().map(|wish| settled(wish, &old)).collect();
-        if wish.keep_extra {
+        let mut new: Vec<Address> = addresses.iter().map(|desired| settled(desired, &old)).collect();
+        if desired.keep_extra {
             let extra = old.iter().filter(|address| {
                 let ours = ground.owned.made_address(ground.observed.kernel, link.name, address);
                 !ours && !new.iter().any(|n| n.key() == address.key())
@@ -302,15 +317,15 @@ fn overlay_ip(family: Family, wish: &IpWish, link: &mut Link, ground: Ground<'_>
             }
         }
     }
-    if let Some(neighbours) = &wish.neighbours {
+    if let Some(neighbours) = &desired.neighbours {
         link.neighbours.retain(|neighbour| Family::of(neighbour.ip) != family);
         link.neighbours.extend(neighbours.iter().copied());
     }
 }
 
 /// An address that is there already stays as it is, whoever made it, when it does what was asked.
-fn settled(wish: &AddressWish, old: &[Address]) -> Address {
-    let wanted = wish.address;
+fn settled(desired: &DesiredAddress, old: &[Address]) -> Address {
+    let wanted = desired.address;
     let there = old.iter().find(|address| address.key() == wanted.key());
     match there {
         Some(there) if there.fulfils(&wanted) => *there,
@@ -320,20 +335,21 @@ fn settled(wish: &AddressWish, old: &[Address]) -> Address {
     }
 }
 
-fn drop_routes(wish: &LinkWish, family: Family, observed: &Observed, goal: &mut Goal) {
-    for (key, route) in observed.routes.iter().filter(|(_, route)| route.family() == family && route.uses(wish.name)) {
+fn drop_routes(desired: &DesiredLink, family: Family, observed: &Observed, goal: &mut Goal) {
+    for (key, route) in observed.routes.iter().filter(|(_, route)| route.family() == family && route.uses(desired.name))
+    {
         let mut rest = Route { next_hops: route.next_hops.clone(), ..route.clone() };
-        rest.next_hops.retain(|hop| hop.link != Some(wish.name));
+        rest.next_hops.retain(|hop| hop.link != Some(desired.name));
         let kept = (!rest.next_hops.is_empty()).then_some(rest);
-        goal.routes.insert(*key, GoalRoute { route: kept, origin: Some(wish.origin.clone()) });
+        goal.routes.insert(*key, GoalRoute { route: kept, origin: Some(desired.origin.clone()) });
     }
 }
 
-fn lay_routes(wish: &HostState, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
-    for key in wish.absent_routes.iter().filter(|key| observed.routes.contains_key(key)) {
+fn lay_routes(desired: &HostState, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
+    for key in desired.absent_routes.iter().filter(|key| observed.routes.contains_key(key)) {
         goal.routes.insert(*key, GoalRoute { route: None, origin: None });
     }
-    for wanted in &wish.routes {
+    for wanted in &desired.routes {
         let key = wanted.route.key();
         let going = goal.routes.get(&key).is_some_and(|goal| goal.route.is_none());
         let route = match observed.routes.get(&key).filter(|_| !going) {
@@ -352,11 +368,11 @@ fn lay_routes(wish: &HostState, observed: &Observed, goal: &mut Goal) -> Result<
     Ok(())
 }
 
-fn lay_rules(wish: &HostState, observed: &Observed, goal: &mut Goal) {
-    for key in wish.absent_rules.iter().filter(|key| observed.rules.contains_key(key)) {
+fn lay_rules(desired: &HostState, observed: &Observed, goal: &mut Goal) {
+    for key in desired.absent_rules.iter().filter(|key| observed.rules.contains_key(key)) {
         goal.rules.insert(*key, GoalRule { protocol: None, origin: None });
     }
-    for wanted in &wish.rules {
+    for wanted in &desired.rules {
         let key = wanted.rule.key;
         let going = goal.rules.get(&key).is_some_and(|goal| goal.protocol.is_none());
         // An equal rule does the same whoever made it.

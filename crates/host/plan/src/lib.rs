@@ -1,4 +1,4 @@
-//! From a wish and an observation to ordered steps, each with its undo.
+//! From a desired state and an observation to ordered steps, each with its undo.
 //!
 //! ```text
 //! HostState ─┐
@@ -71,7 +71,7 @@ pub struct Planned {
     pub expected: Expected,
 }
 
-/// What a host must show: what was wished for, and what had to be put back because the kernel takes
+/// What a host must show: what was desired, and what had to be put back because the kernel takes
 /// it away with something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected(Goal);
@@ -105,12 +105,17 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// Plans the steps that fulfil `wish` on the host that `observed` shows.
-pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &Options) -> Result<Planned, PlanError> {
+/// Plans the steps that fulfil `desired` on the host that `observed` shows.
+pub fn plan(
+    desired: &HostState,
+    observed: &Observed,
+    owned: &Ownership,
+    options: &Options,
+) -> Result<Planned, PlanError> {
     if let Some(version) = observed.kernel.too_old() {
         return Err(PlanError::OldKernel { version });
     }
-    let laid = lay::lay(wish, Ground { observed, owned })?;
+    let laid = lay::lay(desired, Ground { observed, owned })?;
     let mut builder = Builder::new(observed, laid.goal);
     builder.notes = laid.notes;
     let moved = laid.moved;
@@ -123,7 +128,7 @@ pub fn plan(wish: &HostState, observed: &Observed, owned: &Ownership, options: &
     safety::check(options, observed, sim.observed())?;
     // The simulated host and the record are the two largest things here: never both at once.
     drop(sim);
-    let ownership = claims::after(wish, &expected, observed, owned, &moved);
+    let ownership = claims::after(desired, &expected, observed, owned, &moved);
     Ok(Planned { plan, before, ownership, notes, expected: Expected(expected) })
 }
 
@@ -134,9 +139,9 @@ pub fn converge(observed: &Observed, target: &Target) -> Result<Plan, PlanError>
     Ok(builder.finish().plan)
 }
 
-/// The wishes that the host does not fulfil.
-pub fn unmet(wish: &HostState, observed: &Observed) -> Result<Vec<Difference>, PlanError> {
-    let laid = lay::lay(wish, Ground { observed, owned: &Ownership::default() })?;
+/// The parts of the desired state that the host does not fulfil.
+pub fn unmet(desired: &HostState, observed: &Observed) -> Result<Vec<Difference>, PlanError> {
+    let laid = lay::lay(desired, Ground { observed, owned: &Ownership::default() })?;
     Ok(differences::between(&laid.goal, observed))
 }
 

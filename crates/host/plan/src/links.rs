@@ -10,7 +10,7 @@ use crate::{
     goal::Goal,
 };
 
-/// Deletes links that shall go or must be made anew, deepest first.
+/// Deletes links that shall go or must be recreated, deepest first.
 pub(crate) fn remove(builder: &mut Builder) -> Result<(), PlanError> {
     let doomed: Vec<IfName> = builder
         .goal
@@ -83,7 +83,7 @@ fn create(builder: &mut Builder, goal: &Link) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What is said at creation. A link that is made anew keeps the hardware address that others know it
+/// What is given at creation. A link that is recreated keeps the hardware address that others know it
 /// by and, as far as its base allows, its MTU.
 fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
     let mut attrs: Attrs = goal
@@ -101,7 +101,7 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
         return attrs;
     };
     let host = &builder.sim.observed().host;
-    if attrs.said(Attr::Mac).is_none()
+    if attrs.given(Attr::Mac).is_none()
         && let Some(mac) = was.attrs.mac(Attr::Mac)
     {
         let base_was = was.base().and_then(|base| {
@@ -109,17 +109,17 @@ fn creation_attrs(builder: &Builder, goal: &Link) -> Attrs {
         });
         let inherited = base_was.and_then(|base| base.attrs.mac(Attr::Mac)) == Some(mac);
         if !inherited {
-            attrs.wish(Attr::Mac, Value::Mac(mac));
+            attrs.require(Attr::Mac, Value::Mac(mac));
         }
     }
-    if goal.attrs.said(Attr::Mtu).is_none()
+    if goal.attrs.given(Attr::Mtu).is_none()
         && let Some(mtu) = was.attrs.int(Attr::Mtu)
     {
         let limit =
             attrs.link(Attr::Base).and_then(|base| host.links.get(&base)).and_then(|base| base.attrs.int(Attr::Mtu));
         let limit = limit
             .filter(|_| matches!(goal.kind, LinkKind::Vlan | LinkKind::MacVlan | LinkKind::MacVtap | LinkKind::IpVlan));
-        attrs.wish(Attr::Mtu, Value::Int(limit.map_or(mtu, |limit| mtu.min(limit))));
+        attrs.require(Attr::Mtu, Value::Int(limit.map_or(mtu, |limit| mtu.min(limit))));
     }
     attrs
 }
@@ -211,12 +211,12 @@ pub(crate) fn finish(builder: &mut Builder, order: &[IfName]) -> Result<(), Plan
     Ok(())
 }
 
-/// Lowers MTUs, from the top: a base may not be below what stands on it by somebody's wish.
+/// Lowers MTUs, from the top: a base may not be below what stands on it by somebody's request.
 pub(crate) fn lower_mtus(builder: &mut Builder, order: &[IfName]) -> Result<(), PlanError> {
     for &name in order.iter().rev() {
         let Some((goal, now)) = pair(builder, name) else { continue };
         let unmet = aspects::unmet(goal, now);
-        if let Some(mtu) = unmet.said(Attr::Mtu).filter(|_| lowers_mtu(&unmet, now)) {
+        if let Some(mtu) = unmet.given(Attr::Mtu).filter(|_| lowers_mtu(&unmet, now)) {
             let attrs = aspects::one(Attr::Mtu, mtu.clone());
             let kind = now.kind.clone();
             builder.emit(Step::SetAttrs { name, kind, attrs })?;
@@ -229,26 +229,26 @@ pub(crate) fn lower_mtus(builder: &mut Builder, order: &[IfName]) -> Result<(), 
 pub(crate) fn resized_bridges(observed: &Observed, goal: &Goal) -> Vec<IfName> {
     let bridges = observed.links.values().filter(|link| link.kind == LinkKind::Bridge);
     let resized = |was: &&Link| {
-        let wanted = goal.link(was.name).and_then(|goal| goal.link.attrs.said(Attr::Mtu));
+        let wanted = goal.link(was.name).and_then(|goal| goal.link.attrs.given(Attr::Mtu));
         wanted.is_some_and(|wanted| was.attrs.get(Attr::Mtu).as_ref() != Some(wanted))
     };
     bridges.filter(resized).map(|link| link.name).collect()
 }
 
-/// Tells bridges their new MTU, also those that should have it from their ports by now: one that was ever told an MTU
+/// Tells bridges their new MTU, also those that should have it from their ports by now: one that ever got an MTU
 /// does not follow any more, and the kernel does not tell which ones these are. To one that has it this says nothing.
 pub(crate) fn tell_bridges(builder: &mut Builder) -> Result<(), PlanError> {
-    let told = |name: IfName, planned: &PlannedStep| match &planned.step {
-        Step::SetAttrs { name: of, attrs, .. } => *of == name && attrs.said(Attr::Mtu).is_some(),
+    let reported = |name: IfName, planned: &PlannedStep| match &planned.step {
+        Step::SetAttrs { name: of, attrs, .. } => *of == name && attrs.given(Attr::Mtu).is_some(),
         Step::DeleteLink { name: of } => *of == name,
         _ => false,
     };
     for name in builder.resized.clone() {
-        if builder.steps.iter().any(|planned| told(name, planned)) {
+        if builder.steps.iter().any(|planned| reported(name, planned)) {
             continue;
         }
         let Some((goal, now)) = pair(builder, name) else { continue };
-        if let Some(mtu) = goal.attrs.said(Attr::Mtu) {
+        if let Some(mtu) = goal.attrs.given(Attr::Mtu) {
             let step = Step::SetAttrs { name, kind: now.kind.clone(), attrs: aspects::one(Attr::Mtu, mtu.clone()) };
             builder.emit(step)?;
         }
@@ -290,11 +290,11 @@ pub(crate) fn addresses(builder: &mut Builder, name: IfName) -> Result<(), PlanE
     carry_out(builder, name, missing)
 }
 
-/// Wished steps must work; what only has to be put back may have lost its place.
+/// Desired steps must work; what only has to be put back may have lost its place.
 fn carry_out(builder: &mut Builder, name: IfName, steps: Vec<Step>) -> Result<(), PlanError> {
-    let wished = builder.goal.link(name).is_some_and(|goal| goal.origin.is_some());
+    let desired = builder.goal.link(name).is_some_and(|goal| goal.origin.is_some());
     for step in steps {
-        if wished { builder.emit(step)? } else { builder.emit_consequence(step) }
+        if desired { builder.emit(step)? } else { builder.emit_consequence(step) }
     }
     Ok(())
 }
@@ -319,7 +319,7 @@ fn awaits_ports(builder: &Builder, goal: &Link) -> bool {
 }
 
 fn lowers_mtu(unmet: &Attrs, now: &Link) -> bool {
-    match (unmet.said(Attr::Mtu), now.attrs.int(Attr::Mtu)) {
+    match (unmet.given(Attr::Mtu), now.attrs.int(Attr::Mtu)) {
         (Some(Value::Int(wanted)), Some(now)) => *wanted < now,
         _ => false,
     }

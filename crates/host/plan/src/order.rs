@@ -85,7 +85,7 @@ mod tests {
 
     fn vlan(link: &str, base: &str) -> Link {
         let mut vlan = Link::new(name(link), LinkKind::Vlan);
-        vlan.attrs.wish(Attr::Base, Value::Link(name(base)));
+        vlan.attrs.require(Attr::Base, Value::Link(name(base)));
         vlan
     }
 

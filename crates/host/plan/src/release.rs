@@ -1,7 +1,7 @@
 //! What is given back when nobody asks for it any more.
 //!
 //! What netloom made goes; a property of somebody else's link gets the value that it had before,
-//! unless somebody has changed it by hand since: then it is left alone, and said. Of a list that others
+//! unless somebody has changed it manually since: then it is left alone, and reported. Of a list that others
 //! write too, only what netloom did is taken back.
 
 use std::collections::BTreeSet;
@@ -19,10 +19,10 @@ use crate::{
     vlans,
 };
 
-/// Lays into the goal what the source of a whole wish no longer names.
-pub(crate) fn lay(wish: &HostState, ground: Ground<'_>, laid: &mut Laid) {
-    let Some(source) = &wish.whole_of else { return };
-    let named = Named::of(wish);
+/// Lays into the goal what the source of a whole desired state no longer names.
+pub(crate) fn lay(desired: &HostState, ground: Ground<'_>, laid: &mut Laid) {
+    let Some(source) = &desired.whole_of else { return };
+    let named = Named::of(desired);
     for (key, claim) in &ground.owned.claims {
         let last = claim.origins.len() == 1 && claim.origins.contains_key(source);
         if last && !named.has(key) {
@@ -38,46 +38,47 @@ pub(crate) fn give_back_link(name: IfName, ground: Ground<'_>, laid: &mut Laid) 
     }
 }
 
-/// What a wish names, ready to be asked for one object after the other.
+/// What a desired state names, ready to be asked for one object after the other.
 pub(crate) struct Named<'a> {
-    wish: &'a HostState,
+    desired: &'a HostState,
     routes: BTreeSet<RouteKey>,
     rules: BTreeSet<RuleKey>,
-    /// The other ends of pairs, which are there as long as the end that is wished for.
+    /// The other ends of pairs, which are there as long as the end that is desired.
     peers: BTreeSet<IfName>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads it off the wish.
-    pub(crate) fn of(wish: &'a HostState) -> Self {
-        let routes = wish.routes.iter().map(|wish| wish.route.key()).collect();
-        let rules = wish.rules.iter().map(|wish| wish.rule.key).collect();
-        let present = wish.links.values().filter(|link| link.presence == Presence::Present);
+    /// Reads it off the desired state.
+    pub(crate) fn of(desired: &'a HostState) -> Self {
+        let routes = desired.routes.iter().map(|desired| desired.route.key()).collect();
+        let rules = desired.rules.iter().map(|desired| desired.rule.key).collect();
+        let present = desired.links.values().filter(|link| link.presence == Presence::Present);
         let peers = present.filter_map(|link| link.attrs.link(Attr::VethPeer)).collect();
-        Self { wish, routes, rules, peers }
+        Self { desired, routes, rules, peers }
     }
 
-    /// Whether the wish names the object.
+    /// Whether the desired state names the object.
     pub(crate) fn has(&self, key: &ObjectKey) -> bool {
-        let wish = self.wish;
-        let link = |name: &IfName| wish.links.get(name);
+        let desired = self.desired;
+        let link = |name: &IfName| desired.links.get(name);
         match key {
             ObjectKey::Link(name) => {
                 link(name).is_some_and(|l| l.presence == Presence::Present) || self.peers.contains(name)
             }
             ObjectKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
             ObjectKey::Controller(name) => {
-                link(name).is_some_and(|l| l.controller != netloom_model::ControllerWish::Keep)
+                link(name).is_some_and(|l| l.controller != netloom_model::DesiredController::Keep)
             }
             ObjectKey::Attr(name, Attr::Ipv6Disabled) => {
-                link(name).is_some_and(|l| l.ipv6.enabled.is_some() || l.attrs.said(Attr::Ipv6Disabled).is_some())
+                link(name).is_some_and(|l| l.ipv6.enabled.is_some() || l.attrs.given(Attr::Ipv6Disabled).is_some())
             }
-            ObjectKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.said(*attr).is_some()),
+            ObjectKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.given(*attr).is_some()),
             ObjectKey::Alias(name) => link(name).is_some_and(|l| l.description.is_some()),
             ObjectKey::AltName(name, alt) => link(name).is_some_and(|l| l.alt_names.contains_key(alt)),
             ObjectKey::Addresses(name, family) => link(name).is_some_and(|l| claims::says_addresses(l.ip(*family))),
-            ObjectKey::Address(name, ip) => link(name)
-                .is_some_and(|l| l.ip(Family::of(*ip)).addresses.iter().flatten().any(|wish| wish.address.ip == *ip)),
+            ObjectKey::Address(name, ip) => link(name).is_some_and(|l| {
+                l.ip(Family::of(*ip)).addresses.iter().flatten().any(|desired| desired.address.ip == *ip)
+            }),
             ObjectKey::Vlans(name) => link(name).is_some_and(|l| l.vlans.is_some()),
             ObjectKey::Fdb(name, fdb) => link(name).is_some_and(|l| l.fdb.contains_key(fdb)),
             ObjectKey::Neighbours(name, family) => link(name).is_some_and(|l| l.ip(*family).neighbours.is_some()),
@@ -85,7 +86,7 @@ impl<'a> Named<'a> {
             ObjectKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
             ObjectKey::Route(key) => self.routes.contains(key),
             ObjectKey::Rule(key) => self.rules.contains(key),
-            ObjectKey::Setting(key) => wish.settings.contains_key(key),
+            ObjectKey::Setting(key) => desired.settings.contains_key(key),
         }
     }
 }
@@ -98,10 +99,10 @@ fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Lai
     if now == claim.before || is_over {
         return;
     }
-    // VLANs are told apart one by one.
+    // VLANs are distinguished one by one.
     let is_shared = matches!(key, ObjectKey::Vlans(_));
     if !is_shared && !claims::still_ours(key, &claim.ours, &now) {
-        laid.notes.push(format!("{key} was changed by hand since netloom set it, so it is left as it is"));
+        laid.notes.push(format!("{key} was changed manually since netloom set it, so it is left as it is"));
         return;
     }
     match key.link() {
@@ -142,9 +143,9 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             link.controller = controller;
         }
         (ObjectKey::Attr(_, attr), _) if link.controller.is_none() && goal::is_of_port(*attr) => {}
-        (ObjectKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.wish(*attr, value.clone()),
+        (ObjectKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.require(*attr, value.clone()),
         (ObjectKey::Attr(_, attr), Previous::Absent) => {
-            link.attrs.wish(*attr, attr.default_value().unwrap_or(Value::Unset));
+            link.attrs.require(*attr, attr.default_value().unwrap_or(Value::Unset));
         }
         (ObjectKey::Alias(_), Previous::Alias(alias)) => link.alias = Some(alias.clone()),
         (ObjectKey::Alias(_), Previous::Absent) => link.alias = None,

@@ -27,8 +27,8 @@ pub(crate) fn steps(before: &Target, observed: &Observed) -> Vec<Step> {
     rules(before, now, &mut steps, false);
     routes(before, now, &mut steps, false);
     for (name, was, is) in &pairs {
-        let made_anew = was.zip(*is).is_some_and(|(was, is)| aspects::needs_recreation(was, is));
-        if (was.is_none() && is.is_some()) || made_anew {
+        let recreated = was.zip(*is).is_some_and(|(was, is)| aspects::needs_recreation(was, is));
+        if (was.is_none() && is.is_some()) || recreated {
             steps.push(Step::DeleteLink { name: *name });
         }
     }
@@ -59,7 +59,7 @@ pub(crate) fn steps(before: &Target, observed: &Observed) -> Vec<Step> {
     for (was, is) in &pairs {
         let mut is = is.clone();
         if around.mac_follows(was, &is) {
-            is.attrs.set(Attr::Mac, was.attrs.said(Attr::Mac).cloned().unwrap_or(Value::Unset));
+            is.attrs.set(Attr::Mac, was.attrs.given(Attr::Mac).cloned().unwrap_or(Value::Unset));
         }
         properties(was, &is, &moved(was, &is, bridged(was)), &mut steps);
     }
@@ -87,7 +87,7 @@ fn depth(link: &Link, before: &Target) -> usize {
     below * 2 + usize::from(link.controller.is_some())
 }
 
-/// Makes a link with everything that can be said at its creation.
+/// Makes a link with everything that can be given at its creation.
 pub(crate) fn create(link: &Link) -> Step {
     let attrs: Attrs = link
         .attrs
@@ -98,7 +98,7 @@ pub(crate) fn create(link: &Link) -> Step {
     Step::CreateLink { name: link.name, kind: link.kind.clone(), attrs, controller: None, up: false }
 }
 
-/// The end of a pair that was made with its peer: nothing of its own was said about it.
+/// The end of a pair that was made with its peer: nothing of its own was given about it.
 fn other_end(link: &Link, peer: Option<IfName>) -> Link {
     let mut now = Link::new(link.name, link.kind.clone());
     now.attrs.set(Attr::VethPeer, peer.map_or(Value::Unset, Value::Link));
@@ -117,8 +117,8 @@ fn created(link: &Link) -> Link {
 /// Both ways: a property that the link had, and one that it has now and had not.
 fn attrs_back(was: &Link, is: &Link) -> Attrs {
     let mut back = was.attrs.unmet_by(&is.attrs);
-    for (attr, _) in is.attrs.iter().filter(|(attr, _)| was.attrs.said(*attr).is_none()) {
-        back.wish(attr, attr.default_value().unwrap_or(Value::Unset));
+    for (attr, _) in is.attrs.iter().filter(|(attr, _)| was.attrs.given(*attr).is_none()) {
+        back.require(attr, attr.default_value().unwrap_or(Value::Unset));
     }
     if was.kind == LinkKind::Bond {
         let mode = was.attrs.bond_mode();
@@ -159,7 +159,7 @@ fn properties(was: &Link, is: &Link, attached: &Link, steps: &mut Vec<Step>) {
     steps.extend(aspects::set_attrs(is, late));
 }
 
-/// What the link is once it is back with its controller: a port that moves starts anew.
+/// What the link is once it is back with its controller: a port that moves starts again.
 fn moved(was: &Link, is: &Link, bridged: bool) -> Link {
     let mut link = is.clone();
     if was.controller != is.controller {
@@ -188,7 +188,7 @@ fn belongings(kernel: KernelFeatures, was: &Link, is: &Link, steps: &mut Vec<Ste
 fn split(attrs: &Attrs, late: impl Fn(Attr) -> bool) -> (Attrs, Attrs) {
     let (mut yes, mut no) = (Attrs::new(), Attrs::new());
     for (attr, value) in attrs.iter() {
-        if late(attr) { yes.wish(attr, value.clone()) } else { no.wish(attr, value.clone()) }
+        if late(attr) { yes.require(attr, value.clone()) } else { no.require(attr, value.clone()) }
     }
     (yes, no)
 }

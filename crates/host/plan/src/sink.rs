@@ -1,8 +1,8 @@
 //! VLANs go down with what they stand on.
 //!
-//! The kernel lowers them itself, unless they are bound loosely. A wish that takes a base down thereby
+//! The kernel lowers them itself, unless they are bound loosely. A desired state that takes a base down thereby
 //! takes down what stands on it: this joins the goal, so that the plan shows it and the undo raises it
-//! again. A VLAN whose own wish says `up` is left alone here; that contradiction is refused when its step
+//! again. A VLAN whose own desired state says `up` is left alone here; that contradiction is refused when its step
 //! is tried.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use netloom_types::IfName;
 use crate::goal::{Goal, GoalLink};
 
 /// Lowers what stands on the links that the goal lowers.
-pub(crate) fn lay(wish: &HostState, observed: &Observed, goal: &mut Goal) {
+pub(crate) fn lay(desired: &HostState, observed: &Observed, goal: &mut Goal) {
     let was_up = |name: &IfName| observed.links.get(name).is_some_and(|link| link.up);
     let sinks = |(name, goal): (&IfName, &Option<GoalLink>)| {
         (goal.as_ref().is_some_and(|goal| !goal.link.up) && was_up(name)).then_some(*name)
@@ -25,7 +25,7 @@ pub(crate) fn lay(wish: &HostState, observed: &Observed, goal: &mut Goal) {
     let followers = followers(observed, goal);
     while let Some(base) = lowered.pop() {
         for &name in followers.get(&base).into_iter().flatten() {
-            let insists = wish.links.get(&name).is_some_and(|link| link.up == Some(true));
+            let insists = desired.links.get(&name).is_some_and(|link| link.up == Some(true));
             if !insists && lower(name, observed, goal) {
                 lowered.push(name);
             }

@@ -1,9 +1,9 @@
 //! A VRF that gets another table takes its routes along.
 //!
-//! The kernel makes such a VRF anew and leaves the routes of its old table to nobody. What the wish names itself is left
-//! to the wish; every other route of the table joins the goal in the new table, whoever made it, and so does the claim on
-//! it. A lease or a daemon may not look at the VRF again for hours, so its routes move too. Only what the kernel derives
-//! from addresses is left to the kernel.
+//! The kernel recreates such a VRF and leaves the routes of its old table to nobody. What the desired state names
+//! itself is left to the desired state; every other route of the table joins the goal in the new table, whoever made
+//! it, and so does the claim on it. A lease or a daemon may not look at the VRF again for hours, so its routes move
+//! too. Only what the kernel derives from addresses is left to the kernel.
 //!
 //! A table that somebody else looks at too (the main one, or one that another VRF keeps) loses only the routes over the
 //! ports of the VRF that leaves it.
@@ -37,7 +37,8 @@ struct Change<'a> {
 /// A route that moves: where it was and where it comes to.
 pub(crate) type Move = (RouteKey, RouteKey);
 
-/// Moves the routes of every VRF that the goal gives another table. Comes after everything that a wish says of routes.
+/// Moves the routes of every VRF that the goal gives another table. Comes after everything that a desired state says of
+/// routes.
 pub(crate) fn lay(observed: &Observed, laid: &mut Laid) -> Result<(), PlanError> {
     let changes = changes(&laid.goal, observed);
     if changes.is_empty() {
@@ -85,7 +86,8 @@ fn of_others(observed: &Observed) -> BTreeMap<RouteKey, Route> {
     missed.map(|route| stand_in(observed, route.clone())).map(|route| (route.key(), route)).collect()
 }
 
-/// Another route is where one moves to. Who asked for the table is told; a table that is only given back waits for a person.
+/// Another route is where one moves to. Who asked for the table is reported; a table that is only given back waits for
+/// a person.
 fn refuse(
     new: &Route,
     there: Option<&Route>,

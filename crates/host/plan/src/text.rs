@@ -3,7 +3,7 @@
 use netloom_model::{Plan, Step, StepKind};
 use netloom_types::IfName;
 
-/// One line of a plan: `+` comes, `~` changes, `-` goes, `-/+` is made anew.
+/// One line of a plan: `+` comes, `~` changes, `-` goes, `-/+` is recreated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The symbol.
@@ -43,7 +43,7 @@ pub fn lines(plan: &Plan) -> Vec<Line> {
         .collect()
 }
 
-/// Counts a plan; a link that is made anew counts as one change.
+/// Counts a plan; a link that is recreated counts as one change.
 pub fn summary(plan: &Plan) -> Summary {
     let mut summary = Summary::default();
     for planned in &plan.steps {

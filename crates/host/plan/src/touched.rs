@@ -1,4 +1,4 @@
-//! Which links a change or a wish is about.
+//! Which links a change or a desired state is about.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ impl Planned {
     }
 }
 
-/// The links that a wish names, for themselves or as the way of a route.
-pub fn named(wish: &HostState) -> BTreeSet<IfName> {
-    let routes = wish.routes.iter().map(|wanted| &wanted.route);
-    wish.links.keys().copied().chain(routes.flat_map(ways)).collect()
+/// The links that a desired state names, for themselves or as the way of a route.
+pub fn named(desired: &HostState) -> BTreeSet<IfName> {
+    let routes = desired.routes.iter().map(|wanted| &wanted.route);
+    desired.links.keys().copied().chain(routes.flat_map(ways)).collect()
 }
 
 fn ways(route: &Route) -> impl Iterator<Item = IfName> {

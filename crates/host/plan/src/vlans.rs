@@ -12,15 +12,15 @@ pub(crate) fn given_back(before: &VlanMembership, ours: &VlanMembership, now: &V
     Theirs::since(ours, now).over(before, now)
 }
 
-/// What there is to return to once `wish` is set in the place of `ours`. What others did since belongs to it, unless the
-/// wish says otherwise: what is repaired is no more than it was.
+/// What there is to return to once `desired` is set in the place of `ours`. What others did since belongs to it, unless
+/// the desired state says otherwise: what is repaired is no more than it was.
 pub(crate) fn followed(
     before: &VlanMembership,
     ours: &VlanMembership,
     now: &VlanMembership,
-    wish: &VlanMembership,
+    desired: &VlanMembership,
 ) -> VlanMembership {
-    Theirs::since(ours, now).left_by(wish, now).over(before, now)
+    Theirs::since(ours, now).left_by(desired, now).over(before, now)
 }
 
 /// What somebody else did to a port since we set it.
@@ -35,9 +35,9 @@ impl Theirs {
         Self { ids: changed(ours, now), pvid: ours.pvid != now.pvid }
     }
 
-    /// Without what a wish overrules.
-    fn left_by(self, wish: &VlanMembership, now: &VlanMembership) -> Self {
-        Self { ids: self.ids.minus(&changed(wish, now)), pvid: self.pvid && wish.pvid == now.pvid }
+    /// Without what a desired state overrules.
+    fn left_by(self, desired: &VlanMembership, now: &VlanMembership) -> Self {
+        Self { ids: self.ids.minus(&changed(desired, now)), pvid: self.pvid && desired.pvid == now.pvid }
     }
 
     /// Theirs as it is now, and everything else as it was.
@@ -112,15 +112,15 @@ mod tests {
         }
 
         #[test]
-        fn a_wish_that_adds_to_what_is_there_changes_nothing_of_what_is_given_back(
+        fn a_desired_state_that_adds_to_what_is_there_changes_nothing_of_what_is_given_back(
             before in membership(), ours in membership(), now in membership(), number in 1u16..7,
         ) {
             let back = given_back(&before, &ours, &now);
-            let mut wish = now.clone();
+            let mut desired = now.clone();
             if !now.all().contains(id(number)) && !before.all().contains(id(number)) {
-                wish.tagged.insert(id(number));
+                desired.tagged.insert(id(number));
             }
-            prop_assert_eq!(given_back(&followed(&before, &ours, &now, &wish), &wish, &wish), back);
+            prop_assert_eq!(given_back(&followed(&before, &ours, &now, &desired), &desired, &desired), back);
         }
     }
 }

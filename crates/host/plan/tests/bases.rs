@@ -1,7 +1,7 @@
 //! Links that stand on others go down with them.
 
 use netloom_kernel_sim::SimHost;
-use netloom_model::{Attr, HostState, LinkKind, LinkWish, Origin, Ownership, Value};
+use netloom_model::{Attr, DesiredLink, HostState, LinkKind, Origin, Ownership, Value};
 use netloom_plan::{Options, PlanError, plan};
 use netloom_types::{IfName, MacAddr};
 
@@ -9,24 +9,24 @@ fn name(text: &str) -> IfName {
     text.parse().expect("a name of these tests")
 }
 
-fn link(link: &str, kind: LinkKind, up: Option<bool>) -> LinkWish {
-    let mut wish = LinkWish::new(name(link), kind, Origin::new("site.yaml", "", 7));
-    wish.up = up;
-    wish
+fn link(link: &str, kind: LinkKind, up: Option<bool>) -> DesiredLink {
+    let mut desired = DesiredLink::new(name(link), kind, Origin::new("site.yaml", "", 7));
+    desired.up = up;
+    desired
 }
 
-fn vlan(on: &str, id: u64, called: &str, loose: bool) -> LinkWish {
-    let mut wish = link(called, LinkKind::Vlan, Some(true));
-    wish.attrs.wish(Attr::Base, Value::Link(name(on)));
-    wish.attrs.wish(Attr::VlanId, Value::Int(id));
-    wish.attrs.wish(Attr::VlanLooseBinding, Value::Bool(loose));
-    wish
+fn vlan(on: &str, id: u64, called: &str, loose: bool) -> DesiredLink {
+    let mut desired = link(called, LinkKind::Vlan, Some(true));
+    desired.attrs.require(Attr::Base, Value::Link(name(on)));
+    desired.attrs.require(Attr::VlanId, Value::Int(id));
+    desired.attrs.require(Attr::VlanLooseBinding, Value::Bool(loose));
+    desired
 }
 
-fn set(host: &mut SimHost, links: Vec<LinkWish>) -> Result<(), PlanError> {
+fn set(host: &mut SimHost, links: Vec<DesiredLink>) -> Result<(), PlanError> {
     let links = links.into_iter().map(|link| (link.name, link)).collect();
-    let wish = HostState { links, ..HostState::default() };
-    let planned = plan(&wish, host.observed(), &Ownership::default(), &Options::default())?;
+    let desired = HostState { links, ..HostState::default() };
+    let planned = plan(&desired, host.observed(), &Ownership::default(), &Options::default())?;
     for step in &planned.plan.steps {
         host.apply(&step.step).expect("a planned step is taken");
     }
@@ -71,9 +71,9 @@ fn a_link_that_shall_be_up_on_a_base_that_shall_not_is_refused_with_its_place() 
         set(&mut host, vec![link("eth0", LinkKind::Ethernet, Some(false)), link("v5", LinkKind::Vlan, Some(true))]);
     let refused = refused.expect_err("it contradicts itself");
     assert_eq!(refused.reason(), "BaseDown");
-    let said = refused.to_string();
+    let given = refused.to_string();
     for words in ["site.yaml:7", "v5 cannot be up", "stands on eth0", "`state: down`"] {
-        assert!(said.contains(words), "{words:?} in {said}");
+        assert!(given.contains(words), "{words:?} in {given}");
     }
     assert_eq!(states(&host), [true; 4], "nothing was touched");
 }

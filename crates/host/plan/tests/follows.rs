@@ -1,7 +1,7 @@
 //! What the kernel derives from something else follows it, unless somebody asks for a value.
 
 use netloom_kernel_sim::SimHost;
-use netloom_model::{Attr, ControllerWish, HostState, LinkKind, LinkWish, Origin, Ownership, Value};
+use netloom_model::{Attr, DesiredController, DesiredLink, HostState, LinkKind, Origin, Ownership, Value};
 use netloom_plan::{Options, Planned, plan};
 use netloom_types::IfName;
 
@@ -12,27 +12,28 @@ fn name(text: &str) -> IfName {
     text.parse().expect("a name of these tests")
 }
 
-fn link(link: &str, kind: LinkKind) -> LinkWish {
-    let mut wish = LinkWish::new(name(link), kind, Origin::new("site.yaml", "", 7));
-    wish.up = Some(true);
-    wish
+fn link(link: &str, kind: LinkKind) -> DesiredLink {
+    let mut desired = DesiredLink::new(name(link), kind, Origin::new("site.yaml", "", 7));
+    desired.up = Some(true);
+    desired
 }
 
 /// A bond of this mode in a bridge, and what its port shall cost.
-fn bond(mode: u64, cost: Option<u64>) -> LinkWish {
-    let mut wish = link("bond0", LinkKind::Bond);
-    wish.attrs.wish(Attr::BondMode, Value::Int(mode));
-    wish.controller = ControllerWish::Of(name("br0"));
+fn bond(mode: u64, cost: Option<u64>) -> DesiredLink {
+    let mut desired = link("bond0", LinkKind::Bond);
+    desired.attrs.require(Attr::BondMode, Value::Int(mode));
+    desired.controller = DesiredController::Of(name("br0"));
     if let Some(cost) = cost {
-        wish.attrs.wish(Attr::PortPathCost, Value::Int(cost));
+        desired.attrs.require(Attr::PortPathCost, Value::Int(cost));
     }
-    wish
+    desired
 }
 
-fn set(host: &mut SimHost, links: impl IntoIterator<Item = LinkWish>) -> Planned {
+fn set(host: &mut SimHost, links: impl IntoIterator<Item = DesiredLink>) -> Planned {
     let links = links.into_iter().map(|link| (link.name, link)).collect();
-    let wish = HostState { links, ..HostState::default() };
-    let planned = plan(&wish, host.observed(), &Ownership::default(), &Options::default()).expect("it can be planned");
+    let desired = HostState { links, ..HostState::default() };
+    let planned =
+        plan(&desired, host.observed(), &Ownership::default(), &Options::default()).expect("it can be planned");
     for step in &planned.plan.steps {
         host.apply(&step.step).expect("a planned step is taken");
     }

@@ -1,15 +1,15 @@
-//! Laws that every plan keeps, on random hosts and random wishes.
+//! Laws that every plan keeps, on random hosts and random desired states.
 //!
-//! A host is what a random wish made of an empty one; then a second random wish is planned. Wishes
-//! that the kernel would refuse are fine, they must only be refused before anything is done.
+//! A host is what a random desired state made of an empty one; then a second random desired state is planned. Desired
+//! states that the kernel would refuse are fine, they must only be refused before anything is done.
 
 use std::collections::BTreeMap;
 
 use netloom_kernel_sim::SimHost;
 use netloom_model::{
-    Address, AddressWish, Attr, ControllerWish, FdbEntry, FdbKey, HostState, LinkKind, LinkWish, NextHop, Observed,
-    Origin, Ownership, Presence, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Rule, RuleAction, RuleKey,
-    RuleWish, Step, StepError, Value, VlanMembership,
+    Address, Attr, DesiredAddress, DesiredController, DesiredLink, DesiredRoute, DesiredRule, FdbEntry, FdbKey,
+    HostState, LinkKind, NextHop, Observed, Origin, Ownership, Presence, Route, RouteExtra, RouteMetrics, RouteType,
+    Rule, RuleAction, RuleKey, Step, StepError, Value, VlanMembership,
 };
 use netloom_plan::{Options, Planned, converge, differences, plan, unmet};
 use netloom_types::{Family, IfName, MacAddr, Protocol, RouteTable, VlanId};
@@ -74,62 +74,64 @@ fn draw() -> impl Strategy<Value = Draw> {
         })
 }
 
-fn link_wish(draw: &Draw) -> LinkWish {
+fn desired_link(draw: &Draw) -> DesiredLink {
     let (text, kind) = &LINKS[draw.link];
-    let mut wish = LinkWish::new(name(text), kind.clone(), origin());
+    let mut desired = DesiredLink::new(name(text), kind.clone(), origin());
     if draw.absent {
-        wish.presence = Presence::Absent;
-        return wish;
+        desired.presence = Presence::Absent;
+        return desired;
     }
-    wish.up = draw.up;
-    wish.controller = match (draw.controller, kind) {
+    desired.up = draw.up;
+    desired.controller = match (draw.controller, kind) {
         (1, LinkKind::Dummy | LinkKind::Veth | LinkKind::Vlan | LinkKind::Vxlan | LinkKind::Gretap) => {
-            ControllerWish::Of(name("br0"))
+            DesiredController::Of(name("br0"))
         }
-        (2, LinkKind::Dummy | LinkKind::Veth) => ControllerWish::Of(name("bond0")),
+        (2, LinkKind::Dummy | LinkKind::Veth) => DesiredController::Of(name("bond0")),
         (3, LinkKind::Dummy | LinkKind::Veth | LinkKind::Vlan | LinkKind::MacVlan | LinkKind::Bridge) => {
-            ControllerWish::Of(name("vrf0"))
+            DesiredController::Of(name("vrf0"))
         }
-        (4, _) => ControllerWish::Detached,
-        _ => ControllerWish::Keep,
+        (4, _) => DesiredController::Detached,
+        _ => DesiredController::Keep,
     };
     let number = draw.number;
     match kind {
         LinkKind::Vlan => {
             let base = if *text == "d0.v" { "d0" } else { "br0" };
-            wish.attrs.wish(Attr::Base, Value::Link(name(base)));
-            wish.attrs.wish(Attr::VlanId, Value::Int(number));
+            desired.attrs.require(Attr::Base, Value::Link(name(base)));
+            desired.attrs.require(Attr::VlanId, Value::Int(number));
         }
-        LinkKind::Vrf => wish.attrs.wish(Attr::VrfTable, Value::Int(1000 + number)),
+        LinkKind::Vrf => desired.attrs.require(Attr::VrfTable, Value::Int(1000 + number)),
         LinkKind::MacVlan => {
-            wish.attrs.wish(Attr::Base, Value::Link(name("d1")));
-            wish.attrs.wish(Attr::MacvlanMode, Value::Int([1, 2, 4, 8][usize::try_from(number).unwrap_or(0)]));
+            desired.attrs.require(Attr::Base, Value::Link(name("d1")));
+            desired.attrs.require(Attr::MacvlanMode, Value::Int([1, 2, 4, 8][usize::try_from(number).unwrap_or(0)]));
         }
-        LinkKind::Vxlan => wish.attrs.wish(Attr::VxlanId, Value::Int(number)),
+        LinkKind::Vxlan => desired.attrs.require(Attr::VxlanId, Value::Int(number)),
         LinkKind::IpVlan => {
-            wish.attrs.wish(Attr::Base, Value::Link(name("d0")));
-            wish.attrs.wish(Attr::IpvlanMode, Value::Int(number - 1));
+            desired.attrs.require(Attr::Base, Value::Link(name("d0")));
+            desired.attrs.require(Attr::IpvlanMode, Value::Int(number - 1));
         }
         LinkKind::Gretap => {
-            wish.attrs.wish(Attr::TunnelRemote, Value::Ip([192, 0, 2, 250 + u8::try_from(number).unwrap_or(0)].into()));
+            desired
+                .attrs
+                .require(Attr::TunnelRemote, Value::Ip([192, 0, 2, 250 + u8::try_from(number).unwrap_or(0)].into()));
         }
-        LinkKind::Veth => wish.attrs.wish(Attr::VethPeer, Value::Link(name("ve1"))),
-        LinkKind::Bond => wish.attrs.wish(Attr::BondMode, Value::Int(number - 1)),
+        LinkKind::Veth => desired.attrs.require(Attr::VethPeer, Value::Link(name("ve1"))),
+        LinkKind::Bond => desired.attrs.require(Attr::BondMode, Value::Int(number - 1)),
         _ => {}
     }
-    if wish.controller == ControllerWish::Of(name("br0")) && draw.up.is_some() {
+    if desired.controller == DesiredController::Of(name("br0")) && draw.up.is_some() {
         let vlan = |n: u64| VlanId::try_from(u16::try_from(n).unwrap_or(1)).expect("a small number");
         let tagged = [vlan(10 + number), vlan(20)].into_iter().collect();
-        wish.vlans = Some(VlanMembership { tagged, ..VlanMembership::access(vlan(number)) });
+        desired.vlans = Some(VlanMembership { tagged, ..VlanMembership::access(vlan(number)) });
         let mac = MacAddr::new([2, 0, 0, 0, 9, u8::try_from(number).unwrap_or(0)]);
         let key = FdbKey { mac, vlan: Some(vlan(20)), dst: None, vni: None };
-        wish.fdb = [(key, Some(FdbEntry { on_device: false, local: false, external: false }))].into();
+        desired.fdb = [(key, Some(FdbEntry { on_device: false, local: false, external: false }))].into();
     }
     if *kind == LinkKind::Loopback {
-        return wish;
+        return desired;
     }
     if let Some(mtu) = draw.mtu {
-        wish.attrs.wish(Attr::Mtu, Value::Int(mtu));
+        desired.attrs.require(Attr::Mtu, Value::Int(mtu));
     }
     let addresses = |list: &[u8], family| {
         let mut seen = BTreeMap::new();
@@ -140,16 +142,17 @@ fn link_wish(draw: &Draw) -> LinkWish {
             };
             let len = if family == Family::Ipv4 { 24 } else { 64 };
             let address = Address::new(ip, len, Protocol::NETLOOM);
-            seen.entry(*n).or_insert(AddressWish { address, origin: origin() });
+            seen.entry(*n).or_insert(DesiredAddress { address, origin: origin() });
         }
         Some(seen.into_values().collect())
     };
-    if wish.controller == ControllerWish::Keep || matches!(wish.controller, ControllerWish::Of(c) if c == name("vrf0"))
+    if desired.controller == DesiredController::Keep
+        || matches!(desired.controller, DesiredController::Of(c) if c == name("vrf0"))
     {
-        wish.ipv4.addresses = draw.v4.as_deref().and_then(|list| addresses(list, Family::Ipv4));
-        wish.ipv6.addresses = draw.v6.as_deref().and_then(|list| addresses(list, Family::Ipv6));
+        desired.ipv4.addresses = draw.v4.as_deref().and_then(|list| addresses(list, Family::Ipv4));
+        desired.ipv6.addresses = draw.v6.as_deref().and_then(|list| addresses(list, Family::Ipv6));
     }
-    wish
+    desired
 }
 
 fn host_state() -> impl Strategy<Value = HostState> {
@@ -157,8 +160,8 @@ fn host_state() -> impl Strategy<Value = HostState> {
         .prop_map(|(draws, routes, rules)| {
             let mut state = HostState::default();
             for draw in &draws {
-                let wish = link_wish(draw);
-                state.links.entry(wish.name).or_insert(wish);
+                let desired = desired_link(draw);
+                state.links.entry(desired.name).or_insert(desired);
             }
             for (net, via, device) in routes {
                 let via = (!device).then(|| std::net::IpAddr::from([192, 0, 2, via]));
@@ -175,12 +178,12 @@ fn host_state() -> impl Strategy<Value = HostState> {
                     extra: RouteExtra::default(),
                 };
                 if !state.routes.iter().any(|there| there.route.key() == route.key()) {
-                    state.routes.push(RouteWish { route, origin: origin() });
+                    state.routes.push(DesiredRoute { route, origin: origin() });
                 }
             }
             for n in 0..rules {
                 let key = RuleKey::new(Family::Ipv4, 30_000 + n, RuleAction::Table(RouteTable::MAIN));
-                state.rules.push(RuleWish { rule: Rule { key, protocol: Protocol::NETLOOM }, origin: origin() });
+                state.rules.push(DesiredRule { rule: Rule { key, protocol: Protocol::NETLOOM }, origin: origin() });
             }
             state
         })
@@ -189,7 +192,8 @@ fn host_state() -> impl Strategy<Value = HostState> {
 /// Every link, with nothing special about any.
 fn everything() -> HostState {
     let plain = |link| Draw { link, absent: false, up: None, controller: 0, number: 1, mtu: None, v4: None, v6: None };
-    let links = (0..LINKS.len()).map(|link| link_wish(&plain(link))).map(|wish| (wish.name, wish)).collect();
+    let links =
+        (0..LINKS.len()).map(|link| desired_link(&plain(link))).map(|desired| (desired.name, desired)).collect();
     HostState { links, ..HostState::default() }
 }
 
@@ -199,24 +203,24 @@ fn the_host_that_the_laws_start_from_has_every_link() {
     assert!(LINKS.iter().all(|(link, _)| host.observed().links.contains_key(&name(link))));
 }
 
-/// A host with every link, then changed by as much of `wish` as goes.
-fn made(wish: &HostState) -> SimHost {
+/// A host with every link, then changed by as much of `desired` as goes.
+fn made(desired: &HostState) -> SimHost {
     let mut host = SimHost::new();
     set(&mut host, &everything());
-    for link in wish.links.values() {
+    for link in desired.links.values() {
         set(&mut host, &HostState { links: [(link.name, link.clone())].into(), ..HostState::default() });
     }
-    for route in &wish.routes {
+    for route in &desired.routes {
         set(&mut host, &HostState { routes: vec![route.clone()], ..HostState::default() });
     }
-    set(&mut host, &HostState { rules: wish.rules.clone(), ..HostState::default() });
+    set(&mut host, &HostState { rules: desired.rules.clone(), ..HostState::default() });
     // What a kernel remembers without showing it, such as who set an MTU, a planner cannot know; a
     // plan that fails for that reason is undone, and is not the matter of these laws.
     SimHost::from_observed(host.into_observed())
 }
 
-fn set(host: &mut SimHost, wish: &HostState) {
-    if let Ok(planned) = plan(wish, host.observed(), &Ownership::default(), &Options::default()) {
+fn set(host: &mut SimHost, desired: &HostState) {
+    if let Ok(planned) = plan(desired, host.observed(), &Ownership::default(), &Options::default()) {
         carry_out(host, &planned);
     }
 }
@@ -255,7 +259,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, max_global_rejects: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_carried_out_plan_fulfils_the_wish_and_leaves_nothing_to_do(first in host_state(), second in host_state()) {
+    fn a_carried_out_plan_fulfils_the_desired_state_and_leaves_nothing_to_do(first in host_state(), second in host_state()) {
         let mut host = made(&first);
         if let Ok(planned) = plan(&second, host.observed(), &Ownership::default(), &Options::default()) {
             carry_out(&mut host, &planned);

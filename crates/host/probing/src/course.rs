@@ -9,7 +9,7 @@
 //!       └─► something is not reached ─► look at links once more, try again for a moment ─► failed
 //! ```
 //!
-//! Who drives a course tells it the time, which links lack carrier and what the probes said, and does what
+//! Who drives a course tells it the time, which links lack carrier and what the probes returned, and does what
 //! comes back. Times are those since any one moment.
 
 use std::time::Duration;
@@ -65,8 +65,8 @@ pub enum Next {
         until: Duration,
         /// The probe that the next round is for.
         name: String,
-        /// What it said.
-        said: Said,
+        /// What it reported.
+        pause_reason: PauseReason,
     },
     /// The verdict.
     End(Ending),
@@ -74,7 +74,7 @@ pub enum Next {
 
 /// Why a round of probes did not end well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum PauseReason {
     /// It is not reached, for this reason.
     Unreached(String),
     /// It refuses connections.
@@ -90,7 +90,7 @@ pub enum Ending {
     Failed {
         /// The probe.
         name: String,
-        /// What it said.
+        /// What it reported.
         why: String,
     },
     /// A server refused connections for as long as one is waited for, while everything else was reached. That says
@@ -170,7 +170,7 @@ impl Course {
         }
     }
 
-    /// What the probes of the last round said, in their order.
+    /// What the probes of the last round reported, in their order.
     pub fn answered(&mut self, now: Duration, verdicts: Vec<Verdict>) -> Next {
         self.rounds += 1;
         let asked = std::mem::take(&mut self.asked);
@@ -228,7 +228,11 @@ impl Course {
         if now >= until || self.rounds >= ROUNDS {
             return Next::End(Ending::Away { name: name.to_owned(), waited: now.saturating_sub(since) });
         }
-        Next::Pause { until: until.min(now + BETWEEN_REFUSALS), name: name.to_owned(), said: Said::Refused }
+        Next::Pause {
+            until: until.min(now + BETWEEN_REFUSALS),
+            name: name.to_owned(),
+            pause_reason: PauseReason::Refused,
+        }
     }
 
     fn open(&mut self, now: Duration) -> Next {
@@ -238,7 +242,7 @@ impl Course {
     }
 
     fn pause(&self, now: Duration, (name, why): (String, String)) -> Next {
-        Next::Pause { until: self.until(now).min(now + BETWEEN), name, said: Said::Unreached(why) }
+        Next::Pause { until: self.until(now).min(now + BETWEEN), name, pause_reason: PauseReason::Unreached(why) }
     }
 
     /// When the probes must have passed.

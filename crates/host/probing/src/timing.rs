@@ -1,7 +1,7 @@
 //! The waits around a change, with their defaults and bounds.
 //!
 //! Flags of the command and of the agent fill a whole [`ProbeTiming`]; a `RolloutPolicy` says some of the waits
-//! ([`ProbeTimes`]), which hold in the place of the agent's. What is said once as text is never out of bounds
+//! ([`ProbeTimes`]), which hold in the place of the agent's. What is stated once as text is never out of bounds
 //! afterwards.
 
 use std::{fmt, ops::RangeInclusive, time::Duration};
@@ -105,10 +105,10 @@ impl ProbeTiming {
         }
     }
 
-    /// The same with what somebody said in the place of it.
+    /// The same with what somebody reported in the place of it.
     #[must_use]
-    pub fn with(self, said: ProbeTimes) -> Self {
-        let or = |wait, otherwise: Duration| said.get(wait).map_or(otherwise, |s| Duration::from_secs(s.into()));
+    pub fn with(self, given: ProbeTimes) -> Self {
+        let or = |wait, otherwise: Duration| given.get(wait).map_or(otherwise, |s| Duration::from_secs(s.into()));
         Self {
             before: or(Wait::Before, self.before),
             carrier: or(Wait::Carrier, self.carrier),
@@ -121,7 +121,7 @@ impl ProbeTiming {
     /// The longest that a change is watched after its last step. What undoes a change that nobody confirms must
     /// not do so before.
     pub fn longest(self) -> Duration {
-        // A window opens for the carrier, and anew for a server that was away; a link may lose its carrier in it.
+        // A window opens for the carrier, and again for a server that was away; a link may lose its carrier in it.
         self.carrier + self.restart + 3 * self.window
     }
 
@@ -131,7 +131,7 @@ impl ProbeTiming {
     }
 }
 
-/// The waits that somebody said, in seconds within their bounds.
+/// The waits that somebody reported, in seconds within their bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProbeTimes([Option<u32>; Wait::ALL.len()]);
 
@@ -143,32 +143,32 @@ impl ProbeTimes {
         self
     }
 
-    /// What was said of a wait.
+    /// What was given of a wait.
     pub fn get(&self, wait: Wait) -> Option<u32> {
         self.0[wait as usize]
     }
 
-    /// Whether nothing was said.
+    /// Whether nothing was given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Reads what [`Display`](fmt::Display) wrote. A word of a later version is passed over: the others still hold.
     pub fn read(text: &str) -> Self {
-        let said = text.split(' ').filter_map(|part| {
+        let given = text.split(' ').filter_map(|part| {
             let (word, seconds) = part.split_once('=')?;
             let wait = Wait::ALL.into_iter().find(|wait| wait.word() == word)?;
             Some((wait, seconds.parse().ok()?))
         });
-        said.fold(Self::default(), |times, (wait, seconds)| times.and(wait, seconds))
+        given.fold(Self::default(), |times, (wait, seconds)| times.and(wait, seconds))
     }
 }
 
 impl fmt::Display for ProbeTimes {
     /// As in `carrier=90 restart=120`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = Wait::ALL.into_iter().filter_map(|wait| Some((wait, self.get(wait)?)));
-        for (number, (wait, seconds)) in said.enumerate() {
+        let given = Wait::ALL.into_iter().filter_map(|wait| Some((wait, self.get(wait)?)));
+        for (number, (wait, seconds)) in given.enumerate() {
             let space = if number > 0 { " " } else { "" };
             write!(f, "{space}{}={seconds}", wait.word())?;
         }
@@ -194,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_read_as_it_was_written() {
-        let said = ProbeTimes::default().and(Wait::Carrier, 90).and(Wait::Restart, 120);
-        assert_eq!(said.to_string(), "carrier=90 restart=120");
-        assert_eq!(ProbeTimes::read(&said.to_string()), said);
+    fn what_was_reported_is_read_as_it_was_written() {
+        let given = ProbeTimes::default().and(Wait::Carrier, 90).and(Wait::Restart, 120);
+        assert_eq!(given.to_string(), "carrier=90 restart=120");
+        assert_eq!(ProbeTimes::read(&given.to_string()), given);
         assert!(ProbeTimes::read("").is_empty());
     }
 

@@ -124,13 +124,13 @@ impl fmt::Display for RouteTable {
 pub struct Protocol(pub u8);
 
 impl Protocol {
-    /// Nobody said.
+    /// Nobody reported.
     pub const UNSPEC: Self = Self(0);
-    /// Routes that another router told the kernel about.
+    /// Routes that the kernel learned from another router.
     pub const REDIRECT: Self = Self(1);
     /// Routes made by the kernel itself (connected and local routes).
     pub const KERNEL: Self = Self(2);
-    /// Routes made by hand, `ip route` without a protocol.
+    /// Routes made manually, `ip route` without a protocol.
     pub const BOOT: Self = Self(3);
     /// Routes made by an administrator.
     pub const STATIC: Self = Self(4);

@@ -1,4 +1,4 @@
-//! What somebody most likely meant by a word that nobody knows. For messages only: a guess is told, never taken.
+//! What somebody most likely meant by a word that nobody knows. For messages only: a guess is reported, never taken.
 
 /// Shorter words are too close to everything.
 const SHORTEST: usize = 3;

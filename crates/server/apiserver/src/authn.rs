@@ -123,13 +123,13 @@ pub fn anonymous() -> User {
 
 /// In whose name a request is made, where that is not the one who sent it.
 pub fn impersonated(user: &User, headers: &HeaderMap, access: &Access) -> Result<Option<User>, Status> {
-    let Some(wish) = wished(headers)? else { return Ok(None) };
-    for asked in questions(&wish) {
+    let Some(asked_user) = impersonation(headers)? else { return Ok(None) };
+    for asked in questions(&asked_user) {
         if let Decision::NotAllowed(why) = access.decide(user, &asked) {
             return Err(forbidden(user, &asked, &why));
         }
     }
-    Ok(Some(completed(wish)))
+    Ok(Some(completed(asked_user)))
 }
 
 /// The answer to somebody who may not.
@@ -174,14 +174,14 @@ fn account_groups(namespace: &str) -> Vec<String> {
     vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
 }
 
-/// What the headers wish for.
-fn wished(headers: &HeaderMap) -> Result<Option<User>, Status> {
+/// What the headers ask for.
+fn impersonation(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let all = |name: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.map(str::to_owned).collect::<Vec<_>>()
     };
-    let mut wish = User {
+    let mut asked_user = User {
         name: text("impersonate-user"),
         uid: text("impersonate-uid"),
         groups: all("impersonate-group"),
@@ -190,36 +190,37 @@ fn wished(headers: &HeaderMap) -> Result<Option<User>, Status> {
     for name in headers.keys() {
         if let Some(key) = name.as_str().strip_prefix("impersonate-extra-") {
             let key = key.replace("%2f", "/").replace("%2F", "/");
-            wish.extra.insert(key, all(name.as_str()));
+            asked_user.extra.insert(key, all(name.as_str()));
         }
     }
-    if !wish.name.is_empty() {
-        return Ok(Some(wish));
+    if !asked_user.name.is_empty() {
+        return Ok(Some(asked_user));
     }
-    if wish.uid.is_empty() && wish.groups.is_empty() && wish.extra.is_empty() {
+    if asked_user.uid.is_empty() && asked_user.groups.is_empty() && asked_user.extra.is_empty() {
         return Ok(None);
     }
-    Err(Status::bad_request(nameless(&wish)))
+    Err(Status::bad_request(nameless(&asked_user)))
 }
 
-/// Why a wish without a name is not fulfilled, with the wish as a real server shows it.
-fn nameless(wish: &User) -> String {
+/// Why an impersonation without a name is not fulfilled, with the request as a real server shows it.
+fn nameless(asked_user: &User) -> String {
     let list = |texts: &[String]| {
         let all: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
         format!("[]string{{{}}}", all.join(", "))
     };
-    let groups = if wish.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&wish.groups) };
-    let entries: Vec<String> = wish.extra.iter().map(|(key, values)| format!("{key:?}:{}", list(values))).collect();
+    let groups = if asked_user.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&asked_user.groups) };
+    let entries: Vec<String> =
+        asked_user.extra.iter().map(|(key, values)| format!("{key:?}:{}", list(values))).collect();
     let extra = if entries.is_empty() { "(nil)".to_owned() } else { format!("{{{}}}", entries.join(", ")) };
-    let uid = &wish.uid;
+    let uid = &asked_user.uid;
     format!(
         "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:map[string][]string{extra}}} \
          without impersonating a user name"
     )
 }
 
-/// What must be allowed for a wish.
-fn questions(wish: &User) -> Vec<Asked> {
+/// What must be allowed for a request.
+fn questions(asked_user: &User) -> Vec<Asked> {
     const AUTHENTICATION: &str = "authentication.k8s.io";
     let ask = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| Asked::Resource {
         verb: "impersonate".to_owned(),
@@ -229,32 +230,32 @@ fn questions(wish: &User) -> Vec<Asked> {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    let account = wish.name.strip_prefix(ACCOUNT_PREFIX).and_then(|rest| rest.split_once(':'));
+    let account = asked_user.name.strip_prefix(ACCOUNT_PREFIX).and_then(|rest| rest.split_once(':'));
     let mut all = vec![match account {
         Some((namespace, name)) => ask("", "serviceaccounts", "", namespace, name),
-        None => ask("", "users", "", "", &wish.name),
+        None => ask("", "users", "", "", &asked_user.name),
     }];
-    all.extend(wish.groups.iter().map(|group| ask("", "groups", "", "", group)));
-    if !wish.uid.is_empty() {
-        all.push(ask(AUTHENTICATION, "uids", "", "", &wish.uid));
+    all.extend(asked_user.groups.iter().map(|group| ask("", "groups", "", "", group)));
+    if !asked_user.uid.is_empty() {
+        all.push(ask(AUTHENTICATION, "uids", "", "", &asked_user.uid));
     }
-    for (key, values) in &wish.extra {
+    for (key, values) in &asked_user.extra {
         all.extend(values.iter().map(|value| ask(AUTHENTICATION, "userextras", key, "", value)));
     }
     all
 }
 
-/// A wish with the groups that go with its name.
-fn completed(mut wish: User) -> User {
-    let account = wish.name.strip_prefix(ACCOUNT_PREFIX).and_then(|rest| rest.split_once(':'));
-    if let (Some((namespace, _)), true) = (account, wish.groups.is_empty()) {
-        wish.groups = account_groups(namespace);
+/// An impersonated user with the groups that go with its name.
+fn completed(mut asked_user: User) -> User {
+    let account = asked_user.name.strip_prefix(ACCOUNT_PREFIX).and_then(|rest| rest.split_once(':'));
+    if let (Some((namespace, _)), true) = (account, asked_user.groups.is_empty()) {
+        asked_user.groups = account_groups(namespace);
     }
-    let own = if wish.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
-    if !wish.groups.iter().any(|group| group == own) {
-        wish.groups.push(own.to_owned());
+    let own = if asked_user.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
+    if !asked_user.groups.iter().any(|group| group == own) {
+        asked_user.groups.push(own.to_owned());
     }
-    wish
+    asked_user
 }
 
 #[cfg(test)]
@@ -281,26 +282,26 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_names_a_user() {
-        assert!(wished(&HeaderMap::new()).unwrap().is_none());
-        let refused = wished(&headers(&[("impersonate-group", "readers")])).unwrap_err();
+    fn a_desired_state_names_a_user() {
+        assert!(impersonation(&HeaderMap::new()).unwrap().is_none());
+        let refused = impersonation(&headers(&[("impersonate-group", "readers")])).unwrap_err();
         let expected = "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"readers\"}, \
                         Extra:map[string][]string(nil)} without impersonating a user name";
         assert_eq!(refused.message(), expected);
-        let wish = wished(&headers(&[
+        let asked_user = impersonation(&headers(&[
             ("impersonate-user", "ann"),
             ("impersonate-group", "a"),
             ("impersonate-group", "b"),
             ("impersonate-extra-scopes%2fx", "s"),
         ]));
-        let wish = wish.unwrap().unwrap();
-        assert_eq!(wish.groups, ["a", "b"]);
-        assert_eq!(wish.extra["scopes/x"], ["s"]);
-        let asked = questions(&wish);
+        let asked_user = asked_user.unwrap().unwrap();
+        assert_eq!(asked_user.groups, ["a", "b"]);
+        assert_eq!(asked_user.extra["scopes/x"], ["s"]);
+        let asked = questions(&asked_user);
         assert_eq!(asked.len(), 4);
         assert!(matches!(&asked[3], Asked::Resource { resource, subresource, .. }
             if resource == "userextras" && subresource == "scopes/x"));
-        assert_eq!(completed(wish).groups, ["a", "b", AUTHENTICATED]);
+        assert_eq!(completed(asked_user).groups, ["a", "b", AUTHENTICATED]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::{
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
-/// Who writes roles anew, in the record of who owns which field.
+/// Who writes roles again, in the record of who owns which field.
 const MANAGER: &str = "netloom";
 /// Paths that tell nothing but that the server is there, and its version.
 pub const PUBLIC_PATHS: [&str; 5] = ["/livez", "/readyz", "/healthz", "/version", "/version/"];

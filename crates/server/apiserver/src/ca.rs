@@ -1,6 +1,6 @@
 //! The server's own certificate authority, kept in the data folder.
 //!
-//! One key signs everything: the server's certificate, made anew at each start, and those of clients,
+//! One key signs everything: the server's certificate, recreated at each start, and those of clients,
 //! in which the common name is the user and the organisations are the groups. Whoever can read the
 //! key can be anybody, so it is readable by its owner only, and a key that others can read is not
 //! used.
@@ -47,13 +47,13 @@ pub enum CaError {
         source: io::Error,
     },
     /// Others can read the key.
-    #[error("{} is readable by others than its owner; whoever read it can be anybody. Remove {} to start anew, or `chmod 600` it", path.display(), path.display())]
+    #[error("{} is readable by others than its owner; whoever read it can be anybody. Remove {} to start again, or `chmod 600` it", path.display(), path.display())]
     Exposed {
         /// The key file.
         path: PathBuf,
     },
     /// One of two files is missing.
-    #[error("{} is there, but {} is not; put it back, or remove both to start anew", there.display(), missing.display())]
+    #[error("{} is there, but {} is not; put it back, or remove both to start again", there.display(), missing.display())]
     Half {
         /// The file that is there.
         there: PathBuf,

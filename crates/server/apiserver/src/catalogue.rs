@@ -26,7 +26,7 @@ use crate::{
 /// Verbs of kinds that come from definitions, in the order that discovery shows them.
 const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/// What users of the kind that slices have replaced are told.
+/// The warning for users of the kind that slices have replaced.
 const ENDPOINTS: &str = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 
 /// One resource in one version.
@@ -356,7 +356,7 @@ fn parsed(version: &str) -> Option<(u8, u32, u32)> {
     Some((stability, major, minor.parse().ok()?))
 }
 
-/// What users of a deprecated version are told.
+/// The warning for users of a deprecated version.
 fn deprecation(definition: &Definition, version: &Version) -> Option<String> {
     let (group, kind) = (&definition.group, &definition.names.kind);
     let mut newer: Vec<&str> = definition

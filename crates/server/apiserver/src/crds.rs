@@ -1,7 +1,7 @@
 //! Definitions: from an object that describes a kind to a kind that is served.
 //!
 //! A definition first gets its names, then its resource joins the catalogue, and only then it is
-//! told established: who waits for that can use the kind at once. While it goes away its objects
+//! reported established: who waits for that can use the kind at once. While it goes away its objects
 //! are deleted and nothing new is taken; it is gone when they are.
 
 use std::{
@@ -61,7 +61,7 @@ impl Definitions {
             return known.clone();
         }
         let written = metadata::text(object, "resourceVersion").parse().map_or(now, Revision);
-        // What is read may be newer than the revision that the store has told so far.
+        // What is read may be newer than the revision that the store has reported so far.
         let since = if known.is_some() { now.max(written) } else { written };
         let fresh = ReadDefinition { identity, definition: Arc::new(Definition::read(object)), since };
         read.insert(name, fresh.clone());
@@ -182,7 +182,7 @@ impl Api {
         .await
     }
 
-    /// Deletes the objects of a definition that goes, then lets it go; says whether it is done.
+    /// Deletes the objects of a definition that goes, then releases it; says whether it is done.
     pub(crate) async fn finish_definition(&self, name: &str) -> Outcome<bool> {
         let catalogue = self.catalogue();
         let Some(resource) = catalogue.lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
@@ -286,7 +286,7 @@ pub(crate) fn unknown_formats(new: &Value, old: Option<&Value>) -> Vec<String> {
     formats(new).difference(&before).map(|format| format!("unrecognized format {format:?}")).collect()
 }
 
-/// The names that a definition gets, and what is said about them.
+/// The names that a definition gets, and what is reported about them.
 fn names(objects: &[Value], at: usize) -> (Value, Vec<Value>) {
     let object = &objects[at];
     let wanted = object.pointer("/spec/names").cloned().unwrap_or_else(|| json!({}));

@@ -1,4 +1,4 @@
-//! What is served, told in both forms: one document for everything, or one for each version.
+//! What is served, reported in both forms: one document for everything, or one for each version.
 //!
 //! Pure: a catalogue in, documents out. Reviews (of access and of tokens) are answered by the server
 //! itself and are in no catalogue, so they are added here.
@@ -41,7 +41,7 @@ struct Version {
     entries: Vec<Entry>,
 }
 
-/// What is served, ready to be told.
+/// What is served, ready to be reported.
 #[derive(Debug, Clone)]
 pub struct Discovery {
     groups: Vec<(String, Vec<Version>)>,
@@ -94,7 +94,7 @@ impl Discovery {
         })
     }
 
-    /// The versions of the core group; clients are told to come to this address.
+    /// The versions of the core group; clients are asked to come to this address.
     pub fn core_versions(&self, address: &str) -> Value {
         let versions: Vec<&str> = self.versions().filter(|(group, _)| group.is_empty()).map(|(_, v)| v).collect();
         json!({
@@ -321,7 +321,7 @@ mod tests {
         let discovery = discovery();
         let core = discovery.aggregated(true);
         assert_eq!(core["items"].as_array().unwrap().len(), 1);
-        let told: Vec<_> = core["items"][0]["versions"][0]["resources"]
+        let reported: Vec<_> = core["items"][0]["versions"][0]["resources"]
             .as_array()
             .unwrap()
             .iter()
@@ -335,8 +335,8 @@ mod tests {
             .map(|resource| resource["name"].clone())
             .filter(|name| !name.as_str().unwrap().contains('/'))
             .collect();
-        assert_eq!(told, listed);
-        assert!(told.contains(&json!("pods")));
+        assert_eq!(reported, listed);
+        assert!(reported.contains(&json!("pods")));
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn reviews_are_told_of() {
+    fn reviews_are_reported_of() {
         let discovery = discovery();
         let reviews = discovery.resources("authorization.k8s.io", "v1").unwrap();
         let local = reviews["resources"].as_array().unwrap();

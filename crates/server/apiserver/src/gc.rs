@@ -378,7 +378,7 @@ impl Api {
         Ok(())
     }
 
-    /// Makes the dependents of an object forget it, then lets it go.
+    /// Makes the dependents of an object forget it, then releases it.
     async fn orphan(&self, catalogue: &Catalogue, resource: &Resource, key: &Key, seen: &SeenMetadata) -> Outcome<()> {
         if seen.deletion_timestamp.is_none() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Who is behind a client certificate, and how clients are told who they are.
+//! Who is behind a client certificate, and how clients are notified who they are.
 //!
 //! The handshake takes any certificate whose key the client holds; whether it is one of ours is
 //! decided afterwards, so that a stranger gets an answer in words instead of a broken connection.
@@ -54,7 +54,7 @@ const REMEMBERED: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct Certificates {
     inner: Arc<dyn ClientCertVerifier>,
-    /// Those that were checked and found ours, by fingerprint: each request asks anew.
+    /// Those that were checked and found ours, by fingerprint: each request asks again.
     known: Arc<Mutex<HashMap<[u8; 32], Identified>>>,
 }
 

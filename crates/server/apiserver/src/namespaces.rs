@@ -80,7 +80,7 @@ impl Api {
         }
     }
 
-    /// Looks at one change for what it starts or lets go.
+    /// Looks at one change for what it starts or releases it.
     pub(crate) fn lifecycle_passed(self: &Arc<Self>, event: &Event) {
         match &event.kind {
             EventKind::Delete { .. } => self.lifecycles.wake(),

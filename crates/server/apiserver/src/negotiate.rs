@@ -101,7 +101,7 @@ pub fn output(accept: Option<&str>, pretty: Option<&str>) -> Outcome<Output> {
     }
 }
 
-/// Which of several types to answer with, for what is no object. Without a wish it is the first.
+/// Which of several types to answer with, for what is no object. Without a preference it is the first.
 pub(crate) fn choose<T: Copy>(accept: Option<&str>, offers: &[(&str, T)]) -> Option<T> {
     let accept = accept.map(str::trim).filter(|accept| !accept.is_empty()).unwrap_or("*/*");
     let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_are_told_apart() {
+    fn patches_are_reported_apart() {
         assert_eq!(patch(Some("application/merge-patch+json; charset=utf-8"), false), Ok(PatchType::Merge));
         assert_eq!(patch(Some("application/strategic-merge-patch+json"), true), Ok(PatchType::Strategic));
         let refused = patch(Some("application/strategic-merge-patch+json"), false).unwrap_err();

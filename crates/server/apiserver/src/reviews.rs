@@ -195,7 +195,7 @@ impl Review {
 }
 
 /// How long a token shall last and for whom it is, of a request that has the types of its kind.
-fn wish(request: &Value) -> Result<(i64, Vec<String>), Status> {
+fn token_terms(request: &Value) -> Result<(i64, Vec<String>), Status> {
     let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
     let refuse = |why: &str| {
         let error = FieldError::invalid("spec.expirationSeconds", &json!(seconds), why);
@@ -228,7 +228,7 @@ pub fn issue_token(
     let (namespace, name) = (info.namespace.as_deref().unwrap_or_default(), info.name.as_deref().unwrap_or_default());
     let uid = uid_of(store, "/serviceaccounts", namespace, name)?
         .ok_or_else(|| Status::not_found(Qualified::new("", "serviceaccounts"), name))?;
-    let (seconds, audiences) = wish(&request)?;
+    let (seconds, audiences) = token_terms(&request)?;
     let bound = bound(store, &request["spec"]["boundObjectRef"], namespace)?;
     let node = node_of(store, bound.as_ref(), namespace)?;
     let claims = Claims {

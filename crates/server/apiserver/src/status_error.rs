@@ -1,4 +1,4 @@
-//! `Status`: the one form that every refusal, and the success of a removal, is told in.
+//! `Status`: the one form that every refusal, and the success of a removal, is reported in.
 //!
 //! Texts, reasons and codes are those of the Kubernetes API, because clients act on them. Nothing
 //! here decides anything; each constructor names a situation and words it.
@@ -35,7 +35,7 @@ impl fmt::Display for Qualified<'_> {
 pub struct StatusCause {
     /// A stable word; may be empty.
     pub reason: String,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
     /// The field that it is about; may be empty.
     pub field: String,
@@ -54,7 +54,7 @@ pub struct Details {
     pub uid: String,
     /// Every cause.
     pub causes: Vec<StatusCause>,
-    /// When to try again, in seconds; 0 for not said.
+    /// When to try again, in seconds; 0 if not set.
     pub retry_after: u32,
 }
 
@@ -230,16 +230,16 @@ impl Status {
     }
 
     /// A refusal that comes from the way a path is served, before anything knows the resource.
-    /// `said` is shown only where clients print it.
-    pub fn generic(code: u16, said: &str) -> Self {
+    /// `given` is shown only where clients print it.
+    pub fn generic(code: u16, given: &str) -> Self {
         let (reason, message) = match code {
             401 => ("Unauthorized", "the server has asked for the client to provide credentials"),
             404 => ("NotFound", "the server could not find the requested resource"),
             405 => ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
-            406 => ("NotAcceptable", said),
-            415 => ("UnsupportedMediaType", said),
+            406 => ("NotAcceptable", given),
+            415 => ("UnsupportedMediaType", given),
             422 => ("Invalid", "the server rejected our request due to an error in our request"),
-            _ => ("", said),
+            _ => ("", given),
         };
         Self { details: Some(Box::default()), ..Self::plain(code, reason, message) }
     }
@@ -296,7 +296,7 @@ impl Status {
         &self.message
     }
 
-    /// Seconds to wait before trying again; 0 for not said.
+    /// Seconds to wait before trying again; 0 if not set.
     pub fn retry(&self) -> u32 {
         self.details.as_ref().map_or(0, |details| details.retry_after)
     }

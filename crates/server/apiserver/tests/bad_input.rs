@@ -29,7 +29,7 @@ use tokio_rustls::{
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const MASTERS: &str = "system:masters";
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// A server in a folder of its own, with a client of any kind.
 struct Scene {
@@ -77,7 +77,7 @@ impl Scene {
         TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
     }
 
-    /// Sends bytes as the administrator and reads until the server has said everything.
+    /// Sends bytes as the administrator and reads until the server has sent everything.
     async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect(Some(self.administrator())).await.unwrap();
         // A server that has heard enough closes before everything is written.
@@ -102,7 +102,7 @@ impl Scene {
 
 async fn rest(stream: &mut TlsStream<TcpStream>) -> String {
     let mut all = Vec::new();
-    drop(timeout(PATIENCE, stream.read_to_end(&mut all)).await.expect("the server ends the connection"));
+    drop(timeout(TIME_LIMIT, stream.read_to_end(&mut all)).await.expect("the server ends the connection"));
     String::from_utf8_lossy(&all).into_owned()
 }
 
@@ -216,7 +216,7 @@ async fn a_watch_that_shall_never_end_is_one_that_ends_later() {
         let head = format!("GET {MAPS}?watch=1&timeoutSeconds={seconds} HTTP/1.1\r\nHost: a\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut beginning = [0; 15];
-        timeout(PATIENCE, stream.read_exact(&mut beginning)).await.unwrap().unwrap();
+        timeout(TIME_LIMIT, stream.read_exact(&mut beginning)).await.unwrap().unwrap();
         assert_eq!(&beginning, b"HTTP/1.1 200 OK", "{seconds}");
     }
     scene.is_ready().await;
@@ -231,8 +231,8 @@ async fn requests_that_break_off_end_there() {
     let mut stream = scene.connect(Some(scene.administrator())).await.unwrap();
     stream.write_all(format!("{head}Content-Length: 1000\r\n\r\n{{\"metadata\":").as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
-    let said = rest(&mut stream).await;
-    assert!(said.is_empty() || answer(&said).0 == 400, "{said}");
+    let printed = rest(&mut stream).await;
+    assert!(printed.is_empty() || answer(&printed).0 == 400, "{printed}");
     for wrong in [
         format!("{head}Transfer-Encoding: chunked\r\n\r\nnonsense\r\n"),
         format!("{head}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"),
@@ -243,10 +243,10 @@ async fn requests_that_break_off_end_there() {
         format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(200 << 10)),
         format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(200 << 10)),
     ] {
-        let said = scene.exchange(wrong.as_bytes()).await;
-        let code = answer(&said).0;
-        let refused = said.is_empty() || (400..500).contains(&code) || code == 504;
-        assert!(refused, "{}: {said}", &wrong[..wrong.len().min(60)]);
+        let printed = scene.exchange(wrong.as_bytes()).await;
+        let code = answer(&printed).0;
+        let refused = printed.is_empty() || (400..500).contains(&code) || code == 504;
+        assert!(refused, "{}: {printed}", &wrong[..wrong.len().min(60)]);
     }
     scene.is_ready().await;
     scene.close().await;
@@ -260,8 +260,8 @@ async fn slow_clients_lose_their_place() {
     // A head that never ends.
     let mut stream = scene.connect(Some(scene.administrator())).await.unwrap();
     stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: a\r\nX-Slow: ").await.unwrap();
-    let said = rest(&mut stream).await;
-    assert!(said.is_empty() || answer(&said).0 == 408, "{said}");
+    let printed = rest(&mut stream).await;
+    assert!(printed.is_empty() || answer(&printed).0 == 408, "{printed}");
     // A body that never ends.
     let mut stream = scene.connect(Some(scene.administrator())).await.unwrap();
     let head =
@@ -322,7 +322,7 @@ async fn ask_and_stay(scene: &Scene, credentials: Credentials, request: &str) ->
     let mut stream = scene.connect(Some(credentials)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut beginning = vec![0; 12];
-    timeout(PATIENCE, stream.read_exact(&mut beginning)).await.expect("the server answers").unwrap();
+    timeout(TIME_LIMIT, stream.read_exact(&mut beginning)).await.expect("the server answers").unwrap();
     (stream, String::from_utf8(beginning).unwrap())
 }
 
@@ -333,8 +333,8 @@ async fn one_who_watches_too_much_leaves_places_for_others() {
     let watch = format!("GET {MAPS}?watch=1 HTTP/1.1\r\nHost: a\r\n\r\n");
     let mut open = Vec::new();
     for _ in 0..3 {
-        let (stream, said) = ask_and_stay(&scene, scene.administrator(), &watch).await;
-        assert_eq!(said, "HTTP/1.1 200");
+        let (stream, printed) = ask_and_stay(&scene, scene.administrator(), &watch).await;
+        assert_eq!(printed, "HTTP/1.1 200");
         open.push(stream);
     }
     let (code, status) = scene.ask(&format!("GET {MAPS}?watch=1"), "", b"").await;
@@ -348,7 +348,7 @@ async fn one_who_watches_too_much_leaves_places_for_others() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, again).await.expect("a place that was left can be taken");
+    timeout(TIME_LIMIT, again).await.expect("a place that was left can be taken");
     scene.close().await;
 }
 
@@ -366,7 +366,7 @@ async fn one_who_asks_too_much_leaves_places_for_others() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, turned_away).await.expect("a quarter of four places is one");
+    timeout(TIME_LIMIT, turned_away).await.expect("a quarter of four places is one");
     assert_eq!(scene.ask(&format!("GET {MAPS}"), "", b"").await.0, 200, "another one is answered");
     scene.close().await;
 }
@@ -409,8 +409,8 @@ async fn readers_that_stop_in_a_list_take_bounded_memory() {
     let mut readers = Vec::new();
     for _ in 0..READERS {
         let list = format!("GET {MAPS} HTTP/1.1\r\nHost: a\r\n\r\n");
-        let (stream, said) = ask_and_stay(&scene, scene.administrator(), &list).await;
-        assert_eq!(said, "HTTP/1.1 200");
+        let (stream, printed) = ask_and_stay(&scene, scene.administrator(), &list).await;
+        assert_eq!(printed, "HTTP/1.1 200");
         readers.push(stream);
     }
     for _ in 0..20 {
@@ -433,8 +433,8 @@ async fn wrong_credentials_are_none() {
         if stream.write_all(format!("{line}{headers}\r\n").as_bytes()).await.is_err() {
             return 401;
         }
-        let said = rest(&mut stream).await;
-        if said.is_empty() { 401 } else { answer(&said).0 }
+        let printed = rest(&mut stream).await;
+        if printed.is_empty() { 401 } else { answer(&printed).0 }
     };
     assert_eq!(ask(Some(scene.administrator()), "").await, 200);
     assert_eq!(ask(None, "").await, 401);

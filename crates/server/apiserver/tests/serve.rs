@@ -156,7 +156,7 @@ async fn what_was_stored_is_there_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_machines_are_let_in_only_when_told() {
+async fn other_machines_are_let_in_only_when_reported() {
     let folder = Folder::new("remote");
     let open = Options { listen: "0.0.0.0:0".parse().unwrap(), ..options(&folder.0) };
     assert_eq!(Server::start(open).await.unwrap_err().reason(), "NotLoopback");
@@ -451,7 +451,7 @@ async fn a_new_start_takes_back_rights_that_this_version_does_not_give() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documents_are_told_apart_and_kept() {
+async fn documents_are_reported_apart_and_kept() {
     let folder = Folder::new("documents");
     let server = started(&folder).await;
     let admin = administrator(&server).await;
@@ -527,7 +527,7 @@ async fn large_bodies_and_silent_connections_are_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_counted_is_told_to_those_who_may_know() {
+async fn what_is_counted_is_reported_to_those_who_may_know() {
     let folder = Folder::new("metrics");
     let server = started(&folder).await;
     let admin = administrator(&server).await;
@@ -564,7 +564,7 @@ async fn what_is_counted_is_told_to_those_who_may_know() {
 async fn watches_end_at_once_and_cleanly_when_the_server_stops() {
     let folder = Folder::new("stopping");
     let mut limits = Limits::default();
-    // Whoever waits for this long was not told to end.
+    // Whoever waits for this long was not asked to end.
     limits.listener.ending = Duration::from_mins(1);
     let server = Server::start(Options { limits, ..options(&folder.0) }).await.unwrap();
     let admin = administrator(&server).await;

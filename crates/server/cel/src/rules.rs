@@ -150,7 +150,7 @@ impl Walk {
     }
 
     fn rule(&mut self, run: &Run<'_>, new: &CelValue, old: Option<&CelValue>) {
-        let said = said(run.rule);
+        let reported = reported(run.rule);
         let expression = match &run.compiled.rule {
             Ok(expression) => expression,
             Err(error) => {
@@ -163,13 +163,13 @@ impl Walk {
             Ok(_) => self.broken(run, new, old),
             Err(Fault::NoSuchOverload) => self.refuse(
                 run.schema,
-                format!("'no such overload': call arguments did not match a supported operator, function or macro signature for rule: {said}"),
+                format!("'no such overload': call arguments did not match a supported operator, function or macro signature for rule: {reported}"),
             ),
             Err(fault @ Fault::TooExpensive) => {
-                let text = format!("'{fault}': no further validation rules will be run due to call cost exceeds limit for rule: {said}");
+                let text = format!("'{fault}': no further validation rules will be run due to call cost exceeds limit for rule: {reported}");
                 self.stop(run.schema, &text);
             }
-            Err(fault) => self.refuse(run.schema, format!("{fault} evaluating rule: {said}")),
+            Err(fault) => self.refuse(run.schema, format!("{fault} evaluating rule: {reported}")),
         }
     }
 
@@ -253,7 +253,7 @@ struct Run<'a> {
     unordered: &'a Unordered,
 }
 
-fn said(rule: &Rule) -> &str {
+fn reported(rule: &Rule) -> &str {
     match rule.message.trim() {
         "" => rule.rule.trim(),
         message => message,

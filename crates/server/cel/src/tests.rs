@@ -11,7 +11,7 @@ fn texts(errors: &[FieldError]) -> Vec<String> {
 }
 
 /// What the rules of a schema for `spec` say of a new and an old value.
-fn said(spec: &Value, new: &Value, old: Option<&Value>) -> Vec<String> {
+fn reported(spec: &Value, new: &Value, old: Option<&Value>) -> Vec<String> {
     let schema = Schema::lenient(&json!({"type": "object", "properties": {"spec": spec}}));
     let object = |value: &Value| json!({"spec": value});
     texts(&validate(&schema, &object(new), old.map(object).as_ref(), &Cel))
@@ -94,7 +94,7 @@ fn expressions_that_hold() {
         "b'abc' == bytes('abc')",
     ];
     for rule in rules {
-        assert_eq!(said(&many(rule), &value(), None), Vec::<String>::new(), "{rule}");
+        assert_eq!(reported(&many(rule), &value(), None), Vec::<String>::new(), "{rule}");
     }
 }
 
@@ -118,7 +118,7 @@ fn faults_have_the_words_of_kubernetes() {
         ),
     ];
     for (rule, message) in table {
-        assert_eq!(said(&many(rule), &value(), None), [message], "{rule}");
+        assert_eq!(reported(&many(rule), &value(), None), [message], "{rule}");
     }
 }
 
@@ -141,10 +141,10 @@ fn a_rule_chooses_its_message_its_cause_and_its_field() {
         (json!({"rule": "self.a > 5", "message": "m", "fieldPath": ".m['x.y']"}), "spec.m[x.y]: Invalid value: m"),
     ];
     for (entry, message) in table {
-        assert_eq!(said(&schema(entry.clone()), &json!({"a": 1}), None), [message], "{entry}");
+        assert_eq!(reported(&schema(entry.clone()), &json!({"a": 1}), None), [message], "{entry}");
     }
     let scalar = field(json!({"type": "integer"}), "self > 5");
-    assert_eq!(said(&scalar, &json!(1), None), ["spec: Invalid value: 1: failed rule: self > 5"]);
+    assert_eq!(reported(&scalar, &json!(1), None), ["spec: Invalid value: 1: failed rule: self > 5"]);
 }
 
 #[test]
@@ -155,25 +155,25 @@ fn transition_rules_follow_keys_and_names() {
         json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item});
     let old = json!([{"k": "a", "v": 5}, {"k": "b", "v": 1}]);
     assert_eq!(
-        said(&list, &json!([{"k": "b", "v": 1}, {"k": "a", "v": 5}]), Some(&old)),
+        reported(&list, &json!([{"k": "b", "v": 1}, {"k": "a", "v": 5}]), Some(&old)),
         Vec::<String>::new(),
         "a new order"
     );
     assert_eq!(
-        said(&list, &json!([{"k": "b", "v": 2}, {"k": "a", "v": 4}]), Some(&old)),
+        reported(&list, &json!([{"k": "b", "v": 2}, {"k": "a", "v": 4}]), Some(&old)),
         ["spec[1]: Invalid value: may not shrink"]
     );
-    assert_eq!(said(&list, &json!([{"k": "c", "v": 0}]), Some(&old)), Vec::<String>::new(), "a new item");
-    assert_eq!(said(&list, &json!([{"k": "a", "v": 0}]), None), Vec::<String>::new(), "a new object");
+    assert_eq!(reported(&list, &json!([{"k": "c", "v": 0}]), Some(&old)), Vec::<String>::new(), "a new item");
+    assert_eq!(reported(&list, &json!([{"k": "a", "v": 0}]), None), Vec::<String>::new(), "a new object");
 
     let map = json!({"type": "object", "additionalProperties": field(json!({"type": "integer"}), "self >= oldSelf")});
     assert_eq!(
-        said(&map, &json!({"x": 1}), Some(&json!({"x": 2}))),
+        reported(&map, &json!({"x": 1}), Some(&json!({"x": 2}))),
         ["spec[x]: Invalid value: 1: failed rule: self >= oldSelf"]
     );
     let plain = field(json!({"type": "string"}), "self == oldSelf");
     assert_eq!(
-        said(&plain, &json!("b"), Some(&json!("a"))),
+        reported(&plain, &json!("b"), Some(&json!("a"))),
         ["spec: Invalid value: \"b\": failed rule: self == oldSelf"]
     );
 }
@@ -182,10 +182,10 @@ fn transition_rules_follow_keys_and_names() {
 fn an_optional_old_value_lets_a_rule_run_on_create() {
     let schema = json!({"type": "integer", "x-kubernetes-validations": [
         {"rule": "oldSelf.hasValue() ? self >= oldSelf.value() : self == 1", "optionalOldSelf": true, "message": "m"}]});
-    assert_eq!(said(&schema, &json!(1), None), Vec::<String>::new());
-    assert_eq!(said(&schema, &json!(2), None), ["spec: Invalid value: 2: m"]);
-    assert_eq!(said(&schema, &json!(2), Some(&json!(1))), Vec::<String>::new());
-    assert_eq!(said(&schema, &json!(1), Some(&json!(2))), ["spec: Invalid value: 1: m"]);
+    assert_eq!(reported(&schema, &json!(1), None), Vec::<String>::new());
+    assert_eq!(reported(&schema, &json!(2), None), ["spec: Invalid value: 2: m"]);
+    assert_eq!(reported(&schema, &json!(2), Some(&json!(1))), Vec::<String>::new());
+    assert_eq!(reported(&schema, &json!(1), Some(&json!(2))), ["spec: Invalid value: 1: m"]);
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn what_did_not_change_is_not_refused() {
     let schema = json!({"type": "object", "properties": {
         "a": field(json!({"type": "integer"}), "self > 5"), "b": {"type": "integer"}}});
     let old = json!({"a": 1, "b": 1});
-    assert_eq!(said(&schema, &json!({"a": 1, "b": 2}), Some(&old)), Vec::<String>::new());
+    assert_eq!(reported(&schema, &json!({"a": 1, "b": 2}), Some(&old)), Vec::<String>::new());
     assert_eq!(
-        said(&schema, &json!({"a": 2, "b": 2}), Some(&old)),
+        reported(&schema, &json!({"a": 2, "b": 2}), Some(&old)),
         ["spec.a: Invalid value: 2: failed rule: self > 5"]
     );
 }
@@ -209,13 +209,13 @@ fn rules_at_the_root_see_names_and_nothing_else_of_metadata() {
     };
     let object =
         json!({"apiVersion": "a/v1", "kind": "K", "metadata": {"name": "n", "labels": {"a": "b"}}, "spec": {}});
-    let said = |rule: &str| texts(&validate(&schema(rule), &object, None, &Cel));
+    let reported = |rule: &str| texts(&validate(&schema(rule), &object, None, &Cel));
     assert_eq!(
-        said("self.metadata.name == 'n' && self.kind == 'K' && self.apiVersion == 'a/v1'"),
+        reported("self.metadata.name == 'n' && self.kind == 'K' && self.apiVersion == 'a/v1'"),
         Vec::<String>::new()
     );
-    assert_eq!(said("!has(self.metadata.labels)"), Vec::<String>::new());
-    assert_eq!(said("self.metadata.name == 'x'"), ["<nil>: Invalid value: failed rule: self.metadata.name == 'x'"]);
+    assert_eq!(reported("!has(self.metadata.labels)"), Vec::<String>::new());
+    assert_eq!(reported("self.metadata.name == 'x'"), ["<nil>: Invalid value: failed rule: self.metadata.name == 'x'"]);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn run_away_rules_are_stopped() {
     for rule in table {
         let schema = field(json!({"type": "array", "items": {"type": "integer"}}), rule);
         assert_eq!(
-            said(&schema, &json!(many), None),
+            reported(&schema, &json!(many), None),
             [format!(
                 "spec: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
             )],
@@ -237,10 +237,10 @@ fn run_away_rules_are_stopped() {
     }
     let grow = "[self].map(a, [a, a, a, a, a, a, a, a]).map(b, [b, b, b, b, b, b, b, b]).map(c, [c, c, c, c, c, c, c, c]).map(d, [d, d, d, d, d, d, d, d]).all(e, e == e)";
     let schema = field(json!({"type": "array", "items": {"type": "integer"}}), grow);
-    let errors = said(&schema, &json!(many), None);
+    let errors = reported(&schema, &json!(many), None);
     assert!(errors[0].contains("cost limit exceeded"), "{errors:?}");
     let replace = field(json!({"type": "string"}), "self.replace('', self).size() > 0");
-    assert!(said(&replace, &json!("x".repeat(100_000)), None)[0].contains("cost limit exceeded"));
+    assert!(reported(&replace, &json!("x".repeat(100_000)), None)[0].contains("cost limit exceeded"));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn definitions_are_checked() {
     let text = json!({"type": "string"});
     let sets = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
     assert_eq!(
-        said(
+        reported(
             &field(sets.clone(), "self == ['b', 'a'] && self + ['a', 'c'] == ['a', 'b', 'c']"),
             &json!(["a", "b"]),
             None
@@ -280,8 +280,11 @@ fn definitions_are_checked() {
         ),
     ];
     for (spec, message) in table {
-        let said = refused(spec.clone());
-        assert!(said.len() == 1 && said[0].starts_with(at) && said[0].contains(message), "{spec}\n{said:#?}");
+        let reported = refused(spec.clone());
+        assert!(
+            reported.len() == 1 && reported[0].starts_with(at) && reported[0].contains(message),
+            "{spec}\n{reported:#?}"
+        );
     }
     for rule in [
         "self.a.startsWith('x') && self.n > 1",
@@ -314,13 +317,16 @@ fn definitions_are_checked() {
 #[test]
 fn defaults_must_meet_the_rules() {
     let mut schema = field(json!({"type": "integer", "default": 1}), "self > 5");
-    let said = |schema: &Value| {
+    let reported = |schema: &Value| {
         let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": schema}}}});
         texts(&Schema::parse_with(&schema, "s", &Cel).err().unwrap_or_default())
     };
-    assert_eq!(said(&schema), ["s.properties[spec].properties[n].default: Invalid value: 1: failed rule: self > 5"]);
+    assert_eq!(
+        reported(&schema),
+        ["s.properties[spec].properties[n].default: Invalid value: 1: failed rule: self > 5"]
+    );
     schema["default"] = json!(6);
-    assert_eq!(said(&schema), Vec::<String>::new());
+    assert_eq!(reported(&schema), Vec::<String>::new());
 }
 
 proptest! {
@@ -328,7 +334,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_the_rules(rule in "[a-c0-9 ()\\[\\]{}.,:?!&|=<>+*/%'\"self-]{0,40}|\\PC{0,20}") {
-        let _ = said(&many(&rule), &value(), Some(&value()));
+        let _ = reported(&many(&rule), &value(), Some(&value()));
         let _ = Schema::parse_with(&json!({"type": "object", "properties": {"spec": many(&rule)}}), "s", &Cel);
     }
 
@@ -346,6 +352,6 @@ proptest! {
     ) {
         let args = args.join(", ");
         let call = if target.is_empty() { format!("{name}({args})") } else { format!("{target}.{name}({args})") };
-        let _ = said(&many(&format!("{call} == 1")), &value(), None);
+        let _ = reported(&many(&format!("{call} == 1")), &value(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a real kube-apiserver (1.36.4) answered, held against what this code answers.
+//! What a real kube-apiserver (1.36.4) answered, compared with what this code answers.
 //!
 //! The files in `recorded/` are its answers: to values of many schemas, to definitions, and to updates
 //! of an object that a stricter schema would no longer accept. Causes are compared whole: field, reason

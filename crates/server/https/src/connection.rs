@@ -96,7 +96,7 @@ async fn answer<H: Handler>(
     }
 }
 
-/// Answers are wanted at once. And while nothing is said on a connection, as during a quiet watch over
+/// Answers are wanted at once. And while nothing is reported on a connection, as during a quiet watch over
 /// HTTP/1.1, only the kernel can find out that the other end went without a word.
 fn prepare(stream: &TcpStream, silence: Duration) -> io::Result<()> {
     let probes = TcpKeepalive::new().with_time(silence).with_interval(silence / PROBES).with_retries(PROBES);
@@ -114,7 +114,7 @@ fn certificates(stream: &TlsStream<TcpStream>) -> Vec<CertificateDer<'static>> {
 }
 
 fn builder(limits: Limits) -> Builder<Streams> {
-    let mut builder = Builder::new(Streams { patience: limits.progress });
+    let mut builder = Builder::new(Streams { time_limit: limits.progress });
     builder
         .http1()
         .timer(TokioTimer::new())

@@ -99,7 +99,7 @@ async fn listen<H: Handler>(
         let (stream, address) = tokio::select! {
             () = &mut stop => break,
             accepted = accept(&listener, limits) => accepted,
-            // Ended connections are let go of as they end.
+            // Ended connections are released as they end.
             Some(_) = connections.join_next() => continue,
         };
         let presence = match places.take(address.ip()) {

@@ -26,9 +26,9 @@ use crate::Body;
 /// How much of a body is handed over at once, so that progress can be seen.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// What a body said when it was last asked for a piece.
+/// What a body reported when it was last asked for a piece.
 #[derive(Debug, Clone, Copy)]
-enum Said {
+enum BodyState {
     /// It gave one.
     Piece,
     /// It has none at the moment.
@@ -36,9 +36,9 @@ enum Said {
 }
 
 thread_local! {
-    /// What the body of the stream that this thread drives has said. A stream and its body are driven
+    /// What the body of the stream that this thread drives has reported. A stream and its body are driven
     /// by the same call, so nothing else can come between.
-    static SAID: Cell<Option<Said>> = const { Cell::new(None) };
+    static BODY_STATE: Cell<Option<BodyState>> = const { Cell::new(None) };
 }
 
 /// A body in pieces. There are as many as there are watches, so it is small until it needs more.
@@ -76,7 +76,7 @@ impl HttpBody for Paced {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let next = self.next(cx);
-        SAID.set(Some(if next.is_ready() { Said::Piece } else { Said::Nothing }));
+        BODY_STATE.set(Some(if next.is_ready() { BodyState::Piece } else { BodyState::Nothing }));
         next
     }
 
@@ -99,7 +99,7 @@ impl HttpBody for Paced {
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
     /// For how long a piece may wait.
-    pub(crate) patience: Duration,
+    pub(crate) time_limit: Duration,
 }
 
 impl<F> Executor<F> for Streams
@@ -108,14 +108,14 @@ where
     F::Output: Send,
 {
     fn execute(&self, stream: F) {
-        tokio::spawn(Watched { stream: Box::pin(stream), patience: self.patience, waits: None });
+        tokio::spawn(Watched { stream: Box::pin(stream), time_limit: self.time_limit, waits: None });
     }
 }
 
 /// A stream with somebody who looks whether it gets anywhere.
 struct Watched<F> {
     stream: Pin<Box<F>>,
-    patience: Duration,
+    time_limit: Duration,
     /// Ends the stream. Only there while a piece waits to be taken: most streams never need it.
     waits: Option<Pin<Box<Sleep>>>,
 }
@@ -124,19 +124,19 @@ impl<F: Future> Future for Watched<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        SAID.set(None);
+        BODY_STATE.set(None);
         if self.stream.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        match SAID.take() {
-            Some(Said::Piece) => self.waits = Some(Box::pin(sleep(self.patience))),
-            Some(Said::Nothing) => self.waits = None,
+        match BODY_STATE.take() {
+            Some(BodyState::Piece) => self.waits = Some(Box::pin(sleep(self.time_limit))),
+            Some(BodyState::Nothing) => self.waits = None,
             // It was only looked whether the piece can go.
             None => {}
         }
         let Some(waits) = &mut self.waits else { return Poll::Pending };
         ready!(waits.as_mut().poll(cx));
-        tracing::info!(patience = ?self.patience, "a stream that nobody reads is reset");
+        tracing::info!(time_limit = ?self.time_limit, "a stream that nobody reads is reset");
         Poll::Ready(())
     }
 }

@@ -46,7 +46,7 @@ impl Presence {
     }
 
     /// Returns once a connection that has not authenticated asked nothing for so long.
-    pub(crate) async fn silent(&self, patience: Duration) {
+    pub(crate) async fn silent(&self, time_limit: Duration) {
         let mut standing = self.standing.subscribe();
         loop {
             let now = *standing.borrow_and_update();
@@ -56,7 +56,7 @@ impl Presence {
             // The sender is ours, so there is always somebody to tell of a change.
             if now.running > 0 {
                 standing.changed().await.ok();
-            } else if timeout(patience, standing.changed()).await.is_err() {
+            } else if timeout(time_limit, standing.changed()).await.is_err() {
                 return;
             }
         }

@@ -38,7 +38,7 @@ use tokio_rustls::{
     },
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Answers everything but what is to wait for ever. Tells when a body is given up.
 struct Echo {
@@ -149,15 +149,15 @@ impl Scene {
     /// Stops the listener and waits until it has ended.
     async fn close(mut self) {
         drop(self.stop.take());
-        timeout(PATIENCE, self.serving).await.expect("it ends").unwrap();
+        timeout(TIME_LIMIT, self.serving).await.expect("it ends").unwrap();
     }
 }
 
 async fn ask(stream: &mut TlsStream<TcpStream>, path: &str) -> String {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
-    let mut said = vec![0; 1024];
-    let length = timeout(PATIENCE, stream.read(&mut said)).await.expect("it answers").unwrap();
-    String::from_utf8_lossy(&said[..length]).into_owned()
+    let mut printed = vec![0; 1024];
+    let length = timeout(TIME_LIMIT, stream.read(&mut printed)).await.expect("it answers").unwrap();
+    String::from_utf8_lossy(&printed[..length]).into_owned()
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn one_connection_too_many_is_turned_away_until_another_one_ends() {
     let scene = Scene::open(Limits { connections: 1, ..Limits::default() }).await;
     let mut first = scene.connect("http/1.1").await.unwrap();
     assert!(ask(&mut first, "/").await.starts_with("HTTP/1.1 200"));
-    assert!(timeout(PATIENCE, scene.connect("http/1.1")).await.expect("it is told at once").is_err());
+    assert!(timeout(TIME_LIMIT, scene.connect("http/1.1")).await.expect("it is reported at once").is_err());
     assert!(ask(&mut first, "/").await.starts_with("HTTP/1.1 200"), "the first one is as it was");
     drop(first);
     let again = async {
@@ -173,7 +173,7 @@ async fn one_connection_too_many_is_turned_away_until_another_one_ends() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(PATIENCE, again).await.expect("a place is free again");
+    timeout(TIME_LIMIT, again).await.expect("a place is free again");
     scene.close().await;
 }
 
@@ -184,16 +184,16 @@ async fn heads_that_are_too_long_are_refused_over_both_protocols() {
     let mut stream = scene.connect("http/1.1").await.unwrap();
     // The server may close before all of it is written.
     stream.write_all(format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {long}\r\n\r\n").as_bytes()).await.ok();
-    let mut said = Vec::new();
-    drop(timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("it is closed"));
-    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&said));
+    let mut printed = Vec::new();
+    drop(timeout(TIME_LIMIT, stream.read_to_end(&mut printed)).await.expect("it is closed"));
+    assert!(printed.is_empty() || printed.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&printed));
     let stream = scene.connect("h2").await.unwrap();
     let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     let driven = tokio::spawn(connection);
     let request =
         |value: &str| Request::get("https://localhost/").header("x-long", value).body(Full::new(Bytes::new())).unwrap();
     assert_eq!(sender.send_request(request("short")).await.unwrap().status(), 200);
-    let refused = timeout(PATIENCE, sender.send_request(request(&long))).await.expect("it is answered");
+    let refused = timeout(TIME_LIMIT, sender.send_request(request(&long))).await.expect("it is answered");
     assert!(refused.map_or(true, |answer| answer.status() == 431));
     driven.abort();
     scene.close().await;
@@ -204,11 +204,11 @@ async fn silent_clients_are_cut_off() {
     let brief = Duration::from_millis(200);
     let scene = Scene::open(Limits { handshake: brief, head: brief, ..Limits::default() }).await;
     let mut half_open = TcpStream::connect(scene.address).await.unwrap();
-    let mut said = Vec::new();
-    drop(timeout(PATIENCE, half_open.read_to_end(&mut said)).await.expect("a handshake has its time"));
+    let mut printed = Vec::new();
+    drop(timeout(TIME_LIMIT, half_open.read_to_end(&mut printed)).await.expect("a handshake has its time"));
     let mut slow = scene.connect("http/1.1").await.unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nHost: ").await.unwrap();
-    drop(timeout(PATIENCE, slow.read_to_end(&mut said)).await.expect("a head has its time"));
+    drop(timeout(TIME_LIMIT, slow.read_to_end(&mut printed)).await.expect("a head has its time"));
     scene.close().await;
 }
 
@@ -237,14 +237,14 @@ async fn a_connection_that_has_not_authenticated_must_ask_something() {
     let scene = Scene::open(Limits { silence: Duration::from_millis(200), ..Limits::default() }).await;
     let mut known = scene.connect("http/1.1").await.unwrap();
     assert!(ask(&mut known, "/known").await.starts_with("HTTP/1.1 200"));
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for protocol in ["http/1.1", "h2"] {
         let mut silent = scene.connect(protocol).await.unwrap();
-        drop(timeout(PATIENCE, silent.read_to_end(&mut said)).await.expect("silence ends a connection"));
+        drop(timeout(TIME_LIMIT, silent.read_to_end(&mut printed)).await.expect("silence ends a connection"));
     }
     let mut unknown = scene.connect("http/1.1").await.unwrap();
     assert!(ask(&mut unknown, "/").await.starts_with("HTTP/1.1 200"));
-    drop(timeout(PATIENCE, unknown.read_to_end(&mut said)).await.expect("an answer is no proof of who asked"));
+    drop(timeout(TIME_LIMIT, unknown.read_to_end(&mut printed)).await.expect("an answer is no proof of who asked"));
     assert!(ask(&mut known, "/").await.starts_with("HTTP/1.1 200"), "one that has authenticated stays");
     scene.close().await;
 }
@@ -257,9 +257,9 @@ async fn requests_have_their_time_when_the_listener_stops() {
     // Answered on another connection, so the first one is with the handler by now or soon.
     assert!(ask(&mut scene.connect("http/1.1").await.unwrap(), "/").await.starts_with("HTTP/1.1 200"));
     scene.close().await;
-    let mut said = Vec::new();
-    drop(timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("what did not end is cut"));
-    assert!(said.is_empty());
+    let mut printed = Vec::new();
+    drop(timeout(TIME_LIMIT, stream.read_to_end(&mut printed)).await.expect("what did not end is cut"));
+    assert!(printed.is_empty());
 }
 
 #[tokio::test]
@@ -271,14 +271,14 @@ async fn a_stream_that_nobody_reads_is_reset_and_a_quiet_one_is_not() {
     let request = |path: &str| Request::get(format!("https://localhost{path}")).body(Full::new(Bytes::new())).unwrap();
     let quiet = sender.send_request(request("/nothing")).await.unwrap();
     let unread = sender.send_request(request("/much")).await.unwrap();
-    let given_up = timeout(PATIENCE, scene.dropped.recv()).await.expect("what nobody reads is given up");
+    let given_up = timeout(TIME_LIMIT, scene.dropped.recv()).await.expect("what nobody reads is given up");
     assert_eq!(given_up, Some("/much"));
     assert_eq!(sender.send_request(request("/")).await.unwrap().status(), 200, "the connection goes on");
-    let rest = timeout(PATIENCE, unread.into_body().collect()).await.expect("it has an end");
+    let rest = timeout(TIME_LIMIT, unread.into_body().collect()).await.expect("it has an end");
     assert!(rest.is_err(), "its reader must not take that for a good end");
     assert!(scene.dropped.try_recv().is_err(), "a quiet stream waits");
     drop(quiet);
-    assert_eq!(timeout(PATIENCE, scene.dropped.recv()).await.unwrap(), Some("/nothing"));
+    assert_eq!(timeout(TIME_LIMIT, scene.dropped.recv()).await.unwrap(), Some("/nothing"));
     driven.abort();
     scene.close().await;
 }

@@ -2,7 +2,7 @@
 //!
 //! `recorded.json` holds sequences of writes to two custom kinds with one schema, and after each write the object and
 //! its `managedFields` as kube-apiserver 1.36.4 answered them, or its refusal. `Thing` has no subresources, `Stated`
-//! has a status. Times are only recorded as being there. Some sequences are written by hand for one effect, the rest
+//! has a status. Times are only recorded as being there. Some sequences are written manually for one effect, the rest
 //! is random.
 
 use netloom_patch::managed::{ApplyError, Manager, NOT_STATUS, STATUS, Shape, Versions, apply, update};

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn one_error_stands_alone_and_repeats_are_said_once() {
+    fn one_error_stands_alone_and_repeats_are_given_once() {
         let error = FieldError::required("a", "");
         assert_eq!(aggregate(&[error.clone(), error.clone()]), "a: Required value");
         assert_eq!(aggregate(&[error, FieldError::required("b", "")]), "[a: Required value, b: Required value]");

@@ -1,7 +1,7 @@
 //! What names, label keys and label values may look like, and the sentences that say so.
 //!
 //! Every function returns all that is wrong with a text, in Kubernetes' words; nothing wrong is an
-//! empty list. The rules are written out by hand instead of as regular expressions because they run
+//! empty list. The rules are written out manually instead of as regular expressions because they run
 //! for every label of every object; the expressions appear only in the texts.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";

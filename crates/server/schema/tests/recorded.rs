@@ -1,4 +1,4 @@
-//! What a real kube-apiserver (1.36.4) answered, held against what this code answers: selectors, YAML
+//! What a real kube-apiserver (1.36.4) answered, compared with what this code answers: selectors, YAML
 //! bodies, metadata and tables.
 
 use netloom_schema::{

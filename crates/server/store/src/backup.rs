@@ -2,7 +2,7 @@
 //!
 //! A backup says of itself that it is one and is refused as a store: a store that began at an old
 //! revision would hand out the revisions after it a second time. Restoring leaps over them, and drops
-//! the history, so that clients that knew the lost revisions notice and read everything anew.
+//! the history, so that clients that knew the lost revisions notice and read everything again.
 
 use std::{fs, io, path::Path};
 

@@ -71,7 +71,7 @@ fn batch() -> Vec<Change> {
     ]
 }
 
-/// What a store said before and after the last commit, and what that commit did to the disk.
+/// What a store reported before and after the last commit, and what that commit did to the disk.
 struct Commit {
     before: (State, Contents),
     after: (State, Contents),
@@ -96,7 +96,7 @@ fn commit() -> Commit {
 /// `all` in the whole file, which takes a quarter of an hour.
 const EVERY_BYTE: &str = "NETLOOM_STORE_EVERY_BYTE";
 
-/// How far apart the bytes are at which the last commit is cut. A cut inside a page is told by its checksum
+/// How far apart the bytes are at which the last commit is cut. A cut inside a page is found by its checksum
 /// wherever it is, so each page is tried at some places.
 fn stride_in_commit(sample: usize) -> usize {
     if std::env::var_os(EVERY_BYTE).is_some() { 1 } else { sample }
@@ -224,7 +224,7 @@ fn a_full_disk_refuses_writes_in_words_and_leaves_everything_readable() {
         disk.leave_room(room);
         let refused = store.write_blocking(vec![Change::put(key(1), vec![b'x'; 100_000])]).unwrap_err();
         assert_eq!(refused.reason(), "DiskFull", "{room}: {refused}");
-        // Opening anew needs a few bytes as well; without them it is read alone, and not one is changed.
+        // Opening again needs a few bytes as well; without them it is read alone, and not one is changed.
         let image = disk.image();
         assert_eq!(store.list(&Range::everything(), None, None, None).unwrap(), known, "{room}");
         let refused = store.write_blocking(vec![Change::put(key(1), vec![b'x'; 100_000])]).unwrap_err();
@@ -248,14 +248,14 @@ fn a_full_disk_refuses_writes_in_words_and_leaves_everything_readable() {
 }
 
 #[test]
-fn what_a_failed_sync_leaves_is_never_acknowledged_but_told_to_watches() {
+fn what_a_failed_sync_leaves_is_never_acknowledged_but_reported_to_watches() {
     let (store, disk) = store();
     let before = store.revision();
     let mut watch = store.watch(Range::everything(), before).unwrap();
     disk.leave_syncs(0);
     let refused = store.write_blocking(vec![Change::put(key(1), "unsure")]).unwrap_err();
     assert_eq!(refused.reason(), "OutcomeUnknown");
-    // The disk still does not answer, so nothing can be said; later the write turns out to be there.
+    // The disk still does not answer, so nothing is known; later the write turns out to be there.
     assert_eq!(store.get(&key(1)).unwrap_err().reason(), "StoreUnavailable");
     disk.leave_syncs(u64::MAX);
     let next = store.write_blocking(vec![Change::put(key(2), "sure")]).unwrap().last().unwrap();
@@ -273,8 +273,8 @@ fn a_store_that_failed_is_read_again_without_a_write() {
     let database = file::open_database(&lent, CACHE).unwrap();
     file::initialise(&database, STORE_FORMAT, State::default()).unwrap();
     let time = Arc::new(AtomicU64::new(1));
-    let told = Arc::clone(&time);
-    let clock = Clock::new(move || Duration::from_secs(told.load(Ordering::Relaxed)));
+    let reported = Arc::clone(&time);
+    let clock = Clock::new(move || Duration::from_secs(reported.load(Ordering::Relaxed)));
     let store = Store::on(lent, database, State::default(), Options { clock, ..Options::default() }).unwrap();
     store.write_blocking(vec![Change::put(key(1), "kept")]).unwrap();
     disk.leave_syncs(0);
@@ -286,7 +286,7 @@ fn a_store_that_failed_is_read_again_without_a_write() {
         std::thread::park_timeout(Duration::from_millis(1));
         store.get(&key(1)).ok()
     });
-    assert!(reads.is_some(), "nobody opens it anew");
+    assert!(reads.is_some(), "nobody opens it again");
     assert_eq!(&store.get(&key(1)).unwrap().unwrap().bytes[..], b"kept");
 }
 

@@ -87,7 +87,7 @@ pub enum OpenError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system answered.
         source: io::Error,
     },
 }
@@ -129,7 +129,7 @@ pub enum ReadError {
     #[error("the store is closed")]
     Closed,
     /// The file cannot be read at the moment.
-    #[error("the store cannot be read: {why}; it is opened anew as soon as the disk answers, so check the disk")]
+    #[error("the store cannot be read: {why}; it is opened again as soon as the disk answers, so check the disk")]
     Unavailable {
         /// What went wrong.
         why: String,
@@ -159,7 +159,7 @@ impl ReadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// An object is not as it was expected to be.
-    #[error("{key} is not as expected: {}", told(*expected, *actual))]
+    #[error("{key} is not as expected: {}", reported(*expected, *actual))]
     Conflict {
         /// The object.
         key: Key,
@@ -187,7 +187,7 @@ pub enum WriteError {
     /// There is no room on the disk.
     #[error("the disk is full ({why}): nothing was written, reading goes on; free some space and try again")]
     Full {
-        /// What the system said.
+        /// What the system answered.
         why: String,
     },
     /// The file could not be written.
@@ -222,7 +222,7 @@ impl WriteError {
     }
 }
 
-fn told(expected: Expect, actual: Option<Revision>) -> String {
+fn reported(expected: Expect, actual: Option<Revision>) -> String {
     let actual = actual.map_or_else(|| "it does not exist".to_owned(), |actual| format!("it is at revision {actual}"));
     match expected {
         Expect::Any => actual,
@@ -319,7 +319,7 @@ impl BackupError {
     }
 }
 
-/// What redb said, sorted by what it means for us.
+/// What redb answered, sorted by what it means for us.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The system has no room for more.

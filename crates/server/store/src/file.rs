@@ -32,7 +32,7 @@ const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// No sound file is shorter: that is where its header ends.
 const HEADER_BYTES: usize = 320;
 
-/// Where the bytes of a store are. It outlives the database on it, which has to be opened anew after
+/// Where the bytes of a store are. It outlives the database on it, which has to be opened again after
 /// a failed write.
 pub(crate) type Disk = Arc<dyn StorageBackend>;
 

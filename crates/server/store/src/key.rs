@@ -145,7 +145,7 @@ impl Range {
         fits(&self.resource, key.resource()) && fits(&self.namespace, key.namespace()) && fits(&self.name, key.name())
     }
 
-    /// The three parts; what is not said holds for all.
+    /// The three parts; what is not specified holds for all.
     pub(crate) fn parts(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
         (self.resource.as_deref(), self.namespace.as_deref(), self.name.as_deref())
     }

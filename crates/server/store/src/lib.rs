@@ -15,7 +15,7 @@
 //! What holds at all times:
 //! - a write is acknowledged only after it is on disk, and from then on every reader sees it;
 //! - a batch is there as a whole or not at all;
-//! - a watch sees each event after its start once and in order, also over a restart, or is told that
+//! - a watch sees each event after its start once and in order, also over a restart, or is notified that
 //!   it fell out of the history;
 //! - nobody who reads slowly holds up the writer or takes more than a fixed amount of memory;
 //! - values live in the file (and in the kernel's page cache), not in the memory of this process.

@@ -27,7 +27,7 @@ use crate::{
 /// How many batches may wait for the writer before those who bring more have to wait themselves.
 const WAITING: usize = 256;
 
-/// How often those who read have a database opened anew that failed.
+/// How often those who read have a database opened again that failed.
 const RECOVERY: Duration = Duration::from_secs(1);
 
 /// A store. Clones are the same store; the file is closed when the last one goes.
@@ -53,21 +53,21 @@ pub(crate) struct Shared {
     pub(crate) hub: Hub,
     pub(crate) options: Options,
     pub(crate) counters: Counters,
-    /// The newest revision that the watches were told of.
+    /// The newest revision that the watches were notified of.
     pub(crate) revision: watch::Sender<u64>,
-    /// When the writer was last asked to open the database anew by somebody who reads.
+    /// When the writer was last asked to open the database again by somebody who reads.
     asked: Mutex<Option<Duration>>,
     /// The way to the writer, which ends when no store has it any more.
     requests: OnceLock<mpsc::WeakSender<Request>>,
 }
 
-/// The database, which must be opened anew after a failed write.
+/// The database, which must be opened again after a failed write.
 enum Opened {
     /// It can be used.
     Open { database: Database, disk: Disk },
-    /// The disk has no room for a write, so it is only read; every write tries anew.
+    /// The disk has no room for a write, so it is only read; every write tries again.
     ReadOnly { database: Database, why: String, disk: Disk },
-    /// It failed, and could not be opened anew so far.
+    /// It failed, and could not be opened again so far.
     Broken { why: String, disk: Disk },
     /// It was closed.
     Closed,
@@ -242,7 +242,7 @@ impl Shared {
         }
     }
 
-    /// Has the writer open the database anew, so that reading goes on though nobody writes. Not more
+    /// Has the writer open the database again, so that reading goes on though nobody writes. Not more
     /// often than now and then: every page is checked.
     fn ask_for_recovery(&self) {
         let now = self.options.clock.now();
@@ -268,7 +268,7 @@ impl Shared {
         }
     }
 
-    /// Whether the database has to be opened anew before a write.
+    /// Whether the database has to be opened again before a write.
     pub(crate) fn is_broken(&self) -> bool {
         match &*self.opened.read().unwrap_or_else(PoisonError::into_inner) {
             Opened::Broken { .. } | Opened::ReadOnly { .. } => true,
@@ -276,7 +276,7 @@ impl Shared {
         }
     }
 
-    /// Opens the database anew and tells where it stands. Readers wait meanwhile. Where there is no room
+    /// Opens the database again and tells where it stands. Readers wait meanwhile. Where there is no room
     /// for that, it is opened for reading alone, if it stands where it is known to.
     pub(crate) fn reopen(&self) -> Result<State, Trouble> {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! For the tests of others: a store whose disk stops answering when it is told to.
+//! For the tests of others: a store whose disk stops answering when asked to.
 
 use std::{
     io,
@@ -31,7 +31,7 @@ impl Switch {
     }
 }
 
-/// Opens a store on a disk that answers until it is told not to.
+/// Opens a store on a disk that answers until it is asked not to.
 ///
 /// # Panics
 /// When a store that was just made cannot be opened.

@@ -39,7 +39,7 @@ impl Watch {
 
     /// The next event, waiting for it if need be.
     ///
-    /// May be dropped and called anew without losing an event. An error is final: the same is
+    /// May be dropped and called again without losing an event. An error is final: the same is
     /// answered from then on.
     pub async fn next(&mut self) -> Result<Arc<Event>, WatchError> {
         poll_fn(|context| self.poll_next(context)).await
@@ -60,7 +60,7 @@ impl Watch {
 
     /// Up to which revision the events handed out so far are complete.
     ///
-    /// It moves on with every write to the store, also of other objects: a client that is told now
+    /// It moves on with every write to the store, also of other objects: a client that is reported now
     /// and then need not ask for old history when it comes back.
     pub fn progress(&self) -> Revision {
         if let Some(event) = self.ready.front() {
@@ -91,7 +91,7 @@ impl Watch {
                     self.seen = revision;
                     return Poll::Ready(Ok(Arc::new(event)));
                 }
-                // A watch may start at a revision that it was told of before the hub was.
+                // A watch may start at a revision that it was notified of before the hub was.
                 Next::Event(_) | Next::Older(_) => {}
                 Next::Behind(until) => self.until = until,
                 Next::Closed => return Poll::Ready(Err(WatchError::Closed)),

@@ -3,10 +3,10 @@
 //! It takes the batches of all who wait, applies them in one transaction and makes that durable with
 //! one fsync; while that runs, the next ones gather. Nobody gets an answer before that. A batch that
 //! does not fit is refused alone; should the transaction fail, nothing of it was written and all of
-//! them are told so.
+//! them are reported as such.
 //!
-//! After a failed write the database does not go on. It is then opened anew, which also tells whether
-//! the last transaction is there after all. If it is, its writers are still not told so: what the
+//! After a failed write the database does not go on. It is then opened again, which also tells whether
+//! the last transaction is there after all. If it is, its writers are still not notified so: what the
 //! system could not write for sure may be gone after a power cut.
 
 use std::{sync::Arc, time::Duration};
@@ -38,7 +38,7 @@ pub(crate) enum Request {
         /// Where the outcome goes.
         reply: oneshot::Sender<Result<Written, WriteError>>,
     },
-    /// To open a database anew that failed, because somebody wants to read.
+    /// To open a database again that failed, because somebody wants to read.
     Recover,
     /// To drop the history up to a revision.
     Compact {
@@ -180,7 +180,7 @@ impl Writer {
         }
     }
 
-    /// Opens the database anew though nobody writes. Another write may have done so meanwhile.
+    /// Opens the database again though nobody writes. Another write may have done so meanwhile.
     fn recover_for_readers(&mut self) {
         if self.shared.is_broken()
             && let Err(error) = self.recover()
@@ -189,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// Opens the database anew after a failure, and goes on from where it stands.
+    /// Opens the database again after a failure, and goes on from where it stands.
     fn recover(&mut self) -> Result<(), WriteError> {
         let state = self.shared.reopen().map_err(WriteError::from)?;
         if state.revision < self.state.revision {
@@ -200,11 +200,11 @@ impl Writer {
         let missed: Result<_, _> = missed.map(|revision| self.shared.read(|view| view.event(revision))).collect();
         let missed = missed.map_err(|error| self.give_up(error.to_string()))?;
         self.advance(state, missed);
-        tracing::warn!(revision = state.revision, "the store was opened anew after a failed write");
+        tracing::warn!(revision = state.revision, "the store was opened again after a failed write");
         Ok(())
     }
 
-    /// Stops using the database: it is opened anew before the next write.
+    /// Stops using the database: it is opened again before the next write.
     fn give_up(&self, why: String) -> WriteError {
         self.shared.break_down(why.clone());
         WriteError::Unavailable { why }

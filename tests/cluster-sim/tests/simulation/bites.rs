@@ -6,9 +6,9 @@ use netloom_cluster_sim::{Bug, Trouble};
 use crate::stories::story;
 
 fn is_found(bug: Bug, trouble: Trouble, name: &str, by: &str) {
-    let finding = match story(name).tell(&[trouble], Some(bug), 1) {
-        Ok(mut told) => {
-            told.findings.pop().unwrap_or_else(|| panic!("{bug:?} with {trouble:?} is not found in {name}"))
+    let finding = match story(name).play(&[trouble], Some(bug), 1) {
+        Ok(mut result) => {
+            result.findings.pop().unwrap_or_else(|| panic!("{bug:?} with {trouble:?} is not found in {name}"))
         }
         Err(finding) => {
             panic!("{bug:?} is found where nothing goes wrong, which says nothing of {trouble:?}: {finding}")
@@ -36,6 +36,6 @@ mistakes! {
     one_who_believes_an_old_list: WatchesFromNow, DiesAndSeesThePast in "policy" by "";
     a_controller_that_is_behind_and_writes_over_others: WritesBlindly, FallsBehind in "hurry" by "Controller";
     an_agent_that_is_behind_and_says_everything_again: ForgetsItsOwnWrites, FallsBehind in "policy" by "requests instead of";
-    an_agent_that_does_not_list_anew: MissesEvents, Unheard in "policy" by "";
-    a_controller_that_does_not_list_anew: ControllerMissesEvents, Unheard in "policy" by "";
+    an_agent_that_does_not_list_again: MissesEvents, Unheard in "policy" by "";
+    a_controller_that_does_not_list_again: ControllerMissesEvents, Unheard in "policy" by "";
 }

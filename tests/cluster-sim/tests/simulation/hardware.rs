@@ -4,7 +4,7 @@ use netloom_agent_core::CONFIG;
 use netloom_cluster_sim::{Cluster, Micros, Misfortune, SECOND, Setup, WIRE, Wanted, settled};
 use serde_json::{Value, json};
 
-/// How long a wish may take.
+/// How long a desired state may take.
 const LONG: Micros = 900 * SECOND;
 
 const WANTED: Wanted = Wanted::Mtu(1400);
@@ -51,8 +51,8 @@ fn how_long_nodes_wait_is_what_the_rollout_policy_says() {
     cluster.run_until(120 * SECOND);
     assert_eq!(cluster.changes(), [0, 0], "the links had no carrier in time");
     assert_eq!(failed(&cluster).len(), 1);
-    let told = cluster.server.list(CONFIG).next().expect("a node was told");
-    assert_eq!(told["metadata"]["annotations"]["netloom.dev/probe-timing"], "carrier=10");
+    let assigned = cluster.server.list(CONFIG).next().expect("a node was assigned");
+    assert_eq!(assigned["metadata"]["annotations"]["netloom.dev/probe-timing"], "carrier=10");
 }
 
 #[test]

@@ -19,9 +19,10 @@ fn one_change_for_a_thousand_nodes_comes_in_waves_and_with_few_writes() {
     let writes = requests.iter().filter(|((verb, kind), _)| *verb != "status" && *kind != "Event");
     assert_eq!(writes.map(|(_, count)| count).sum::<usize>(), 2 * NODES + 1, "{requests:?}");
     assert_eq!(of("apply", "NodeNetworkConfig"), NODES, "what it shall have");
-    assert_eq!(of("patch", "NodeNetworkState"), NODES, "and the wish");
+    assert_eq!(of("patch", "NodeNetworkState"), NODES, "and the desired state");
     assert_eq!(of("create", "NetworkConfigRevision"), 1);
-    // A change takes longer than an agent waits before it says that it is at it: it says so, and then how it went.
+    // A change takes longer than an agent waits before it reports that it is applying it: it says so, and then how it
+    // went.
     for kind in ["NodeNetworkConfig", "NodeNetworkState"] {
         assert_eq!(of("status", kind), 2 * NODES, "{requests:?}");
     }
@@ -69,7 +70,7 @@ fn another_address_for_one_node_costs_few_writes() {
     let expected = [("apply", "NodeNetworkConfig", 1), ("create", "NetworkConfigRevision", 1)];
     assert_eq!(writes, expected, "{requests:?}");
     let of = |kind| requests.get(&("status", kind)).copied().unwrap_or_default();
-    // The node is at it, and has it; the other host networks of the node stand as they did.
+    // The node is applying the configuration, and has it; the other host networks of the node stand as they did.
     assert_eq!(of("HostNetworkConfig"), 2, "{requests:?}");
     assert_eq!(of("VlanStatus"), 0, "{requests:?}");
     // The revision before is one to return to; the new one is on its way, on its first node, and everywhere.

@@ -27,7 +27,7 @@ fn a_controller_that_writes_without_the_lease_is_found() {
 }
 
 #[test]
-fn an_agent_that_does_not_list_anew_is_found() {
+fn an_agent_that_does_not_list_again_is_found() {
     // A node has longer to answer than a breeze lasts, so nothing has failed by its end.
     is_found(Bug::MissesEvents, breezy, "is not reached");
 }

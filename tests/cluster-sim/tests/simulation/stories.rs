@@ -1,4 +1,4 @@
-//! Every file under `scenarios/stops` is a story. Each is told once for every step and every trouble, and nothing of
+//! Every file under `scenarios/stops` is a story. Each is run once for every step and every trouble, and nothing of
 //! that may make a difference in the end.
 
 use std::{fs, path::Path};
@@ -22,19 +22,24 @@ pub(crate) fn story(name: &str) -> Story {
 const USUAL: [Trouble; 3] = [Trouble::DiesAfter, Trouble::FallsBehind, Trouble::Unheard];
 
 fn ends_the_same(name: &str, least: usize, troubles: &[Trouble]) {
-    let told = story(name).tell(troubles, None, 1).unwrap_or_else(|finding| panic!("{name}: {finding}"));
-    if let Some(finding) = told.findings.first() {
+    let result = story(name).play(troubles, None, 1).unwrap_or_else(|finding| panic!("{name}: {finding}"));
+    if let Some(finding) = result.findings.first() {
         panic!("{name}: {finding}");
     }
-    assert!(told.steps >= least, "{name}: {} steps", told.steps);
-    let both = told.by_controllers > 0 && told.by_controllers < told.steps;
-    assert!(both || name == "distributed", "{name}: {} of {} steps by controllers", told.by_controllers, told.steps);
-    assert_eq!(told.runs, told.steps * troubles.len(), "{name}");
+    assert!(result.steps >= least, "{name}: {} steps", result.steps);
+    let both = result.by_controllers > 0 && result.by_controllers < result.steps;
+    assert!(
+        both || name == "distributed",
+        "{name}: {} of {} steps by controllers",
+        result.by_controllers,
+        result.steps
+    );
+    assert_eq!(result.runs, result.steps * troubles.len(), "{name}");
 }
 
 macro_rules! stories {
     ($($test:ident: $name:literal, $least:literal, $troubles:expr;)*) => {
-        const TOLD: &[&str] = &[$($name),*];
+        const NAMED: &[&str] = &[$($name),*];
         $(
         #[test]
         fn $test() {
@@ -45,8 +50,8 @@ macro_rules! stories {
 }
 
 stories! {
-    wishes_that_nobody_can_have_come_between: "wishes", 50, Trouble::ALL;
-    a_second_wish_comes_over_the_first: "hurry", 50, USUAL;
+    desired_states_that_nobody_can_have_come_between: "wishes", 50, Trouble::ALL;
+    a_second_desired_state_comes_over_the_first: "hurry", 50, USUAL;
     a_policy_comes_changes_and_goes: "policy", 50, Trouble::ALL;
     agents_merge_policies_themselves: "distributed", 40, USUAL;
     neighbours_make_vlans_and_a_bond: "auto", 40, USUAL;
@@ -65,7 +70,7 @@ fn no_story_is_left_out() {
         let path = entry.expect("a file").path();
         path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned()
     });
-    let mut left: Vec<String> = names.filter(|name| !TOLD.contains(&name.as_str())).collect();
+    let mut left: Vec<String> = names.filter(|name| !NAMED.contains(&name.as_str())).collect();
     left.sort();
     assert_eq!(left, [""; 0]);
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use netloom_testkit::{
-    patience::patient,
     runner::{Ended, Outcome},
+    timeouts::stretched,
 };
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) const WATCHES: &[(&str, &str)] =
     &[("typed", "v1/configmaps"), ("dynamic", "v1/configmaps"), ("metadata", "v1/configmaps")];
 
 /// How long an informer may take to tell something.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 const BEFORE: &str = "\
 ### a namespace
@@ -71,10 +71,10 @@ fn observe(stage: &Stage, server: &Server, client: &str, resource: &str) -> Resu
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("informer: {error}"))?;
-    let told = lines(&mut child)?;
-    let seen = until(&told, "synced", Vec::new()).and_then(|seen| {
+    let reported = lines(&mut child)?;
+    let seen = until(&reported, "synced", Vec::new()).and_then(|seen| {
         change(stage, server, &namespace, AFTER)?;
-        until(&told, "delete comes", seen)
+        until(&reported, "delete comes", seen)
     });
     // Its standard input ends, and so does it.
     drop(child.stdin.take());
@@ -107,9 +107,9 @@ fn lines(child: &mut Child) -> Result<Receiver<Value>, String> {
 }
 
 /// Takes lines until one says the word.
-fn until(told: &Receiver<Value>, last: &str, mut seen: Vec<Value>) -> Result<Vec<Value>, String> {
+fn until(reported: &Receiver<Value>, last: &str, mut seen: Vec<Value>) -> Result<Vec<Value>, String> {
     loop {
-        match told.recv_timeout(patient(PATIENCE)) {
+        match reported.recv_timeout(stretched(TIME_LIMIT)) {
             Ok(event) => {
                 let found = words(&event) == last;
                 seen.push(event);
@@ -117,7 +117,7 @@ fn until(told: &Receiver<Value>, last: &str, mut seen: Vec<Value>) -> Result<Vec
                     return Ok(seen);
                 }
             }
-            Err(_) => return Err(format!("it never said {last:?}; it said {seen:?}")),
+            Err(_) => return Err(format!("it never reported {last:?}; it reported {seen:?}")),
         }
     }
 }
@@ -131,7 +131,7 @@ fn words(event: &Value) -> String {
 fn judge(seen: &[Value]) -> Result<(), String> {
     let (requests, events): (Vec<&Value>, Vec<&Value>) = seen.iter().partition(|event| event["event"] == "request");
     let events: Vec<String> = events.into_iter().map(words).collect();
-    // The first object and the word that all are there are told by two goroutines.
+    // The first object and the word that all are there are sent by two goroutines.
     let mut sorted = (events.clone(), EXPECTED.to_vec());
     sorted.0[..2.min(events.len())].sort();
     sorted.1[..2].sort_unstable();

@@ -62,7 +62,7 @@ impl Allowed {
             }
             let ours = entry["ours"].as_u64();
             if ours.is_none() && fields.iter().any(|field| field == "/body*") {
-                return Err(format!("where the whole body may differ, the code of ours must be said: {entry}"));
+                return Err(format!("where the whole body may differ, the code of ours must be reported: {entry}"));
             }
             Ok(Entry { requests, fields, ours, reason: text("reason")? })
         });
@@ -131,7 +131,7 @@ pub(crate) fn report(script: &str, steps: &[Step], real: &[Value], ours: &[Value
         walk("", real, ours, &mut found);
         found.retain(|field, _| !allowed.allows(&request, field, ours));
         if let Some(why) = real.get("failed") {
-            // The script itself is wrong, whatever the other server said.
+            // The script itself is wrong, whatever the other server reported.
             found.insert("/failed".to_owned(), (why.to_string(), ours["failed"].to_string()));
         }
         if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Stories told with kubectl: one bash script each, the same words to both servers, with the newest
+//! Stories with kubectl: one bash script each, the same words to both servers, with the newest
 //! kubectl and with an older one.
 
 use std::{
@@ -28,7 +28,7 @@ pub(crate) struct Client {
 
 /// What differs from run to run in text that is meant for people.
 static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    let pattern = |text: &str| Regex::new(text).expect("the patterns of this file are written by hand");
+    let pattern = |text: &str| Regex::new(text).expect("the patterns of this file are written manually");
     vec![
         (pattern(r#"resourceVersion: "?\d+"?"#), "resourceVersion: <version>"),
         (pattern(r#""resourceVersion": ?"\d+""#), r#""resourceVersion": "<version>""#),
@@ -86,8 +86,8 @@ pub(crate) fn compare(stage: &Stage, name: &str, file: &Path, client: &Client) -
     });
     let (real, ours) = (commands(&real?), commands(&ours?));
     let steps: Vec<Step> = real.iter().map(|(command, _)| Step { title: command.clone(), ..Step::default() }).collect();
-    let said = |story: Vec<(String, Value)>| story.into_iter().map(|(_, said)| said).collect::<Vec<Value>>();
-    let (real, ours) = (said(real), said(ours));
+    let printed = |story: Vec<(String, Value)>| story.into_iter().map(|(_, printed)| printed).collect::<Vec<Value>>();
+    let (real, ours) = (printed(real), printed(ours));
     if real.len() != ours.len() {
         return Err(format!("{} commands with the real server, {} with ours", real.len(), ours.len()));
     }
@@ -96,17 +96,18 @@ pub(crate) fn compare(stage: &Stage, name: &str, file: &Path, client: &Client) -
     judge::outcome(&stage.differences(), &test, steps.len(), &reports)
 }
 
-/// A story cut into its commands, each with the lines that it said.
+/// A story cut into its commands, each with the lines that it reported.
 fn commands(text: &str) -> Vec<(String, Value)> {
     let mut commands: Vec<(String, Value)> = Vec::new();
     for (number, part) in text.split("$ kubectl ").enumerate() {
-        let (command, said) =
+        let (command, printed) =
             if number == 0 { ("(before)", part) } else { part.split_once('\n').unwrap_or((part, "")) };
-        let mut said: Vec<&str> = said.lines().collect();
+        let mut printed: Vec<&str> = printed.lines().collect();
         // Errors of one object are found in no fixed order.
-        said.chunk_by_mut(|left, right| left.starts_with("* ") && right.starts_with("* "))
+        printed
+            .chunk_by_mut(|left, right| left.starts_with("* ") && right.starts_with("* "))
             .for_each(<[&str]>::sort_unstable);
-        commands.push((command.to_owned(), json!({ "said": said })));
+        commands.push((command.to_owned(), json!({ "said": printed })));
     }
     commands
 }

@@ -161,7 +161,7 @@ fn comparing_tests<'a>(stage: &'a Stage, seeds: &[u64], all: bool) -> Vec<Test<'
     }
     tests.push(Test::new("kubectl/two-minors", move || match &clients[..] {
         [newest, older] if newest.minor != older.minor => Ok(Ended::OK),
-        clients => Err(format!("the stories were not told by two minors: {clients:?}")),
+        clients => Err(format!("the stories were not run by two minors: {clients:?}")),
     }));
     // With some of the scripts nobody knows what the others need.
     if all {
@@ -270,8 +270,8 @@ impl Stage {
         {
             for client in kubectl::clients(&self.programs.peers) {
                 for server in self.servers.values() {
-                    let told = kubectl::tell(server, &name, &file, &client).unwrap_or_else(|why| why);
-                    say(&format!("### kubectl {} {name}\n{told}", client.minor));
+                    let reported = kubectl::tell(server, &name, &file, &client).unwrap_or_else(|why| why);
+                    say(&format!("### kubectl {} {name}\n{reported}", client.minor));
                 }
             }
         }

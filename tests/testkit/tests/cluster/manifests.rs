@@ -51,7 +51,9 @@ pub(crate) fn examples(stage: &Stage) -> Outcome {
             let shown = file.strip_prefix(root()).unwrap_or(file).display();
             let words = ["apply", "--server-side", "--validate=strict", "-f", &file.to_string_lossy()];
             match kubectl(stage, server, &words) {
-                Ok(said) if said.lines().any(is_warned_of) => wrong.push(format!("{} {shown}: {said}", side.name())),
+                Ok(printed) if printed.lines().any(is_warned_of) => {
+                    wrong.push(format!("{} {shown}: {printed}", side.name()))
+                }
                 Ok(_) => {}
                 Err(why) => wrong.push(format!("{} {shown}: {why}", side.name())),
             }
@@ -65,7 +67,7 @@ fn is_warned_of(line: &str) -> bool {
     line.contains("Warning:") && !line.contains("no front end of this version serves")
 }
 
-/// Runs the newest kubectl and gives back what it said; a failure is an error.
+/// Runs the newest kubectl and gives back what it reported; a failure is an error.
 pub(crate) fn kubectl(stage: &Stage, server: &Server, words: &[&str]) -> Result<String, String> {
     let output = Command::new(stage.programs.peers.join("kubectl"))
         .args(words)
@@ -74,9 +76,9 @@ pub(crate) fn kubectl(stage: &Stage, server: &Server, words: &[&str]) -> Result<
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("kubectl: {error}"))?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    if output.status.success() { Ok(said) } else { Err(format!("kubectl {}: {said}", words.join(" "))) }
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    if output.status.success() { Ok(printed) } else { Err(format!("kubectl {}: {printed}", words.join(" "))) }
 }
 
 /// All YAML files below a folder, in order; an empty folder is a mistake.

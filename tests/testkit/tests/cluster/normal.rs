@@ -30,7 +30,7 @@ static VERSIONS_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("the patterns of this file are written by hand and tried in its tests")
+    Regex::new(text).expect("the patterns of this file are written manually and tried in its tests")
 }
 
 /// What one server's answers have shown so far.

@@ -1,4 +1,4 @@
-//! Random objects of our own kinds, held against the definitions that are shipped.
+//! Random objects of our own kinds, compared with the definitions that are shipped.
 //!
 //! Every definition is made once more under another group. There the admission rules do not apply,
 //! which the real server does not have by itself: what is compared is what a definition alone says,
@@ -85,7 +85,7 @@ fn define(definition: &Value, kind: &Kind) -> Vec<Step> {
 
 fn use_kind(dice: &mut Dice, kind: &Kind, example: Option<Value>) -> Vec<Step> {
     let mut steps = Vec::new();
-    let first = example.unwrap_or_else(|| wish(dice, kind, false));
+    let first = example.unwrap_or_else(|| desired(dice, kind, false));
     steps.push(body(request("POST", &kind.path, "create"), &named(kind, first, "a")));
     for _ in 0..REQUESTS {
         steps.push(one(dice, kind));
@@ -108,7 +108,7 @@ fn one(dice: &mut Dice, kind: &Kind) -> Step {
     let spec = &kind.schema["properties"]["spec"];
     match dice.roll(9) {
         0 | 1 => {
-            let object = named(kind, wish(dice, kind, true), name);
+            let object = named(kind, desired(dice, kind, true), name);
             let dry = if dice.chance(4) { "&dryRun=All" } else { "" };
             body(request("POST", &format!("{}?fieldManager={manager}{dry}", kind.path), "create"), &object)
         }
@@ -120,9 +120,9 @@ fn one(dice: &mut Dice, kind: &Kind) -> Step {
         }
         5 | 6 => {
             let force = if dice.chance(2) { "&force=true" } else { "" };
-            let wish = named(kind, wish(dice, kind, false), name);
+            let desired = named(kind, desired(dice, kind, false), name);
             let step = request("PATCH", &format!("{path}?fieldManager={manager}{force}"), "apply");
-            typed(body(step, &wish), "application/apply-patch+yaml")
+            typed(body(step, &desired), "application/apply-patch+yaml")
         }
         7 if kind.status => {
             let status = value(dice, &kind.schema["properties"]["status"], 0, true);
@@ -133,7 +133,7 @@ fn one(dice: &mut Dice, kind: &Kind) -> Step {
 }
 
 /// What a client asks for: the specification, where the kind has one.
-fn wish(dice: &mut Dice, kind: &Kind, wrong: bool) -> Value {
+fn desired(dice: &mut Dice, kind: &Kind, wrong: bool) -> Value {
     let spec = &kind.schema["properties"]["spec"];
     if spec.is_object() || wrong { json!({ "spec": value(dice, spec, 0, wrong) }) } else { json!({}) }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use http::Request;
-use netloom_testkit::patience::patient;
+use netloom_testkit::timeouts::stretched;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How long an event or a state may be in coming.
-const PATIENCE: Duration = Duration::from_secs(25);
+const TIME_LIMIT: Duration = Duration::from_secs(25);
 
 /// How long a watch must stay silent after the events that were expected.
 const QUIET: Duration = Duration::from_millis(150);
@@ -88,7 +88,7 @@ impl<'a> Performer<'a> {
     async fn events(&mut self, name: &str, mut lines: Lines, watch: &Watch) -> Result<Value, String> {
         let mut events = Vec::new();
         let mut end = "open";
-        let deadline = Instant::now() + patient(PATIENCE);
+        let deadline = Instant::now() + stretched(TIME_LIMIT);
         loop {
             let enough = watch.events.is_some_and(|wanted| events.len() >= wanted);
             let limit = if enough { Instant::now() + QUIET } else { deadline };
@@ -130,7 +130,7 @@ impl<'a> Performer<'a> {
 
     /// Sends a request, again and again if it waits for something.
     async fn until(&mut self, step: &Step) -> Result<Answer, String> {
-        let deadline = Instant::now() + patient(PATIENCE);
+        let deadline = Instant::now() + stretched(TIME_LIMIT);
         let mut pause = tokio::time::interval(ASK_AGAIN);
         loop {
             pause.tick().await;

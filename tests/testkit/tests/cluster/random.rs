@@ -103,7 +103,7 @@ fn one(dice: &mut Dice, kind: Kind) -> Step {
         5 | 6 => {
             let force = if dice.chance(2) { "&force=true" } else { "" };
             let step = request("PATCH", &format!("{path}?fieldManager={manager}{force}"), "apply");
-            typed(body(step, &wish(dice, kind, name)), "application/apply-patch+yaml")
+            typed(body(step, &desired(dice, kind, name)), "application/apply-patch+yaml")
         }
         7 => replace(dice, kind, name, &path, manager),
         8 => patch(
@@ -204,7 +204,7 @@ fn part(dice: &mut Dice, kind: Kind) -> Value {
 }
 
 /// A configuration to apply: only values of the right type, since a wrong type is an error of its own.
-fn wish(dice: &mut Dice, kind: Kind, name: &str) -> Value {
+fn desired(dice: &mut Dice, kind: Kind, name: &str) -> Value {
     let mut object = json!({ "apiVersion": kind.version, "kind": kind.name, "metadata": { "name": name } });
     if kind.name == "ConfigMap" {
         object["data"] = json!({ dice.pick(&["k", "l", "m"]): dice.pick(&["1", "2"]) });

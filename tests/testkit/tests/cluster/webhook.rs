@@ -86,7 +86,7 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     judge::outcome(&stage.differences(), NAME, steps.len(), &reports)
 }
 
-/// Holds each title against what happened, and takes the real server's own words off the refusals.
+/// Compares each title with what happened, and takes the real server's own words off the refusals.
 fn judged(steps: &[Step], asked: &mut [Value], own: &[Value]) -> Vec<String> {
     let mut wrong = Vec::new();
     for ((step, asked), own) in steps.iter().zip(asked).zip(own) {
@@ -184,7 +184,7 @@ impl Keys {
 /// A controller that ends with this value.
 pub(crate) struct Controller {
     child: Child,
-    said: String,
+    printed: String,
 }
 
 impl Controller {
@@ -201,10 +201,10 @@ impl Controller {
             .spawn()
             .map_err(|error| format!("netloom controller: {error}"))?;
         let mut reader = BufReader::new(child.stdout.take().ok_or("no standard output")?);
-        let mut controller = Self { child, said: String::new() };
-        while !controller.said.ends_with("ready\n") {
-            if reader.read_line(&mut controller.said).map_err(|error| error.to_string())? == 0 {
-                return Err(format!("the controller ended, see {}: {}", folder.display(), controller.said));
+        let mut controller = Self { child, printed: String::new() };
+        while !controller.printed.ends_with("ready\n") {
+            if reader.read_line(&mut controller.printed).map_err(|error| error.to_string())? == 0 {
+                return Err(format!("the controller ended, see {}: {}", folder.display(), controller.printed));
             }
         }
         Ok(controller)
@@ -212,8 +212,8 @@ impl Controller {
 
     /// Where it listens for what.
     pub(crate) fn address(&self, what: &str) -> Result<&str, String> {
-        let found = self.said.lines().find_map(|line| line.strip_prefix(what)).map(str::trim);
-        found.ok_or_else(|| format!("the controller does not say where its {what} is: {}", self.said))
+        let found = self.printed.lines().find_map(|line| line.strip_prefix(what)).map(str::trim);
+        found.ok_or_else(|| format!("the controller does not say where its {what} is: {}", self.printed))
     }
 }
 

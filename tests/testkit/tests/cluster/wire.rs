@@ -11,7 +11,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use netloom_testkit::patience::patient;
+use netloom_testkit::timeouts::stretched;
 use serde_json::Value;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{
@@ -26,7 +26,7 @@ use tokio_rustls::{
 use crate::script::json_of;
 
 /// No answer takes longer: the longest that is asked for is a read of a version that never comes.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIME_LIMIT: Duration = Duration::from_secs(40);
 
 /// A server, and how to be its administrator or nobody.
 pub(crate) struct Wire {
@@ -87,7 +87,7 @@ impl Wire {
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn send(&self, request: Request<Bytes>, who: &Credentials<'_>) -> Result<Answer, String> {
-        timeout(patient(PATIENCE), async {
+        timeout(stretched(TIME_LIMIT), async {
             let response = self.begin(request, who).await?;
             let (code, headers) = head(&response);
             let body =
@@ -95,14 +95,14 @@ impl Wire {
             Ok(Answer { code, headers, body: body.to_bytes() })
         })
         .await
-        .map_err(|_| format!("no answer within {:?}", patient(PATIENCE)))?
+        .map_err(|_| format!("no answer within {:?}", stretched(TIME_LIMIT)))?
     }
 
     /// Sends a request whose answer is read line by line.
     pub(crate) async fn open(&self, request: Request<Bytes>, who: &Credentials<'_>) -> Result<Lines, String> {
-        let response = timeout(patient(PATIENCE), self.begin(request, who))
+        let response = timeout(stretched(TIME_LIMIT), self.begin(request, who))
             .await
-            .map_err(|_| format!("no answer within {:?}", patient(PATIENCE)))??;
+            .map_err(|_| format!("no answer within {:?}", stretched(TIME_LIMIT)))??;
         let (code, headers) = head(&response);
         Ok(Lines { code, headers, body: response.into_body(), buffer: BytesMut::new() })
     }

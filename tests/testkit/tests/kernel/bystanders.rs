@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use netloom_journal::{Incarnation, NoProbes, Outcome as Became, Request, SystemClock, Turn};
+use netloom_journal::{Incarnation, NoProbes, Outcome as Became, Request, SystemClock, Transaction};
 use netloom_model::{Engine as _, Observed, Scope};
 use netloom_testkit::{
     play::{self, Player, StateFolder},
@@ -89,15 +89,16 @@ fn features_of(player: &mut Player<'_, KernelStage>) -> Result<Features, String>
 fn change(player: &mut Player<'_, KernelStage>, round: &Round, for_good: bool) -> Result<(), String> {
     let scope = Scope { ethtool: true, ..Scope::default() };
     let observed = player.stage.observe(scope).map_err(|error| error.to_string())?;
-    let wish = play::round_wish(round, &observed)?;
-    let request = Request { confirm: for_good, scope, ..play::request(round, &wish) };
+    let desired = play::desired_of_round(round, &observed)?;
+    let request = Request { confirm: for_good, scope, ..play::request(round, &desired) };
     let text = |error: netloom_journal::Error| error.to_string();
     let life = player.incarnation.clone();
-    let mut turn = Turn::take(&player.store, player.stage, &SystemClock, life, Duration::ZERO).map_err(text)?;
-    let prepared = turn.prepare(&request).map_err(text)?;
-    match turn.run(&prepared, &request, &mut NoProbes).map_err(text)? {
+    let mut transaction =
+        Transaction::take(&player.store, player.stage, &SystemClock, life, Duration::ZERO).map_err(text)?;
+    let prepared = transaction.prepare(&request).map_err(text)?;
+    match transaction.run(&prepared, &request, &mut NoProbes).map_err(text)? {
         Became::Confirmed if for_good => Ok(()),
-        Became::Open(_) if !for_good => turn.rollback().map(drop).map_err(text),
+        Became::Open(_) if !for_good => transaction.rollback().map(drop).map_err(text),
         other => Err(format!("it ended otherwise: {other:?}\n{}", play::plan_text(&prepared))),
     }
 }
@@ -116,7 +117,7 @@ fn begin<'a>(stage: &'a mut KernelStage, folder: &StateFolder) -> Result<Player<
 fn round(number: usize, document: &str) -> Round {
     let options =
         Options { source: SOURCE.to_owned(), whole: false, generated: false, protect: Vec::new(), allow_cut: false };
-    Round { number, hand: None, set: document.into(), options, expect: None, refused: None }
+    Round { number, manual: None, set: document.into(), options, expect: None, refused: None }
 }
 
 fn whole(number: usize, document: &str) -> Round {

@@ -1,11 +1,11 @@
 //! The process is killed after every step of a transaction, after every batch of steps, and in its undo.
 //!
-//! After the next start the host must be exactly what it was before, or exactly what was wished.
+//! After the next start the host must be exactly what it was before, or exactly what was desired.
 //! Since every recovery must give back the earlier host, one namespace serves a whole plan.
 
 use std::{collections::BTreeSet, time::Duration};
 
-use netloom_journal::{BATCH, Incarnation, NoProbes, Outcome as Became, Recovery, Store, SystemClock, Turn};
+use netloom_journal::{BATCH, Incarnation, NoProbes, Outcome as Became, Recovery, Store, SystemClock, Transaction};
 use netloom_model::{Engine as _, Host, Scope};
 use netloom_plan::unmet;
 use netloom_testkit::{
@@ -100,10 +100,11 @@ impl<'a> Bench<'a> {
     fn recover(&mut self) -> Result<usize, String> {
         let store = self.folder.store()?;
         let text = |error: netloom_journal::Error| error.to_string();
-        let recovery = Turn::take(&store, &mut self.stage, &SystemClock, Incarnation::named(LIFE), Duration::ZERO)
-            .map_err(text)?
-            .recover()
-            .map_err(text)?;
+        let recovery =
+            Transaction::take(&store, &mut self.stage, &SystemClock, Incarnation::named(LIFE), Duration::ZERO)
+                .map_err(text)?
+                .recover()
+                .map_err(text)?;
         let steps = match recovery {
             Recovery::RolledBack { report, .. } => report.steps,
             Recovery::Dropped | Recovery::Nothing => 0,
@@ -127,11 +128,11 @@ impl<'a> Bench<'a> {
         self.stage.observe(Scope::default()).map(|observed| observed.host).map_err(|error| error.to_string())
     }
 
-    /// The host must be what the document wishes, and confirmed.
+    /// The host must be what the document wants, and confirmed.
     fn fulfilled(&mut self) -> Result<(), String> {
         let observed = self.stage.observe(Scope::default()).map_err(|error| error.to_string())?;
-        let wish = play::round_wish(self.round, &observed)?;
-        let left = unmet(&wish, &observed).map_err(|error| error.to_string())?;
+        let desired = play::desired_of_round(self.round, &observed)?;
+        let left = unmet(&desired, &observed).map_err(|error| error.to_string())?;
         if left.is_empty() { Ok(()) } else { Err(format!("the child ended well, but: {left:?}")) }
     }
 }
@@ -144,7 +145,7 @@ pub(crate) fn killed_after_every_step(scenarios: &[Scenario], name: &str, round:
 
 /// As people have it: many steps at once. Small batches too, so that there is a place between two.
 pub(crate) fn killed_after_every_batch(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for batch in [BATCH, FEW] {
         let mut bench = Bench::new(scenarios, name, round)?;
         let mut deaths = 0;
@@ -163,9 +164,9 @@ pub(crate) fn killed_after_every_batch(scenarios: &[Scenario], name: &str, round
             deaths += 1;
         }
         let sends = bench.killed_after_every_send(batch)?;
-        said.push(format!("batches of {batch}: after each of {sends}, and {deaths} of the undo"));
+        printed.push(format!("batches of {batch}: after each of {sends}, and {deaths} of the undo"));
     }
-    Ok(Ended::Passed(Some(said.join("; "))))
+    Ok(Ended::Passed(Some(printed.join("; "))))
 }
 
 pub(crate) fn killed_in_undo(scenarios: &[Scenario], name: &str, round: usize) -> Outcome {
@@ -209,13 +210,13 @@ fn spread(last: usize, some: usize) -> Vec<usize> {
     if some < 2 { (1..=some).collect() } else { (0..some).map(between).collect() }
 }
 
-/// Does what a child is told; dies on the way, if that is the order.
+/// Does what a child is ordered to; dies on the way, if that is the order.
 pub(crate) fn obey(order: &Order) -> Result<(), String> {
     let host = KernelStage::open(space::options(&order.namespace), &order.root)?;
     let mut host = Deadly { host, left: order.dies_after };
     let store = Store::of_host(&order.state).map_err(|error| error.to_string())?;
     let text = |error: netloom_journal::Error| error.to_string();
-    let take = |host| Turn::take(&store, host, &SystemClock, Incarnation::named(LIFE), Duration::ZERO);
+    let take = |host| Transaction::take(&store, host, &SystemClock, Incarnation::named(LIFE), Duration::ZERO);
     let Some((name, round)) = &order.set else {
         return take(&mut host).map_err(text)?.with_batch(order.batch).recover().map(drop).map_err(text);
     };
@@ -223,11 +224,11 @@ pub(crate) fn obey(order: &Order) -> Result<(), String> {
     let scenario = Scenario::load(&scenarios, &scenarios.join(name))?;
     let round = &scenario.rounds[round - 1];
     let observed = host.observe(Scope::default()).map_err(|error| error.to_string())?;
-    let wish = play::round_wish(round, &observed)?;
-    let request = play::request(round, &wish);
-    let mut turn = take(&mut host).map_err(text)?.with_batch(order.batch);
-    let prepared = turn.prepare(&request).map_err(text)?;
-    match turn.run(&prepared, &request, &mut NoProbes).map_err(text)? {
+    let desired = play::desired_of_round(round, &observed)?;
+    let request = play::request(round, &desired);
+    let mut transaction = take(&mut host).map_err(text)?.with_batch(order.batch);
+    let prepared = transaction.prepare(&request).map_err(text)?;
+    match transaction.run(&prepared, &request, &mut NoProbes).map_err(text)? {
         Became::Confirmed => Ok(()),
         other => Err(format!("it ended otherwise: {other:?}")),
     }

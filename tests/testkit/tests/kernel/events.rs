@@ -8,11 +8,10 @@ use netloom_model::{
     Step, Value,
 };
 use netloom_testkit::{
-    compare,
-    patience::patient,
-    play,
+    compare, play,
     runner::{Ended, Outcome},
     space::{KernelStage, Space},
+    timeouts::stretched,
 };
 use netloom_types::{IfName, Protocol, RouteTable};
 
@@ -22,7 +21,7 @@ const EVENTS: u64 = 10_000;
 const TINY: usize = 1;
 
 /// As long as a notification may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 pub(crate) fn overrun() -> Outcome {
     let space = Space::new()?;
@@ -32,17 +31,17 @@ pub(crate) fn overrun() -> Outcome {
     for step in flood() {
         both(&mut stage, &mut sim, &[step])?;
     }
-    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
+    let burst = watch.settle(stretched(TIME_LIMIT)).map_err(|error| error.to_string())?;
     if !burst.overrun {
-        return Err(format!("nobody said that {EVENTS} notifications did not fit: {} came", burst.changes));
+        return Err(format!("nobody reported that {EVENTS} notifications did not fit: {} came", burst.changes));
     }
-    // What an overrun asks for: read everything anew, then go on with what comes.
+    // What an overrun asks for: read everything again, then go on with what comes.
     same(&observe(&mut stage)?, &sim)?;
     watch.drain().map_err(|error| error.to_string())?;
     both(&mut stage, &mut sim, &[mtu("d0", 1300)])?;
-    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
+    let burst = watch.settle(stretched(TIME_LIMIT)).map_err(|error| error.to_string())?;
     if burst.overrun || burst.is_empty() {
-        return Err(format!("after the overrun a single change must be told as such: {burst:?}"));
+        return Err(format!("after the overrun a single change must be reported as such: {burst:?}"));
     }
     same(&observe(&mut stage)?, &sim)?;
     Ok(Ended::Passed(Some(format!("{EVENTS} events"))))
@@ -57,9 +56,9 @@ pub(crate) fn settled() -> Outcome {
     let mut sim = SimHost::new();
     let steps: Vec<Step> = flood().take(500).collect();
     both(&mut stage, &mut sim, &steps)?;
-    let burst = watch.settle(patient(PATIENCE)).map_err(|error| error.to_string())?;
+    let burst = watch.settle(stretched(TIME_LIMIT)).map_err(|error| error.to_string())?;
     if burst.overrun || burst.changes < steps.len() as u64 || !burst.links.contains(&name("d0")) {
-        return Err(format!("not every change was told: {burst:?}"));
+        return Err(format!("not every change was reported: {burst:?}"));
     }
     same(&observe(&mut stage)?, &sim)?;
     Ok(Ended::OK)

@@ -23,7 +23,7 @@ pub(crate) fn concerns(scenario: &Scenario) -> bool {
     scenario.texts().any(|text| String::from_utf8_lossy(text).lines().any(|line| line.starts_with("hostname:")))
 }
 
-/// The scenario that a child is told to play.
+/// The scenario that a child is asked to play.
 pub(crate) fn order(words: &[String]) -> Option<String> {
     match words {
         [mark, name] if mark == MARK => Some(name.clone()),

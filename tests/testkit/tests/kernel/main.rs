@@ -21,7 +21,7 @@ mod power;
 mod probes;
 mod properties;
 mod stories;
-mod turns;
+mod transactions;
 mod up;
 mod vlans;
 
@@ -108,9 +108,9 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("bystanders/routes-of-leases", bystanders::routes_of_leases));
     tests.push(Test::new("bystanders/features", bystanders::features));
     tests.push(Test::new("vlans/all-in-few-messages", vlans::all_in_few_messages));
-    tests.push(Test::new("turns/second-is-refused", turns::second_is_refused));
-    tests.push(Test::new("turns/namespaces-are-apart", turns::namespaces_are_apart));
-    tests.push(Test::new("turns/deadline", turns::deadline));
+    tests.push(Test::new("turns/second-is-refused", transactions::second_is_refused));
+    tests.push(Test::new("turns/namespaces-are-apart", transactions::namespaces_are_apart));
+    tests.push(Test::new("turns/deadline", transactions::deadline));
     tests.push(Test::new("up/comes-and-goes", up::comes_and_goes));
     tests
 }

@@ -7,9 +7,9 @@ use netloom_model::{Engine as _, EngineError, Observed, Scope};
 use netloom_netlink::{Namespace, hearing::Hearing, netns::Worker};
 use netloom_testkit::{
     announcement::announcement,
-    patience::patient,
     runner::{Ended, Outcome},
     space::{KernelStage, Space, ip},
+    timeouts::stretched,
 };
 use netloom_types::IfName;
 use nix::{
@@ -19,7 +19,7 @@ use nix::{
 use serde_json::{Value, json};
 
 /// As long as a frame may take over the wire.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// The end that is listened on, and the end of the neighbour.
 const OURS: &str = "wire0";
 const THEIRS: &str = "wire1";
@@ -54,8 +54,8 @@ pub(crate) fn are_heard() -> Outcome {
     groups_are_joined_while_it_listens(&space, &mut stage, hearing, &before)
 }
 
-/// The card is told what to let through, the host's own picture does not change by it, and a link that
-/// was made anew is found.
+/// The card gets what to let through, the host's own picture does not change by it, and a link that
+/// was recreated is found.
 fn groups_are_joined_while_it_listens(
     space: &Space,
     stage: &mut KernelStage,
@@ -73,7 +73,7 @@ fn groups_are_joined_while_it_listens(
     same("links that cannot be listened on", &deaf.len(), &0)?;
     send(space, &announcement(b"leaf2", &[]))?;
     let chassis = parse(&heard(&mut hearing)?.1).map_err(text)?.chassis.name;
-    same("the chassis on a link that was made anew", &chassis.as_str(), &"leaf2")?;
+    same("the chassis on a link that was recreated", &chassis.as_str(), &"leaf2")?;
     drop(hearing);
     same("groups of the link at the end", &joined(space)?, &false)?;
     Ok(Ended::OK)
@@ -111,8 +111,8 @@ fn heard(hearing: &mut Hearing) -> Result<(IfName, Vec<u8>), String> {
     if let Some(heard) = next(hearing)? {
         return Ok(heard);
     }
-    hearing.wait(patient(PATIENCE)).map_err(text)?;
-    next(hearing)?.ok_or_else(|| format!("nothing was heard in {:?}", patient(PATIENCE)))
+    hearing.wait(stretched(TIME_LIMIT)).map_err(text)?;
+    next(hearing)?.ok_or_else(|| format!("nothing was heard in {:?}", stretched(TIME_LIMIT)))
 }
 
 /// Whether the link lets the first group through.

@@ -27,7 +27,7 @@ pub(crate) fn cut_everywhere(scenarios: &[Scenario]) -> Outcome {
         let Some(steps) = moments.get(next) else { break };
         let cut = power::cut_after(&mut player, round, *steps)?;
         let first = if next == 0 { 0 } else { power::last_step(&cut.journal) };
-        starts += power::start_anew_everywhere(&cut, first, &mut fresh.stage()?)?;
+        starts += power::start_again_everywhere(&cut, first, &mut fresh.stage()?)?;
         next += 1;
     }
     Ok(Ended::Passed(Some(format!("{starts} starts"))))

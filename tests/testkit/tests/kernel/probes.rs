@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use netloom_journal::{Cause, Clock as _, Moment, Outcome as Became, Probes, Request, SystemClock, Turn, Verdict};
+use netloom_journal::{
+    Cause, Clock as _, Moment, Outcome as Became, Probes, Request, SystemClock, Transaction, Verdict,
+};
 use netloom_model::{Engine as _, Scope};
 use netloom_netlink::{
     KernelHost, Options,
@@ -14,7 +16,7 @@ use netloom_testkit::{
     space::{Space, ip},
 };
 
-/// How long a host may stay broken after the probe said so.
+/// How long a host may stay broken after the probe reported so.
 const IN_TIME: Duration = Duration::from_secs(5);
 
 /// Pings from a namespace; remembers when one first failed after the change.
@@ -72,17 +74,17 @@ impl Pair {
 fn set(pair: &Pair, document: &str, probe: &str) -> Result<(Became, Option<Moment>), String> {
     let mut stage = pair.near.stage()?;
     let observed = stage.observe(Scope::default()).map_err(|error| error.to_string())?;
-    let wish = play::wish("site.yaml", document.as_bytes(), &observed)?;
+    let desired = play::desired("site.yaml", document.as_bytes(), &observed)?;
     let host = KernelHost::open_with(pair.options()).map_err(|error| error.to_string())?;
     let mut ping = Ping { host, probe: probe.parse().map_err(|_| "no probe")?, failed: None };
     let folder = StateFolder::new();
     let store = folder.store()?;
     let text = |error: netloom_journal::Error| error.to_string();
     let life = netloom_journal::Incarnation::named("test");
-    let mut turn = Turn::take(&store, &mut stage, &SystemClock, life, Duration::ZERO).map_err(text)?;
-    let request = Request::new(&wish, "site.yaml");
-    let prepared = turn.prepare(&request).map_err(text)?;
-    let became = turn.run(&prepared, &request, &mut ping).map_err(text)?;
+    let mut transaction = Transaction::take(&store, &mut stage, &SystemClock, life, Duration::ZERO).map_err(text)?;
+    let request = Request::new(&desired, "site.yaml");
+    let prepared = transaction.prepare(&request).map_err(text)?;
+    let became = transaction.run(&prepared, &request, &mut ping).map_err(text)?;
     Ok((became, ping.failed))
 }
 

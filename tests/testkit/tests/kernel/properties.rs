@@ -127,14 +127,14 @@ impl Bench {
 
     fn make(&mut self, kind: &LinkKind, required: &Attrs, attr: Attr, value: &Value) -> Result<(), String> {
         self.tried += 1;
-        let wish = wish(kind, required, attr, value);
-        if let Err(refused) = self.create("x", kind, &wish, None) {
+        let desired = desired(kind, required, attr, value);
+        if let Err(refused) = self.create("x", kind, &desired, None) {
             self.wrong.push(refused);
             return Ok(());
         }
         self.attach(attr)?;
         let seen = self.see("x")?;
-        let unmet = wish.unmet_by(&seen.attrs);
+        let unmet = desired.unmet_by(&seen.attrs);
         if !unmet.is_empty() || seen.kind != *kind {
             self.wrong.push(format!("{kind} made with {attr} {}: not there: {unmet:?}", value.display(attr)));
         }
@@ -144,7 +144,7 @@ impl Bench {
     fn change(&mut self, kind: &LinkKind, required: &Attrs, attr: Attr, value: &Value) -> Result<(), String> {
         let mut start = required.clone();
         for (needed, value) in needs(attr) {
-            start.wish(needed, value);
+            start.require(needed, value);
         }
         self.create("x", kind, &start, None)?;
         self.attach(attr)?;
@@ -201,7 +201,7 @@ fn kinds() -> Vec<(LinkKind, Attrs)> {
     let on_base = || attrs([(Attr::Base, Value::Link(name("base")))]);
     let ends = |local: &str, remote: &str| attrs([(Attr::TunnelLocal, ip(local)), (Attr::TunnelRemote, ip(remote))]);
     let with = |mut attrs: Attrs, attr, value| {
-        attrs.wish(attr, value);
+        attrs.require(attr, value);
         attrs
     };
     let tunnel = |mode: u64| {
@@ -232,7 +232,7 @@ fn kinds() -> Vec<(LinkKind, Attrs)> {
 }
 
 fn over_ipv6(required: &Attrs) -> bool {
-    matches!(required.said(Attr::TunnelLocal), Some(Value::Ip(ip)) if ip.is_ipv6())
+    matches!(required.given(Attr::TunnelLocal), Some(Value::Ip(ip)) if ip.is_ipv6())
 }
 
 /// Whether a link of this kind is made with this property.
@@ -310,22 +310,22 @@ fn needs(attr: Attr) -> Vec<(Attr, Value)> {
 }
 
 /// The properties that a link is made with to try one of them.
-fn wish(kind: &LinkKind, required: &Attrs, attr: Attr, value: &Value) -> Attrs {
-    let mut wish = required.clone();
+fn desired(kind: &LinkKind, required: &Attrs, attr: Attr, value: &Value) -> Attrs {
+    let mut desired = required.clone();
     for (needed, value) in needs(attr) {
-        wish.wish(needed, value);
+        desired.require(needed, value);
     }
-    wish.wish(attr, value.clone());
+    desired.require(attr, value.clone());
     if *value == Value::Bool(true) && matches!(attr, Attr::VxlanExternal | Attr::VxlanVnifilter) {
-        wish.wish(Attr::VxlanExternal, Value::Bool(true));
-        wish.remove(Attr::VxlanId);
+        desired.require(Attr::VxlanExternal, Value::Bool(true));
+        desired.remove(Attr::VxlanId);
     }
     if *value == Value::Bool(true) && attr == Attr::GreExternal {
-        wish.remove(Attr::TunnelLocal);
-        wish.remove(Attr::TunnelRemote);
+        desired.remove(Attr::TunnelLocal);
+        desired.remove(Attr::TunnelRemote);
     }
-    debug_assert!(wish.iter().all(|(attr, _)| attr.applies_to(kind)));
-    wish
+    debug_assert!(desired.iter().all(|(attr, _)| attr.applies_to(kind)));
+    desired
 }
 
 /// What the kernel changes by itself when a property changes.

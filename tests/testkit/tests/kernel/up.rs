@@ -15,7 +15,7 @@ use crate::{embedded::Embedded, nodestate::Process};
 
 const MACHINES: [&str; 3] = ["netloom-node1", "netloom-node2", "netloom-switch"];
 
-/// Twice on one folder: nodes are there, cabled and told of; another one is refused; Ctrl-C ends all of it, and the
+/// Twice on one folder: nodes are there, cabled and reported; another one is refused; Ctrl-C ends all of it, and the
 /// folder that was named is kept.
 pub(crate) fn comes_and_goes() -> Outcome {
     let netloom = match Embedded::find() {
@@ -66,11 +66,11 @@ fn known_to_the_api(netloom: &Path, folder: &Path, life: &str) -> Result<(), Str
 fn refused_beside_another(netloom: &Path, folder: &Path) -> Result<(), String> {
     let there = namespaces()?;
     let other = up(netloom, &folder.join("other")).output().map_err(text)?;
-    let said = String::from_utf8_lossy(&other.stderr);
+    let printed = String::from_utf8_lossy(&other.stderr);
     same("the status of a second one", &other.status.code(), &Some(3))?;
     let word = "there is a network namespace netloom-switch already";
-    if !said.contains(word) {
-        return Err(format!("a second one does not say {word:?} but: {said}"));
+    if !printed.contains(word) {
+        return Err(format!("a second one does not say {word:?} but: {printed}"));
     }
     same("what is there beside it", &namespaces()?, &there)
 }

@@ -35,13 +35,13 @@ pub(super) struct Serve {
     /// Which program it is.
     #[serde(default)]
     by: Program,
-    /// The VLAN that it serves; all that is untagged if not said.
+    /// The VLAN that it serves; all that is untagged by default.
     vlan: Option<u16>,
     /// Its own address, with the length of the prefix.
     address: String,
     /// The one address that it gives, or the first and the last of them with a line between.
     gives: String,
-    /// When clients ask again, and when they ask any server; as they like if not said.
+    /// When clients ask again, and when they ask any server; as they like by default.
     times: Option<(u32, u32)>,
     /// Further words for dnsmasq.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub(super) struct DhcpServer {
 }
 
 impl DhcpServer {
-    /// Starts it, in the place of one that runs. What that one gave is in its book; what it said is forgotten.
+    /// Starts it, in the place of one that runs. What that one gave is in its book; what it reported is forgotten.
     pub(super) fn start(&mut self, folder: &Path, serve: &Serve) -> Result<(), String> {
         self.end()?;
         fs::remove_file(log(folder)).ok();
@@ -144,7 +144,7 @@ impl Serve {
     }
 }
 
-/// What a server said and wrote down.
+/// What a server reported and wrote down.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerCheck {
@@ -167,7 +167,7 @@ impl ServerCheck {
         for (words, (least, most)) in says {
             let count = text.matches(words.as_str()).count();
             if !(*least..=*most).contains(&count) {
-                return Some(format!("the server said {words:?} {count} times, not {least} to {most}:\n{text}"));
+                return Some(format!("the server reported {words:?} {count} times, not {least} to {most}:\n{text}"));
             }
         }
         let book = fs::read_to_string(book(folder)).unwrap_or_default();

@@ -9,7 +9,7 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use netloom_journal::{Clock as _, SystemClock};
-use netloom_testkit::{patience::patient, seen::Seen};
+use netloom_testkit::{seen::Seen, timeouts::stretched};
 use nix::sys::signal::Signal;
 
 use super::{
@@ -23,16 +23,16 @@ use super::{
 /// A bridge takes the cost of a port from its speed when it comes up. A bond has that of the ports that are up by then.
 const BY_CHANCE: &str = ".linkinfo.info_slave_data.cost: ";
 /// How long a host may take to look as it shall.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// A host and the records of its agent.
 #[derive(Clone)]
-struct Picture {
+struct Looked {
     host: Seen,
     records: BTreeSet<String>,
 }
 
-impl Picture {
+impl Looked {
     fn of(stage: &Stage<'_>, node: &str) -> Result<Self, String> {
         Ok(Self { host: Seen::of(&space(node))?, records: files(&stage.records_of(node))? })
     }
@@ -56,15 +56,15 @@ impl Picture {
 struct Way<'a> {
     name: &'static str,
     step: &'a Step,
-    before: Picture,
-    wanted: Picture,
+    before: Looked,
+    wanted: Looked,
     places: Vec<Place>,
 }
 
 /// Plays such a step; says what happened.
 pub(super) fn play(stage: &mut Stage<'_>, there: &Step, killed: &Killed) -> Result<String, String> {
     let node = &killed.node;
-    let start = Picture::of(stage, node)?;
+    let start = Looked::of(stage, node)?;
     let there = scouted(stage, node, ("there", there), &start)?;
     let back = scouted(stage, node, ("back", &killed.back), &there.wanted)?;
     same("after the way there and back", &start, &back.wanted)?;
@@ -89,14 +89,14 @@ fn scouted<'a>(
     stage: &mut Stage<'_>,
     node: &str,
     (name, step): (&'static str, &'a Step),
-    before: &Picture,
+    before: &Looked,
 ) -> Result<Way<'a>, String> {
     let mut trace = Trace::of(stage.agent(node)?, &space(node), &stage.trace(node))?;
     play::step(stage, step)?;
     until("the agent is at rest", || trace.is_silent())?;
     let places = trace.places(&stage.records_of(node))?;
     drop(trace);
-    let wanted = Picture::of(stage, node)?;
+    let wanted = Looked::of(stage, node)?;
     if before.differences(&wanted).is_empty() {
         return Err(format!("the way {name} changes nothing"));
     }
@@ -118,7 +118,7 @@ impl Way<'_> {
         self.with_api(stage, node)
     }
 
-    /// Waits until the agent is dead, and says what it was about to do. It may have told before that all is done.
+    /// Waits until the agent is dead, and says what it was about to do. It may have reported before that all is done.
     fn death(&self, stage: &mut Stage<'_>, node: &str, mut trace: Trace) -> Result<String, String> {
         let mut dead = |stage: &mut Stage<'_>| trace.attend().and_then(|()| stage.has_died(node));
         if play::reach(stage, self.step, &mut dead)? == Reached::So {
@@ -153,14 +153,14 @@ impl Way<'_> {
         play::reach(stage, self.step, |_| Ok(false))?;
         let mut why = Vec::new();
         let settled = until("all is as it is when nobody dies", || {
-            why = self.wanted.differences(&Picture::of(stage, node)?);
+            why = self.wanted.differences(&Looked::of(stage, node)?);
             Ok(why.is_empty())
         });
         settled.map_err(|late| format!("{late}; wanted | now:\n  {}", why.join("\n  ")))
     }
 }
 
-fn same(when: &str, expected: &Picture, found: &Picture) -> Result<(), String> {
+fn same(when: &str, expected: &Looked, found: &Looked) -> Result<(), String> {
     let differences = expected.differences(found);
     if differences.is_empty() { Ok(()) } else { Err(format!("{when}:\n  {}", differences.join("\n  "))) }
 }
@@ -201,8 +201,8 @@ fn files(folder: &Path) -> Result<BTreeSet<String>, String> {
 fn until(what: &str, mut so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
     let began = SystemClock.now();
     while !so()? {
-        if began.until(SystemClock.now()) > patient(PATIENCE) {
-            return Err(format!("not so within {} seconds: {what}", patient(PATIENCE).as_secs()));
+        if began.until(SystemClock.now()) > stretched(TIME_LIMIT) {
+            return Err(format!("not so within {} seconds: {what}", stretched(TIME_LIMIT).as_secs()));
         }
         pause();
     }

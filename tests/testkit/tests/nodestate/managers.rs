@@ -1,6 +1,7 @@
 //! Other network managers on a host: what they leave in run-time files, and a real systemd-networkd.
 //!
-//! Every host has a folder of run-time files of its own, which its agent is told of. The real program sees that folder as
+//! Every host has a folder of run-time files of its own, which its agent is notified of. The real program sees that
+//! folder as
 //! `/run`, and `/sys` as read-only: so it knows that nobody tells it when the machine has made a link ready, and does not
 //! wait for that.
 

@@ -1,4 +1,4 @@
-//! Stories about nodes of a cluster, told in files and played with the real program.
+//! Stories about nodes of a cluster, in files and played with the real program.
 //!
 //! ```text
 //! scenarios/nodestate/<name>/

@@ -7,8 +7,8 @@ use std::{
 
 use netloom_journal::{Clock as _, SystemClock};
 use netloom_testkit::{
-    patience::patient,
     runner::{Ended, Outcome},
+    timeouts::stretched,
 };
 
 use super::{
@@ -29,15 +29,15 @@ pub(super) fn story(site: &mut Site, ground: &dyn Ground, story: &Story) -> Outc
     if let Some(kind) = story.head.needs.iter().find(|kind| !Wires::can_have(kind)) {
         return Ok(Ended::NotRun(format!("this machine has no {kind}")));
     }
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for (file, step) in &story.steps {
         let played = match &step.killed {
-            Some(killed) => kills::play(&mut stage, step, killed).map(|deaths| said.push(deaths)),
+            Some(killed) => kills::play(&mut stage, step, killed).map(|deaths| printed.push(deaths)),
             None => self::step(&mut stage, step),
         };
         played.map_err(|why| format!("{file}: {why}{}", stage.logs()))?;
     }
-    Ok(Ended::Passed((!said.is_empty()).then(|| said.join("; "))))
+    Ok(Ended::Passed((!printed.is_empty()).then(|| printed.join("; "))))
 }
 
 /// Does what a step says, and waits until it is so.
@@ -67,7 +67,7 @@ pub(super) fn reach(
     step: &Step,
     mut over: impl FnMut(&mut Stage<'_>) -> Result<bool, String>,
 ) -> Result<Reached, String> {
-    let (began, within) = (SystemClock.now(), patient(Duration::from_secs(step.within)));
+    let (began, within) = (SystemClock.now(), stretched(Duration::from_secs(step.within)));
     // The one that was not so last is asked first: as long as it is not, the others do not matter.
     let mut last = 0;
     loop {

@@ -33,7 +33,7 @@ impl Relay {
         Ok(Self { address, server, task: runtime.spawn(pass_on(listener, server)) })
     }
 
-    /// Hangs up and refuses connections for so long, as a server does that is started anew.
+    /// Hangs up and refuses connections for so long, as a server does that is restarted.
     pub(super) fn go_away(&mut self, runtime: &Runtime, time: Duration) {
         self.task.abort();
         let (address, server) = (self.address, self.server);

@@ -55,7 +55,7 @@ const READY: Duration = Duration::from_mins(5);
 /// Where all objects of stories are that are in a namespace.
 const NAMESPACE: &str = "default";
 
-/// A process that is told to end when this value goes, and waited for.
+/// A process that is asked to end when this value goes, and waited for.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -65,12 +65,12 @@ impl Process {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file).spawn();
         let mut process = Self(child.map_err(|error| format!("{}: {error}", command.get_program().display()))?);
         let reader = BufReader::new(process.0.stdout.take().ok_or("no standard output")?);
-        let (said, heard) = channel();
+        let (printed, heard) = channel();
         let word = word.to_owned();
         // Read to its end, so that it never waits for a reader.
         std::thread::spawn(move || {
             for line in reader.lines().map_while(Result::ok).filter(|line| line.contains(&word)) {
-                said.send(line).ok();
+                printed.send(line).ok();
             }
         });
         let program = command.get_program().display();
@@ -272,7 +272,7 @@ impl Site {
         done.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Deletes all that a story may have left. Whoever would make it anew has ended before.
+    /// Deletes all that a story may have left. Whoever would recreate it has ended before.
     pub(super) fn clear(&mut self) -> Result<(), String> {
         self.control(false)?;
         for (.., kind, _, _) in KINDS.iter().filter(|(group, ..)| !OF_HOST_NETWORKS.contains(group)) {

@@ -166,8 +166,8 @@ impl<'a> Stage<'a> {
                 ended(&mut self.site.command(&["delete", &named.kind.to_lowercase(), &named.name]), 0).map(drop)
             }
             Deed::DeleteRefused { kind, name, says } => {
-                let said = ended(&mut self.site.command(&["delete", &kind.to_lowercase(), name]), REFUSED)?;
-                says_all(says, &said)
+                let printed = ended(&mut self.site.command(&["delete", &kind.to_lowercase(), name]), REFUSED)?;
+                says_all(says, &printed)
             }
             Deed::Ip { node, run } => Wires::change(node, "ip", run),
             Deed::Bridge { node, run } => Wires::change(node, "bridge", run),
@@ -302,8 +302,8 @@ impl<'a> Stage<'a> {
         if client.powerless {
             command = without_powers(&command);
         }
-        let said = ended(&mut command, client.exit)?;
-        says_all(&client.says, &said)
+        let printed = ended(&mut command, client.exit)?;
+        says_all(&client.says, &printed)
     }
 
     fn state(&self, state: &StateDeed) -> Result<(), String> {
@@ -400,9 +400,10 @@ impl<'a> Stage<'a> {
             return Ok(Some(format!("{called}: generation {generation} is not observed yet, only {seen}")));
         }
         let text = object.to_string();
-        let unsaid = says.iter().find(|word| !text.contains(word.as_str()));
-        let unsaid = unsaid.map(|word| format!("it does not say {word:?}: {}", object["status"]["conditions"]));
-        let wrong = self.wrong_parts(has.as_ref(), lacks, &object)?.or(unsaid);
+        let unspecified = says.iter().find(|word| !text.contains(word.as_str()));
+        let unspecified =
+            unspecified.map(|word| format!("it does not say {word:?}: {}", object["status"]["conditions"]));
+        let wrong = self.wrong_parts(has.as_ref(), lacks, &object)?.or(unspecified);
         Ok(wrong.map(|why| format!("{called}: {why}\nits status is {}", object["status"])))
     }
 
@@ -476,11 +477,12 @@ impl<'a> Stage<'a> {
         if events.iter().any(|event| fits(&event)) {
             return Ok(None);
         }
-        let told: Vec<String> = events.iter().map(|event| format!("{}: {}", event["reason"], event["note"])).collect();
-        Ok(Some(format!("no event {reason} about {about:?}; there are: {}", told.join("; "))))
+        let reported: Vec<String> =
+            events.iter().map(|event| format!("{}: {}", event["reason"], event["note"])).collect();
+        Ok(Some(format!("no event {reason} about {about:?}; there are: {}", reported.join("; "))))
     }
 
-    /// What the agents said last, for the reader of a failure.
+    /// What the agents reported last, for the reader of a failure.
     pub(super) fn logs(&self) -> String {
         let nodes = self.identities.keys().map(|node| (node.as_str(), self.log(node)));
         let controller = ("controller", self.site.folder.join("controller.log"));
@@ -548,9 +550,9 @@ fn wrong_vlans(check: &VlansCheck) -> Result<Option<String>, String> {
     Ok((found != *are).then(|| format!("{link} of {node} has the VLANs {found:?}, not {are:?}")))
 }
 
-fn says_all(words: &[String], said: &str) -> Result<(), String> {
-    match words.iter().find(|word| !said.contains(word.as_str())) {
-        Some(word) => Err(format!("it does not say {word:?}: {said}")),
+fn says_all(words: &[String], printed: &str) -> Result<(), String> {
+    match words.iter().find(|word| !printed.contains(word.as_str())) {
+        Some(word) => Err(format!("it does not say {word:?}: {printed}")),
         None => Ok(()),
     }
 }
@@ -564,14 +566,14 @@ fn without_powers(command: &Command) -> Command {
     powerless
 }
 
-/// Runs a command that must end with this status, and gives what it said: its data first, then remarks.
+/// Runs a command that must end with this status, and gives what it reported: its data first, then remarks.
 fn ended(command: &mut Command, status: i32) -> Result<String, String> {
     let done = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-    let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let printed = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     if done.status.code() == Some(status) {
-        return Ok(said);
+        return Ok(printed);
     }
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    Err(format!("{program} {}: {}, not {status}: {said}", words.join(" "), done.status))
+    Err(format!("{program} {}: {}, not {status}: {printed}", words.join(" "), done.status))
 }

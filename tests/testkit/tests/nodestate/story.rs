@@ -34,7 +34,7 @@ pub(super) struct Head {
     /// What it shows.
     #[serde(rename = "shows")]
     _shows: String,
-    /// Its nodes; all three, each with an agent, if not said.
+    /// Its nodes; all three, each with an agent, by default.
     #[serde(default = "all_nodes")]
     pub(super) nodes: BTreeMap<String, Node>,
     /// Whether a controller runs.
@@ -46,7 +46,7 @@ pub(super) struct Head {
     /// What the kernel must have beyond bridges and pairs.
     #[serde(default)]
     pub(super) needs: Vec<String>,
-    /// The only VLANs that the switch passes on beside what has no tag; all, if not said.
+    /// The only VLANs that the switch passes on beside what has no tag; all, by default.
     pub(super) vlans: Option<Vec<u16>>,
     /// The only server that it is about.
     pub(super) server: Option<Server>,
@@ -270,11 +270,11 @@ pub(super) enum Check {
     Object(ObjectCheck),
     /// Of a host, as `netloom state show` prints it.
     Host(HostCheck),
-    /// Of what people were told.
+    /// Of what users were notified of.
     Event(EventCheck),
     /// Of packets between nodes.
     Ping(PingCheck),
-    /// Of what the DHCP server said and lent.
+    /// Of what the DHCP server reported and lent.
     Server(ServerCheck),
     /// Of when the first IPv4 address of a link ends: in so many seconds at least and at most.
     Ends(EndsCheck),
@@ -333,7 +333,7 @@ pub(super) struct HostCheck {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventCheck {
-    /// The name of the object; any if not said.
+    /// The name of the object; any by default.
     pub(super) about: Option<String>,
     pub(super) reason: String,
     #[serde(default)]

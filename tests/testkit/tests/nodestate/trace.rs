@@ -7,7 +7,7 @@
 //! a record are followed by a call that has it on disk, which changes nothing for whoever comes next: the agent dies there
 //! instead of before its next write, which may be one of many.
 //!
-//! `strace` counts calls of a thread by their name, and of one file alone where it is told to. What an agent asks of the
+//! `strace` counts calls of a thread by their name, and of one file alone where asked to. What an agent asks of the
 //! kernel has no file, and is preceded by questions without number; it is counted from when the journal is there, where
 //! the agent is stopped for a moment.
 
@@ -20,7 +20,7 @@ use std::{
 };
 
 use netloom_journal::{Clock as _, Moment, SystemClock};
-use netloom_testkit::patience::patient;
+use netloom_testkit::timeouts::stretched;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -31,7 +31,7 @@ use super::{play::pause, site::Process};
 /// The calls that are looked at.
 const CALLS: &str = "sendto,sendmsg,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
 /// How long a thread may take to be watched.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 /// After which silence an agent is at rest.
 const REST: Duration = Duration::from_secs(1);
 
@@ -128,17 +128,17 @@ impl Trace {
     /// tell apart.
     fn attach(&mut self, threads: &[u32], words: &[&str]) -> Result<(), String> {
         fs::remove_file(&self.log).ok();
-        let said = self.log.with_extension("said");
+        let printed = self.log.with_extension("said");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace, "strace", "-qq", "-y", "-s", "8", "-e", "signal=none", "-e"]);
         command.arg(format!("trace={CALLS}")).args(words).arg("-o").arg(&self.log);
-        let mut strace = Process::start(&mut command, &said)?;
+        let mut strace = Process::start(&mut command, &printed)?;
         let began = SystemClock.now();
         // Whoever watches an agent already is somebody else.
         while !threads.iter().all(|thread| tracer(self.agent, *thread) == Some(strace.id())) {
-            if strace.has_ended()? || began.until(SystemClock.now()) > patient(PATIENCE) {
-                let said = fs::read_to_string(&said).unwrap_or_default();
-                return Err(format!("strace does not watch the agent: {said}"));
+            if strace.has_ended()? || began.until(SystemClock.now()) > stretched(TIME_LIMIT) {
+                let printed = fs::read_to_string(&printed).unwrap_or_default();
+                return Err(format!("strace does not watch the agent: {printed}"));
             }
             pause();
         }

@@ -75,7 +75,7 @@ impl Wires {
         batch("ip", &["-n", &here], &format!("link set lo up\n{cards}addr add 192.0.2.{number}/24 dev eth0\n"))
     }
 
-    /// Takes everything from a host that a kernel has, as a start of the machine does, and wires it anew.
+    /// Takes everything from a host that a kernel has, as a start of the machine does, and wires it again.
     pub(super) fn reboot(&self, node: &str) -> Result<(), String> {
         let text = |error: EngineError| error.to_string();
         netns::delete(&space(node)).map_err(text)?;
@@ -115,7 +115,7 @@ impl Wires {
         let shown =
             Command::new("ip").args(["-n", &space(node), "-json", "-4", "address", "show", "dev", link]).output();
         let shown = shown.map_err(|error| format!("ip: {error}"))?;
-        // Nothing is said of a link that is not there.
+        // Nothing is reported of a link that is not there.
         let all: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
         let left = all[0]["addr_info"][0]["valid_life_time"].as_u64();
         Ok(left.filter(|left| *left != u64::from(u32::MAX)))

@@ -1,4 +1,4 @@
-//! Waiting until nodes have what policies ask for, with how far that is told to the person in front.
+//! Waiting until nodes have what policies ask for, with how far that is shown to the user.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -66,8 +66,8 @@ pub(super) async fn until_everywhere(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut told = Told { output, cuts: &cuts, last: None, goes_on: true };
-    match timeout(limit, cuts.go_on(async || watch(cluster, &kind, &wanted, &mut told).await)).await {
+    let mut printed = Printed { output, cuts: &cuts, last: None, goes_on: true };
+    match timeout(limit, cuts.go_on(async || watch(cluster, &kind, &wanted, &mut printed).await)).await {
         Ok(Ok(End::Everywhere)) => Ok(()),
         Ok(Ok(End::Forbidden)) => unseen(policies, output, REVISION),
         Ok(Err(failure)) => Err(failure),
@@ -75,7 +75,7 @@ pub(super) async fn until_everywhere(
             "not every node has {} after {} seconds; {}",
             titles.join(", "),
             limit.as_secs(),
-            told.ending()
+            printed.ending()
         ))),
     }
 }
@@ -89,16 +89,16 @@ fn unseen(policies: &[(String, Value)], output: Output, kind: &str) -> Result<()
     Ok(())
 }
 
-async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut Told<'_>) -> Result<End, Failure> {
+async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], printed: &mut Printed<'_>) -> Result<End, Failure> {
     loop {
-        // All of them first: which one is the newest cannot be said before.
+        // All of them first: which one is the newest cannot be reported before.
         let Some(all) = cluster.all_readable(FABRIC, &kind.kind).await? else { return Ok(End::Forbidden) };
         let mut revisions: BTreeMap<String, NetworkConfigRevision> = all.iter().filter_map(read).collect();
         let mut parts = Parts::default();
         if !parts.complete(cluster, &mut revisions).await? {
             return Ok(End::Forbidden);
         }
-        if told.hear(arrival::of(wanted, revisions.values()))? {
+        if printed.hear(arrival::of(wanted, revisions.values()))? {
             return Ok(End::Everywhere);
         }
         // The server ends every watch at some time.
@@ -114,7 +114,7 @@ async fn watch(cluster: &Cluster, kind: &Served, wanted: &[Frozen], told: &mut T
             if !parts.complete(cluster, &mut revisions).await? {
                 return Ok(End::Forbidden);
             }
-            if told.hear(arrival::of(wanted, revisions.values()))? {
+            if printed.hear(arrival::of(wanted, revisions.values()))? {
                 return Ok(End::Everywhere);
             }
         }
@@ -158,16 +158,16 @@ impl Parts {
     }
 }
 
-/// What was told last.
-struct Told<'a> {
+/// What was reported last.
+struct Printed<'a> {
     output: Output,
     cuts: &'a Cuts,
     last: Option<String>,
-    /// Whether nodes still come to have it by what was told last.
+    /// Whether nodes still come to have it by what was reported last.
     goes_on: bool,
 }
 
-impl Told<'_> {
+impl Printed<'_> {
     /// Tells what is new; whether every node that can take it has it.
     fn hear(&mut self, arrival: Arrival) -> Result<bool, Failure> {
         self.cuts.heard();
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn a_wait_that_took_too_long_says_whether_it_goes_on() {
         let cuts = Cuts::new(Output::new(true));
-        let mut told = Told { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
+        let mut printed = Printed { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
         let mut after = |arrival| {
-            assert_eq!(told.hear(arrival), Ok(false));
-            told.ending()
+            assert_eq!(printed.hear(arrival), Ok(false));
+            printed.ending()
         };
         assert!(after(Arrival::NotFrozen).contains("is a controller running"));
         let rolling = "r: Rolling. What was applied stays, and is worked on";
@@ -239,11 +239,11 @@ mod tests {
     #[tokio::test]
     async fn a_wait_that_ends_in_a_cut_guesses_nothing() {
         let cuts = Cuts::new(Output::new(true));
-        let mut told = Told { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
+        let mut printed = Printed { output: Output::new(true), cuts: &cuts, last: None, goes_on: true };
         let mut answers = vec![Failure::usage("no"), Failure::passing("no way")];
         assert!(cuts.go_on(async || Err::<(), _>(answers.pop().expect("one more"))).await.is_err());
-        assert_eq!(told.ending(), format!("nothing was heard at the end: no way. {STAYS}"));
-        assert_eq!(told.hear(Arrival::NotFrozen), Ok(false));
-        assert!(told.ending().contains("is a controller running"));
+        assert_eq!(printed.ending(), format!("nothing was heard at the end: no way. {STAYS}"));
+        assert_eq!(printed.hear(Arrival::NotFrozen), Ok(false));
+        assert!(printed.ending().contains("is a controller running"));
     }
 }

@@ -90,7 +90,8 @@ async fn wait_for(
     limit: Duration,
 ) -> Result<(), Failure> {
     let mut policies = Vec::new();
-    let is_uplink = |kind: &Served, manifest: &Manifest| uplinks::is_told(&kind.group, &kind.kind, &manifest.object);
+    let is_uplink =
+        |kind: &Served, manifest: &Manifest| uplinks::is_reported(&kind.group, &kind.kind, &manifest.object);
     // Uplinks first: a network that waits for them does not say why they fail.
     let (uplinks, others): (Vec<_>, Vec<_>) = applied.iter().partition(|(kind, manifest)| is_uplink(kind, manifest));
     for (kind, manifest) in uplinks.into_iter().chain(others) {
@@ -117,7 +118,7 @@ struct Options<'a> {
 struct Applied {
     kind: Served,
     became: &'static str,
-    /// What the server said beside it.
+    /// What the server answered beside it.
     warnings: Vec<String>,
 }
 
@@ -126,7 +127,7 @@ fn place(manifest: &Manifest) -> String {
     format!("{}:{}: {}", manifest.file, manifest.line, manifest.title())
 }
 
-/// Why an object was not applied, with the lines of what is wrong where that can be told.
+/// Why an object was not applied, with the lines of what is wrong where that is known.
 fn refusal(manifest: &Manifest, failure: &Failure) -> Vec<String> {
     let flaws = if failure.exit == Exit::Refused { validate::flaws(manifest) } else { Vec::new() };
     if !flaws.is_empty() {
@@ -203,7 +204,7 @@ pub(super) fn path_of(
     Ok(kind.path(Some(namespace_of(cluster, manifest, namespace)), Some(name)))
 }
 
-pub(super) fn namespace_of<'a>(cluster: &'a Cluster, manifest: &'a Manifest, said: Option<&'a str>) -> &'a str {
+pub(super) fn namespace_of<'a>(cluster: &'a Cluster, manifest: &'a Manifest, given: Option<&'a str>) -> &'a str {
     let own = Some(manifest.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
-    own.or(said).unwrap_or(cluster.namespace())
+    own.or(given).unwrap_or(cluster.namespace())
 }

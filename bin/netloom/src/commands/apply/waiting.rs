@@ -1,4 +1,4 @@
-//! Waiting until an object is in place, with every change of what it says told to the person in front.
+//! Waiting until an object is in place, with every change of what it says shown to the user.
 
 use std::{collections::BTreeMap, mem::discriminant, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     cuts::Cuts,
     failure::Failure,
     output::Output,
-    readiness::{self, Outlook, Said, uplinks},
+    readiness::{self, ObjectProgress, Outlook, uplinks},
 };
 
 /// How long a failure must stand, or that there is nobody to wait for: what was applied together with it, or a node that
@@ -39,7 +39,7 @@ pub(super) struct Awaited<'a> {
 
 impl Awaited<'_> {
     /// Waits until it is in place, or until nodes have refused it; of policies who waits for nodes tells that. When that
-    /// takes too long, says what it said last. Gives the object as it was last seen, where it says how far it is.
+    /// takes too long, says what it reported last. Gives the object as it was last seen, where it says how far it is.
     pub(super) async fn until_done(&self, cluster: &Cluster, limit: Duration) -> Result<Option<Value>, Failure> {
         let output = Output::new(false);
         if !self.is_uplink && !readiness::speaks(&self.kind.group, &self.kind.kind) {
@@ -48,15 +48,15 @@ impl Awaited<'_> {
             return Ok(None);
         }
         let cuts = Cuts::new(output);
-        let mut told = Told::new(&self.title, output, &cuts);
-        let waited = timeout(limit, cuts.go_on(async || self.watch(cluster, &mut told).await)).await;
+        let mut printed = Printed::new(&self.title, output, &cuts);
+        let waited = timeout(limit, cuts.go_on(async || self.watch(cluster, &mut printed).await)).await;
         waited.unwrap_or_else(|_| {
-            let (title, seconds, ending) = (&self.title, limit.as_secs(), told.ending());
+            let (title, seconds, ending) = (&self.title, limit.as_secs(), printed.ending());
             Err(Failure::failed(format_args!("{title} is not in place after {seconds} seconds; {ending}")))
         })
     }
 
-    async fn watch(&self, cluster: &Cluster, told: &mut Told<'_>) -> Result<Option<Value>, Failure> {
+    async fn watch(&self, cluster: &Cluster, printed: &mut Printed<'_>) -> Result<Option<Value>, Failure> {
         loop {
             // A watch says nothing of what was gone before it began.
             if cluster.is_missing(self.kind, self.namespace, self.name).await? {
@@ -65,15 +65,15 @@ impl Awaited<'_> {
             let (mut seen, tellers) = self.tellers(cluster).await?;
             if self.is_uplink && tellers.is_none() {
                 let why = format!("objects of kind {STATUS} may not be read with this identity, or are not served");
-                told.output.note(&format!("{}: {why}, so nodes are not waited for", self.title));
+                printed.output.note(&format!("{}: {why}, so nodes are not waited for", self.title));
                 return Ok(None);
             }
             // The server ends every watch at some time.
             let mut events = self.events(cluster, tellers.as_ref()).await?;
             loop {
-                match told.next(cluster, &mut events).await? {
+                match printed.next(cluster, &mut events).await? {
                     Heard::End => break,
-                    Heard::Nothing => return told.stood().map(|()| seen.one(&self.kind.kind, self.name).cloned()),
+                    Heard::Nothing => return printed.stood().map(|()| seen.one(&self.kind.kind, self.name).cloned()),
                     Heard::Event(WatchEvent::Added(object) | WatchEvent::Modified(object)) => seen.put(object),
                     Heard::Event(WatchEvent::Deleted(object)) if object["kind"] == self.kind.kind => {
                         return Err(self.deleted());
@@ -83,18 +83,18 @@ impl Awaited<'_> {
                     Heard::Event(WatchEvent::Error(status)) => return Err(answer(&status)),
                 }
                 let Some(object) = seen.one(&self.kind.kind, self.name) else { continue };
-                if told.hear(self.said(object, &seen))? || arrival::is_refused_by_nodes(object) {
+                if printed.hear(self.reported(object, &seen))? || arrival::is_refused_by_nodes(object) {
                     return Ok(Some(object.clone()));
                 }
             }
         }
     }
 
-    fn said(&self, object: &Value, seen: &Seen) -> Said {
+    fn reported(&self, object: &Value, seen: &Seen) -> ObjectProgress {
         if !self.is_uplink {
-            return readiness::said(object);
+            return readiness::reported(object);
         }
-        uplinks::said(object, &seen.all(STATUS))
+        uplinks::reported(object, &seen.all(STATUS))
     }
 
     /// The objects that tell of this one where it does not do so itself, and their kind; none where they may not be read.
@@ -149,13 +149,13 @@ impl Seen {
 /// What is heard of the server.
 enum Heard {
     Event(WatchEvent<Value>),
-    /// Nothing, until what was said last counts.
+    /// Nothing, until what was reported last counts.
     Nothing,
     End,
 }
 
-/// What was told to the person in front.
-struct Told<'a> {
+/// What was shown to the user.
+struct Printed<'a> {
     title: &'a str,
     output: Output,
     cuts: &'a Cuts,
@@ -166,7 +166,7 @@ struct Told<'a> {
     counts_at: Option<Instant>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Printed<'a> {
     fn new(title: &'a str, output: Output, cuts: &'a Cuts) -> Self {
         Self { title, output, cuts, lines: BTreeMap::new(), outlook: Outlook::UnderWay, counts_at: None }
     }
@@ -185,23 +185,23 @@ impl<'a> Told<'a> {
         Ok(event.map_or(Heard::End, Heard::Event))
     }
 
-    /// What was said last has stood; whether that is an end that was wished for.
+    /// What was reported last has stood; whether that is a desired end.
     fn stood(&self) -> Result<(), Failure> {
         if self.outlook == Outlook::Settling { Ok(()) } else { Err(self.failure()) }
     }
 
     /// Tells what is new; whether the object is in place.
-    fn hear(&mut self, said: Said) -> Result<bool, Failure> {
+    fn hear(&mut self, reported: ObjectProgress) -> Result<bool, Failure> {
         self.cuts.heard();
-        for (who, what) in &said.lines {
+        for (who, what) in &reported.lines {
             if self.lines.get(who) != Some(what) {
                 let who = if who.is_empty() { String::new() } else { format!(", {who}") };
                 self.output.note(&format!("{}{who}: {what}", self.title));
             }
         }
-        self.lines = said.lines.into_iter().collect();
-        let again = discriminant(&self.outlook) == discriminant(&said.outlook);
-        self.outlook = said.outlook;
+        self.lines = reported.lines.into_iter().collect();
+        let again = discriminant(&self.outlook) == discriminant(&reported.outlook);
+        self.outlook = reported.outlook;
         self.counts_at = match self.outlook {
             Outlook::UnderWay | Outlook::Idle => None,
             Outlook::Failed(_) | Outlook::Settling => {
@@ -209,7 +209,7 @@ impl<'a> Told<'a> {
             }
             Outlook::Leaving => return Err(self.failure()),
         };
-        Ok(said.done)
+        Ok(reported.done)
     }
 
     /// Why no waiting helps.
@@ -241,7 +241,7 @@ impl<'a> Told<'a> {
         format!("it says: {}. {stays}", self.last())
     }
 
-    /// What is said last of the object, and of nodes that are not ready.
+    /// What is reported last of the object, and of nodes that are not ready.
     fn last(&self) -> String {
         let own = self.lines.get("").map_or("nothing", String::as_str);
         let nodes = self.lines.iter().filter(|(who, what)| !who.is_empty() && what.starts_with("not "));
@@ -254,41 +254,41 @@ impl<'a> Told<'a> {
 mod tests {
     use super::*;
 
-    fn said(outlook: Outlook, node: &str) -> Said {
+    fn reported(outlook: Outlook, node: &str) -> ObjectProgress {
         let lines = [("", "not ready: Pending, 0 of 1 nodes are ready"), ("n1", node)];
         let lines = lines.map(|(who, what)| (who.to_owned(), what.to_owned())).to_vec();
-        Said { done: false, lines, outlook }
+        ObjectProgress { done: false, lines, outlook }
     }
 
     #[test]
-    fn a_wait_that_took_too_long_says_whether_anybody_is_at_it() {
+    fn a_wait_that_took_too_long_says_whether_anybody_is_applying() {
         let cuts = Cuts::new(Output::new(true));
-        let mut told = Told::new("it", Output::new(true), &cuts);
-        assert_eq!(told.ending(), format!("it says: nothing. {STAYS}"));
-        assert_eq!(told.hear(said(Outlook::UnderWay, "ready")), Ok(false));
-        assert_eq!(told.ending(), format!("it says: not ready: Pending, 0 of 1 nodes are ready. {STAYS}"));
-        assert_eq!(told.hear(said(Outlook::Idle, "not ready: NoStaticIP")), Ok(false));
+        let mut printed = Printed::new("it", Output::new(true), &cuts);
+        assert_eq!(printed.ending(), format!("it says: nothing. {STAYS}"));
+        assert_eq!(printed.hear(reported(Outlook::UnderWay, "ready")), Ok(false));
+        assert_eq!(printed.ending(), format!("it says: not ready: Pending, 0 of 1 nodes are ready. {STAYS}"));
+        assert_eq!(printed.hear(reported(Outlook::Idle, "not ready: NoStaticIP")), Ok(false));
         let idle = "it says: not ready: Pending, 0 of 1 nodes are ready; n1: not ready: NoStaticIP";
-        assert_eq!(told.ending(), format!("{idle}. {IDLE}"));
+        assert_eq!(printed.ending(), format!("{idle}. {IDLE}"));
     }
 
     #[test]
     fn a_failure_counts_when_it_stands() {
         let cuts = Cuts::new(Output::new(true));
-        let mut told = Told::new("it", Output::new(true), &cuts);
-        let failed = || said(Outlook::Failed("n1: no such link".to_owned()), "not ready: ApplyFailed");
-        assert_eq!(told.hear(failed()), Ok(false));
-        let first = told.counts_at.expect("it counts at some time");
-        assert_eq!(told.hear(failed()), Ok(false));
-        assert_eq!(told.counts_at, Some(first), "what is said again is not put off");
-        assert!(told.failure().message.starts_with("it does not come to be in place, n1: no such link. "));
-        assert_eq!(told.hear(said(Outlook::UnderWay, "ready")), Ok(false));
-        assert_eq!(told.counts_at, None, "somebody mended it");
-        assert_eq!(told.hear(failed()), Ok(false));
-        let failing = told.counts_at;
-        assert_eq!(told.hear(said(Outlook::Settling, "ready")), Ok(false));
-        assert!(told.counts_at > failing && told.stood().is_ok(), "it is something else that must stand now");
-        let leaving = told.hear(said(Outlook::Leaving, "ready")).unwrap_err();
+        let mut printed = Printed::new("it", Output::new(true), &cuts);
+        let failed = || reported(Outlook::Failed("n1: no such link".to_owned()), "not ready: ApplyFailed");
+        assert_eq!(printed.hear(failed()), Ok(false));
+        let first = printed.counts_at.expect("it counts at some time");
+        assert_eq!(printed.hear(failed()), Ok(false));
+        assert_eq!(printed.counts_at, Some(first), "what is reported again is not put off");
+        assert!(printed.failure().message.starts_with("it does not come to be in place, n1: no such link. "));
+        assert_eq!(printed.hear(reported(Outlook::UnderWay, "ready")), Ok(false));
+        assert_eq!(printed.counts_at, None, "somebody fixed it");
+        assert_eq!(printed.hear(failed()), Ok(false));
+        let failing = printed.counts_at;
+        assert_eq!(printed.hear(reported(Outlook::Settling, "ready")), Ok(false));
+        assert!(printed.counts_at > failing && printed.stood().is_ok(), "it is something else that must stand now");
+        let leaving = printed.hear(reported(Outlook::Leaving, "ready")).unwrap_err();
         assert!(leaving.message.contains("is being deleted"), "{}", leaving.message);
     }
 }

@@ -46,13 +46,13 @@ impl<'a> Leaving<'a> {
         Self { target, uid: object["metadata"]["uid"].clone() }
     }
 
-    /// Waits until it is gone, with every change of what it says told to the person in front.
+    /// Waits until it is gone, with every change of what it says shown to the user.
     pub(super) async fn until_gone(&self, cluster: &Cluster, limit: Duration, output: Output) -> Result<(), Failure> {
         let cuts = Cuts::new(output);
-        let mut told = Told { title: &self.target.title, output, message: String::new(), held: String::new() };
-        let waited = timeout(limit, cuts.go_on(async || self.watch(cluster, &cuts, &mut told).await)).await;
+        let mut printed = Printed { title: &self.target.title, output, message: String::new(), held: String::new() };
+        let waited = timeout(limit, cuts.go_on(async || self.watch(cluster, &cuts, &mut printed).await)).await;
         waited.unwrap_or_else(|_| {
-            let (title, seconds, held) = (&self.target.title, limit.as_secs(), &told.held);
+            let (title, seconds, held) = (&self.target.title, limit.as_secs(), &printed.held);
             let unheard = cuts.ending().map(|why| format!("; {why}")).unwrap_or_default();
             Err(Failure::failed(format_args!(
                 "{title} is not gone after {seconds} seconds{held}{unheard}. It goes as soon as nothing holds it"
@@ -62,7 +62,7 @@ impl<'a> Leaving<'a> {
         Ok(())
     }
 
-    async fn watch(&self, cluster: &Cluster, cuts: &Cuts, told: &mut Told<'_>) -> Result<(), Failure> {
+    async fn watch(&self, cluster: &Cluster, cuts: &Cuts, printed: &mut Printed<'_>) -> Result<(), Failure> {
         let Target { kind, namespace, name, .. } = self.target;
         loop {
             // A watch says nothing of what was gone before it began.
@@ -78,7 +78,7 @@ impl<'a> Leaving<'a> {
                         if object["metadata"]["uid"] != self.uid {
                             return Ok(());
                         }
-                        told.hear(&object);
+                        printed.hear(&object);
                     }
                     WatchEvent::Deleted(_) => return Ok(()),
                     WatchEvent::Bookmark(_) => {}
@@ -89,15 +89,15 @@ impl<'a> Leaving<'a> {
     }
 }
 
-/// What was told to the person in front.
-struct Told<'a> {
+/// What was shown to the user.
+struct Printed<'a> {
     title: &'a str,
     output: Output,
     message: String,
     held: String,
 }
 
-impl Told<'_> {
+impl Printed<'_> {
     fn hear(&mut self, object: &Value) {
         self.held = what_holds(object).unwrap_or_default();
         let message = readiness::message(object);

@@ -89,7 +89,7 @@ fn judge(objects: &[Value], place: usize, verdict: &mut Verdict) {
     for object in objects {
         view.put(object.clone());
     }
-    let said = netloom_admission::review(&Review {
+    let reported = netloom_admission::review(&Review {
         operation: Operation::Delete,
         kind: GroupKind::new(group_of(object), kind),
         namespace: Some(text_of(object, "/metadata/namespace")).filter(|namespace| !namespace.is_empty()),
@@ -102,7 +102,7 @@ fn judge(objects: &[Value], place: usize, verdict: &mut Verdict) {
         view: &view,
     });
     let line = |why: String| format!("{kind} {name:?}: {why}");
-    verdict.refusals.extend(said.errors.iter().map(|error| line(error.to_string())));
-    verdict.refusals.extend(said.forbidden.iter().cloned().map(line));
-    verdict.warnings.extend(said.warnings.iter().cloned().map(line));
+    verdict.refusals.extend(reported.errors.iter().map(|error| line(error.to_string())));
+    verdict.refusals.extend(reported.forbidden.iter().cloned().map(line));
+    verdict.warnings.extend(reported.warnings.iter().cloned().map(line));
 }

@@ -48,10 +48,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     mention_failure(&now, &before, output);
     mention_holds(&base, output);
     mention_passed_over(&now, output);
-    let wishes = if let Some(name) = revision {
+    let node_targets = if let Some(name) = revision {
         let found = now.revisions.iter().find(|(key, _)| key.name == *name);
         let (_, frozen) = found.ok_or_else(|| unknown(name, &now))?;
-        compiler.wishes(&now, frozen).ok_or_else(|| incomplete(name, &now.frozen(frozen)))?
+        compiler.node_targets(&now, frozen).ok_or_else(|| incomplete(name, &now.frozen(frozen)))?
     } else {
         let (left, gone) = deletion::without(&base, &home, deleted)?;
         allowed(&gone, output)?;
@@ -64,14 +64,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         mention_trouble(&given, &before, &after, output);
         after.nodes
     };
-    let nodes = if node.is_some() { 1 } else { wishes.len() };
+    let nodes = if node.is_some() { 1 } else { node_targets.len() };
     if let Some(node) = node
-        && wishes.get(node).is_none()
+        && node_targets.get(node).is_none()
         && before.nodes.get(node).is_none()
     {
         return Err(Failure::refused(format_args!("there is no node {node:?} with a NodeNetworkState")));
     }
-    let mut found = differences(&before.nodes, &wishes);
+    let mut found = differences(&before.nodes, &node_targets);
     if let Some(node) = node {
         found.retain_mut(|difference| {
             difference.nodes.retain(|known| known == node);
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         });
     }
     let asked = format.asked();
-    let printed = result(&data(&found, nodes), asked).unwrap_or_else(|| people(&found, nodes, output));
+    let printed = result(&data(&found, nodes), asked).unwrap_or_else(|| for_users(&found, nodes, output));
     differs(&printed, !found.is_empty())
 }
 
@@ -194,7 +194,7 @@ fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output:
         given.iter().any(|object| is_it(object) && part(object, "namespace") == key.namespace)
     };
     // Two conditions can say the same, as both of a conflict do.
-    let mut said = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (object, report) in after.reports.iter().filter(|(object, _)| object.kind != NodeState::KIND) {
         let known = before.reports.iter().find(|(known, _)| *known == object && !is_given(object));
         let known = known.map(|(_, report)| report.foreseen()).unwrap_or_default();
@@ -202,7 +202,7 @@ fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output:
             let idle = [reason::NO_MATCHING_NODE, reason::NO_MATCHING_INTERFACE].contains(&verdict.reason);
             let bad = idle || verdict.kind.eq_ignore_ascii_case("ready") == (verdict.status == Truth::False);
             let line = format!("{} \"{}\": {}: {}", object.kind.kind, object.key, verdict.reason, verdict.message);
-            if bad && !known.contains(&verdict) && said.insert(line.clone()) {
+            if bad && !known.contains(&verdict) && reported.insert(line.clone()) {
                 output.warn(&line);
             }
         }
@@ -237,7 +237,7 @@ fn touched(found: &[NodeDifference]) -> usize {
     found.iter().map(|difference| difference.nodes.len()).sum()
 }
 
-fn people(found: &[NodeDifference], nodes: usize, output: Output) -> String {
+fn for_users(found: &[NodeDifference], nodes: usize, output: Output) -> String {
     let mut text = String::new();
     for difference in found {
         push(&mut text, format_args!("{}\n", plain(&names(&difference.nodes))));
@@ -272,7 +272,7 @@ fn names(nodes: &[String]) -> String {
 /// One line for a thing: its values, old and new, and who asks for it.
 fn line(entry: &Entry) -> String {
     let shown = |value: &Option<Value>| match value {
-        None => "(not said)".to_owned(),
+        None => "(not set)".to_owned(),
         Some(Value::String(value)) => value.clone(),
         Some(value) => value.to_string(),
     };
@@ -286,7 +286,7 @@ fn line(entry: &Entry) -> String {
         })
         .collect();
     let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
-    let by = if entry.policies.is_empty() { "by hand".to_owned() } else { entry.policies.join(", ") };
+    let by = if entry.policies.is_empty() { "manual".to_owned() } else { entry.policies.join(", ") };
     format!("{}{fields} ({by})", entry.thing)
 }
 

@@ -39,7 +39,7 @@ use crate::{
 const NAMESPACE: &str = "netloom-system";
 /// There is no other controller that could take over.
 const LEASE_SECONDS: u16 = 15;
-/// How often agents look although their node told of no change.
+/// How often agents look although their node reported no change.
 const POLL: Duration = Duration::from_mins(1);
 /// How long a node keeps what it was given after its `Node` is deleted, as agents by themselves do.
 const LEAVING: Duration = Duration::from_mins(5);
@@ -51,7 +51,7 @@ pub(super) struct Cluster {
     folder: PathBuf,
     server: Server,
     administrator: Administrator,
-    /// Each ends when told to, or with what it could not do.
+    /// Each ends when asked to, or with what it could not do.
     tasks: JoinSet<Result<(), Failure>>,
     stopped: watch::Receiver<()>,
 }
@@ -106,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until everybody has ended who was told to.
+    /// Waits until everybody has ended who was asked to.
     pub(super) async fn end(mut self) {
         let output = Output::new(false);
         while let Some(ended) = self.tasks.join_next().await {

@@ -39,7 +39,7 @@ fn check_peer(review: &Review<'_>, findings: &mut Findings, spec: &BgpPeeringSpe
     }
 }
 
-/// The objects of a hand-written configuration may come in any order.
+/// The objects of a manually written configuration may come in any order.
 fn warn_segment(review: &Review<'_>, findings: &mut Findings, name: &str) {
     match review.view.get(kind::LAYER2_CONFIGURATION, None, name) {
         None => findings.warn(format!("spec.peeringVlan.name: there is no Layer2NetworkConfiguration {name:?} yet")),
@@ -56,8 +56,8 @@ fn warn_segment(review: &Review<'_>, findings: &mut Findings, name: &str) {
 /// Sessions in the segment of an attachment are the attachment's.
 fn check_scope(review: &Review<'_>, findings: &mut Findings, name: &str) {
     let Some(segment) = review.view.get(kind::LAYER2_CONFIGURATION, None, name) else { return };
-    let by_hand = review.object.is_some_and(|object| !generated::is_generated(object));
-    if let Some((kind, owner)) = generated::owner(&segment).filter(|_| by_hand) {
+    let manual_object = review.object.is_some_and(|object| !generated::is_generated(object));
+    if let Some((kind, owner)) = generated::owner(&segment).filter(|_| manual_object) {
         findings.forbidden(
             "spec.peeringVlan.name",
             format!("the segment belongs to {kind} {owner:?}; configure BGP there"),

@@ -80,10 +80,10 @@ fn check_endpoint(
     let vrf = vrf.and_then(|vrf| raw::text(vrf, &["spec", "vrf"]));
     let same_vrf = |object: &Value| raw::text(object, &["spec", "destinationVrf"]) == vrf;
     let targets = review.view.lookup(kind::MIRROR_TARGET, index::ENDPOINT, &key);
-    let by_hand =
+    let manual_object =
         targets.iter().find(|object| same_key(object) && same_vrf(object) && !generated::is_generated(object));
-    if let Some(target) = by_hand {
-        let detail = format!("the tunnel is configured by hand in {}; remove that first", raw::shown(target));
+    if let Some(target) = manual_object {
+        let detail = format!("the tunnel is configured manually in {}; remove that first", raw::shown(target));
         findings.forbidden("spec.address", detail);
     }
 }
@@ -145,15 +145,15 @@ mod tests {
         world.create(collector("192.0.2.100", 1)).refused(&[
             r#"spec.address: Duplicate value: "192.0.2.100": Collector "other" has the same address, key and VRF"#,
         ]);
-        let by_hand = object(
+        let manual_object = object(
             "MirrorTarget",
             "hand",
             json!({"type": "l3gre", "destinationIP": "192.0.2.100", "key": 1, "destinationVrf": "mirror", "sourceLoopback": "lo.mir"}),
         );
-        let world = World::new([v4(), by_hand]);
+        let world = World::new([v4(), manual_object]);
         world.create(collector("192.0.2.101", 1)).taken();
         world.create(collector("192.0.2.100", 1)).refused(&[
-            r#"spec.address: Forbidden: the tunnel is configured by hand in MirrorTarget "hand"; remove that first"#,
+            r#"spec.address: Forbidden: the tunnel is configured manually in MirrorTarget "hand"; remove that first"#,
         ]);
     }
 

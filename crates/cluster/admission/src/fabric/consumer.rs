@@ -61,22 +61,22 @@ impl Consumer<'_> {
         }
     }
 
-    /// Hand-written routes of a VRF on the same nodes must go first.
+    /// Manually written routes of a VRF on the same nodes must go first.
     fn check_scope(&self, review: &Review<'_>, findings: &mut Findings, picked: &[Arc<Value>]) {
         if scope::keeps(review, &["destinations", "nodeSelector"]) {
             return;
         }
         for vrf in vrf_names(review, picked) {
-            if let Some(other) = scope::by_hand_in_vrf(review.view, &vrf, self.nodes) {
-                findings.forbidden("spec.destinations", by_hand(&vrf, &other));
+            if let Some(other) = scope::manual_in_vrf(review.view, &vrf, self.nodes) {
+                findings.forbidden("spec.destinations", manual_object(&vrf, &other));
             }
         }
     }
 }
 
-/// Why an intent and a hand-written object cannot both route in a VRF.
-pub(crate) fn by_hand(vrf: &str, other: &Value) -> String {
-    format!("VRF {vrf:?} is configured by hand in {} on some of the same nodes; remove that first", raw::shown(other))
+/// Why an intent and a manually written object cannot both route in a VRF.
+pub(crate) fn manual_object(vrf: &str, other: &Value) -> String {
+    format!("VRF {vrf:?} is configured manually in {} on some of the same nodes; remove that first", raw::shown(other))
 }
 
 /// The VRFs that Destinations lead to, by their names on the nodes.

@@ -89,19 +89,19 @@ fn check_single(review: &Review<'_>, findings: &mut Findings, vrf: &str) {
     }
 }
 
-/// A destination brings its VRF to everything that picks it, where hand-written routes may be.
+/// A destination brings its VRF to everything that picks it, where manually written routes may be.
 fn check_scope(review: &Review<'_>, findings: &mut Findings, vrf: &Value) {
     let Some(vrf) = raw::text(vrf, &["spec", "vrf"]) else { return };
     let Some(object) = review.object else { return };
     let same_labels =
         review.old.is_some_and(|old| raw::at(old, &["metadata", "labels"]) == raw::at(object, &["metadata", "labels"]));
-    if (scope::keeps(review, &["vrfRef"]) && same_labels) || scope::by_hand_in_vrf(review.view, vrf, None).is_none() {
+    if (scope::keeps(review, &["vrfRef"]) && same_labels) || scope::manual_in_vrf(review.view, vrf, None).is_none() {
         return;
     }
     for user in related::users_of_destination(review.view, object) {
         let nodes = raw::selector(&user, "nodeSelector");
-        if let Some(other) = scope::by_hand_in_vrf(review.view, vrf, nodes.as_ref()) {
-            let why = consumer::by_hand(vrf, &other);
+        if let Some(other) = scope::manual_in_vrf(review.view, vrf, nodes.as_ref()) {
+            let why = consumer::manual_object(vrf, &other);
             findings.forbidden("spec.vrfRef", format!("{} picks this destination, and {why}", raw::shown(&user)));
             return;
         }
@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn it_brings_no_intent_into_a_vrf_that_is_configured_by_hand() {
-        let by_hand = |nodes: Value| {
+    fn it_brings_no_intent_into_a_vrf_that_is_configured_manually() {
+        let manual_object = |nodes: Value| {
             object(
                 "VRFRouteConfiguration",
                 "hand",
@@ -210,9 +210,9 @@ mod tests {
         let wanted = || {
             labelled(destination(json!({"vrfRef": "m2m-enc", "prefixes": ["192.0.2.0/24"]})), json!({"zone": "secure"}))
         };
-        World::new([vrf(), user(), by_hand(json!({"matchLabels": {"pool": "b"}}))]).create(wanted()).taken();
-        World::new([vrf(), user(), by_hand(json!({"matchLabels": {"pool": "a"}}))]).create(wanted()).refused(&[
-            r#"spec.vrfRef: Forbidden: PodNetwork "pods" picks this destination, and VRF "m2m_enc" is configured by hand in VRFRouteConfiguration "hand" on some of the same nodes; remove that first"#,
+        World::new([vrf(), user(), manual_object(json!({"matchLabels": {"pool": "b"}}))]).create(wanted()).taken();
+        World::new([vrf(), user(), manual_object(json!({"matchLabels": {"pool": "a"}}))]).create(wanted()).refused(&[
+            r#"spec.vrfRef: Forbidden: PodNetwork "pods" picks this destination, and VRF "m2m_enc" is configured manually in VRFRouteConfiguration "hand" on some of the same nodes; remove that first"#,
         ]);
     }
 

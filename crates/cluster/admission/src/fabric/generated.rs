@@ -18,7 +18,7 @@ pub(crate) fn is_generated(object: &Value) -> bool {
 
 /// Keeps everybody but the controller from changing what it generates, or from making such objects.
 ///
-/// A deletion is taken: the controller makes the object anew.
+/// A deletion is taken: the controller recreates the object.
 pub(crate) fn protect(review: &Review<'_>, findings: &mut Findings) {
     let owner = review.old.and_then(owner).or_else(|| review.object.and_then(owner));
     let Some((kind, name)) = owner else { return };
@@ -28,7 +28,7 @@ pub(crate) fn protect(review: &Review<'_>, findings: &mut Findings) {
     let this = format!("{} {:?}", review.kind.kind, review.name);
     match review.operation {
         Operation::Delete => {
-            findings.warn(format!("{this} is generated from {kind} {name:?} and will be made anew while that exists"));
+            findings.warn(format!("{this} is generated from {kind} {name:?} and will be recreated while that exists"));
         }
         Operation::Create => {
             findings.forbid(format!("the label {OWNER_KIND} marks objects that the controller generates"));

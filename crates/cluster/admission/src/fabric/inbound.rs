@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     consumer::Consumer,
     index, kind,
-    pool::{self, Wish},
+    pool::{self, PoolRequest},
     raw,
     related::{self, Reference, others_under},
 };
@@ -45,8 +45,8 @@ impl Admitted for Inbound {
             before: write.old.as_ref().map(|old| &*old.spec.network_ref),
         };
         let network = reference.resolve(review, findings);
-        let wish = Wish { count: spec.count, addresses: spec.addresses.as_ref() };
-        pool::check(review, findings, &wish, network.as_ref());
+        let pool_request = PoolRequest { count: spec.count, addresses: spec.addresses.as_ref() };
+        pool::check(review, findings, &pool_request, network.as_ref());
     }
 }
 
@@ -276,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn a_vrf_is_configured_by_intents_or_by_hand() {
+    fn a_vrf_is_configured_by_intents_or_manually() {
         let vrf = || object("VRF", "v", json!({"vrf": "m2m_enc"}));
         let destination = || labelled(object("Destination", "d", json!({"vrfRef": "v"})), json!({"zone": "secure"}));
-        let by_hand = |labels: Value| {
+        let manual_object = |labels: Value| {
             labelled(
                 other("VRFRouteConfiguration", json!({"vrf": "m2m_enc", "seq": 1, "import": [], "export": []})),
                 labels,
@@ -291,9 +291,9 @@ mod tests {
             )
         };
         let generated = json!({"network.t-caas.telekom.com/owner-kind": "Inbound"});
-        World::new([net(), vrf(), destination(), by_hand(generated)]).create(wanted()).taken();
-        World::new([net(), vrf(), destination(), by_hand(json!({}))]).create(wanted()).refused(&[
-            r#"spec.destinations: Forbidden: VRF "m2m_enc" is configured by hand in VRFRouteConfiguration "other" on some of the same nodes; remove that first"#,
+        World::new([net(), vrf(), destination(), manual_object(generated)]).create(wanted()).taken();
+        World::new([net(), vrf(), destination(), manual_object(json!({}))]).create(wanted()).refused(&[
+            r#"spec.destinations: Forbidden: VRF "m2m_enc" is configured manually in VRFRouteConfiguration "other" on some of the same nodes; remove that first"#,
         ]);
     }
 

@@ -1,6 +1,6 @@
 //! What a `Layer2NetworkConfiguration` must keep.
 //!
-//! Rules between objects concern hand-written ones: the generated ones follow from intents, whose
+//! Rules between objects concern manually written ones: the generated ones follow from intents, whose
 //! own rules have been kept.
 
 use netloom_api::fabric::{
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_configured_by_intents_or_by_hand() {
+    fn a_segment_is_configured_by_intents_or_manually() {
         let net = || object("Network", "n", json!({"vlan": 234, "vni": 10234}));
         let mut spec = pool("a");
         spec["networkRef"] = json!("n");
@@ -190,7 +190,7 @@ mod tests {
             .create(stored())
             .forbidden("the label network.t-caas.telekom.com/owner-kind marks objects that the controller generates");
         World::new([]).delete(stored()).warned(&[
-            r#"Layer2NetworkConfiguration "l2" is generated from Layer2Attachment "a" and will be made anew while that exists"#,
+            r#"Layer2NetworkConfiguration "l2" is generated from Layer2Attachment "a" and will be recreated while that exists"#,
         ]);
     }
 

@@ -36,7 +36,7 @@ impl Admitted for MirrorSelector {
     }
 }
 
-/// The objects of a hand-written configuration may come in any order.
+/// The objects of a manually written configuration may come in any order.
 fn warn_missing(review: &Review<'_>, findings: &mut Findings, path: &str, kind: GroupKind<'_>, name: &str) {
     if review.view.get(kind, None, name).is_none() {
         findings.warn(format!("{path}: there is no {} {name:?} yet", kind.kind));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn traffic_is_copied_by_intents_or_by_hand() {
+    fn traffic_is_copied_by_intents_or_manually() {
         let owned = || {
             labelled(
                 source(),

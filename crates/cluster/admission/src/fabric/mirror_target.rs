@@ -35,8 +35,8 @@ fn check_endpoint(review: &Review<'_>, findings: &mut Findings, spec: &MirrorTar
     let same_key = |object: &Value| raw::number(object, &["spec", "key"]) == spec.key.map(u64::from);
     let same_vrf = |object: &Value| raw::text(object, &["spec", "destinationVrf"]) == Some(&*spec.destination_vrf);
     let twins = others_under(review, kind::MIRROR_TARGET, index::ENDPOINT, key);
-    let by_hand = |object: &Value| !generated::is_generated(object);
-    if let Some(twin) = twins.iter().find(|object| same_key(object) && same_vrf(object) && by_hand(object)) {
+    let manual_object = |object: &Value| !generated::is_generated(object);
+    if let Some(twin) = twins.iter().find(|object| same_key(object) && same_vrf(object) && manual_object(object)) {
         let detail = format!("{} has the same address, key and VRF", raw::shown(twin));
         findings.duplicate("spec.destinationIP", &*spec.destination_ip, detail);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     consumer::Consumer,
     index, kind,
-    pool::{self, Wish},
+    pool::{self, PoolRequest},
     related::{self, Reference},
     value,
 };
@@ -48,8 +48,8 @@ impl Admitted for Outbound {
             before: write.old.as_ref().map(|old| &*old.spec.network_ref),
         };
         let network = reference.resolve(review, findings);
-        let wish = Wish { count: spec.count, addresses: spec.addresses.as_ref() };
-        pool::check(review, findings, &wish, network.as_ref());
+        let pool_request = PoolRequest { count: spec.count, addresses: spec.addresses.as_ref() };
+        pool::check(review, findings, &pool_request, network.as_ref());
     }
 }
 

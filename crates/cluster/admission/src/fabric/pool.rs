@@ -14,7 +14,7 @@ use super::{index, kind, raw, related, space, value};
 use crate::{Findings, Review, View};
 
 /// What one consumer asks of a network.
-pub(crate) struct Wish<'a> {
+pub(crate) struct PoolRequest<'a> {
     /// A number of addresses of each family.
     pub(crate) count: Option<u32>,
     /// The addresses themselves.
@@ -87,8 +87,13 @@ pub(crate) fn usable(net: IpNet) -> u128 {
 }
 
 /// The rules that Inbound and Outbound share: one way of asking, within the network, once.
-pub(crate) fn check(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_>, network: Option<&Arc<Value>>) {
-    match (wish.count, wish.addresses) {
+pub(crate) fn check(
+    review: &Review<'_>,
+    findings: &mut Findings,
+    pool_request: &PoolRequest<'_>,
+    network: Option<&Arc<Value>>,
+) {
+    match (pool_request.count, pool_request.addresses) {
         (None, None) => findings.required("spec.count", "one of count and addresses must be given"),
         (Some(_), Some(_)) => findings.forbidden("spec.addresses", "count and addresses exclude each other"),
         (Some(_), None) | (None, Some(_)) => {}
@@ -101,11 +106,11 @@ pub(crate) fn check(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_
         return;
     }
     not_shared_with_pods(review, findings, network);
-    if let Some(addresses) = wish.addresses {
+    if let Some(addresses) = pool_request.addresses {
         check_addresses(review, findings, addresses, &pools);
     }
     if findings.is_clean() {
-        check_room(review, findings, wish, network, &pools);
+        check_room(review, findings, pool_request, network, &pools);
     }
 }
 
@@ -174,18 +179,24 @@ fn holder(review: &Review<'_>, block: IpNet) -> Option<Arc<Value>> {
     })
 }
 
-/// Whether the network has room for this wish beside all others.
-fn check_room(review: &Review<'_>, findings: &mut Findings, wish: &Wish<'_>, network: &Value, pools: &[Pool]) {
+/// Whether the network has room for this request beside all others.
+fn check_room(
+    review: &Review<'_>,
+    findings: &mut Findings,
+    pool_request: &PoolRequest<'_>,
+    network: &Value,
+    pools: &[Pool],
+) {
     let name = raw::name(network);
     let before = review.old.filter(|old| raw::text(old, &["spec", "networkRef"]) == Some(name));
     for pool in pools {
         let family = pool.family();
-        let own = demand_of_wish(wish, family);
+        let own = demand_of_request(pool_request, family);
         let held = before.map_or(0, |old| demand(old, family));
         let asked = asked(review.view, name, family).saturating_sub(held);
         // Who asks for no more than before takes nothing from anybody.
         if own > held && own.saturating_add(asked) > pool.room() {
-            let (path, value) = match wish.count {
+            let (path, value) = match pool_request.count {
                 Some(count) => ("spec.count".to_owned(), Value::from(count)),
                 None => (format!("spec.addresses.{family}"), Value::from(u64::try_from(own).unwrap_or(u64::MAX))),
             };
@@ -283,8 +294,8 @@ fn demand(object: &Value, family: Family) -> u128 {
     total(raw::texts(object, &["spec", "addresses", word(family)]).filter_map(space::block).map(size))
 }
 
-fn demand_of_wish(wish: &Wish<'_>, family: Family) -> u128 {
-    match (wish.count, wish.addresses) {
+fn demand_of_request(pool_request: &PoolRequest<'_>, family: Family) -> u128 {
+    match (pool_request.count, pool_request.addresses) {
         (Some(count), _) => count.into(),
         (None, Some(addresses)) => listed(addresses, family),
         (None, None) => 0,
@@ -315,7 +326,7 @@ fn word(family: Family) -> &'static str {
     }
 }
 
-/// Whether an attachment puts a gateway into the network: only over the fabric, and unless told not to.
+/// Whether an attachment puts a gateway into the network: only over the fabric, and unless that is turned off.
 fn has_gateway(attachment: &Value) -> bool {
     raw::at(attachment, &["spec", "interfaceRef"]).is_none()
         && raw::at(attachment, &["spec", "destinations"]).is_some()

@@ -1,4 +1,4 @@
-//! Who is in charge of a VRF or segment: intents or hand-written low-level objects, never both on
+//! Who is in charge of a VRF or segment: intents or manually written low-level objects, never both on
 //! the same nodes.
 //!
 //! What the controller generates belongs to the intents and is no party here.
@@ -46,19 +46,19 @@ pub(crate) fn intent_on_segment(
     None
 }
 
-/// The hand-written object that already speaks of a VRF on some of these nodes.
-pub(crate) fn by_hand_in_vrf(view: &dyn View, vrf: &str, nodes: Option<&LabelSelector>) -> Option<Arc<Value>> {
-    by_hand(view, kind::VRF_CONFIGURATION, index::VRF_NAME, vrf, nodes)
+/// The manually written object that already speaks of a VRF on some of these nodes.
+pub(crate) fn manual_in_vrf(view: &dyn View, vrf: &str, nodes: Option<&LabelSelector>) -> Option<Arc<Value>> {
+    manual_object(view, kind::VRF_CONFIGURATION, index::VRF_NAME, vrf, nodes)
 }
 
-/// The hand-written object that already has a segment of that VLAN or VNI on some of these nodes.
-pub(crate) fn by_hand_on_segment(
+/// The manually written object that already has a segment of that VLAN or VNI on some of these nodes.
+pub(crate) fn manual_on_segment(
     view: &dyn View,
     vlan: Option<u64>,
     vni: Option<u64>,
     nodes: Option<&LabelSelector>,
 ) -> Option<Arc<Value>> {
-    let find = |index, id: u64| by_hand(view, kind::LAYER2_CONFIGURATION, index, &id.to_string(), nodes);
+    let find = |index, id: u64| manual_object(view, kind::LAYER2_CONFIGURATION, index, &id.to_string(), nodes);
     vlan.and_then(|vlan| find(index::VLAN, vlan)).or_else(|| vni.and_then(|vni| find(index::VNI, vni)))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn keeps(review: &Review<'_>, fields: &[&str]) -> bool {
     fields.iter().all(|field| raw::at(new, &["spec", field]) == raw::at(old, &["spec", field]))
 }
 
-fn by_hand(
+fn manual_object(
     view: &dyn View,
     kind: GroupKind<'_>,
     index: &str,

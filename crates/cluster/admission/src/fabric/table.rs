@@ -122,8 +122,8 @@ impl Answer {
     #[track_caller]
     pub(crate) fn warned(&self, warnings: &[&str]) {
         assert_eq!((self.errors(), &self.verdict.forbidden), (Vec::new(), &None));
-        let said: Vec<&String> = self.verdict.warnings.iter().filter(|text| *text != PLANNED).collect();
-        assert_eq!(said, warnings);
+        let given: Vec<&String> = self.verdict.warnings.iter().filter(|text| *text != PLANNED).collect();
+        assert_eq!(given, warnings);
         assert_eq!(self.broken, [""; 0]);
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::value;
 use crate::Findings;
 
-/// The protocols that packets are told apart by.
+/// The protocols that packets are distinguished by.
 const PROTOCOLS: [&str; 5] = ["tcp", "udp", "sctp", "icmp", "icmpv6"];
 
 /// Writes the protocol in lower case.

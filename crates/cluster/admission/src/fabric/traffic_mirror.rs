@@ -71,16 +71,16 @@ fn warn_empty(findings: &mut Findings, source: &Value) {
     }
 }
 
-/// A hand-written selector on what was generated from the source must go first.
+/// A manually written selector on what was generated from the source must go first.
 fn check_scope(review: &Review<'_>, findings: &mut Findings, source: &Value) {
-    for selector in by_hand(review, source) {
-        let detail = format!("its traffic is copied by hand in {}; remove that first", raw::shown(&selector));
+    for selector in manual_object(review, source) {
+        let detail = format!("its traffic is copied manually in {}; remove that first", raw::shown(&selector));
         findings.forbidden("spec.source.name", detail);
     }
 }
 
-/// Hand-written selectors whose source was generated from `intent`.
-fn by_hand(review: &Review<'_>, intent: &Value) -> Vec<Arc<Value>> {
+/// Manually written selectors whose source was generated from `intent`.
+fn manual_object(review: &Review<'_>, intent: &Value) -> Vec<Arc<Value>> {
     let owner = index::source_key(raw::kind(intent), raw::name(intent));
     let mut found = Vec::new();
     for kind in [kind::LAYER2_CONFIGURATION, kind::VRF_CONFIGURATION] {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn traffic_is_copied_by_intents_or_by_hand() {
+    fn traffic_is_copied_by_intents_or_manually() {
         let generated = labelled(
             object("Layer2NetworkConfiguration", "gen", json!({"id": 100, "mtu": 1500, "vni": 100})),
             json!({"network.t-caas.telekom.com/owner-kind": "Layer2Attachment", "network.t-caas.telekom.com/owner-name": "vlan100"}),
@@ -194,7 +194,7 @@ mod tests {
         };
         World::new([segment(), collector(), generated.clone(), selector("other")]).create(mirror(json!({}))).taken();
         World::new([segment(), collector(), generated, selector("gen")]).create(mirror(json!({}))).refused(&[
-            r#"spec.source.name: Forbidden: its traffic is copied by hand in MirrorSelector "hand"; remove that first"#,
+            r#"spec.source.name: Forbidden: its traffic is copied manually in MirrorSelector "hand"; remove that first"#,
         ]);
     }
 }

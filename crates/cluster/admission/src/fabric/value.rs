@@ -178,7 +178,7 @@ pub(crate) fn autonomous_system(findings: &mut Findings, path: &str, asn: u32) {
     }
 }
 
-/// The times of a BGP session, each when it is said.
+/// The times of a BGP session, each when it is given.
 pub(crate) fn timers(findings: &mut Findings, parent: &str, hold: Option<&Span>, keepalive: Option<&Span>) {
     let hold_path = format!("{parent}.holdTime");
     let hold_value = hold.and_then(|text| seconds(findings, &hold_path, text));

@@ -68,9 +68,9 @@ fn check_loopbacks(review: &Review<'_>, findings: &mut Findings, spec: &VrfSpec)
 
 /// One backbone VRF has one VNI and one route target, whoever speaks of it.
 fn check_identity(review: &Review<'_>, findings: &mut Findings, spec: &VrfSpec) {
-    let by_hand = others_under(review, kind::VRF_CONFIGURATION, index::VRF_NAME, &spec.vrf);
+    let manual_object = others_under(review, kind::VRF_CONFIGURATION, index::VRF_NAME, &spec.vrf);
     let twins = others_under(review, kind::VRF, index::VRF_NAME, &spec.vrf);
-    let others = twins.iter().chain(by_hand.iter().filter(|object| !generated::is_generated(object)));
+    let others = twins.iter().chain(manual_object.iter().filter(|object| !generated::is_generated(object)));
     if let Some(other) = others.clone().find(|other| differs(spec, other)) {
         let detail = format!("{} gives this VRF another VNI or route target", raw::shown(other));
         findings.duplicate("spec.vrf", &*spec.vrf, detail);
@@ -161,12 +161,12 @@ mod tests {
         world.create(vrf("again", json!({"vrf": "m2m_enc", "vni": 7}))).refused(&[
             r#"spec.vrf: Duplicate value: "m2m_enc": VRF "m2m-enc" gives this VRF another VNI or route target"#,
         ]);
-        let by_hand = object(
+        let manual_object = object(
             "VRFRouteConfiguration",
             "hand",
             json!({"vrf": "m2m_enc", "vni": 8, "routeTarget": "1:8", "seq": 1, "import": [], "export": []}),
         );
-        World::new([by_hand]).create(m2m()).refused(&[
+        World::new([manual_object]).create(m2m()).refused(&[
             r#"spec.vrf: Duplicate value: "m2m_enc": VRFRouteConfiguration "hand" gives this VRF another VNI or route target"#,
         ]);
     }

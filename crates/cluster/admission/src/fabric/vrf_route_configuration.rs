@@ -1,6 +1,6 @@
 //! What a `VRFRouteConfiguration` must keep.
 //!
-//! Rules between objects concern hand-written ones: the generated ones follow from intents, whose
+//! Rules between objects concern manually written ones: the generated ones follow from intents, whose
 //! own rules have been kept.
 
 use netloom_api::fabric::{
@@ -84,9 +84,9 @@ fn check_identity(review: &Review<'_>, findings: &mut Findings, spec: &VrfRouteC
     let on_same_nodes =
         |object: &Value| nodes_meet(spec.node_selector.as_ref(), raw::selector(object, "nodeSelector").as_ref());
     let intents = review.view.lookup(kind::VRF, index::VRF_NAME, &spec.vrf);
-    let mut by_hand = others_under(review, kind::VRF_CONFIGURATION, index::VRF_NAME, &spec.vrf);
-    by_hand.retain(|object| !generated::is_generated(object));
-    if let Some(other) = intents.iter().chain(&by_hand).find(|object| differs(object) && on_same_nodes(object)) {
+    let mut manual_object = others_under(review, kind::VRF_CONFIGURATION, index::VRF_NAME, &spec.vrf);
+    manual_object.retain(|object| !generated::is_generated(object));
+    if let Some(other) = intents.iter().chain(&manual_object).find(|object| differs(object) && on_same_nodes(object)) {
         let detail = format!("{} gives this VRF another VNI or route target", raw::shown(other));
         findings.duplicate("spec.vrf", &*spec.vrf, detail);
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vrf_is_configured_by_intents_or_by_hand() {
+    fn a_vrf_is_configured_by_intents_or_manually() {
         let vrf = || object("VRF", "v", json!({"vrf": "m2m_enc"}));
         let destination = || labelled(object("Destination", "d", json!({"vrfRef": "v"})), json!({"zone": "secure"}));
         let user = |zone: &str| {

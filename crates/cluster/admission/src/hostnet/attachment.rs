@@ -146,8 +146,8 @@ fn mtu(view: &dyn View, network: &str, config: &Value, findings: &mut Findings) 
 /// The MTUs of a cluster network. What people say of the one that the installer made counts before what its nodes show:
 /// they say it to change it.
 fn mtus(view: &dyn View, network: &str) -> Vec<i64> {
-    let said = if network == MGMT { mgmt_mtu(view) } else { None };
-    match said {
+    let given = if network == MGMT { mgmt_mtu(view) } else { None };
+    match given {
         Some(mtu) => vec![mtu],
         None => uplinks_of(view, network).iter().map(|uplink| mtu_of(uplink)).collect(),
     }

@@ -91,7 +91,7 @@ pub(crate) fn delete(review: &Review<'_>, findings: &mut Findings) {
     ];
     let full = |object: &Value| foreign::full_name(object).unwrap_or_else(|| dig::name(object).to_owned());
     for (what, objects) in left {
-        // What is deleted and waits for nodes to let go of it does not need the network for that.
+        // What is deleted and waits for nodes to release it does not need the network for that.
         let staying = objects.iter().filter(|object| !dig::is_terminating(object));
         let names: BTreeSet<String> = staying.map(|object| full(object)).collect();
         if !names.is_empty() {

@@ -77,8 +77,8 @@ fn underlay(object: &Value) -> Vec<String> {
     vec![underlay.to_string()]
 }
 
-/// Writes the nodes that get the interface into the annotation, when the wish changes. After that the controller keeps it
-/// true, which also knows when the object has no effect.
+/// Writes the nodes that get the interface into the annotation, when the desired state changes. After that the
+/// controller keeps it true, which also knows when the object has no effect.
 pub(crate) fn complete(review: &Review<'_>, object: &mut Value) {
     let Some(cluster_network) = dig::text(object, "spec.clusterNetwork") else { return };
     let selector = dig::at(object, "spec.nodeSelector").filter(|selector| !selector.is_null());

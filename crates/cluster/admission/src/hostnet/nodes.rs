@@ -125,7 +125,7 @@ fn is_witness(labels: Labels<'_>) -> bool {
     label(labels, names::WITNESS).is_some()
 }
 
-/// Whether a write leaves the wish as it is, and the annotation was made for that.
+/// Whether a write leaves the desired state as it is, and the annotation was made for that.
 pub(super) fn is_annotated(review: &Review<'_>, object: &Value) -> bool {
     let same = review.old.is_some_and(|old| old.get("spec") == object.get("spec"));
     let annotations = dig::at(object, "metadata.annotations");

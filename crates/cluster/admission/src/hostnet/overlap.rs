@@ -1,7 +1,7 @@
 //! Subnets that a node reaches through two of its interfaces.
 //!
 //! It sends to what is in both through one of them, and the other one goes unused, or the way to the node itself changes.
-//! That may be meant, while one follows the other, so it is told and not refused.
+//! That may be meant, while one follows the other, so it gives a warning and is not refused.
 
 use ipnet::Ipv4Net;
 use netloom_api::{

@@ -20,11 +20,11 @@ impl Admitted for NodeNetConfPolicy {
         for (i, rule) in spec.match_rules.iter().enumerate() {
             match_rule(&format!("spec.matchRules[{i}]"), rule, findings);
         }
-        wish(spec, findings);
+        desired(spec, findings);
     }
 }
 
-fn wish(spec: &NodeNetConfPolicySpec, findings: &mut Findings) {
+fn desired(spec: &NodeNetConfPolicySpec, findings: &mut Findings) {
     match (&spec.autoconfig, &spec.desired_state) {
         (Some(_), Some(_)) => {
             findings.forbidden("spec.autoconfig", "excludes spec.desiredState: a policy has one of them");

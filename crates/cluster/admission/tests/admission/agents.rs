@@ -30,7 +30,7 @@ fn agents(node: &str) -> [User; 3] {
 }
 
 #[test]
-fn identities_are_told_apart() {
+fn identities_are_reported_apart() {
     let [node, own, bound] = agents("n1");
     for user in [&node, &own, &bound] {
         assert_eq!(agent::identify(user), Identity::Node("n1"), "{}", user.name);
@@ -106,7 +106,7 @@ fn every_kind_says_whose_it_is_and_the_rule_holds_for_it() {
                     Owner::Node(field) if field.is_name() => {
                         format!("the agent of node \"n1\" may write only the {} of that name, not \"n2\"", kind.kind)
                     }
-                    // Which of its two rules it breaks depends on what is done; both are said elsewhere.
+                    // Which of its two rules it breaks depends on what is done; both are given elsewhere.
                     Owner::Node(_) => {
                         format!("the agent of node \"n1\" may write only {}", why.split("only ").nth(1).unwrap_or("?"))
                     }

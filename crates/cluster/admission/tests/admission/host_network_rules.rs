@@ -302,8 +302,8 @@ fn one_subnet_by_two_interfaces_is_warned_of() {
                 r#"node "node1" has {address} {by}, and spec.ips[node1] overlaps with that: what is in both subnets it sends through one of the two interfaces"#
             )
         };
-        let told = warnings(other("static", "node1", address));
-        assert_eq!(told, [overlap(r#"by HostNetworkConfig "other""#)]);
+        let reported = warnings(other("static", "node1", address));
+        assert_eq!(reported, [overlap(r#"by HostNetworkConfig "other""#)]);
         assert_eq!(warnings(report(json!({"name": "mgmt-br", "addresses": [address]}))), [overlap("on mgmt-br")]);
     }
 }

@@ -54,7 +54,7 @@ fn the_desired_state_is_read_like_on_the_node() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_document_is_said_together() {
+fn all_that_is_wrong_with_a_document_is_given_together() {
     let document = json!({"interfaces": [{"name": "eth1", "mtu": -1}, {"name": "a name that is too long"}]});
     assert_eq!(refusals(&Cluster::default().create(&state(&document))).len(), 2);
 }
@@ -150,8 +150,8 @@ fn a_policy_has_a_desired_state_or_finds_it_out() {
 }
 
 #[test]
-fn the_wish_of_a_policy_may_have_templates() {
-    let wish = |interfaces: Value| with(&policy(), &[("/spec/desiredState", json!({"interfaces": interfaces}))]);
+fn the_desired_state_of_a_policy_may_have_templates() {
+    let desired = |interfaces: Value| with(&policy(), &[("/spec/desiredState", json!({"interfaces": interfaces}))]);
     let cluster = Cluster::default();
     for taken in [
         json!([{"name": "*", "mtu": 9000}]),
@@ -159,11 +159,11 @@ fn the_wish_of_a_policy_may_have_templates() {
         json!([{"mtu": 9000}]),
         json!([{"mtu": 9000}, {"name": "eth1", "mtu": 1500}]),
     ] {
-        assert_eq!(refusals(&cluster.create(&wish(taken.clone()))), [""; 0], "{taken}");
+        assert_eq!(refusals(&cluster.create(&desired(taken.clone()))), [""; 0], "{taken}");
     }
-    let found = refusals(&cluster.create(&wish(json!([{"mtu": "large"}]))));
+    let found = refusals(&cluster.create(&desired(json!([{"mtu": "large"}]))));
     assert!(found[0].starts_with(r#"spec.desiredState.interfaces[0].mtu: Invalid value: "large": "#), "{found:?}");
-    let found = refusals(&cluster.create(&wish(json!([{"mtu": 9000}, {"name": "*", "mtu": 1500}]))));
+    let found = refusals(&cluster.create(&desired(json!([{"mtu": 9000}, {"name": "*", "mtu": 1500}]))));
     assert!(found[0].contains("Duplicate value"), "{found:?}");
 }
 

@@ -76,7 +76,7 @@ fn selectors_and_zones_are_labels() {
 }
 
 #[test]
-fn two_policies_that_cannot_be_told_apart_are_warned_of() {
+fn two_policies_that_cannot_be_reported_apart_are_warned_of() {
     let other = with(&policy(&json!({})), &[("/metadata/name", json!("other"))]);
     let cluster = Cluster::new([other]);
     let warnings = cluster.create(&policy(&json!({}))).warnings;
@@ -106,7 +106,7 @@ fn a_policy_whose_nodes_may_wait_for_longer_than_they_have_is_warned_of() {
     let found = warned(json!({"probes": {"carrierSeconds": 200}}));
     assert_eq!(found, [format!("a node may watch a change for 293{why}180")]);
     let found = warned(json!({"timeoutSeconds": 60}));
-    assert_eq!(found, [format!("a node may watch a change for 138{why}60")], "also with nothing said of probes");
+    assert_eq!(found, [format!("a node may watch a change for 138{why}60")], "also with nothing reported of probes");
     let quick = json!({"carrierSeconds": 0, "restartSeconds": 0, "windowSeconds": 2});
     assert_eq!(warned(json!({"timeoutSeconds": 9, "probes": quick})), [""; 0], "three windows and 3 s before");
 }

@@ -51,7 +51,7 @@ fn rollout() -> Value {
     json!({"apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "x"}, "spec": {}})
 }
 
-/// Each row: an object that is taken, a place in it, and what is said of the value there.
+/// Each row: an object that is taken, a place in it, and what is given of the value there.
 fn refuses(rows: &[(Value, &str, Value, &str)]) {
     for (object, pointer, value, wanted) in rows {
         assert_eq!(errors(object), [""; 0], "the neighbour of {pointer}");
@@ -230,11 +230,11 @@ fn rules_of_the_schema_are_checked() {
     let wanted = r#"spec.ips[node1]: Invalid value: "192.168.1.10": must be an address with the length of its prefix"#;
     assert_eq!(errors(&fixed(json!({"node1": "192.168.1.10"}))), [wanted]);
 
-    let wish = json!({"interfaces": []});
+    let desired = json!({"interfaces": []});
     let auto = with(&policy(), &[("/spec/autoconfig", json!({"autoVlan": true}))]);
     assert_eq!(errors(&auto), [""; 0]);
-    assert_eq!(errors(&with(&policy(), &[("/spec/desiredState", wish.clone())])), [""; 0]);
-    let both = errors(&with(&auto, &[("/spec/desiredState", wish)]));
+    assert_eq!(errors(&with(&policy(), &[("/spec/desiredState", desired.clone())])), [""; 0]);
+    let both = errors(&with(&auto, &[("/spec/desiredState", desired)]));
     assert!(both[0].ends_with("autoconfig and desiredState exclude each other"), "{both:?}");
 
     let share = |value: Value| errors(&with(&rollout(), &[("/spec/maxUnavailable", value)]));

@@ -293,7 +293,7 @@ fn the_label_of_an_uplink_is_ours() {
         &[("/metadata/labels/network.harvesterhci.io~1clusternetwork", json!("cn1"))],
     );
     let verdict = cluster.update(&moved);
-    assert_eq!(refusals(&verdict), [""; 0], "a move sets it anew");
+    assert_eq!(refusals(&verdict), [""; 0], "a move sets it again");
     assert!(verdict.patch.unwrap().to_string().contains(r#""value":"cn2""#));
 }
 
@@ -500,14 +500,14 @@ fn attachments_of_mgmt_have_the_packet_size_that_people_say_for_it() {
     let shown = uplink("mgmt-vlanconfig-node1", "mgmt", &json!({}));
     let cluster = Cluster::new(stored()).and([shown]);
     assert_eq!(refusals(&cluster.create(&sized(1500))), [""; 0], "what nodes show, while nobody says anything");
-    let said = |text: &str| with(&network("mgmt"), &[("/metadata/annotations", json!({names::UPLINK_MTU: text}))]);
-    let cluster = cluster.and([said("9000")]);
+    let given = |text: &str| with(&network("mgmt"), &[("/metadata/annotations", json!({names::UPLINK_MTU: text}))]);
+    let cluster = cluster.and([given("9000")]);
     assert_eq!(refusals(&cluster.create(&sized(9000))), [""; 0]);
     assert_eq!(
         refusals(&cluster.create(&sized(1500))),
         [r#"spec.config.mtu: Invalid value: 1500: cluster network "mgmt" has MTU 9000"#]
     );
-    let cluster = cluster.and([said("0")]);
+    let cluster = cluster.and([given("0")]);
     assert_eq!(refusals(&cluster.create(&sized(1500))), [""; 0], "0 is what the kernel makes of it");
 }
 

@@ -12,7 +12,7 @@ use crate::model::{Death, Mistake, Rig, condition, dummy};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,
-    /// Who takes over is first told what the server had at the beginning of the chapter.
+    /// Who takes over is first given what the server had at the beginning of the chapter.
     StaleCache,
     /// No event of a chapter arrives; its end is a fresh list.
     MissedEvents,
@@ -90,7 +90,7 @@ fn ending(rig: &Rig) -> Value {
     let conditions = ["Managed", "Available", "Progressing", "Degraded"].map(|kind| condition(rig.state(), kind));
     let status = &rig.api.get("NodeNetworkConfig", "n").unwrap()["status"];
     let mut disk = json!(rig.disk);
-    // Objects that were made anew have other names and times.
+    // Objects that were recreated have other names and times.
     for field in ["uid", "created"] {
         disk["wish"][field] = Value::Null;
         disk[field] = Value::Null;

@@ -9,22 +9,22 @@ use crate::{
 };
 
 #[test]
-fn a_failure_is_told_before_the_wish_is_tried_again() {
+fn a_failure_is_reported_before_the_desired_state_is_tried_again() {
     let mut rig = Rig::usual();
     rig.run();
     rig.host.cursed = Some("d0");
     desire(&mut rig, &dummy("d0", 1400));
     rig.unheard = true;
     rig.run_for(SignedDuration::from_secs(25));
-    assert_eq!(rig.count("transact"), 1, "nobody was told of the first attempt yet");
+    assert_eq!(rig.count("transact"), 1, "nobody was notified of the first attempt yet");
     rig.unheard = false;
     rig.run_for(SignedDuration::from_secs(15));
     assert_eq!(rig.condition("Degraded").1, "ApplyFailed");
-    assert!(rig.count("transact") > 1, "as soon as it was told, it is tried again");
+    assert!(rig.count("transact") > 1, "as soon as it was reported, it is tried again");
 }
 
 #[test]
-fn a_failure_that_cannot_be_told_holds_nothing_up_for_ever() {
+fn a_failure_that_cannot_be_reported_holds_nothing_up_for_ever() {
     let mut rig = Rig::usual();
     rig.run();
     rig.host.cursed = Some("d0");
@@ -37,7 +37,7 @@ fn a_failure_that_cannot_be_told_holds_nothing_up_for_ever() {
 }
 
 #[test]
-fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
+fn a_new_desired_state_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     pair(
@@ -48,10 +48,10 @@ fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
     );
     rig.online = false;
     rig.run_for(SignedDuration::from_mins(5));
-    assert_eq!((rig.mtu("c0"), rig.host.changes), (None, 1), "whether it costs the way there could not be told");
+    assert_eq!((rig.mtu("c0"), rig.host.changes), (None, 1), "whether it cuts the way there could not be known");
     rig.meddle(&set_mtu("d0", 1000));
     rig.run_for(SignedDuration::from_secs(35));
-    assert_eq!(rig.mtu("d0"), Some(1400), "meanwhile the node keeps to its last good wish");
+    assert_eq!(rig.mtu("d0"), Some(1400), "meanwhile the node keeps to its last good desired state");
     rig.online = true;
     let soon = SignedDuration::from_secs(70);
     let mut answers = Vec::new();
@@ -66,7 +66,7 @@ fn a_new_wish_waits_until_the_api_is_reached_and_is_not_taken_for_a_bad_one() {
 }
 
 #[test]
-fn an_agent_that_ends_in_a_change_and_loses_the_api_does_not_go_back_to_the_wish_before() {
+fn an_agent_that_ends_in_a_change_and_loses_the_api_does_not_go_back_to_the_desired_state_before() {
     for (effects, death) in (0..12).flat_map(|effects| [(effects, Death::Before), (effects, Death::After)]) {
         let mut rig = with_dummy();
         rig.heir = Heir::Orphaned;
@@ -82,7 +82,7 @@ fn an_agent_that_ends_in_a_change_and_loses_the_api_does_not_go_back_to_the_wish
 }
 
 #[test]
-fn an_agent_does_not_begin_its_life_with_a_wish_that_failed() {
+fn an_agent_does_not_begin_its_life_with_a_desired_state_that_failed() {
     let mut rig = with_dummy();
     rig.host.cursed = Some("c0");
     desire(&mut rig, &dummy("c0", 1300));
@@ -96,7 +96,7 @@ fn an_agent_does_not_begin_its_life_with_a_wish_that_failed() {
 }
 
 #[test]
-fn a_node_that_boots_under_a_bad_wish_gets_its_last_good_one() {
+fn a_node_that_boots_under_a_bad_desired_state_gets_its_last_good_one() {
     let mut rig = with_dummy();
     rig.host.cursed = Some("c0");
     desire(&mut rig, &dummy("c0", 1300));

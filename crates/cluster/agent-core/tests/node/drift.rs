@@ -33,9 +33,9 @@ fn foreign_changes_are_named_by_field_and_set_again() {
 #[test]
 fn who_changed_a_route_is_named_where_the_kernel_tells() {
     let mut rig = with_dummy();
-    let mut wish = dummy("d0", 1400);
-    wish["routes"] = json!({"config": [{"destination": "198.51.100.0/24", "next-hop-interface": "d0"}]});
-    desire(&mut rig, &wish);
+    let mut desired = dummy("d0", 1400);
+    desired["routes"] = json!({"config": [{"destination": "198.51.100.0/24", "next-hop-interface": "d0"}]});
+    desire(&mut rig, &desired);
     rig.run();
     let routes = &rig.host.sim.observed().host.routes;
     let ours = routes.values().find(|route| route.protocol == Protocol::NETLOOM).unwrap().clone();
@@ -123,7 +123,7 @@ fn the_controller_says_how_long_a_change_is_watched_and_the_agent_the_rest() {
 }
 
 #[test]
-fn the_controller_is_told_which_of_its_links_have_drifted_where_that_is_left() {
+fn the_controller_is_reported_which_of_its_links_have_drifted_where_that_is_left() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     let link = json!({"name": "cn1-br", "type": "bridge", "mtu": 1400, "origin": {"kind": "VlanConfig", "name": "u"}});
@@ -131,19 +131,19 @@ fn the_controller_is_told_which_of_its_links_have_drifted_where_that_is_left() {
     rig.edit("NodeNetworkConfig", &json!({"metadata": terms, "spec": {"host": {"links": [link]}}}));
     pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
     rig.run();
-    let told = |rig: &Rig| {
+    let reported = |rig: &Rig| {
         let status = &rig.api.get("NodeNetworkConfig", "n").unwrap()["status"];
         (status["configStatus"].clone(), status["drift"].clone())
     };
-    assert_eq!(told(&rig), (json!("provisioned"), Value::Null));
+    assert_eq!(reported(&rig), (json!("provisioned"), Value::Null));
     rig.meddle(&set_mtu("d0", 1000));
     rig.meddle(&set_mtu("cn1-br", 1000));
     rig.run();
     let drift = json!([{"link": "cn1-br", "message": "cn1-br.mtu: wanted 1400, got 1000"}]);
-    assert_eq!(told(&rig), (json!("provisioned"), drift), "what a person wants there is told elsewhere");
+    assert_eq!(reported(&rig), (json!("provisioned"), drift), "what a person wants there is reported elsewhere");
     rig.meddle(&set_mtu("cn1-br", 1400));
     rig.run();
-    assert_eq!(told(&rig), (json!("provisioned"), Value::Null));
+    assert_eq!(reported(&rig), (json!("provisioned"), Value::Null));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Addresses from servers: what a lease changes on the host and in what is told, and what it does not.
+//! Addresses from servers: what a lease changes on the host and in what is reported, and what it does not.
 
 use jiff::{SignedDuration, Timestamp};
 use netloom_agent_core::{CompanionNews, Drift, Event, Given, Leased, Settings, Standing, cut_off};
@@ -128,7 +128,7 @@ fn what_another_network_gave_is_nothing_to_a_link_that_kept_its_name() {
     let mut rig = bound();
     let before = rig.leasing.as_ref().unwrap().number;
     let leased = given(&rig, "192.0.2.100/24", 3600);
-    // The clients give it back as they are told; a word of theirs may be on its way still.
+    // The clients give it back when asked to; a word of theirs may be on its way still.
     rig.leases.clear();
     let mut moved = by_lease();
     moved["interfaces"][1]["vlan"]["id"] = json!(8);
@@ -156,14 +156,14 @@ fn a_vlan_on_a_link_that_is_called_like_a_cluster_network_has_a_lease_of_its_own
 }
 
 #[test]
-fn the_wish_is_in_place_before_any_server_answers() {
+fn the_desired_state_is_in_place_before_any_server_answers() {
     let rig = with(&by_lease());
     assert_eq!(rig.condition("Available").1, "AsDesired");
     assert!(rig.host.sim.observed().links.contains_key(&LINK.parse().unwrap()));
     assert_eq!(addresses(&rig), []);
     let order = rig.leasing.as_ref().unwrap();
-    let wish = &order.links[&LINK.parse().unwrap()];
-    assert_eq!((wish.network.as_str(), wish.vlan.map(u16::from)), ("@eth0", Some(7)));
+    let desired = &order.links[&LINK.parse().unwrap()];
+    assert_eq!((desired.network.as_str(), desired.vlan.map(u16::from)), ("@eth0", Some(7)));
 }
 
 #[test]
@@ -179,15 +179,15 @@ fn a_lease_is_an_address_that_ends_and_routes_behind_those_of_the_node() {
 #[test]
 fn time_that_runs_down_is_no_drift_and_a_renewal_is_one_quiet_change() {
     let mut rig = bound();
-    let (writes, changes, told) = (rig.api.writes.len(), rig.host.changes, rig.told());
+    let (writes, changes, reported) = (rig.api.writes.len(), rig.host.changes, rig.reported());
     rig.run_for(SignedDuration::from_mins(30));
     assert_eq!((rig.api.writes.len(), rig.host.changes), (writes, changes));
     assert!(has(&rig, "192.0.2.100/24", 1800), "{:?}", addresses(&rig));
     let leased = given(&rig, "192.0.2.100/24", 3600);
     rig.serve(LINK, leased);
     assert!(has(&rig, "192.0.2.100/24", 3600), "{:?}", addresses(&rig));
-    assert_eq!((rig.host.changes, rig.told()), (changes + 1, told), "it is no news");
-    assert_eq!(rig.api.writes.len(), writes, "nothing that is said of the node is another");
+    assert_eq!((rig.host.changes, rig.reported()), (changes + 1, reported), "it is no news");
+    assert_eq!(rig.api.writes.len(), writes, "nothing that is reported of the node is another");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_lease_that_is_lost_takes_its_address_and_routes_along() {
     let mut rig = bound();
     rig.serve(LINK, Leased { given: None, problem: Some(trouble("DHCPNak")) });
     assert_eq!((addresses(&rig), routes(&rig)), (vec![], vec![]));
-    assert_eq!(rig.condition("Available").1, "AsDesired", "the wish is for a lease, not for an answer");
+    assert_eq!(rig.condition("Available").1, "AsDesired", "the request is for a lease, not for an answer");
     assert_eq!(rig.condition("Degraded"), ("True".into(), "DHCPNak".into(), format!("{LINK}: something is wrong")));
 }
 
@@ -307,7 +307,7 @@ fn sets_nothing_else_again_on(kernel: KernelFeatures) {
         assert_eq!(rig.condition("Available").1, "Drifted");
     };
     left_alone(&rig);
-    let told = rig.told();
+    let reported = rig.reported();
     rig.run_for(SignedDuration::from_mins(30));
     for (address, changes) in [("192.0.2.100/24", "renewed"), ("192.0.2.101/24", "another one")] {
         let leased = given(&rig, address, 3600);
@@ -315,7 +315,7 @@ fn sets_nothing_else_again_on(kernel: KernelFeatures) {
         assert!(has(&rig, address, 3600), "{changes}: {:?}", addresses(&rig));
         assert_eq!(routes(&rig).len(), 1, "{changes}");
         left_alone(&rig);
-        assert!(changes != "renewed" || rig.told() == told, "it is no news");
+        assert!(changes != "renewed" || rig.reported() == reported, "it is no news");
     }
     rig.serve(LINK, Leased { given: None, problem: None });
     assert_eq!((addresses(&rig), routes(&rig)), (vec![], vec![]));
@@ -394,21 +394,21 @@ fn packets_are_as_large_as_a_server_says_and_never_larger_than_they_can_be() {
     // What the document says, what the server says, and what comes of that.
     let table =
         [(None, Some(1400), 1400), (None, Some(9000), 1500), (Some(1450), Some(1400), 1450), (None, None, 1500)];
-    for (said, lent, wanted) in table {
-        let mut rig = with(&if said.is_some() { sized(said) } else { by_lease() });
+    for (reported, lent, wanted) in table {
+        let mut rig = with(&if reported.is_some() { sized(reported) } else { by_lease() });
         let mut leased = given(&rig, "192.0.2.100/24", 3600);
         leased.given.as_mut().unwrap().lease.mtu = lent;
         rig.serve(LINK, leased);
-        assert_eq!((rig.mtu(LINK), rig.mtu("eth0")), (Some(wanted), Some(1500)), "{said:?} {lent:?}");
+        assert_eq!((rig.mtu(LINK), rig.mtu("eth0")), (Some(wanted), Some(1500)), "{reported:?} {lent:?}");
         assert_eq!(rig.condition("Available").1, "AsDesired");
         let leased = given(&rig, "192.0.2.100/24", 7200);
         rig.serve(LINK, leased);
-        assert_eq!(rig.mtu(LINK), Some(said.map_or(1500, u64::from)), "a lease says nothing of it any more");
+        assert_eq!(rig.mtu(LINK), Some(reported.map_or(1500, u64::from)), "a lease says nothing of it any more");
     }
 }
 
 #[test]
-fn whoever_starts_anew_keeps_the_address_and_gives_nothing_back() {
+fn whoever_starts_again_keeps_the_address_and_gives_nothing_back() {
     let mut rig = bound();
     let (changes, writes) = (rig.host.changes, rig.api.writes.len());
     rig.online = false;
@@ -454,7 +454,7 @@ fn a_node_that_is_left_alone_keeps_its_address_until_that_ends() {
 }
 
 #[test]
-fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
+fn the_controller_is_reported_of_each_link_that_it_wants_a_lease_for() {
     let mut rig = with_host_network();
     let status = |rig: &Rig| rig.api.get("NodeNetworkConfig", "n").unwrap()["status"].clone();
     assert_eq!(status(&rig)["configStatus"], "provisioned", "{}", status(&rig));
@@ -462,7 +462,7 @@ fn the_controller_is_told_of_each_link_that_it_wants_a_lease_for() {
     rig.serve(LINK, Leased { given: None, problem: Some(trouble("DHCPNoOffer")) });
     let problem = json!({"reason": "DHCPNoOffer", "message": "something is wrong"});
     assert_eq!(status(&rig)["leases"], json!([{"link": LINK, "problem": problem}]));
-    assert_eq!(rig.condition("Degraded").0, "False", "the object that asked is told");
+    assert_eq!(rig.condition("Degraded").0, "False", "the object that asked is reported");
     let mut leased = Leased { problem: Some(trouble("DHCPNotRenewed")), ..given(&rig, "192.0.2.100/24", 3600) };
     let lease = &mut leased.given.as_mut().unwrap().lease;
     (lease.dns, lease.domain) = (vec!["192.0.2.53".parse().unwrap()], Some("example.org".to_owned()));

@@ -12,7 +12,7 @@ fn node() -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
 }
 
-/// A node of the cluster whose agent has said everything.
+/// A node of the cluster whose agent has sent everything.
 fn listed() -> Rig {
     let mut rig = with_dummy();
     rig.write(node());
@@ -55,7 +55,7 @@ fn a_node_lists_its_links_and_goes_with_its_node() {
 }
 
 #[test]
-fn what_stands_there_is_not_said_again() {
+fn what_stands_there_is_not_reported_again() {
     let mut rig = listed();
     rig.api.writes.clear();
     rig.run_for(HOUR);
@@ -78,18 +78,18 @@ fn a_link_that_flaps_is_listed_once_it_is_stable() {
     for index in 0..600 {
         flap(&mut rig, index % 2 == 0);
     }
-    let told = writes(&rig).len();
-    assert!(told <= 1, "{told} times in a minute of 600 changes");
+    let reported = writes(&rig).len();
+    assert!(reported <= 1, "{reported} times in a minute of 600 changes");
     flap(&mut rig, true);
     rig.run_for(SignedDuration::from_secs(30));
-    assert_eq!(interface(&rig, "eth0")["state"], "up", "how it ended is told");
+    assert_eq!(interface(&rig, "eth0")["state"], "up", "how it ended is reported");
     rig.api.writes.clear();
     rig.run_for(HOUR);
     assert_eq!(writes(&rig), [""; 0]);
 }
 
 #[test]
-fn what_comes_and_goes_within_five_seconds_is_told_twice_at_most() {
+fn what_comes_and_goes_within_five_seconds_is_reported_twice_at_most() {
     let mut rig = listed();
     rig.api.writes.clear();
     for up in [false, true, false, true] {
@@ -126,7 +126,7 @@ fn a_node_that_is_none_of_the_cluster_lists_nothing() {
     rig.delete("Node");
     rig.delete("NodeNetworkStatus");
     rig.run_for(HOUR);
-    assert!(rig.api.get("NodeNetworkStatus", "n").is_none(), "nobody makes it anew");
+    assert!(rig.api.get("NodeNetworkStatus", "n").is_none(), "nobody recreates it");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn who_looks_once_leaves_no_list() {
 }
 
 #[test]
-fn a_server_that_refuses_is_told_later_and_only_the_last() {
+fn a_server_that_refuses_is_reported_later_and_only_the_last() {
     let mut rig = listed();
     rig.api.writes.clear();
     rig.online = false;
@@ -186,6 +186,6 @@ fn a_flap_costs_two_writes_of_the_nodes_own_objects_at_most() {
         rig.run_for(HOUR);
         let own = rig.api.writes.iter().filter(|write| write.1.starts_with("NodeNetwork")).count();
         assert!(own <= 2 * flaps, "{own} writes for {flaps} flaps of {down} s and {up} s: {:?}", rig.api.writes);
-        assert_eq!(interface(&rig, "eth0")["state"], "up", "how it ended is told");
+        assert_eq!(interface(&rig, "eth0")["state"], "up", "how it ended is reported");
     }
 }

@@ -124,15 +124,15 @@ impl Host {
     /// The transaction, without its journal.
     fn transact(
         &mut self,
-        wish: &Prepared,
+        desired: &Prepared,
         leases: &Leases,
         protected: Vec<IpAddr>,
         may_change: bool,
     ) -> Result<Done, Failure> {
         let observed = self.sim.observed().clone();
-        self.owned = wish.revised(self.owned.clone());
+        self.owned = desired.revised(self.owned.clone());
         let owned = self.owned.clone();
-        let state = wish.resolve(&observed, &owned, leases, self.counted)?;
+        let state = desired.resolve(&observed, &owned, leases, self.counted)?;
         let planned = plan(&state, &observed, &owned, &Options { protected, allow_cut: false })
             .map_err(|error| Failure::unplanned(&error))?;
         if !may_change && !planned.plan.is_empty() {
@@ -182,7 +182,7 @@ fn booted(kernel: KernelFeatures) -> SimHost {
 /// A mistake that an agent could have, to see that it would be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// It takes a wish for kept that is not on disk.
+    /// It takes a desired state for kept that is not on disk.
     ForgetsToKeep,
     /// It leaves what a deleted object wanted recorded as its own.
     ForgetsToAbandon,
@@ -227,7 +227,7 @@ pub(crate) struct Rig {
     pub(crate) heir: Heir,
     /// Every effect, by a word.
     pub(crate) effects: Vec<&'static str>,
-    /// What a newly started agent is told first, in the place of what the server has.
+    /// What a newly started agent is given first, in the place of what the server has.
     pub(crate) stale: Option<Api>,
     pub(crate) listening: Vec<String>,
     /// What servers gave to links, and what is wrong there.
@@ -237,7 +237,7 @@ pub(crate) struct Rig {
     /// Links that gave back what they had, and whether its address was still there.
     pub(crate) given_back: Vec<(String, bool)>,
     pub(crate) mistake: Option<Mistake>,
-    /// Revisions and generations whose wish was brought about on the host.
+    /// Revisions and generations whose desired state was brought about on the host.
     verified: Vec<(String, i64)>,
     /// How long the last change was to be watched.
     pub(crate) timing: Option<ProbeTiming>,
@@ -284,7 +284,7 @@ impl Rig {
         rig
     }
 
-    /// The node is started anew: what the kernel had is gone, what is on disk is not.
+    /// The node is restarted: what the kernel had is gone, what is on disk is not.
     pub(crate) fn boot(&mut self) {
         self.host.sim = booted(self.host.sim.observed().kernel);
         self.restart();
@@ -313,7 +313,7 @@ impl Rig {
         self.relist();
     }
 
-    /// All objects are listed anew, as after a watch that broke.
+    /// All objects are listed again, as after a watch that broke.
     pub(crate) fn relist(&mut self) {
         if !self.online {
             return;
@@ -363,7 +363,7 @@ impl Rig {
         self.agent.take(self.now, Event::HostChanged(HostChange::Links([link.parse().unwrap()].into())));
     }
 
-    /// The agent is told who is heard on each link that it listens on; nobody can tell yet when that is none.
+    /// The agent is notified who is heard on each link that it listens on; nobody can tell yet when that is none.
     pub(crate) fn hear(&mut self, neighbours: Option<&[Value]>) {
         self.run();
         let links = self.listening.iter().map(|link| link.parse().unwrap());
@@ -436,10 +436,10 @@ impl Rig {
         let (word, events) = match effect {
             Effect::Recover => ("recover", vec![Event::Recovered(Ok(None))]),
             Effect::Observe => ("observe", vec![Event::Observed(Ok(Box::new(self.host.sim.observed().clone())))]),
-            Effect::Transact { wish, leases, protected, reach, timing } => {
+            Effect::Transact { desired, leases, protected, reach, timing } => {
                 self.timing = Some(timing);
-                let outcome = self.host.transact(&wish, &leases, protected, !reach || self.online);
-                if let (Ok(_), Some(config)) = (&outcome, &wish.wish.config) {
+                let outcome = self.host.transact(&desired, &leases, protected, !reach || self.online);
+                if let (Ok(_), Some(config)) = (&outcome, &desired.desired.config) {
                     self.verified.push((config.revision.clone(), config.generation));
                 }
                 ("transact", vec![Event::Transacted(outcome)])
@@ -528,7 +528,7 @@ impl Rig {
         events
     }
 
-    /// A revision is answered for only after its wish was brought about, by whichever agent.
+    /// A revision is answered for only after its desired state was brought about, by whichever agent.
     fn check(&mut self, request: &Request) {
         let Action::ApplyStatus { object } = &request.action else { return };
         let status = &object["status"];
@@ -579,7 +579,7 @@ impl Rig {
     }
 
     /// Reasons of all events for people.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn reported(&self) -> Vec<String> {
         self.api.list("Event").iter().map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
     }
 }

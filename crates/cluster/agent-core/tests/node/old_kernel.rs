@@ -20,10 +20,10 @@ fn a_kernel_that_is_too_old_is_left_alone_and_reported() {
 }
 
 #[test]
-fn an_address_goes_with_its_wish_where_only_the_record_knows_it() {
+fn an_address_goes_with_its_desired_state_where_only_the_record_knows_it() {
     let mut rig = Rig::new(Settings::of("n")).on_kernel(KernelFeatures::OLDEST);
     rig.run();
-    let wish = |addresses: &[&str]| {
+    let desired = |addresses: &[&str]| {
         let list: Vec<_> = addresses.iter().map(|ip| json!({"ip": ip, "prefix-length": 24})).collect();
         let ipv4 = json!({"enabled": true, "allow-extra-address": true, "address": list});
         json!({"interfaces": [{"name": "eth0", "state": "up", "ipv4": ipv4}]})
@@ -32,10 +32,10 @@ fn an_address_goes_with_its_wish_where_only_the_record_knows_it() {
         let link = &rig.host.sim.observed().links[&"eth0".parse().unwrap()];
         link.addresses.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    desire(&mut rig, &wish(&["192.0.2.1", "198.51.100.1"]));
+    desire(&mut rig, &desired(&["192.0.2.1", "198.51.100.1"]));
     rig.run();
     assert_eq!(there(&rig), ["192.0.2.1/24", "198.51.100.1/24"]);
-    desire(&mut rig, &wish(&["198.51.100.1"]));
+    desire(&mut rig, &desired(&["198.51.100.1"]));
     rig.run();
     assert_eq!(there(&rig), ["198.51.100.1/24"], "ours goes although extra ones may stay");
     assert_eq!(rig.condition("Available").1, "AsDesired");

@@ -62,10 +62,10 @@ fn a_distributed_agent_takes_over_from_a_controller() {
 fn only_an_agent_that_stays_says_who_merges_policies_and_takes_it_back() {
     let mark = |rig: &Rig| rig.state()["metadata"]["annotations"].get("netloom.dev/policies-merged-by").cloned();
     let mut rig = distributed();
-    assert_eq!(mark(&rig), Some(json!("node")), "said before any policy is there");
+    assert_eq!(mark(&rig), Some(json!("node")), "reported before any policy is there");
     rig.write(policy(1400, "a"));
     rig.run();
-    let wish = rig.state()["spec"].clone();
+    let desired = rig.state()["spec"].clone();
     rig.settings.mode = Mode::Centralized;
     rig.settings.resident = false;
     rig.restart();
@@ -74,7 +74,7 @@ fn only_an_agent_that_stays_says_who_merges_policies_and_takes_it_back() {
     rig.settings.resident = true;
     rig.restart();
     rig.run();
-    assert_eq!((mark(&rig), &rig.state()["spec"]), (None, &wish));
+    assert_eq!((mark(&rig), &rig.state()["spec"]), (None, &desired));
     let writes = rig.api.writes.len();
     rig.run_for(HOUR);
     assert_eq!(rig.api.writes.len(), writes);
@@ -95,7 +95,7 @@ fn a_node_that_merges_itself_gets_host_networks_from_the_controller_all_the_same
 }
 
 #[test]
-fn a_policy_against_the_hand_is_named_on_the_node() {
+fn a_policy_against_the_manual_part_is_named_on_the_node() {
     let mut rig = distributed();
     desire(&mut rig, &json!({"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1300}]}));
     rig.run();
@@ -109,7 +109,7 @@ fn a_policy_against_the_hand_is_named_on_the_node() {
 }
 
 #[test]
-fn a_client_for_policies_writes_the_wish_and_touches_nothing() {
+fn a_client_for_policies_writes_the_desired_state_and_touches_nothing() {
     let mut rig = distributed();
     rig.settings.enforce = false;
     rig.restart();

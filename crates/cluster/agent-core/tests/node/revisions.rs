@@ -32,7 +32,7 @@ fn a_revision_is_answered_only_when_both_objects_belong_together_and_it_is_in_pl
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     rig.run_for(HOUR);
-    assert_eq!(answer(&rig), json!([null, null, null]), "the wish of the revision is not there yet");
+    assert_eq!(answer(&rig), json!([null, null, null]), "the desired state of the revision is not there yet");
     pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
     rig.run();
     assert_eq!((answer(&rig), rig.mtu("d0")), (json!(["provisioned", "r1", 1]), Some(1300)));
@@ -117,7 +117,7 @@ fn a_node_says_which_revision_it_has_in_place_while_another_one_fails() {
 }
 
 #[test]
-fn parts_of_a_configuration_that_nobody_brings_about_are_not_said_to_be_in_place() {
+fn parts_of_a_configuration_that_nobody_brings_about_are_not_reported_to_be_in_place() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     rig.edit("NodeNetworkConfig", &json!({"spec": {"layer2s": {"5": {"vni": 5, "vlan": 5, "mtu": 1500}}}}));
@@ -129,14 +129,14 @@ fn parts_of_a_configuration_that_nobody_brings_about_are_not_said_to_be_in_place
 
 /// What the server has in the end, with the network state heard of first.
 #[test]
-fn a_wish_that_comes_before_the_other_half_of_its_pair_waits_for_it() {
+fn a_desired_state_that_comes_before_the_other_half_of_its_pair_waits_for_it() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
     rig.run();
     pair(&mut rig, "r2", "x2", &dummy("d0", 1350));
     rig.run_for(SignedDuration::from_secs(10));
-    assert_eq!(rig.mtu("d0"), Some(1300), "half of a wish is none");
+    assert_eq!(rig.mtu("d0"), Some(1300), "half of a desired state is none");
     assert_ne!(rig.state()["status"]["observedGeneration"], rig.state()["metadata"]["generation"]);
     config_again(&mut rig, "r2", "x2");
     rig.run_for(SignedDuration::from_secs(1));
@@ -177,7 +177,7 @@ fn link(name: &str, kind: &str, mtu: u64) -> Value {
 }
 
 #[test]
-fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_former_have_precedence() {
+fn the_controllers_links_and_the_desired_state_are_one_desired_state_and_the_former_have_precedence() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     let address = json!({"link": "c0", "address": "192.0.2.9/24", "origin": {"kind": "VlanConfig", "name": "v"}});
@@ -195,9 +195,9 @@ fn the_controllers_links_and_the_desired_state_are_one_wish_and_the_former_have_
     assert_eq!(made.alias.as_ref().unwrap().as_str(), "netloom VlanConfig.network.harvesterhci.io v");
     assert_eq!(made.addresses[0].ip.to_string(), "192.0.2.9");
     assert_eq!(answer(&rig)[0], "provisioned");
-    let (degraded, reason, said) = rig.condition("Degraded");
-    assert_eq!((degraded.as_str(), reason.as_str()), ("True", "PolicyConflict"), "who loses is told");
-    assert!(said.contains("d0.mtu") && said.contains("1300") && said.contains("1350"), "{said}");
+    let (degraded, reason, reported) = rig.condition("Degraded");
+    assert_eq!((degraded.as_str(), reason.as_str()), ("True", "PolicyConflict"), "who loses is reported");
+    assert!(reported.contains("d0.mtu") && reported.contains("1300") && reported.contains("1350"), "{reported}");
     // The controller takes its links away, and they go; the desired state stays.
     rig.edit("NodeNetworkConfig", &json!({"spec": {"host": null, "digest": "x2", "stateDigest": "x2"}}));
     rig.run();
@@ -223,7 +223,7 @@ fn a_node_that_leaves_the_cluster_takes_back_what_the_controller_gave_and_keeps_
     let mut rig = given();
     rig.delete("NodeNetworkConfig");
     rig.run_for(HOUR);
-    assert_eq!(rig.mtu("c0"), Some(1400), "the controller makes it anew");
+    assert_eq!(rig.mtu("c0"), Some(1400), "the controller recreates it");
     let leave = |rig: &mut Rig| {
         rig.delete("Node");
         rig.delete("NodeNetworkConfig");

@@ -24,16 +24,16 @@ fn ids(ids: impl IntoIterator<Item = u16>) -> VlanSet {
 /// An installer makes bridge and bond and gives both these VLANs.
 fn install(rig: &mut Rig, vlans: impl IntoIterator<Item = u16>) {
     let mut attrs = Attrs::default();
-    attrs.wish(Attr::BridgeVlanFiltering, Property::Bool(true));
+    attrs.require(Attr::BridgeVlanFiltering, Property::Bool(true));
     for (link, kind, attrs) in [("mgmt-br", LinkKind::Bridge, attrs), ("mgmt-bo", LinkKind::Bond, Attrs::default())] {
         rig.meddle(&Step::CreateLink { name: name(link), kind, attrs, controller: None, up: true });
     }
     rig.meddle(&Step::SetController { name: name("mgmt-bo"), controller: Some(name("mgmt-br")) });
-    by_hand(rig, &ids(vlans), &VlanSet::new());
+    change_manually(rig, &ids(vlans), &VlanSet::new());
 }
 
 /// Somebody else gives bridge and bond VLANs, and takes others away.
-fn by_hand(rig: &mut Rig, add: &VlanSet, remove: &VlanSet) {
+fn change_manually(rig: &mut Rig, add: &VlanSet, remove: &VlanSet) {
     for port in PORTS {
         let add = VlanMembership { tagged: add.clone(), ..VlanMembership::default() };
         let on_bridge = port == "mgmt-br";
@@ -95,7 +95,7 @@ fn what_was_added_goes_with_the_one_who_asked_and_no_sooner() {
 #[test]
 fn what_another_owner_of_the_record_asked_for_is_not_ours_to_take() {
     let mut rig = installed([2021]);
-    by_hand(&mut rig, &ids([2022]), &VlanSet::new());
+    change_manually(&mut rig, &ids([2022]), &VlanSet::new());
     for port in PORTS {
         let tagged =
             |tagged: VlanSet| Previous::Vlans(VlanMembership { tagged, ..VlanMembership::access(VlanId::MIN) });
@@ -117,7 +117,7 @@ fn the_way_to_the_node_may_move_while_we_have_vlans_beside_it() {
     for restarts in [false, true] {
         let mut rig = installed([2021]);
         ask(&mut rig, "r1", &[2014]);
-        by_hand(&mut rig, &ids([2022]), &ids([2021]));
+        change_manually(&mut rig, &ids([2022]), &ids([2021]));
         if restarts {
             rig.restart();
             rig.run();
@@ -145,7 +145,7 @@ fn a_record_that_took_the_vlans_of_others_for_ours_is_corrected() {
     // An earlier version wrote down all that the port had once somebody had moved its VLAN, and what it had at first.
     let wrong = |rig: &mut Rig| {
         ask(rig, "r1", &[2014, 2015]);
-        by_hand(rig, &ids([2022]), &ids([2021]));
+        change_manually(rig, &ids([2022]), &ids([2021]));
         for port in PORTS {
             let claim = rig.host.owned.claims.get_mut(&ObjectKey::Vlans(name(port))).unwrap();
             claim.ours = Previous::Vlans(rig.host.sim.observed().links[&name(port)].vlans.clone());

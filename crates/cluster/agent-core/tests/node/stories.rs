@@ -1,4 +1,4 @@
-//! What the agent does about its object and the wish in it, one story each.
+//! What the agent does about its object and the desired state in it, one story each.
 
 use jiff::SignedDuration;
 use netloom_agent_core::{Settings, Standing};
@@ -35,9 +35,9 @@ fn a_desired_state_is_enforced_and_reported() {
     assert_eq!(status["lastApplied"]["generation"], 2);
     assert_eq!(status["lastApplied"]["durationMs"], 7);
     assert!(status["currentState"]["interfaces"].to_string().contains("\"d0\""));
-    assert_eq!(rig.told(), ["Synced"]);
+    assert_eq!(rig.reported(), ["Synced"]);
     assert_eq!(rig.api.list("Event")[0]["note"], "NodeNetworkState synced successfully");
-    assert_eq!(rig.disk.as_ref().unwrap().wish.as_ref().unwrap().document, Some(dummy("d0", 1400)));
+    assert_eq!(rig.disk.as_ref().unwrap().desired.as_ref().unwrap().document, Some(dummy("d0", 1400)));
 }
 
 #[test]
@@ -63,21 +63,21 @@ fn a_restart_writes_nothing_when_nothing_has_changed() {
 }
 
 #[test]
-fn a_deleted_object_is_made_anew_with_the_current_state_only() {
+fn a_deleted_object_is_recreated_with_the_current_state_only() {
     let mut rig = with_dummy();
     rig.delete("NodeNetworkState");
     rig.run();
     assert_eq!(rig.state()["spec"], json!({"managed": true, "nodeName": "n"}));
     assert!(rig.state()["status"]["currentState"].to_string().contains("\"d0\""));
     assert_eq!(rig.mtu("d0"), Some(1400), "the kernel is left as it is");
-    assert!(rig.told().contains(&"Recreated".to_owned()));
+    assert!(rig.reported().contains(&"Recreated".to_owned()));
     desire(&mut rig, &dummy("d1", 1300));
     rig.run();
     assert_eq!((rig.mtu("d0"), rig.mtu("d1")), (Some(1400), Some(1300)), "nor is it taken back later");
 }
 
 #[test]
-fn an_object_that_was_made_anew_unseen_is_another_one() {
+fn an_object_that_was_recreated_unseen_is_another_one() {
     let mut rig = with_dummy();
     rig.hears = false;
     rig.delete("NodeNetworkState");
@@ -124,7 +124,11 @@ fn an_unmanaged_node_is_left_alone_and_silent() {
     assert_eq!((rig.mtu("d0"), rig.mtu("d1")), (Some(1000), None));
     rig.edit("NodeNetworkState", &json!({"spec": {"managed": true}}));
     rig.run();
-    assert_eq!((rig.mtu("d0"), rig.mtu("d1")), (None, Some(1300)), "managed again: all of the wish, and only that");
+    assert_eq!(
+        (rig.mtu("d0"), rig.mtu("d1")),
+        (None, Some(1300)),
+        "managed again: all of the desired state, and only that"
+    );
     assert_eq!(rig.condition("Managed").0, "True");
 }
 
@@ -141,7 +145,7 @@ fn an_unmanaged_node_stays_alone_when_it_starts_without_the_api() {
 }
 
 #[test]
-fn a_failed_wish_is_reported_and_tried_again_until_it_works_or_changes() {
+fn a_failed_desired_state_is_reported_and_tried_again_until_it_works_or_changes() {
     let mut rig = Rig::usual();
     rig.run();
     rig.host.cursed = Some("d0");
@@ -162,14 +166,14 @@ fn a_failed_wish_is_reported_and_tried_again_until_it_works_or_changes() {
     rig.run_for(HOUR);
     let rate = rig.count("transact") - tries - more;
     assert!((10..=20).contains(&rate), "every five minutes at the most, not {rate}");
-    assert_eq!(rig.told(), ["RolledBack"], "said once, not with each try");
+    assert_eq!(rig.reported(), ["RolledBack"], "stated once, not with each try");
     assert!(matches!(rig.agent.standing(), Standing::Failed(_)));
     desire(&mut rig, &dummy("d1", 1400));
     rig.run_for(SignedDuration::from_millis(10));
     assert_eq!(
         (rig.mtu("d1"), rig.condition("Degraded").0.as_str()),
         (Some(1400), "False"),
-        "a new wish is tried at once"
+        "a new desired state is tried at once"
     );
     desire(&mut rig, &dummy("d0", 1400));
     rig.run_for(SignedDuration::from_millis(10));
@@ -180,7 +184,7 @@ fn a_failed_wish_is_reported_and_tried_again_until_it_works_or_changes() {
 }
 
 #[test]
-fn a_wish_that_cannot_be_read_touches_nothing_and_says_why() {
+fn a_desired_state_that_cannot_be_read_touches_nothing_and_says_why() {
     let mut rig = with_dummy();
     let tries = rig.count("transact");
     desire(&mut rig, &json!({"interfaces": [{"name": "d0", "type": "dummy", "mtuu": 1}]}));
@@ -193,7 +197,7 @@ fn a_wish_that_cannot_be_read_touches_nothing_and_says_why() {
 }
 
 #[test]
-fn a_wish_for_an_unknown_interface_touches_nothing_and_is_tried_again() {
+fn a_desired_state_for_an_unknown_interface_touches_nothing_and_is_tried_again() {
     let mut rig = with_dummy();
     desire(&mut rig, &json!({"interfaces": [{"name": "eth7", "type": "ethernet", "mtu": 1400}]}));
     rig.run_for(SignedDuration::from_millis(10));
@@ -207,7 +211,7 @@ fn a_wish_for_an_unknown_interface_touches_nothing_and_is_tried_again() {
 }
 
 #[test]
-fn a_wish_that_cuts_the_way_to_the_api_is_refused() {
+fn a_desired_state_that_cuts_the_way_to_the_api_is_refused() {
     let api: std::net::IpAddr = "192.0.2.1".parse().unwrap();
     let mut rig = Rig::new(Settings { protected: vec![api], ..Settings::of("n") });
     rig.run();
@@ -226,7 +230,7 @@ fn a_wish_that_cuts_the_way_to_the_api_is_refused() {
     assert!(message.contains("192.0.2.1"), "{message}");
     assert!(message.ends_with("allow it by limits.allowLossOfManagement of the node's RolloutPolicy"), "{message}");
     assert_eq!(rig.mtu("eth0"), Some(1500));
-    // Unless the controller has told the node that it may.
+    // Unless the controller has allowed it.
     config(&mut rig, "r1", "x1");
     rig.edit("NodeNetworkConfig", &json!({"metadata": {"annotations": {"netloom.dev/may-be-cut-off": "true"}}}));
     pair(&mut rig, "r1", "x1", &eth0(1400, "198.51.100.7"));
@@ -257,7 +261,7 @@ fn two_objects_for_one_node_end_in_a_condition_on_the_second() {
 }
 
 #[test]
-fn the_last_good_wish_is_applied_before_the_api_is_reached() {
+fn the_last_good_desired_state_is_applied_before_the_api_is_reached() {
     let mut rig = with_dummy();
     rig.online = false;
     rig.host.sim.apply(&Step::DeleteLink { name: "d0".parse().unwrap() }).unwrap();
@@ -276,7 +280,7 @@ fn the_last_good_wish_is_applied_before_the_api_is_reached() {
 }
 
 #[test]
-fn a_wish_that_never_worked_is_not_what_a_node_starts_with() {
+fn a_desired_state_that_never_worked_is_not_what_a_node_starts_with() {
     let mut rig = with_dummy();
     rig.host.cursed = Some("d1");
     desire(&mut rig, &dummy("d1", 1400));
@@ -284,12 +288,12 @@ fn a_wish_that_never_worked_is_not_what_a_node_starts_with() {
     rig.online = false;
     rig.restart();
     rig.run();
-    assert_eq!(rig.disk.as_ref().unwrap().wish.as_ref().unwrap().document, Some(dummy("d0", 1400)));
+    assert_eq!(rig.disk.as_ref().unwrap().desired.as_ref().unwrap().document, Some(dummy("d0", 1400)));
     assert_eq!(rig.mtu("d0"), Some(1400));
 }
 
 #[test]
-fn links_to_listen_on_come_out_of_the_wish() {
+fn links_to_listen_on_come_out_of_the_desired_state() {
     let mut rig = Rig::usual();
     rig.run();
     desire(&mut rig, &json!({"interfaces": [{"name": "eth0", "state": "up", "lldp": {"enabled": true}}]}));
@@ -325,7 +329,7 @@ fn events(rig: &Rig, reason: &str) -> usize {
 }
 
 #[test]
-fn an_event_that_did_not_arrive_is_told_when_the_api_answers_again() {
+fn an_event_that_did_not_arrive_is_reported_when_the_api_answers_again() {
     let mut rig = with_dummy();
     let before = events(&rig, "Synced");
     rig.unheard = true;

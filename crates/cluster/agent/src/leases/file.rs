@@ -1,7 +1,7 @@
 //! Leases on disk: one file for each network and VLAN, in a folder beside the journal.
 //!
 //! A lease outlives process and machine, so whoever comes next asks for the same address again. A file that cannot be
-//! read, or is not about its network, is put aside and said; the link then starts without a lease.
+//! read, or is not about its network, is put aside and reported; the link then starts without a lease.
 
 use std::{
     collections::BTreeSet,

@@ -9,7 +9,7 @@ mod identity;
 mod news;
 mod reached;
 mod sight;
-mod tenant;
+mod worker;
 
 use std::{
     collections::BTreeSet,
@@ -30,8 +30,8 @@ use netloom_model::Observed;
 use netloom_types::IfName;
 use reached::Reached;
 use sight::Sight;
-use tenant::Tenant;
 use tokio::sync::mpsc::UnboundedSender;
+use worker::LeaseWorker;
 
 use crate::{
     clock::Clock,
@@ -52,7 +52,7 @@ pub(crate) struct Tools {
     pub(crate) events: UnboundedSender<Event>,
 }
 
-/// What the thread is told.
+/// What is sent to the thread.
 #[derive(Debug)]
 enum Word {
     /// From now on these links.
@@ -103,7 +103,7 @@ pub(crate) struct Leasing {
 }
 
 impl Leasing {
-    /// Nothing runs before the first order. Where it cannot be told now which addresses the node must reach, they are
+    /// Nothing runs before the first order. Where it cannot be known now which addresses the node must reach, they are
     /// those of the life before.
     pub(crate) fn new(tools: Tools, reached: Option<Vec<IpAddr>>, way: Way) -> Self {
         let reached = Reached::new(&tools.folder, reached);
@@ -157,6 +157,6 @@ impl Companion for Leasing {
 }
 
 fn start(tools: Tools) -> io::Result<Lane<Word>> {
-    let tenant = Tenant::new(tools)?;
-    Lane::start("leases", move |inbox| tenant.run(inbox))
+    let worker = LeaseWorker::new(tools)?;
+    Lane::start("leases", move |inbox| worker.run(inbox))
 }

@@ -1,4 +1,4 @@
-//! What the agent was not told yet of the links, and how long that may wait.
+//! What was not sent to the agent yet of the links, and how long that may wait.
 //!
 //! Links that ask together get their leases one soon after the other, and each word to the agent is a change of the host.
 //! So a lease waits while other links are being checked for somebody else who has their address: that is over within
@@ -9,10 +9,10 @@ use std::time::Duration;
 /// How long a lease waits at most, however many links there are.
 const MOST: Duration = Duration::from_secs(1);
 
-/// What was not told yet.
+/// What was not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    /// Whether it has to be told at once: an order is not answered, or a link lost what it had.
+    /// Whether it has to be reported at once: an order is not answered, or a link lost what it had.
     urgent: bool,
     /// Since when a link has a lease that the agent does not know of.
     gained: Option<Duration>,

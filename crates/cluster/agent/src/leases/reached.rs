@@ -31,7 +31,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// These; none where they cannot be told now, and then those of before.
+    /// These; none where they cannot be known now, and then those of before.
     pub(super) fn new(folder: &Path, now: Option<Vec<IpAddr>>) -> Self {
         let path = folder.join("api.json");
         let addresses = load(&path).unwrap_or_else(|error| {

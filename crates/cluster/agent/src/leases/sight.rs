@@ -12,7 +12,7 @@ pub(crate) type Sights = BTreeMap<IfName, Option<Sight>>;
 /// A link as it was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sight {
-    /// The kernel's number; one that was made anew has another.
+    /// The kernel's number; one that was recreated has another.
     pub(crate) index: u32,
     pub(crate) mac: MacAddr,
     pub(crate) mtu: u16,
@@ -24,7 +24,7 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// Whether both are of one link that nobody made anew or gave another hardware address.
+    /// Whether both are of one link that nobody recreated or gave another hardware address.
     pub(crate) fn is(&self, other: &Self) -> bool {
         (self.index, self.mac) == (other.index, other.mac)
     }

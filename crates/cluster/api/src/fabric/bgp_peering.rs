@@ -19,7 +19,7 @@ use super::{
     plural = "bgppeerings",
     status = "BgpPeeringStatus",
     derive = "PartialEq",
-    doc = "BGP sessions with workloads, written by hand or generated from intents.",
+    doc = "BGP sessions with workloads, written manually or generated from intents.",
     crates(kube_core = "::kube_core"),
     printcolumn(name = "VLAN", type_ = "string", json_path = ".spec.peeringVlan.name"),
     printcolumn(name = "Loopbacks", type_ = "string", json_path = ".spec.loopbackPeer.ips", priority = "1"),
@@ -54,7 +54,7 @@ pub struct BgpPeeringSpec {
     /// What is taken from the workloads.
     #[schemars(length(max = 4096), extend("x-kubernetes-list-type" = "atomic"))]
     pub import: Vec<PrefixItem>,
-    /// What the workloads are told.
+    /// What is announced to the workloads.
     #[schemars(length(max = 4096), extend("x-kubernetes-list-type" = "atomic"))]
     pub export: Vec<PrefixItem>,
     /// The nodes that this concerns; without it all of them.

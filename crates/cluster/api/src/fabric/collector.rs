@@ -1,4 +1,4 @@
-//! `Collector`: where mirrored traffic goes; said once and referred to by name.
+//! `Collector`: where mirrored traffic goes; stated once and referred to by name.
 
 use kube_derive::CustomResource;
 use schemars::JsonSchema;

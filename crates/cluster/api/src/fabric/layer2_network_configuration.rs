@@ -19,7 +19,7 @@ use super::{
     shortname = "layer2",
     status = "Layer2NetworkConfigurationStatus",
     derive = "PartialEq",
-    doc = "One VXLAN segment of the fabric, written by hand or generated from a Layer2Attachment.",
+    doc = "One VXLAN segment of the fabric, written manually or generated from a Layer2Attachment.",
     crates(kube_core = "::kube_core"),
     printcolumn(name = "VLAN", type_ = "integer", json_path = ".spec.id"),
     printcolumn(name = "Gateway", type_ = "string", json_path = ".spec.anycastGateways"),

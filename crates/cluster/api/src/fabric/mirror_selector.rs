@@ -16,7 +16,7 @@ use crate::condition::Conditions;
     plural = "mirrorselectors",
     status = "MirrorSelectorStatus",
     derive = "PartialEq",
-    doc = "Copies traffic of a segment or VRF, written by hand or generated from a TrafficMirror.",
+    doc = "Copies traffic of a segment or VRF, written manually or generated from a TrafficMirror.",
     crates(kube_core = "::kube_core"),
     printcolumn(name = "Source Kind", type_ = "string", json_path = ".spec.mirrorSource.kind"),
     printcolumn(name = "Source", type_ = "string", json_path = ".spec.mirrorSource.name"),

@@ -19,7 +19,7 @@ use crate::condition::Conditions;
     plural = "mirrortargets",
     status = "MirrorTargetStatus",
     derive = "PartialEq",
-    doc = "The far end of a mirror tunnel, written by hand or generated from a Collector.",
+    doc = "The far end of a mirror tunnel, written manually or generated from a Collector.",
     crates(kube_core = "::kube_core"),
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.type"),
     printcolumn(name = "Destination", type_ = "string", json_path = ".spec.destinationIP"),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::dig;
 
-/// Picks objects by their labels; all that is said must hold, and a selector that says nothing picks
+/// Picks objects by their labels; all that is specified must hold, and a selector that says nothing picks
 /// everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Texts with a meaning that appear in many kinds, so that their limits are said once.
+//! Texts with a meaning that appear in many kinds, so that their limits are stated once.
 //!
 //! They hold what was written, not what it means: the schema gives the outer limits, the rules read
 //! them with the functions of `rules::value`.

@@ -83,7 +83,7 @@ pub enum Direction {
     Both,
 }
 
-/// What a packet must look like; everything that is said must hold.
+/// What a packet must look like; everything that is specified must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrafficMatch {

@@ -1,4 +1,4 @@
-//! `VRF`: the identity of a backbone VRF, said once and referred to by name.
+//! `VRF`: the identity of a backbone VRF, stated once and referred to by name.
 
 use kube_derive::CustomResource;
 use schemars::JsonSchema;

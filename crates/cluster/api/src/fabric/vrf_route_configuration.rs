@@ -20,7 +20,7 @@ use super::{
     shortname = "vrfrc",
     status = "VrfRouteConfigurationStatus",
     derive = "PartialEq",
-    doc = "Routes of one VRF, written by hand or generated from intents.",
+    doc = "Routes of one VRF, written manually or generated from intents.",
     crates(kube_core = "::kube_core"),
     printcolumn(name = "VRF", type_ = "string", json_path = ".spec.vrf"),
     printcolumn(name = "VNI", type_ = "integer", json_path = ".spec.vni"),

@@ -10,7 +10,7 @@ use crate::{
     hostnet::HostCondition,
 };
 
-/// A cluster network has a name and nothing else to wish for.
+/// A cluster network has a name and no other desired state.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "network.harvesterhci.io",

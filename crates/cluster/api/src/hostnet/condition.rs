@@ -25,18 +25,18 @@ pub struct HostCondition {
     /// A stable word for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// A sentence for people.
+    /// A sentence for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl HostCondition {
-    /// The condition that says what is observed. One that says what was said before is the same to the second, so that it
-    /// is not written again.
+    /// The condition that says what is observed. One that says what was given before is the same to the second, so that
+    /// it is not written again.
     pub fn at(observation: Observation, now: Timestamp, before: &[Self]) -> Self {
         let Observation { kind, truth, reason, message } = observation;
-        let said = |text: String| Some(text).filter(|text| !text.is_empty());
-        let (reason, message) = (said(reason), said(message));
+        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        let (reason, message) = (given(reason), given(message));
         let known = before.iter().find(|condition| condition.kind == kind);
         if let Some(known) = known
             && (known.status, &known.reason, &known.message) == (truth, &reason, &message)

@@ -40,7 +40,7 @@ use crate::{
     "message": "mode static needs an address for each node in ips",
 }]))]
 pub struct HostNetworkConfigSpec {
-    /// Words for people.
+    /// Free-form description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub description: String,
@@ -185,11 +185,11 @@ pub struct Lease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
-    /// The name servers that the server named. They are told, not used: those of a node are its own.
+    /// The name servers that the server named. They are reported, not used: those of a node are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub name_servers: Vec<String>,
-    /// The domain that the server named. It is told, not used.
+    /// The domain that the server named. It is reported, not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
 }
@@ -202,7 +202,7 @@ const REPORT: &[Effect] = &[Effect::Status("controller: from the nodes' reports"
 
 const EFFECTS: &[FieldEffect] = &[
     field("spec", &[Effect::FrontEnd("host networks: a VLAN interface on nodes")]),
-    field("spec.description", &[Effect::People]),
+    field("spec.description", &[Effect::Description]),
     field(
         "spec.nodeSelector",
         &[

@@ -30,7 +30,7 @@ use crate::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct VlanConfigSpec {
-    /// Words for people.
+    /// Free-form description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub description: String,
@@ -68,8 +68,8 @@ pub struct Uplink {
 impl Uplink {
     /// How large packets are, if the object says it.
     pub fn given_mtu(&self) -> Option<u32> {
-        let said = self.link_attributes.as_ref()?.mtu?;
-        u32::try_from(said).ok().filter(|mtu| *mtu > 0)
+        let given = self.link_attributes.as_ref()?.mtu?;
+        u32::try_from(given).ok().filter(|mtu| *mtu > 0)
     }
 
     /// How large packets are.
@@ -170,7 +170,7 @@ impl Declared for VlanConfig {
 
 const EFFECTS: &[FieldEffect] = &[
     field("spec", &[Effect::FrontEnd("host networks: the uplink of nodes")]),
-    field("spec.description", &[Effect::People]),
+    field("spec.description", &[Effect::Description]),
     field(
         "spec.clusterNetwork",
         &[

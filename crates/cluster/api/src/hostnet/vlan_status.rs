@@ -10,7 +10,7 @@ use crate::{
     hostnet::HostCondition,
 };
 
-/// A report has nothing to wish for.
+/// A report has no desired state.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "network.harvesterhci.io",

@@ -24,7 +24,7 @@ use crate::{
     shortname = "net-confs",
     category = "netloom",
     label("nmstate.io", ""),
-    doc = "A wish for the matching interfaces of many nodes. The wishes of all policies that apply to a node are merged into the desired state of its NodeNetworkState. Of two that contradict each other the older one wins, then the first name.",
+    doc = "The desired state of matching interfaces on many nodes. The desired states of all policies that apply to a node are merged into the desired state of its NodeNetworkState. Of two that contradict each other the older one wins, then the first name.",
     status = "NodeNetConfPolicyStatus",
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Nodes", type_ = "integer", json_path = ".status.matchedNodes"),
@@ -48,10 +48,10 @@ pub struct NodeNetConfPolicySpec {
     /// The interfaces that the policy is for: those that at least one rule matches.
     #[schemars(length(min = 1, max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub match_rules: Vec<InterfaceMatchRule>,
-    /// Lets the node find out the wish by itself. Excludes `desiredState`.
+    /// Lets the node derive the desired state itself. Excludes `desiredState`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoconfig: Option<AutoConfig>,
-    /// The wish, as an nmstate document. An interface without a name, or called `*`, stands for every
+    /// The desired state, as an nmstate document. An interface without a name, or called `*`, stands for every
     /// matched interface. Excludes `autoconfig`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired_state: Option<StateDocument>,
@@ -108,7 +108,7 @@ pub struct NodeNetConfPolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
-    /// `Ready`, and `PolicyConflict` when an older policy, or somebody by hand, wants something else for
+    /// `Ready`, and `PolicyConflict` when an older policy, or somebody manually, wants something else for
     /// the same thing.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
@@ -155,7 +155,7 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.autoconfig",
         &[
             Effect::Admission("excludes desiredState; a warning when it switches nothing on"),
-            Effect::FrontEnd("node state: what neighbours announce makes the wish"),
+            Effect::FrontEnd("node state: the desired state follows from what neighbours announce"),
         ],
     ),
     field("spec.autoconfig.autoBonding", &[Effect::FrontEnd("node state: bonds interfaces with the same neighbour")]),

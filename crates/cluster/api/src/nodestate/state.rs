@@ -1,4 +1,4 @@
-//! `NodeNetworkState`: the wish for one node and what the node reports.
+//! `NodeNetworkState`: the desired state of one node and what the node reports.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_derive::CustomResource;
@@ -24,7 +24,7 @@ use crate::{
     shortname = "net-states",
     category = "netloom",
     label("nmstate.io", ""),
-    doc = "The network of one node: the wish for it and what the node reports. The node creates the object for itself when there is none.",
+    doc = "The network of one node: its desired state and what the node reports. The node creates the object for itself when there is none.",
     status = "NodeNetworkStateStatus",
     selectable = ".spec.nodeName",
     printcolumn(name = "Node", type_ = "string", json_path = ".spec.nodeName"),
@@ -52,7 +52,7 @@ pub struct NodeNetworkStateSpec {
     /// although both are the same in objects that nodes create.
     #[schemars(length(min = 1, max = 253))]
     pub node_name: String,
-    /// The wish, as an nmstate document. What it does not mention stays as it is. Absent or empty:
+    /// The desired state, as an nmstate document. What it does not mention stays as it is. Absent or empty:
     /// nothing is set, the node only reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired_state: Option<StateDocument>,
@@ -77,7 +77,7 @@ pub struct NodeNetworkStateStatus {
     /// Present while the node will try again after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// The last wish that was reached and verified.
+    /// The last desired state that was reached and verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied: Option<LastApplied>,
     /// Present while a change is applied and not yet confirmed.
@@ -89,13 +89,13 @@ pub struct NodeNetworkStateStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How often the present wish has failed.
+    /// How often the present desired state has failed.
     pub count: u32,
     /// When it is tried again.
     pub next_time: Time,
 }
 
-/// A wish that was reached.
+/// A desired state that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastApplied {
@@ -128,7 +128,7 @@ impl Declared for NodeNetworkState {
 const AGENT: &[Effect] = &[Effect::Status("the node's agent")];
 
 const EFFECTS: &[FieldEffect] = &[
-    field("spec", &[Effect::FrontEnd("node state: the wish for one node")]),
+    field("spec", &[Effect::FrontEnd("node state: the desired state of one node")]),
     field("spec.managed", &[Effect::FrontEnd("node state: false stops enforcing and reporting")]),
     field(
         "spec.nodeName",
@@ -136,7 +136,7 @@ const EFFECTS: &[FieldEffect] = &[
             Effect::Admission(
                 "an agent writes only objects of its own node, before and after; a warning when it is not the object's name or when another object names the same node",
             ),
-            Effect::FrontEnd("node state: the node that policies write the wish for"),
+            Effect::FrontEnd("node state: the node whose desired state policies write"),
             Effect::FrontEnd("node state: the node whose agent keeps to the object"),
         ],
     ),
@@ -144,7 +144,7 @@ const EFFECTS: &[FieldEffect] = &[
         "spec.desiredState",
         &[
             Effect::Admission("must be a document that the node's parser takes"),
-            Effect::FrontEnd("node state: policies are merged into it; what was written by hand stays and wins"),
+            Effect::FrontEnd("node state: policies are merged into it; what was written manually stays and wins"),
             Effect::FrontEnd("node state: brought about by the node's agent, and kept"),
         ],
     ),

@@ -80,7 +80,7 @@ pub struct NetworkConfigRevisionSpec {
 pub struct Layer2Revision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it said.
+    /// What it reported.
     #[serde(flatten)]
     pub spec: Layer2NetworkConfigurationSpec,
 }
@@ -90,7 +90,7 @@ pub struct Layer2Revision {
 pub struct VrfRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it said.
+    /// What it reported.
     #[serde(flatten)]
     pub spec: VrfRouteConfigurationSpec,
 }
@@ -100,7 +100,7 @@ pub struct VrfRevision {
 pub struct BgpRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it said.
+    /// What it reported.
     #[serde(flatten)]
     pub spec: BgpPeeringSpec,
 }
@@ -110,7 +110,7 @@ pub struct BgpRevision {
 pub struct MirrorTargetRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it said.
+    /// What it reported.
     #[serde(flatten)]
     pub spec: MirrorTargetSpec,
 }
@@ -120,7 +120,7 @@ pub struct MirrorTargetRevision {
 pub struct MirrorSelectorRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it said.
+    /// What it reported.
     #[serde(flatten)]
     pub spec: MirrorSelectorSpec,
 }
@@ -146,7 +146,7 @@ pub struct FrozenObject {
     /// What was chosen for it once and later revisions keep, such as the name of its interface.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: BTreeMap<String, String>,
-    /// What it said.
+    /// What it reported.
     pub spec: FrozenSpec,
 }
 
@@ -187,7 +187,7 @@ pub struct NetworkConfigRevisionStatus {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub ready: i32,
-    /// How many nodes were told it and are busy with it.
+    /// How many nodes were assigned it and are busy with it.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub ongoing: i32,
@@ -202,7 +202,7 @@ pub struct NetworkConfigRevisionStatus {
     /// The node that refused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_node: Option<String>,
-    /// What that node said.
+    /// What that node reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_message: Option<String>,
     /// When that was.
@@ -259,7 +259,7 @@ pub struct PassedOver {
 }
 
 impl NetworkConfigRevision {
-    /// Its place in the order of wishes: the highest is what is wished for now.
+    /// Its place in the order of revisions: the highest is the desired one.
     pub fn sequence(&self) -> u64 {
         let annotations = self.metadata.annotations.as_ref();
         annotations.and_then(|all| all.get(annotation::SEQUENCE)?.parse().ok()).unwrap_or_default()
@@ -269,13 +269,13 @@ impl NetworkConfigRevision {
 /// Where a revision is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RevisionPhase {
-    /// It is the next, and no node has been told it.
+    /// It is the next, and no node has been assigned it.
     Pending,
     /// Nodes get it.
     Rolling,
     /// Every node that can take it has it.
     Active,
-    /// It failed: no node is told it until it is tried again.
+    /// It failed: no node is assigned it until it is tried again.
     Failed,
     /// Another took its place before every node had it.
     Superseded,

@@ -57,9 +57,9 @@ pub struct RolloutPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 317))]
     pub zone_key: Option<String>,
-    /// Conditions of the `Node` that a change must not take away: one that was `True` when the node was told of the
-    /// change must be `True` afterwards for the node to count as done. A node that did not show it before need not show
-    /// it after; whether it can take a change is told by its agent, not by its conditions.
+    /// Conditions of the `Node` that a change must not take away: one that was `True` when the change was assigned to
+    /// the node must be `True` afterwards for the node to count as done. A node that did not show it before need not
+    /// show it after; whether it can take a change depends on its agent, not on its conditions.
     #[serde(default = "ready")]
     // Whole: of a set with a default an empty one could not be applied, because it has nothing that anybody owns.
     #[schemars(length(max = 16), inner(length(min = 1, max = 316)), extend("x-kubernetes-list-type" = "atomic"))]
@@ -85,7 +85,8 @@ pub struct RolloutPolicySpec {
     /// What a node does about a change that somebody else made to its network.
     #[serde(default)]
     pub drift: Drift,
-    /// How long a node watches a change before it keeps it. What is not said is as the node's agent was started with.
+    /// How long a node watches a change before it keeps it. What is not specified is as the node's agent was started
+    /// with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probing>,
     /// Whether no further node gets a change until this is false again.
@@ -239,18 +240,18 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// The waits that are said.
+    /// The waits that are given.
     pub fn times(self) -> ProbeTimes {
         let Self { before_seconds, carrier_seconds, window_seconds, retry_seconds, restart_seconds } = self;
-        let said = [
+        let given = [
             (Wait::Before, before_seconds),
             (Wait::Carrier, carrier_seconds),
             (Wait::Window, window_seconds),
             (Wait::Retry, retry_seconds),
             (Wait::Restart, restart_seconds),
         ];
-        let said = said.into_iter().filter_map(|(wait, seconds)| Some((wait, seconds?)));
-        said.fold(ProbeTimes::default(), |times, (wait, seconds)| times.and(wait, seconds))
+        let given = given.into_iter().filter_map(|(wait, seconds)| Some((wait, seconds?)));
+        given.fold(ProbeTimes::default(), |times, (wait, seconds)| times.and(wait, seconds))
     }
 }
 
@@ -309,7 +310,7 @@ pub enum Phase {
 pub struct NodeCounts {
     /// All of them.
     pub total: u32,
-    /// Those that were told the target revision.
+    /// Those that were assigned the target revision.
     pub updated: u32,
     /// Those that reported it as done.
     pub ready: u32,
@@ -367,7 +368,7 @@ const SELECTOR: &[Effect] =
     &[Effect::Admission("must be a valid selector"), Effect::FrontEnd("rollout: selects nodes")];
 const PROBES: &[Effect] = &[
     Effect::Admission("a warning when nodes may watch a change for longer than timeoutSeconds"),
-    Effect::FrontEnd("rollout: told to the node, whose agent waits so long"),
+    Effect::FrontEnd("rollout: sent to the node, whose agent waits so long"),
 ];
 const RETRY: &[Effect] = &[Effect::FrontEnd("rollout: when a failed change is tried again")];
 const CONTROLLER: &[Effect] = &[Effect::Status("the controller")];
@@ -427,9 +428,9 @@ const EFFECTS: &[FieldEffect] = &[
     field("spec.limits.maxDeletions", &[Effect::FrontEnd("rollout: whether a change starts")]),
     field(
         "spec.limits.allowLossOfManagement",
-        &[Effect::FrontEnd("rollout: told to the node, whose agent refuses else")],
+        &[Effect::FrontEnd("rollout: sent to the node, whose agent refuses else")],
     ),
-    field("spec.drift", &[Effect::FrontEnd("rollout: told to the node, whose agent repairs or reports")]),
+    field("spec.drift", &[Effect::FrontEnd("rollout: sent to the node, whose agent repairs or reports")]),
     field("spec.probes", PROBES),
     field("spec.probes.beforeSeconds", PROBES),
     field("spec.probes.carrierSeconds", PROBES),

@@ -1,4 +1,4 @@
-//! What is asked of a node's configuration, as the things that people are told of.
+//! What is asked of a node's configuration, as the things that users are notified of.
 
 use std::collections::{BTreeMap, BTreeSet};
 

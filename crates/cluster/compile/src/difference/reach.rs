@@ -1,4 +1,4 @@
-//! Which networks a wish reaches, and how.
+//! Which networks a desired state reaches, and how.
 
 use std::collections::BTreeSet;
 

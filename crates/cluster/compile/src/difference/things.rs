@@ -10,7 +10,7 @@ use crate::{
     state::{Provenance, Share, leaves},
 };
 
-/// Something that a document asks for. The order is that in which people are told.
+/// Something that a document asks for. The order is that in which users are notified.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Thing {
     Interface(String),
@@ -80,7 +80,7 @@ pub(super) fn things(document: &Value) -> BTreeMap<Thing, BTreeMap<String, Value
     all
 }
 
-/// The single values of an entry, without its name, which is how it is told.
+/// The single values of an entry, without its name, which is how it is reported.
 fn values(entry: &Value) -> BTreeMap<String, Value> {
     let leaves = entry.as_object().map(leaves::of).unwrap_or_default();
     leaves.into_iter().filter(|(path, _)| path != "name").map(|(path, value)| (leaves::spoken(&path), value)).collect()

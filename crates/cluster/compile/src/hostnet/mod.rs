@@ -19,7 +19,7 @@ mod report;
 mod vlans;
 
 pub use networks::Broken;
-pub use objects::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, Spec, VlanConfig, VlanStatus, Wished};
+pub use objects::{Attachment, ClusterNetwork, HostNetworkConfig, LinkMonitor, Spec, SpecOnly, VlanConfig, VlanStatus};
 pub use report::NetworkReport;
 
 use std::sync::{Arc, Weak};

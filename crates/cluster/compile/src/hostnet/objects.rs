@@ -23,9 +23,9 @@ pub struct ClusterNetwork {
     pub meta: Meta,
 }
 
-/// An object with a wish; its status is ours to write, so it cannot matter.
+/// An object with a desired state; its status is ours to write, so it cannot matter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wished<S> {
+pub struct SpecOnly<S> {
     /// What it says of itself.
     pub meta: Meta,
     /// What it wants.
@@ -33,13 +33,13 @@ pub struct Wished<S> {
 }
 
 /// A `VlanConfig`.
-pub type VlanConfig = Wished<VlanConfigSpec>;
+pub type VlanConfig = SpecOnly<VlanConfigSpec>;
 /// A `HostNetworkConfig`.
-pub type HostNetworkConfig = Wished<HostNetworkConfigSpec>;
+pub type HostNetworkConfig = SpecOnly<HostNetworkConfigSpec>;
 /// A `LinkMonitor`.
-pub type LinkMonitor = Wished<LinkMonitorSpec>;
+pub type LinkMonitor = SpecOnly<LinkMonitorSpec>;
 
-/// How one node is connected to one cluster network, as it was told.
+/// How one node is connected to one cluster network, as it was ordered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VlanStatus {
     /// What it says of itself.
@@ -127,7 +127,7 @@ impl Spec for LinkMonitorSpec {
     const KIND: &'static str = "LinkMonitor";
 }
 
-impl<S: Spec> Kept for Wished<S> {
+impl<S: Spec> Kept for SpecOnly<S> {
     const KIND: GroupKind<'static> = GroupKind::new(GROUP, S::KIND);
     const VERSION: &'static str = "v1beta1";
 
@@ -168,7 +168,7 @@ fn meta(object: &Value) -> Result<Meta, String> {
     ObjectMeta::deserialize(metadata).map(Meta::of).map_err(|error| error.to_string())
 }
 
-/// The VLANs of a plugin's configuration that a bridge is told of: it has the first one without.
+/// The VLANs of a plugin's configuration that a bridge gets: it has the first one without.
 fn vlans(config: &Value) -> Vec<VlanRange> {
     let all = foreign::vlans(config).into_iter().map(|(min, max)| VlanRange { min: min.max(2), max });
     let mut all: Vec<VlanRange> = all.filter(|range| range.min <= range.max).collect();

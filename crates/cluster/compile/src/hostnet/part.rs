@@ -1,4 +1,4 @@
-//! What one node gets of host networks: links, VLANs of bridge ports, addresses and wishes for addresses.
+//! What one node gets of host networks: links, VLANs of bridge ports, addresses and requests for addresses.
 //!
 //! An object that a node cannot have, for what it reports of its links, is left out there and nowhere else, and what
 //! stands on it with it. Links that somebody else made are never taken over, and the installer's VLAN on the network
@@ -79,9 +79,9 @@ impl Selected for Choice {
 }
 
 impl Choice {
-    /// A node that has told nothing of its links keeps what it was told.
+    /// A node that has not reported its links keeps what it was assigned.
     fn unreported(&self) -> Contribution {
-        let finding = || Finding::new(reason::NOT_REPORTED, "", "the node has not told yet which links it has");
+        let finding = || Finding::new(reason::NOT_REPORTED, "", "the node has not reported its links yet");
         let objects = self.matched.iter().map(|one| one.object()).chain(self.hosts.iter().map(|one| one.object()));
         let findings = objects.map(|object| (object, finding())).collect();
         Contribution { findings, waits: true, ..Contribution::default() }
@@ -152,8 +152,8 @@ impl<'a> Maker<'a> {
         self.grounds.insert(network, ground);
     }
 
-    /// Which interfaces go into the bond. One that is not there, or that somebody else uses, is left out and told. Where
-    /// nothing but such are there, the uplink is kept away from the node as a whole.
+    /// Which interfaces go into the bond. One that is not there, or that somebody else uses, is left out and reported.
+    /// Where nothing but such are there, the uplink is kept away from the node as a whole.
     fn ports(&mut self, uplink: &Uplink) -> Result<Vec<usize>, Finding> {
         let network = &uplink.spec.cluster_network;
         let bond = names::bond(network);
@@ -254,7 +254,7 @@ impl<'a> Maker<'a> {
         };
         let object = host.object();
         let asked = |path: &str| origin(&object, path);
-        // The object that needs the VLAN for the node itself is told first, whoever else needs it.
+        // The object that needs the VLAN for the node itself is named first, whoever else needs it.
         ground.own.over(vlan, &asked("spec.vlanID"));
         ground.port.over(vlan, &asked("spec.vlanID"));
         self.config.links.push(HostLink {

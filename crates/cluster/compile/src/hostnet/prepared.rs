@@ -1,4 +1,4 @@
-//! Uplinks and host networks, read once and held against the rules of admission again: they may have been written
+//! Uplinks and host networks, read once and compared with the rules of admission again: they may have been written
 //! while nobody enforced them.
 
 use std::collections::BTreeMap;

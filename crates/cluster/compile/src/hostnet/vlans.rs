@@ -7,7 +7,7 @@ use netloom_api::{
     pipeline::node_network_config::host::{EntryOrigin, HostBridgeVlan},
 };
 
-/// VLANs by number. Two objects may need the same one; it is told once.
+/// VLANs by number. Two objects may need the same one; it is listed once.
 #[derive(Debug, Default)]
 pub(super) struct Painted {
     vlans: BTreeMap<u16, usize>,
@@ -71,9 +71,9 @@ mod tests {
         painted.add(2, 6, &BTreeSet::from([4]), &origin("a"));
         painted.add(5, 8, &BTreeSet::new(), &origin("b"));
         painted.over(3, &origin("c"));
-        let told: Vec<(u16, u16, String)> =
+        let assigned: Vec<(u16, u16, String)> =
             painted.ranges("p").into_iter().map(|range| (range.min, range.max, range.origin.name)).collect();
         let wanted = [(2, 2, "a"), (3, 3, "c"), (5, 6, "a"), (7, 8, "b")];
-        assert_eq!(told, wanted.map(|(min, max, name)| (min, max, name.to_owned())));
+        assert_eq!(assigned, wanted.map(|(min, max, name)| (min, max, name.to_owned())));
     }
 }

@@ -190,7 +190,7 @@ impl<'a> Auto<'a> {
         }
         // One that policies made is up to them.
         let same = |link: &Link| {
-            !link.wished && link.kind == "vlan" && link.base.as_deref() == Some(carrier) && link.vlan == Some(id)
+            !link.desired && link.kind == "vlan" && link.base.as_deref() == Some(carrier) && link.vlan == Some(id)
         };
         if let Some((other, _)) = self.inventory.links.iter().find(|(other, link)| **other != name && same(link)) {
             let message = format!("VLAN {id} is announced on {carrier}, where it is there already as {other}");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vlan_that_cannot_be_made_is_told() {
+    fn a_vlan_that_cannot_be_made_is_assigned() {
         let mut found = inventory(&[("enp123s0f1np1", "up", "", "s1", &[7, 1234]), ("eth0", "up", "", "s1", &[10])]);
         found.links.insert(
             "storage".to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! A policy speaks of links that a rule matches, and of links that are made by asking for them and
 //! stand on such links alone. Whether a link of the latter kind is there already makes no
-//! difference: the wish is the same before and after it has come true. Without a matched link a
+//! difference: the desired state is the same before and after it is reached. Without a matched link a
 //! policy wants nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{
     autoconfig::Auto,
     document::PLACE,
-    policy::{Prepared, Wanted, Wish},
+    policy::{PolicyContent, Prepared, Wanted},
     rules,
 };
 use crate::{
@@ -36,8 +36,8 @@ pub(super) fn contribute(
     let matched = rules::matched(&policy.rules, inventory);
     let mut work = Work { inventory, units: Vec::new(), findings: Vec::new() };
     let mut listen: BTreeSet<&str> = rules::listening(&policy.rules, inventory).collect();
-    match &policy.wish {
-        Wish::Auto(AutoConfig { auto_bonding, auto_vlan }) => {
+    match &policy.content {
+        PolicyContent::Auto(AutoConfig { auto_bonding, auto_vlan }) => {
             if *auto_bonding || *auto_vlan {
                 let hears = |name: &&String| inventory.get(name).is_some_and(rules::can_hear);
                 listen.extend(matched.iter().filter(hears).map(String::as_str));
@@ -49,8 +49,8 @@ pub(super) fn contribute(
                 work.units.push(Unit::interface(&made.name, &made.entry, made.place, inventory));
             }
         }
-        Wish::Document(wanted) if !matched.is_empty() => work.document(wanted, &matched),
-        Wish::Nothing | Wish::Document(_) => {}
+        PolicyContent::Document(wanted) if !matched.is_empty() => work.document(wanted, &matched),
+        PolicyContent::Nothing | PolicyContent::Document(_) => {}
     }
     work.listen(listen);
     StatePart { asker: policy.asker(), matched, units: work.units, findings: work.findings }
@@ -66,14 +66,14 @@ impl Work<'_> {
     /// Asks the node to hear who is on a wire, unless the policy says something else about that.
     fn listen(&mut self, links: BTreeSet<&str>) {
         const LISTEN: &str = "lldp/enabled";
-        let said: BTreeSet<String> = self
+        let given: BTreeSet<String> = self
             .units
             .iter()
             .filter(|unit| unit.leaves.iter().any(|(path, _)| path == LISTEN))
             .filter_map(|unit| unit.link().map(str::to_owned))
             .collect();
         let entry = json!({"lldp": {"enabled": true}}).as_object().cloned().unwrap_or_default();
-        for link in links.into_iter().filter(|link| !said.contains(*link)) {
+        for link in links.into_iter().filter(|link| !given.contains(*link)) {
             self.units.push(Unit::interface(link, &entry, "spec.matchRules", self.inventory));
         }
     }
@@ -134,8 +134,8 @@ impl Work<'_> {
 
     /// What a link is made of: as the entry says, else as it is.
     fn stands_on(&self, name: &str, entry: &Map<String, Value>) -> Vec<String> {
-        let said = refs(entry);
-        let Some(link) = self.inventory.get(name).filter(|_| said.is_empty()) else { return said };
+        let given = refs(entry);
+        let Some(link) = self.inventory.get(name).filter(|_| given.is_empty()) else { return given };
         let ports = self.inventory.links.iter().filter(|(_, port)| port.controller.as_deref() == Some(name));
         link.base.iter().cloned().chain(ports.map(|(port, _)| port.clone())).collect()
     }
@@ -156,11 +156,11 @@ impl Work<'_> {
     fn push(&mut self, name: &str, entry: &Map<String, Value>, index: usize) {
         let place = format!("{PLACE}.interfaces[{index}]");
         let there = self.inventory.get(name).map(|link| link.kind.as_str()).filter(|kind| *kind != "unknown");
-        if let (Some(said), Some(there)) = (kind_of(entry), there)
-            && said != there
+        if let (Some(given), Some(there)) = (kind_of(entry), there)
+            && given != there
             && !is_absent(entry)
         {
-            let message = format!("{name} is of type {there} and the entry is for {said}: it is left out");
+            let message = format!("{name} is of type {there} and the entry is for {given}: it is left out");
             self.findings.push(Finding::new(reason::CONTRADICTION, format!("{place}.type"), message));
             return;
         }

@@ -132,7 +132,7 @@ impl Wants for PolicySet {
 pub struct NodeFacts<'a> {
     /// The node: its labels and taints.
     pub node: &'a Node,
-    /// What it reports, and what somebody wrote for it by hand.
+    /// What it reports, and what somebody wrote for it manually.
     pub state: &'a NodeState,
     /// Its configuration.
     pub host: Option<&'a HostConfig>,
@@ -143,12 +143,12 @@ pub fn desired_for(facts: NodeFacts<'_>, policies: &PolicySet) -> Desired {
     let NodeFacts { node, state, host } = facts;
     let selected = policies.choose(&mut |_, select| select(node));
     let wanted = |name: &str| host.into_iter().flat_map(|host| &host.links).any(|link| link.name.0 == name);
-    let found = state.hand.found(&state.inventory, &state.inventory.leaving(wanted));
+    let found = state.manual.found(&state.inventory, &state.inventory.leaving(wanted));
     let class = NodeClass {
         reported: &state.inventory,
         node: None,
         found: &found,
-        manual: &state.hand,
+        manual: &state.manual,
         leaving_id: 0,
         found_id: 0,
         manual_id: 0,

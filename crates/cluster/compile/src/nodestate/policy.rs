@@ -1,6 +1,6 @@
 //! A policy, read once: its selector, its rules and its document in today's spelling.
 //!
-//! A policy is held against the rules of admission again. It may have been written while nobody
+//! A policy is compared with the rules of admission again. It may have been written while nobody
 //! enforced them, or before one of them existed.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -36,7 +36,7 @@ pub(crate) struct Prepared {
     /// Which nodes it is for.
     pub(crate) terms: Terms,
     pub(super) rules: Vec<InterfaceMatchRule>,
-    pub(super) wish: Wish,
+    pub(super) content: PolicyContent,
     /// The policy as a revision holds it.
     pub(super) frozen: Weighed,
     /// Equal for equal policies.
@@ -82,7 +82,7 @@ impl Selected for Prepared {
 
 /// What a policy wants of the links that it matches.
 #[derive(Debug, Clone)]
-pub(super) enum Wish {
+pub(super) enum PolicyContent {
     /// Nothing.
     Nothing,
     /// What the node finds out by itself.
@@ -131,17 +131,17 @@ fn read(meta: &Meta, spec: &NodeNetConfPolicySpec, value: Value) -> Result<Prepa
     if !broken.is_empty() {
         return Err(broken);
     }
-    let wish = match (&spec.autoconfig, &spec.desired_state) {
-        (Some(auto), _) => Wish::Auto(auto.clone()),
-        (None, Some(document)) => Wish::Document(Box::new(document::wanted(&document.0)?)),
-        (None, None) => Wish::Nothing,
+    let content = match (&spec.autoconfig, &spec.desired_state) {
+        (Some(auto), _) => PolicyContent::Auto(auto.clone()),
+        (None, Some(document)) => PolicyContent::Document(Box::new(document::wanted(&document.0)?)),
+        (None, None) => PolicyContent::Nothing,
     };
     let frozen = frozen::<Policy>(meta, BTreeMap::new(), value);
     Ok(Prepared {
         source: meta.clone(),
         terms: Terms::new(spec.affinity.as_ref(), &spec.tolerations),
         rules: spec.match_rules.clone(),
-        wish,
+        content,
         id: frozen.id(),
         frozen,
     })

@@ -136,23 +136,23 @@ pub(super) fn reports(set: &PolicySet, outcome: &Outcome<'_>) -> Vec<(ObjectRef,
     tell(&mut reports, outcome);
     tell_who_merges(&mut reports, outcome);
     let object = |source: &Source| source.as_object().map(|object| ObjectKey::new(&*object.namespace, &*object.name));
-    let told = reports.into_iter().filter_map(|(source, report)| {
+    let assigned = reports.into_iter().filter_map(|(source, report)| {
         let target = ObjectRef { kind: Policy::KIND, key: object(&source)? };
         Some((target, Arc::new(report) as Arc<dyn Report>))
     });
-    told.collect()
+    assigned.collect()
 }
 
 /// Adds to each report what was left out on which nodes.
 fn tell(reports: &mut BTreeMap<Source, PolicyReport>, outcome: &Outcome<'_>) {
     let mut findings: BTreeMap<(&Source, &Finding), Seen<()>> = BTreeMap::new();
     for (place, desired) in outcome.classes() {
-        let mut told: Vec<&Source> = Vec::new();
+        let mut assigned: Vec<&Source> = Vec::new();
         for conflict in &desired.conflicts {
-            let Some(report) = reports.get_mut(&conflict.loser).filter(|_| !told.contains(&&conflict.loser)) else {
+            let Some(report) = reports.get_mut(&conflict.loser).filter(|_| !assigned.contains(&&conflict.loser)) else {
                 continue;
             };
-            told.push(&conflict.loser);
+            assigned.push(&conflict.loser);
             let here = Seen { what: conflict.clone(), nodes: place.nodes, first: place.first.clone() };
             match &mut report.conflict {
                 Some(seen) => seen.join(&here),

@@ -1,4 +1,4 @@
-//! Contradictions between two links: each wish is sound alone, and no node can have both.
+//! Contradictions between two links: each desired state is sound alone, and no node can have both.
 
 use netloom_model::Source;
 use serde_json::{Value, json};
@@ -62,13 +62,13 @@ impl<'a> Merge<'a> {
             return Some((bond, mtu, who));
         }
         let (_, who) = self.claims.get(&(base, CONTROLLER))?;
-        Some((bond, self.unsaid_mtu(bond), *who))
+        Some((bond, self.unspecified_mtu(bond), *who))
     }
 
     /// The MTU that a unit's link takes over from a bond that the unit makes it a port of.
     fn joined(&self, unit: &Unit) -> Option<u64> {
         let bond = unit.controller().filter(|controller| self.is_bond(controller))?;
-        Some(self.claimed_mtu(bond).map_or_else(|| self.unsaid_mtu(bond), |(mtu, _)| mtu))
+        Some(self.claimed_mtu(bond).map_or_else(|| self.unspecified_mtu(bond), |(mtu, _)| mtu))
     }
 
     /// The MTU that a port without one of its own takes over from a unit's link, where that is a bond.
@@ -79,25 +79,25 @@ impl<'a> Merge<'a> {
         if !is_port || self.claimed_mtu(port).is_some() {
             return None;
         }
-        let said = unit.mtu().or_else(|| Some(self.claimed_mtu(bond)?.0));
+        let given = unit.mtu().or_else(|| Some(self.claimed_mtu(bond)?.0));
         // A bond that is there already, and is not spoken of otherwise, has what it had.
-        said.or_else(|| listed.then(|| self.unsaid_mtu(bond)))
+        given.or_else(|| listed.then(|| self.unspecified_mtu(bond)))
     }
 
     /// The bond that somebody made a link a port of, or that it is a port of on the node.
     pub(super) fn bond_of(&self, port: &str) -> Option<&'a str> {
-        let said = self.claims.get(&(port, CONTROLLER)).map(|(controller, _)| controller.as_str().unwrap_or_default());
+        let given = self.claims.get(&(port, CONTROLLER)).map(|(controller, _)| controller.as_str().unwrap_or_default());
         let found = || {
             let there = self.inventory.get(port)?.controller.as_deref()?;
             self.port_list(there).is_none_or(|(list, _)| lists(list, port)).then_some(there)
         };
-        said.or_else(found).filter(|controller| self.is_bond(controller))
+        given.or_else(found).filter(|controller| self.is_bond(controller))
     }
 
     fn is_bond(&self, link: &str) -> bool {
         let claimed = self.claims.get(&(link, "type")).is_some_and(|(kind, _)| **kind == "bond");
-        let said = self.links.get(link).is_some_and(|units| units.iter().any(|(unit, _)| unit.is_bond()));
-        claimed || said || self.inventory.get(link).is_some_and(|link| link.kind == "bond")
+        let given = self.links.get(link).is_some_and(|units| units.iter().any(|(unit, _)| unit.is_bond()));
+        claimed || given || self.inventory.get(link).is_some_and(|link| link.kind == "bond")
     }
 
     pub(super) fn claimed_mtu(&self, link: &str) -> Option<(u64, Who)> {
@@ -106,7 +106,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The MTU of a link for which nobody says one.
-    fn unsaid_mtu(&self, link: &str) -> u64 {
+    fn unspecified_mtu(&self, link: &str) -> u64 {
         self.found_mtu(link).unwrap_or(USUAL_MTU)
     }
 
@@ -116,7 +116,7 @@ impl<'a> Merge<'a> {
         if configured { Some(USUAL_MTU) } else { self.inventory.get(link)?.mtu }
     }
 
-    /// A port that the list of its controller leaves out: said from the one side or from the other.
+    /// A port that the list of its controller leaves out: reported from the one side or from the other.
     fn uninvited(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
         let link = unit.link()?;
         let of_list = unit.controller().and_then(|controller| {
@@ -125,9 +125,9 @@ impl<'a> Merge<'a> {
         });
         let of_port = || {
             let list = unit.port_list()?;
-            let said = self.links.values().flatten().chain(&self.configured);
-            said.filter(|(said, _)| said.controller() == Some(link)).find_map(|(said, who)| {
-                let port = said.link().filter(|port| !lists(list, port))?;
+            let given = self.links.values().flatten().chain(&self.configured);
+            given.filter(|(given, _)| given.controller() == Some(link)).find_map(|(given, who)| {
+                let port = given.link().filter(|port| !lists(list, port))?;
                 Some((port, CONTROLLER, json!(link), list.clone(), *who))
             })
         };

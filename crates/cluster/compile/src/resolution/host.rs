@@ -91,8 +91,8 @@ impl Contribution {
         let tables = own.filter_map(|entry| Some(format!("table {}", entry.table?)));
         let addresses = self.host.addresses.iter().filter(move |entry| entry.link.0 == link);
         let addresses = addresses.filter_map(|entry| fixed(&entry.address));
-        let said = self.claims.iter().filter(move |(of, _)| of == link).map(|(_, subject)| subject.clone());
-        tables.chain(addresses).chain(said)
+        let given = self.claims.iter().filter(move |(of, _)| of == link).map(|(_, subject)| subject.clone());
+        tables.chain(addresses).chain(given)
     }
 }
 

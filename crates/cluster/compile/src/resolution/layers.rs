@@ -26,7 +26,7 @@ use crate::{
     state::{Inventory, Link, document::list},
 };
 
-/// What there is to be said on a class of nodes.
+/// What there is to be given on a class of nodes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
     /// The nodes.

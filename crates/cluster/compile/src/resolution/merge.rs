@@ -16,7 +16,7 @@ use crate::{
     finding::{Asker, Conflict, Finding, reason},
     key::ObjectKey,
     state::{
-        Hand, Inventory, Provenance, Share,
+        Inventory, Manual, Provenance, Share,
         document::{canonical, tells_kind},
         leaves,
     },
@@ -27,7 +27,7 @@ use crate::{
 pub struct Desired {
     /// The document for the node's desired state; none when nothing is wanted.
     pub document: Option<Value>,
-    /// Who asked for what; what was written by hand is not in it.
+    /// Who asked for what; what was written manually is not in it.
     pub provenance: Provenance,
     /// What was left out because somebody with precedence wants something else.
     pub conflicts: Vec<Conflict>,
@@ -35,7 +35,7 @@ pub struct Desired {
     pub findings: BTreeMap<Source, Vec<Finding>>,
     /// Who asks for such entries on the node, and the links that its rules match.
     pub matched: BTreeMap<Source, Vec<String>>,
-    /// Why nothing is written: what stands there by hand cannot be read, and is not ours to change.
+    /// Why nothing is written: what stands there manually cannot be read, and is not ours to change.
     pub held: Vec<Finding>,
     /// A short name for document and provenance.
     pub digest: String,
@@ -56,7 +56,7 @@ pub(super) enum Who {
     /// Who asks for a unit of the configuration, by contribution and place in it.
     Config(usize, usize),
     /// Whoever wrote the desired state.
-    Hand,
+    Manual,
     /// Who asks for units of the desired state, by place in the list of contributions.
     State(usize),
 }
@@ -66,15 +66,15 @@ impl Who {
     pub(super) fn state(self) -> Option<usize> {
         match self {
             Self::State(place) => Some(place),
-            Self::Config(..) | Self::Hand => None,
+            Self::Config(..) | Self::Manual => None,
         }
     }
 }
 
-/// Takes the units of the configuration, then what was written by hand, then the contributions to the desired state; all
-/// come in the order in which they win.
+/// Takes the units of the configuration, then what was written manually, then the contributions to the desired state;
+/// all come in the order in which they win.
 pub(super) fn merge<'a>(
-    hand: &'a Hand,
+    manual: &'a Manual,
     inventory: &'a Inventory,
     config: &'a [HostUnits],
     contributions: impl Iterator<Item = &'a StatePart>,
@@ -83,7 +83,7 @@ pub(super) fn merge<'a>(
     let mut desired = Desired { lost: vec![BTreeSet::new(); config.len()], ..Desired::default() };
     for contribution in &contributions {
         desired.matched.insert(contribution.asker.clone(), contribution.matched.clone());
-        // What is said later of the same object takes the place of what was said before.
+        // What is given later of the same object takes the place of what was given before.
         if contribution.findings.is_empty() {
             desired.findings.remove(&contribution.asker);
         } else {
@@ -91,7 +91,7 @@ pub(super) fn merge<'a>(
         }
     }
     let mut merge = Merge {
-        hand,
+        manual,
         config,
         contributions: &contributions,
         inventory,
@@ -103,22 +103,22 @@ pub(super) fn merge<'a>(
         carried: BTreeMap::new(),
     };
     merge.configure(&mut desired);
-    if !hand.refused().is_empty() {
+    if !manual.refused().is_empty() {
         for contribution in contributions.iter().filter(|contribution| !contribution.matched.is_empty()) {
             let message = "what somebody wrote into the node's desired state cannot be read: nothing is done there";
             let finding = Finding::new(reason::INVALID_DESIRED_STATE, "", message);
             desired.findings.entry(contribution.asker.clone()).or_default().push(finding);
         }
-        desired.held = hand.refused().to_vec();
+        desired.held = manual.refused().to_vec();
         return desired;
     }
-    if hand.is_unreported() {
+    if manual.is_unreported() {
         let message = "the node does not say what links it has; until it does, its desired state stays as it is";
         desired.held = vec![Finding::new(reason::NOT_REPORTED, "status.currentState", message)];
         return desired;
     }
-    for unit in &hand.units {
-        merge.take(unit, Who::Hand);
+    for unit in &manual.units {
+        merge.take(unit, Who::Manual);
     }
     for who in 0..contributions.len() {
         merge.contribute(who, &mut desired);
@@ -133,15 +133,15 @@ pub(super) fn merge<'a>(
 }
 
 pub(super) struct Merge<'a> {
-    hand: &'a Hand,
+    manual: &'a Manual,
     config: &'a [HostUnits],
     pub(super) contributions: &'a [&'a StatePart],
     pub(super) inventory: &'a Inventory,
     /// What is claimed, and by whom first.
     pub(super) claims: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
-    /// What was written by hand and is claimed otherwise by the configuration: nobody writes over it.
+    /// What was written manually and is claimed otherwise by the configuration: nobody writes over it.
     overruled: HashMap<(&'a str, &'a str), (&'a Value, Who)>,
-    /// Units that are no wishes for links.
+    /// Units that are no requests for links.
     pub(super) taken: Vec<(&'a Unit, Who)>,
     /// Units of links.
     pub(super) links: BTreeMap<&'a str, Vec<(&'a Unit, Who)>>,
@@ -236,8 +236,8 @@ impl<'a> Merge<'a> {
     fn conflict(&self, unit: &Unit, asker: &Source) -> Option<Conflict> {
         claims(unit).find_map(|(subject, path, value)| {
             let key = (subject, path);
-            let said = [self.claims.get(&key), self.overruled.get(&key)].into_iter().flatten();
-            let (kept, who) = said.into_iter().find(|(kept, _)| *kept != value)?;
+            let given = [self.claims.get(&key), self.overruled.get(&key)].into_iter().flatten();
+            let (kept, who) = given.into_iter().find(|(kept, _)| *kept != value)?;
             Some(Conflict {
                 winner: self.asker(*who),
                 loser: asker.clone(),
@@ -253,7 +253,7 @@ impl<'a> Merge<'a> {
     pub(super) fn asker(&self, who: Who) -> Asker {
         match who {
             Who::Config(place, index) => Asker::Object(self.config[place].0[index].1.clone()),
-            Who::Hand => Asker::Hand,
+            Who::Manual => Asker::Manual,
             Who::State(place) => Asker::Object(self.contributions[place].asker.clone()),
         }
     }
@@ -263,8 +263,8 @@ impl<'a> Merge<'a> {
     fn unfit(&self, unit: &Unit) -> Option<Finding> {
         let link = unit.link()?;
         let there = self.links.get(link)?;
-        if self.hand.entries.get(link).is_some_and(|entries| entries.len() > 1) {
-            let message = format!("{link} is replaced by hand: what the policy wants of it is left out");
+        if self.manual.entries.get(link).is_some_and(|entries| entries.len() > 1) {
+            let message = format!("{link} is replaced manually: what the policy wants of it is left out");
             return Some(Finding::new(reason::CONTRADICTION, &unit.place, message));
         }
         let mut entry = entry_of(there);
@@ -314,7 +314,7 @@ impl<'a> Merge<'a> {
     fn provenance(&self) -> Provenance {
         let mut provenance = Provenance::default();
         for (link, units) in &self.links {
-            let by_hand: BTreeSet<&str> = units
+            let manually: BTreeSet<&str> = units
                 .iter()
                 .filter(|(_, who)| who.state().is_none())
                 .flat_map(|(unit, _)| unit.leaves.iter().map(|(path, _)| path.as_str()))
@@ -322,20 +322,20 @@ impl<'a> Merge<'a> {
             for (unit, who) in units {
                 let Some(who) = who.state() else { continue };
                 let share = provenance.share(&key_of(&self.contributions[who].asker));
-                let paths = unit.leaves.iter().map(|(path, _)| path).filter(|path| !by_hand.contains(path.as_str()));
+                let paths = unit.leaves.iter().map(|(path, _)| path).filter(|path| !manually.contains(path.as_str()));
                 share.interfaces.entry((*link).to_owned()).or_default().extend(paths.cloned());
             }
         }
-        let by_hand = self.items_by_hand();
+        let manually = self.manual_items();
         for (unit, who) in &self.taken {
             let Some(who) = who.state() else { continue };
             let share = provenance.share(&key_of(&self.contributions[who].asker));
-            let items = unit.leaves.iter().filter(|(_, item)| !by_hand.contains(&item.to_string()));
+            let items = unit.leaves.iter().filter(|(_, item)| !manually.contains(&item.to_string()));
             match &unit.part {
                 Part::Routes => share.routes.extend(items.map(|(_, item)| digest::short(item))),
                 Part::Rule => share.rules.extend(items.map(|(_, item)| digest::short(item))),
-                Part::Dns => share.dns |= !self.hand_has("dns-resolver", "config"),
-                Part::Hostname(key) if !self.hand_has("hostname", key) => {
+                Part::Dns => share.dns |= !self.manual_has("dns-resolver", "config"),
+                Part::Hostname(key) if !self.manual_has("hostname", key) => {
                     share.hostname.insert(key.clone());
                 }
                 Part::Hostname(_) | Part::Interface(_) => {}
@@ -348,18 +348,18 @@ impl<'a> Merge<'a> {
         provenance
     }
 
-    fn hand_has(&self, block: &str, key: &str) -> bool {
-        self.hand.rest.get(block).is_some_and(|block| block.get(key).is_some())
+    fn manual_has(&self, block: &str, key: &str) -> bool {
+        self.manual.rest.get(block).is_some_and(|block| block.get(key).is_some())
     }
 
-    /// Routes and rules that were written by hand, in today's spelling.
-    fn items_by_hand(&self) -> BTreeSet<String> {
+    /// Routes and rules that were written manually, in today's spelling.
+    fn manual_items(&self) -> BTreeSet<String> {
         let units = self.taken.iter().filter(|(_, who)| who.state().is_none());
         units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item.to_string())).collect()
     }
 
     fn document(&self) -> Option<Value> {
-        let mut document = self.hand.rest.clone();
+        let mut document = self.manual.rest.clone();
         let interfaces = self.interfaces();
         if !interfaces.is_empty() {
             document.insert("interfaces".to_owned(), Value::Array(interfaces));
@@ -380,7 +380,7 @@ impl<'a> Merge<'a> {
 
     /// Entries in the order of their names; those that only a hand has written stay as they are.
     fn interfaces(&self) -> Vec<Value> {
-        let written = self.hand.rest.get("interfaces").and_then(Value::as_array).into_iter().flatten();
+        let written = self.manual.rest.get("interfaces").and_then(Value::as_array).into_iter().flatten();
         let mut entries: Vec<(String, Value)> = written
             .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())))
             .filter(|(name, _)| {
@@ -398,7 +398,7 @@ impl<'a> Merge<'a> {
         entries.into_iter().map(|(_, entry)| entry).collect()
     }
 
-    /// Adds routes or rules behind those that were written by hand, each once.
+    /// Adds routes or rules behind those that were written manually, each once.
     fn items(&self, document: &mut Map<String, Value>, block: &str, part: &Part) {
         let units = self.taken.iter().filter(|(unit, who)| who.state().is_some() && unit.part == *part);
         let new: Vec<&Value> = units.flat_map(|(unit, _)| unit.leaves.iter().map(|(_, item)| item)).collect();
@@ -406,7 +406,7 @@ impl<'a> Merge<'a> {
             return;
         }
         let there = document.get(block).and_then(|block| block.get("config")?.as_array()).cloned().unwrap_or_default();
-        let mut seen = self.items_by_hand();
+        let mut seen = self.manual_items();
         let mut items = there;
         items.extend(new.into_iter().filter(|item| seen.insert(item.to_string())).cloned());
         leaves::put(document, &format!("{block}/config"), Value::Array(items));

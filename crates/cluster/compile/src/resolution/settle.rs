@@ -1,7 +1,7 @@
 //! The last look at what was taken: a document that a node refuses as a whole must not come out.
 //!
 //! A link that is not there yet needs all that its type cannot do without. One policy may say a part
-//! of it and another one the rest, so this can only be told when everybody was heard.
+//! of it and another one the rest, so this can only be known when everybody was heard.
 
 use netloom_model::{Attr, LinkKind};
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ impl Merge<'_> {
                 let by_policy = units.iter().any(|(_, who)| who.state().is_some());
                 let new = by_policy && self.inventory.get(link).is_none();
                 let missing = new.then(|| missing(&entry_of(units))).flatten()?;
-                Some((*link, format!("{link} is new and {missing} is not said by anybody: it is left out")))
+                Some((*link, format!("{link} is new and {missing} is not set: it is left out")))
             });
             if let Some((link, message)) = incomplete {
                 self.drop_units(desired, reason::MISSING_BASE, &message, |unit| unit.link() == Some(link));
@@ -52,9 +52,9 @@ impl Merge<'_> {
     fn too_large(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
             let (wanted, _) = units.iter().find_map(|(unit, who)| Some((unit.mtu()?, who.state()?)))?;
-            let said = units.iter().find_map(|(unit, _)| unit.carrier());
+            let given = units.iter().find_map(|(unit, _)| unit.carrier());
             let carried = |link: &&Link| matches!(link.kind.as_str(), "vlan" | "mac-vlan" | "mac-vtap");
-            let base = said.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
+            let base = given.or_else(|| self.inventory.get(link).filter(carried)?.base.as_deref())?;
             let most = self.mtu(base, 0)?;
             let message = format!("{link} cannot have an MTU of {wanted}: {base} has {most}; it is left out");
             (wanted > most).then(|| ((*link).to_owned(), message))
@@ -67,11 +67,11 @@ impl Merge<'_> {
     fn mtu(&self, link: &str, depth: usize) -> Option<u64> {
         const DEEPEST: usize = 8;
         let entry = self.links.get(link).map(|units| entry_of(units));
-        let said = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
-        let said = said.or_else(|| self.claimed_mtu(link).map(|(mtu, _)| mtu));
+        let given = entry.as_ref().and_then(|entry| entry.get("mtu")?.as_u64());
+        let given = given.or_else(|| self.claimed_mtu(link).map(|(mtu, _)| mtu));
         let lower = self.bond_of(link).or_else(|| self.bond_in(link)).filter(|_| depth < DEEPEST);
         let followed = || self.mtu(lower?, depth + 1);
-        let known = said.or_else(followed).or_else(|| self.found_mtu(link));
+        let known = given.or_else(followed).or_else(|| self.found_mtu(link));
         let Some(entry) = entry.filter(|_| known.is_none() && depth < DEEPEST) else { return known };
         let below: Vec<u64> = refs(&entry).iter().filter_map(|below| self.mtu(below, depth + 1)).collect();
         match kind_of(&entry) {
@@ -86,9 +86,9 @@ impl Merge<'_> {
     fn misplaced(&self) -> Option<(String, String)> {
         self.links.iter().find_map(|(link, units)| {
             let (controller, _) = units.iter().find_map(|(unit, who)| Some((unit.controller()?, who.state()?)))?;
-            let said = self.links.get(controller).map(|units| entry_of(units));
-            let said = said.as_ref().and_then(kind_of);
-            let kind = said.or_else(|| self.inventory.get(controller).map(|link| link.kind.as_str()))?;
+            let given = self.links.get(controller).map(|units| entry_of(units));
+            let given = given.as_ref().and_then(kind_of);
+            let kind = given.or_else(|| self.inventory.get(controller).map(|link| link.kind.as_str()))?;
             let message = match kind {
                 "bond" | "linux-bridge" if units.iter().any(|(unit, _)| unit.has_addresses()) => {
                     format!("{link} has addresses of its own and cannot be a port of {controller}: it is left out")
@@ -148,7 +148,7 @@ fn missing(entry: &Map<String, Value>) -> Option<String> {
     } else {
         &[]
     };
-    let unsaid = |attr: &&Attr| block.and_then(|block| block.get(attr.key())).is_none();
-    let first = known.required().iter().chain(asked).find(unsaid)?;
+    let unspecified = |attr: &&Attr| block.and_then(|block| block.get(attr.key())).is_none();
+    let first = known.required().iter().chain(asked).find(unspecified)?;
     Some(format!("{}.{}", known.block(), first.key()))
 }

@@ -6,14 +6,14 @@ impl Inventory {
     /// Whether there is a link of that name that a front end cannot have: nobody here made it, or it was made for the desired
     /// state as another kind.
     pub fn is_taken(&self, name: &str, kind: &str) -> bool {
-        self.get(name).is_some_and(|link| !link.made || (link.wished && link.kind != kind))
+        self.get(name).is_some_and(|link| !link.made || (link.desired && link.kind != kind))
     }
 
     /// The link of somebody else, or of the desired state under another name, in a VLAN of a bridge: the kernel takes one for
     /// each VLAN.
     pub fn other_in_vlan(&self, bridge: &str, vlan: u16, interface: &str) -> Option<&str> {
         let in_it = |link: &Link| link.vlan == Some(vlan) && link.base.as_deref() == Some(bridge);
-        let others = |name: &str, link: &Link| !link.made || (link.wished && name != interface);
+        let others = |name: &str, link: &Link| !link.made || (link.desired && name != interface);
         let found = self.links.iter().find(|(name, link)| in_it(link) && others(name, link));
         found.map(|(name, _)| name.as_str())
     }
@@ -30,7 +30,7 @@ impl Inventory {
             Some(other) if self.get(other).is_some_and(|link| !link.made) => {
                 Err(format!("{nic} is a port of {other}, which somebody else made"))
             }
-            Some(other) if self.get(other).is_some_and(|link| link.wished) => {
+            Some(other) if self.get(other).is_some_and(|link| link.desired) => {
                 Err(format!("{nic} is a port of {other}, which policies want or somebody wrote for the node"))
             }
             Some(_) => Ok(()),

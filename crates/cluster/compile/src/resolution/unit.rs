@@ -58,7 +58,7 @@ const FRAMES: &str = "taker of frames";
 const TO_CONTROLLER: &str = "what it is a port of";
 
 impl Unit {
-    /// A wish for a link.
+    /// What is desired of a link.
     pub(crate) fn interface(name: &str, entry: &Map<String, Value>, place: &str, inventory: &Inventory) -> Self {
         let mut unit = Self {
             part: Part::Interface(name.to_owned()),

@@ -24,7 +24,7 @@ pub(crate) fn canonical(place: &str, document: &Value) -> Result<Value, Vec<Find
     Ok(value)
 }
 
-/// What only a report says of a link; in a wish it means nothing.
+/// What only a report says of a link; in a desired state it means nothing.
 const REPORTED: &[&str] = &[
     "adminStatus",
     "capabilities",
@@ -64,8 +64,8 @@ const BLOCKS: &[(&str, &str)] = &[
 
 /// What an entry is about, from its type or else from the block that only one type has.
 pub(crate) fn kind_of(entry: &Map<String, Value>) -> Option<&str> {
-    let said = entry.get("type").and_then(Value::as_str);
-    said.or_else(|| BLOCKS.iter().find(|(block, _)| entry.contains_key(*block)).map(|(_, kind)| *kind))
+    let given = entry.get("type").and_then(Value::as_str);
+    given.or_else(|| BLOCKS.iter().find(|(block, _)| entry.contains_key(*block)).map(|(_, kind)| *kind))
 }
 
 /// Whether a key of an entry tells the type of the link.

@@ -1,7 +1,7 @@
 //! The links that a node reports, as far as policies look at them.
 //!
 //! Reports come from our agents in today's spelling, and may be old ones in that of 2018. What
-//! cannot be understood is taken as not reported: a report is no wish and is never refused. Hardware
+//! cannot be understood is taken as not reported: a report is no desired state and is never refused. Hardware
 //! addresses, counters and lengths of queues are left out, so that equal machines have equal
 //! inventories.
 
@@ -42,7 +42,7 @@ pub struct Link {
     /// Whether an agent made it.
     pub made: bool,
     /// Whether an agent made it for the node's desired state.
-    pub wished: bool,
+    pub desired: bool,
     /// Whether an agent made it for host networks, perhaps for the desired state too.
     pub hosted: bool,
     /// The VLANs that a bridge itself has without a tag, from first to last; what every bridge has is not listed.
@@ -72,7 +72,7 @@ impl Inventory {
         let interfaces: Vec<&Value> = listed.chain(&folded).collect();
         for interface in interfaces.iter().copied() {
             let Some(name) = text(interface, "name") else { continue };
-            // A link that the node was told to leave alone is nobody's to match.
+            // A link that the node was asked to leave alone is nobody's to match.
             if text(interface, "state") != Some("ignore") {
                 links.entry(name.to_owned()).or_insert_with(|| link(interface));
             }
@@ -89,7 +89,7 @@ impl Inventory {
                 link.controller.get_or_insert(controller);
             }
         }
-        // What a VLAN has like its base is not always said.
+        // What a VLAN has like its base is not always given.
         let of_bases: Vec<(String, u64)> = links
             .iter()
             .filter(|(_, link)| link.kind == "vlan" && link.mtu.is_none())
@@ -183,7 +183,7 @@ fn link(interface: &Value) -> Link {
             || interface.get("addressed") == Some(&Value::Bool(true)),
         has_ipv4: interface.get("ipv4").is_some_and(has_ip),
         made: text(interface, "madeBy").is_some(),
-        wished: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_CONFIG),
+        desired: text(interface, "madeFor").is_some_and(|object| object != MADE_FOR_CONFIG),
         hosted: text(interface, "madeFor") == Some(MADE_FOR_CONFIG),
         untagged: untagged(interface),
         // A node that has only just begun to listen leaves the list out.
@@ -291,10 +291,10 @@ mod tests {
             json!({"type": "vlan", "state": "up", "controller": "br{}", "vlan": {"base-iface": "eth0", "id": "{}"}});
         let folded = json!([{"names": "eth0.{3-4}", "like": like, "addressed": "4", "address-count": 2}]);
         let read = Inventory::read(&json!({"interfaces": [], "summary": {"interfaces": {"folded": folded}}}));
-        let told =
+        let assigned =
             |name: &str| read.get(name).map(|link| (link.vlan, link.controller.as_deref(), link.has_ip)).unwrap();
-        assert_eq!(told("eth0.3"), (Some(3), Some("br3"), false));
-        assert_eq!(told("eth0.4"), (Some(4), Some("br4"), true));
+        assert_eq!(assigned("eth0.3"), (Some(3), Some("br3"), false));
+        assert_eq!(assigned("eth0.4"), (Some(4), Some("br4"), true));
     }
 
     #[test]

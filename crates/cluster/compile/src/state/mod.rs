@@ -2,11 +2,11 @@
 //! written there manually and what came from objects.
 
 pub(crate) mod document;
-mod hand;
 mod inventory;
 pub(crate) mod leaves;
+mod manual;
 mod provenance;
 
-pub use hand::Hand;
 pub use inventory::{Inventory, Link, Neighbour};
+pub use manual::Manual;
 pub use provenance::{Provenance, Share};

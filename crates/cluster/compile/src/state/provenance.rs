@@ -1,8 +1,8 @@
 //! Which policy asked for which value of a node's desired state.
 //!
-//! The record stands in an annotation beside the wish. What it does not name was written by hand
-//! and is never touched; what it names goes when its policies go. Values that somebody wrote by
-//! hand are not in it even when a policy wants the same.
+//! The record stands in an annotation beside the desired state. What it does not name was written manually
+//! and is never touched; what it names goes when its policies go. Values that somebody wrote manually
+//! are not in it even when a policy wants the same.
 //!
 //! A node may have thousands of links that are wanted alike, so each set of paths is written once.
 
@@ -28,9 +28,9 @@ pub struct Share {
     pub routes: BTreeSet<String>,
     /// Policy rules, by a digest of each.
     pub rules: BTreeSet<String>,
-    /// Whether the resolver is its wish.
+    /// Whether the resolver is its desired state.
     pub dns: bool,
-    /// Which host names are its wish: `running` or `config`.
+    /// Which host names are its desired state: `running` or `config`.
     pub hostname: BTreeSet<String>,
 }
 

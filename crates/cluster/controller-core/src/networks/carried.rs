@@ -39,7 +39,7 @@ fn change(mark: &Mark, name: &str, wanted: Option<&String>) -> Option<Value> {
     (mark.notes.get(name) != wanted).then(|| wanted.map_or(Value::Null, |wanted| json!(wanted)))
 }
 
-/// The VLANs of attachments; nothing is said where nothing ever was.
+/// The VLANs of attachments; nothing is reported where nothing ever was.
 fn vlans(index: &Index, network: &str) -> Vec<(&'static str, Option<String>)> {
     let all = index.snapshot().iter::<Attachment>().filter(|(_, attachment)| !attachment.meta.deleted);
     let ours = all.filter(|(_, attachment)| attachment.cluster_network.as_deref() == Some(network));

@@ -32,7 +32,7 @@ impl Verdict {
         Self::new(Truth::False, "Pending", message)
     }
 
-    /// Nobody is at it yet, for this reason unless it was stopped elsewhere.
+    /// Nobody works on it yet, for this reason unless it was stopped elsewhere.
     pub(super) fn waiting(truth: Truth, (stopped, message): (Option<&str>, &str)) -> Self {
         match stopped {
             Some(why) => Self::new(truth, ROLLOUT_STOPPED, why),

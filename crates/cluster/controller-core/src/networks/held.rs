@@ -1,7 +1,7 @@
-//! Objects that nodes have something of, and that go only when nodes have let go of it.
+//! Objects that nodes have something of, and that go only when nodes have released it.
 //!
-//! That an object be held is asked for before a node is told anything, together with which nodes it is for. What holds it is a finalizer of its
-//! kind; those of others are left alone.
+//! That an object be held is asked for before a node is assigned anything, together with which nodes it is for. What
+//! holds it is a finalizer of its kind; those of others are left alone.
 
 use netloom_compile::hostnet::NetworkReport;
 use netloom_object::Action;

@@ -1,10 +1,10 @@
 //! The status of host networks, and when one that is deleted may go.
 //!
-//! The finalizer is there before a node is told anything. An entry of `nodeStatus` is what is remembered of a node: it is
-//! made when the object is for the node, at the latest in the turn in which the node is told, and goes when the node has
-//! reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the last entry. A node
-//! that the cluster has lost does not hold it: when it is back it takes back what it still has, whether the object is there
-//! or not. One that says itself that it is not ready is alive, and holds it.
+//! The finalizer is there before a node is assigned anything. An entry of `nodeStatus` is what is remembered of a node:
+//! it is made when the object is for the node, at the latest in the turn in which the node is assigned, and goes when
+//! the node has reported that nothing of the object is left there, or is gone itself. So the finalizer goes with the
+//! last entry. A node that the cluster has lost does not hold it: when it is back it takes back what it still has,
+//! whether the object is there or not. One that says itself that it is not ready is alive, and holds it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ use crate::{
     work::Work,
 };
 
-/// Holds a deleted object until every live node that had it has let go of it.
+/// Holds a deleted object until every live node that had it has released it.
 pub const FINALIZER: &str = "netloom.dev/host-network";
 
 /// What is known beside the objects.
@@ -45,11 +45,12 @@ struct Scene<'a> {
     now: Timestamp,
     index: &'a Index,
     answers: &'a BTreeMap<&'a str, NodeAnswer<'a>>,
-    /// Why nodes are not told what is wanted now, when that failed somewhere.
+    /// Why nodes are not assigned what is wanted now, when that failed somewhere.
     failed: Option<Arc<str>>,
 }
 
-/// What is to be said of a node. Most of thousands of entries have no room and are only counted, so they are written last.
+/// What is to be reported of a node. Most of thousands of entries have no room and are only counted, so they are
+/// written last.
 enum Entry<'a> {
     Whole(Box<NodeStatus>),
     Judged(Judged<'a>),
@@ -73,7 +74,7 @@ impl room::Readiness for Entry<'_> {
     }
 }
 
-/// Every host network, also those whose wish cannot be read.
+/// Every host network, also those whose desired state cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, Option<&HostNetworkConfigSpec>, &Mark)> {
     let snapshot = index.snapshot();
     let readable = snapshot.iter::<HostNetworkConfig>().map(|(_, object)| (&object.meta, Some(&object.spec)));
@@ -85,7 +86,7 @@ fn report<'a>(compiled: &'a Compiled, meta: &Meta) -> Option<&'a NetworkReport> 
     compiled.reports.get(&target(&meta.key))
 }
 
-/// Holds every host network that stays, so that one which is deleted goes only when nodes have let go of it, and says
+/// Holds every host network that stays, so that one which is deleted goes only when nodes have released it, and says
 /// which nodes it is for.
 pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
     let nothing = NetworkReport::default();
@@ -116,7 +117,7 @@ pub(super) fn release(
 }
 
 /// Tells about every host network that stays.
-pub(super) fn tell(
+pub(super) fn write_statuses(
     now: Timestamp,
     index: &Index,
     compiled: &Compiled,
@@ -124,20 +125,20 @@ pub(super) fn tell(
     work: &mut Work,
 ) {
     let scene = Scene { now, index, answers, failed: answers::failed(index, compiled) };
-    let (nothing, unsaid) = (NetworkReport::default(), HostNetworkConfigStatus::default());
+    let (nothing, unspecified) = (NetworkReport::default(), HostNetworkConfigStatus::default());
     for (meta, spec, mark) in all(index).filter(|(meta, ..)| !meta.deleted) {
         let report = report(compiled, meta).unwrap_or(&nothing);
         // Every write is tied to the version that it was decided on, so the next turn tells the rest.
         if held::metadata(mark, FINALIZER, report).is_some() {
             continue;
         }
-        let before = mark.status_as().unwrap_or(&unsaid);
+        let before = mark.status_as().unwrap_or(&unspecified);
         let after = scene.status(meta, spec, report, before);
         scene.write(meta, before, &after, work);
     }
 }
 
-/// The interfaces that an object is said to have on nodes.
+/// The interfaces that an object is reported to have on nodes.
 pub(super) fn interfaces<'a>(index: &'a Index, key: &ObjectKey) -> impl Iterator<Item = &'a str> {
     let status = index.mark(HOST_NETWORK, key).and_then(Mark::status_as::<HostNetworkConfigStatus>);
     status.into_iter().flat_map(|status| status.node_status.values()).filter_map(|entry| entry.interface.as_deref())
@@ -201,7 +202,7 @@ impl Scene<'_> {
         write: impl Fn(&str, E) -> NodeStatus,
     ) -> HostNetworkConfigStatus {
         let (node_status, unlisted) = room::bounded(all, meta.generation, write);
-        let verdict = room::told(verdict, node_status.len(), unlisted.as_ref());
+        let verdict = room::with_room(verdict, node_status.len(), unlisted.as_ref());
         let conditions = vec![verdict.condition(self.now, &before.conditions)];
         HostNetworkConfigStatus { conditions, node_status, unlisted }
     }
@@ -216,7 +217,7 @@ impl Scene<'_> {
         let object = target(&meta.key);
         let has_it = |node: &str| {
             let answer = self.answers.get(node);
-            answer.is_some_and(|answer| !answer.is_untold() && !answer.is_rid_of(&object))
+            answer.is_some_and(|answer| !answer.is_unassigned() && !answer.is_rid_of(&object))
         };
         let listed = before.node_status.iter().map(|(node, entry)| (node.as_str(), Some(entry)));
         // Which nodes were not listed is not known, so it may have been any.
@@ -273,15 +274,15 @@ impl Scene<'_> {
         let is_other = |before: &NodeStatus| lent.is_some_and(|address| !before.addresses.contains(address));
         let stands = stood && !before.is_some_and(is_other);
         let object = target(&meta.key);
-        let progress = answer.map_or(Progress::Untold, |answer| answer.progress(&object, stands));
+        let progress = answer.map_or(Progress::Unassigned, |answer| answer.progress(&object, stands));
         let drift = answer.and_then(|answer| answer.drift(&object));
         let verdict = match (refused, &progress) {
             (Some(finding), _) => Verdict::new(Truth::False, word(finding.reason), finding.to_string()),
-            (None, Progress::Untold) => {
+            (None, Progress::Unassigned) => {
                 let gone = || Verdict::pending("the node is not in the cluster");
                 answer.map_or_else(gone, |answer| Verdict::waiting(Truth::False, answer.waits()))
             }
-            (None, Progress::Told) => Verdict::pending("the node is at it"),
+            (None, Progress::Assigned) => Verdict::pending("the node is applying the configuration"),
             (None, Progress::Failed(why)) => {
                 let message = format!("setup l3 connectivity failed: {why}");
                 Verdict::new(Truth::False, "ApplyFailed", message)
@@ -313,7 +314,7 @@ impl Scene<'_> {
         NodeStatus {
             interface: Some(interface),
             addresses: fixed.into_iter().chain(lent).collect(),
-            lease: lease.and_then(told_lease),
+            lease: lease.and_then(assigned_lease),
             ..self.bare(meta, spec, &verdict, before)
         }
     }
@@ -338,12 +339,12 @@ impl Scene<'_> {
 
     /// A deleted object waits for nodes, and for nothing else.
     fn release(&self, meta: &Meta, mark: &Mark, work: &mut Work) {
-        let unsaid = HostNetworkConfigStatus::default();
-        let before = mark.status_as().unwrap_or(&unsaid);
+        let unspecified = HostNetworkConfigStatus::default();
+        let before = mark.status_as().unwrap_or(&unspecified);
         let mut node_status = self.left_over(meta, before, &BTreeSet::new());
         let object = target(&meta.key);
-        for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_told(&object)) {
-            // One that was told while its entry could not be written.
+        for (node, _) in self.answers.iter().filter(|(_, answer)| answer.was_assigned(&object)) {
+            // One that was assigned while its entry could not be written.
             node_status.entry(*node).or_insert_with(|| self.taken_back(node, NodeStatus::default()));
         }
         node_status.retain(|node, _| self.answers.get(node).is_some_and(|answer| !answer.is_silent()));
@@ -424,7 +425,7 @@ fn stood(entry: &NodeStatus) -> bool {
     condition::is_ready(&entry.conditions) || lost || reason(&USELESS) || reason(&[DRIFTED])
 }
 
-/// A node with an address is ready, also while a server gives it trouble to keep it; the trouble is told.
+/// A node with an address is ready, also while a server gives it trouble to keep it; the trouble is reported.
 fn leased(lease: Option<&HostLease>) -> Verdict {
     let Some(lease) = lease else { return Verdict::pending("the node asks for a lease") };
     let useless = lease.problem.as_ref().is_some_and(|problem| USELESS.contains(&problem.reason.as_str()));
@@ -436,7 +437,7 @@ fn leased(lease: Option<&HostLease>) -> Verdict {
     }
 }
 
-fn told_lease(lease: &HostLease) -> Option<Lease> {
+fn assigned_lease(lease: &HostLease) -> Option<Lease> {
     let text = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
         time.as_ref().map(|time| time.0.to_string())
     };

@@ -16,12 +16,12 @@ use crate::{index::Index, work::Work};
 /// The label by which a node is selected alone.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Leaves the choice to the kernel, or to who made the link.
-const UNSAID: i32 = -1;
+const UNSPECIFIED: i32 = -1;
 /// What a `VlanConfig` can say.
 const LARGEST_MTU: u64 = 9000;
 
 /// Asks for the objects that are missing or not true.
-pub(super) fn tell(index: &Index, work: &mut Work) {
+pub(super) fn write_statuses(index: &Index, work: &mut Work) {
     let snapshot = index.snapshot();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
     let mut reports: BTreeMap<&str, Option<&Inventory>> = nodes.map(|(_, node)| (node.name(), None)).collect();
@@ -109,11 +109,11 @@ fn shown(node: &str, report: &Inventory) -> Option<VlanConfigSpec> {
             nics: ports.map(|(name, _)| name.clone()).collect(),
             link_attributes: bond.map(|_| LinkAttributes {
                 mtu: mtu.and_then(|mtu| i32::try_from(mtu).ok()),
-                tx_q_len: Some(UNSAID),
+                tx_q_len: Some(UNSPECIFIED),
                 hardware_addr: None,
             }),
             // Without a mode the server would fill one in.
-            bond_options: mode.map(|mode| BondOptions { mode: Some(mode), miimon: Some(UNSAID) }),
+            bond_options: mode.map(|mode| BondOptions { mode: Some(mode), miimon: Some(UNSPECIFIED) }),
         },
     })
 }

@@ -11,9 +11,10 @@ use crate::index::Mark;
 /// The annotation, where it says something else: nodes come and go, and so do labels and selectors. An object without effect
 /// is for no node, and says so.
 pub(super) fn annotations(mark: &Mark, report: &NetworkReport) -> Option<Map<String, Value>> {
-    let said = mark.notes.get(names::MATCHED_NODES);
-    let says = |text: &str| serde_json::from_str::<BTreeSet<String>>(text).is_ok_and(|said| said == *report.matched);
-    if said.is_some_and(|text| is_list_of(text, &report.matched) || says(text)) {
+    let reported = mark.notes.get(names::MATCHED_NODES);
+    let says =
+        |text: &str| serde_json::from_str::<BTreeSet<String>>(text).is_ok_and(|reported| reported == *report.matched);
+    if reported.is_some_and(|text| is_list_of(text, &report.matched) || says(text)) {
         return None;
     }
     let wanted = json!(*report.matched).to_string();

@@ -1,7 +1,7 @@
-//! What is told about host networks, from what they want and what nodes answered.
+//! What is reported about host networks, from what they want and what nodes answered.
 //!
 //! ```text
-//! Compiled.reports, NodeNetworkConfig (told and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
+//! Compiled.reports, NodeNetworkConfig (assigned and answered) --> matched-nodes, HostNetworkConfig.status, VlanStatus,
 //!                                                              ClusterNetwork.status, labels of nodes, tunnels,
 //!                                                              labels of overlay networks
 //! links of mgmt that nodes report ------------------------> ClusterNetwork mgmt, VlanConfigs that show its uplinks
@@ -64,24 +64,24 @@ impl FrontEndStatus for HostNetworks {
     }
 
     fn report(&self, scene: Scene<'_>, assigned: Assigned<'_>, work: &mut Work) {
-        tell(scene, assigned, work);
+        write_statuses(scene, assigned, work);
     }
 }
 
-/// Asks for what must be so before nodes are told anything, and for what has nothing to do with that: what nodes have of
-/// an object that is deleted meanwhile is taken back only where the object is held.
+/// Asks for what must be so before nodes are assigned anything, and for what has nothing to do with that: what nodes
+/// have of an object that is deleted meanwhile is taken back only where the object is held.
 fn prepare(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
-    installed::tell(index, work);
+    installed::write_statuses(index, work);
     if is_unused(index) {
         return;
     }
     uplinks::hold(index, compiled, work);
     hosts::hold(index, compiled, work);
     release(now, index, compiled, work);
-    monitors::tell(index, work);
+    monitors::write_statuses(index, work);
 }
 
-/// Lets go what is deleted and no node has any more.
+/// Releases what is deleted and no node has any more.
 fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) {
     if !uplinks::is_any_leaving(index) && !hosts::is_any_leaving(index) {
         return;
@@ -92,16 +92,16 @@ fn release(now: Timestamp, index: &Index, compiled: &Compiled, work: &mut Work) 
     hosts::release(now, index, compiled, &answers, work);
 }
 
-/// Asks for everything else that is not told yet.
-fn tell(Scene { now, index, compiled }: Scene<'_>, assigned: Assigned<'_>, work: &mut Work) {
+/// Asks for everything else that is not reported yet.
+fn write_statuses(Scene { now, index, compiled }: Scene<'_>, assigned: Assigned<'_>, work: &mut Work) {
     if is_unused(index) {
         return;
     }
     let answers = answers::all(now, index, compiled, assigned);
-    let connections = uplinks::tell(now, index, compiled, &answers, work);
-    hosts::tell(now, index, compiled, &answers, work);
-    nodes::tell(index, compiled, &answers, &connections, work);
-    overlays::tell(index, compiled, work);
+    let connections = uplinks::write_statuses(now, index, compiled, &answers, work);
+    hosts::write_statuses(now, index, compiled, &answers, work);
+    nodes::write_statuses(index, compiled, &answers, &connections, work);
+    overlays::write_statuses(index, compiled, work);
 }
 
 /// What there is to say about objects of a kind, by name.

@@ -27,14 +27,14 @@ const CARD: &str = "device";
 const MOST: usize = 700 << 10;
 
 /// Asks for monitors that are missing, and for lists that are not true.
-pub(super) fn tell(index: &Index, work: &mut Work) {
+pub(super) fn write_statuses(index: &Index, work: &mut Work) {
     let snapshot = index.snapshot();
     let networks = snapshot.iter::<ClusterNetwork>().filter(|(_, network)| !network.meta.deleted);
     let mut wanted: Vec<(String, Value, Option<Value>)> = Vec::new();
     for (key, _) in networks {
         let Some(mark) = index.mark(CLUSTER_NETWORK, key) else { continue };
-        let mut said = mark.status_as::<ClusterNetworkStatus>().into_iter().flat_map(|status| &status.conditions);
-        if said.any(|condition| condition.kind == "ready" && condition.status == Truth::True) {
+        let mut reported = mark.status_as::<ClusterNetworkStatus>().into_iter().flat_map(|status| &status.conditions);
+        if reported.any(|condition| condition.kind == "ready" && condition.status == Truth::True) {
             let rule = json!({"nameRule": format!("{}(-br|-bo)", key.name)});
             let owner = json!({
                 "apiVersion": format!("{GROUP}/v1beta1"), "kind": "ClusterNetwork", "name": key.name, "uid": mark.uid,

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Asks for labels and annotations that are not true.
-pub(super) fn tell(
+pub(super) fn write_statuses(
     index: &Index,
     compiled: &Compiled,
     answers: &BTreeMap<&str, NodeAnswer<'_>>,
@@ -43,9 +43,10 @@ pub(super) fn tell(
         if !labels.is_empty() {
             metadata.insert("labels".to_owned(), labels.into());
         }
-        let said = index.mark(NODE, key).and_then(|mark| mark.notes.get(names::TUNNEL_INTERFACE)).map(String::as_str);
-        let wanted = tunnels.interface(key, answers, inventories.get(node.name()).copied(), said);
-        if wanted.as_deref() != said {
+        let reported =
+            index.mark(NODE, key).and_then(|mark| mark.notes.get(names::TUNNEL_INTERFACE)).map(String::as_str);
+        let wanted = tunnels.interface(key, answers, inventories.get(node.name()).copied(), reported);
+        if wanted.as_deref() != reported {
             metadata.insert("annotations".to_owned(), json!({names::TUNNEL_INTERFACE: wanted}));
         }
         if !metadata.is_empty() {
@@ -78,15 +79,16 @@ fn labels(index: &Index, node: &Node, connections: &Connections) -> Map<String, 
 /// first of them; a name that no label can hold is left out. It stays while it is to be seen which uplink that is.
 fn uplink_label(node: &Node, connections: &Connections) -> Option<(String, Value)> {
     let own = || connections.values().filter_map(|nodes| nodes.get(node.name()));
-    let said = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
+    let reported = node.labels.get(names::VLAN_CONFIG).map(String::as_str);
     // One that moves to another network is to be seen there.
-    let is_moving = |connection: &Connection| connection.is_open() && names::label_value(&connection.uplink) == said;
+    let is_moving =
+        |connection: &Connection| connection.is_open() && names::label_value(&connection.uplink) == reported;
     let first = own().find(|connection| connection.is_connected());
     if first.map_or_else(|| own().any(is_moving), Connection::is_kept) {
         return None;
     }
     let wanted = first.and_then(|connection| names::label_value(&connection.uplink));
-    (wanted != said).then(|| (names::VLAN_CONFIG.to_owned(), json!(wanted)))
+    (wanted != reported).then(|| (names::VLAN_CONFIG.to_owned(), json!(wanted)))
 }
 
 /// Whether the label of a node says that it is connected to a cluster network.
@@ -144,7 +146,7 @@ impl<'a> Tunnels<'a> {
         node: &ObjectKey,
         answers: &BTreeMap<&str, NodeAnswer<'_>>,
         inventory: Option<&Inventory>,
-        said: Option<&str>,
+        reported: Option<&str>,
     ) -> Option<String> {
         if let Some(Underlay { name, interface, nodes }) = &self.underlay
             && nodes.contains(&node.name)
@@ -152,19 +154,20 @@ impl<'a> Tunnels<'a> {
             let answer = answers.get(node.name.as_str());
             let object = ObjectRef { kind: HOST_NETWORK, key: ObjectKey::global(*name) };
             let has = answer.is_some_and(|answer| {
-                answer.was_told(&object)
+                answer.was_assigned(&object)
                     && answer.progress(&object, false) == Progress::Done
                     && answer.has_address(interface)
             });
-            if has || said == Some(interface) {
+            if has || reported == Some(interface) {
                 return Some((*interface).to_owned());
             }
         }
-        let hosted = |said: &str| inventory.is_some_and(|known| known.get(said).is_some_and(|link| link.hosted));
-        let kept = said.filter(|said| !self.ours.contains(said) && !hosted(said));
-        let stale = said.is_some() && kept.is_none();
+        let hosted =
+            |reported: &str| inventory.is_some_and(|known| known.get(reported).is_some_and(|link| link.hosted));
+        let kept = reported.filter(|reported| !self.ours.contains(reported) && !hosted(reported));
+        let stale = reported.is_some() && kept.is_none();
         let installed = inventory.and_then(installed);
-        installed.filter(|_| stale || (self.by_default && said.is_none())).or_else(|| kept.map(str::to_owned))
+        installed.filter(|_| stale || (self.by_default && reported.is_none())).or_else(|| kept.map(str::to_owned))
     }
 }
 

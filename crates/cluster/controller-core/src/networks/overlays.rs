@@ -13,7 +13,7 @@ use crate::{index::Index, work::Work};
 
 /// Asks for labels that are not true. Attachments of other people's overlays are left alone: a label of ours would put them
 /// under our rules.
-pub(super) fn tell(index: &Index, compiled: &Compiled, work: &mut Work) {
+pub(super) fn write_statuses(index: &Index, compiled: &Compiled, work: &mut Work) {
     let Some(carrier) = carrier(index, compiled) else { return };
     let all = index.snapshot().iter::<Attachment>();
     let ours = all.filter(|(_, attachment)| attachment.is_overlay && !attachment.meta.deleted);

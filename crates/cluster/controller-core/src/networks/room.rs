@@ -1,7 +1,7 @@
 //! How much of its nodes a host network lists: an object has no room for thousands of entries.
 //!
 //! What is not listed is counted, and the condition says so. Nodes that are not ready are listed first. What is not listed
-//! was not forgotten: nodes are asked instead, by what they were told and have answered.
+//! was not forgotten: nodes are asked instead, by what they were assigned and have answered.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::condition::{self, Verdict};
 /// nodes stand in the object too: together they stay below 1 MiB with five thousand nodes.
 const MOST: usize = 224 << 10;
 
-/// Something that is said of a node, written or not.
+/// Something that is reported of a node, written or not.
 pub(super) trait Readiness {
     /// Whether the node has what it shall have.
     fn is_ready(&self) -> bool;
@@ -75,18 +75,18 @@ fn size(entry: &NodeStatus) -> usize {
         observed_generation: _,
         conditions,
     } = entry;
-    let said = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let conditions: usize = conditions.iter().map(|one| said(&one.reason) + said(&one.message)).sum();
+    let reported = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let conditions: usize = conditions.iter().map(|one| reported(&one.reason) + reported(&one.message)).sum();
     let lease = lease.as_ref().map_or(0, |lease| {
         let servers: usize = lease.name_servers.iter().map(|server| server.len() + 3).sum();
-        LEASE + lease.server.len() + servers + said(&lease.domain)
+        LEASE + lease.server.len() + servers + reported(&lease.domain)
     });
     let addresses: usize = addresses.iter().map(|address| address.len() + 3).sum();
-    FIELDS + cluster_network.len() + said(interface) + addresses + conditions + lease
+    FIELDS + cluster_network.len() + reported(interface) + addresses + conditions + lease
 }
 
 /// The verdict, with what is not listed.
-pub(super) fn told(verdict: Verdict, listed: usize, unlisted: Option<&Unlisted>) -> Verdict {
+pub(super) fn with_room(verdict: Verdict, listed: usize, unlisted: Option<&Unlisted>) -> Verdict {
     let Some(unlisted) = unlisted else { return verdict };
     let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let all = listed + count(unlisted.ready) + count(unlisted.waiting);
@@ -108,7 +108,11 @@ mod tests {
 
     fn entries(nodes: usize, waiting: usize) -> BTreeMap<String, NodeStatus> {
         let entry = |number: usize| {
-            let verdict = if number < waiting { Verdict::pending("the node is at it") } else { Verdict::applied() };
+            let verdict = if number < waiting {
+                Verdict::pending("the node is applying the configuration")
+            } else {
+                Verdict::applied()
+            };
             NodeStatus { conditions: vec![verdict.condition(Timestamp::UNIX_EPOCH, &[])], ..NodeStatus::default() }
         };
         (0..nodes).map(|number| (format!("n{:05}", nodes - number), entry(number))).collect()
@@ -135,7 +139,7 @@ mod tests {
         assert_eq!(listed.values().filter(|entry| !condition::is_ready(&entry.conditions)).count(), 3);
         let text = serde_json::to_string(&listed).unwrap();
         assert!(text.len() < MOST, "{} bytes are more than was thought", text.len());
-        let verdict = told(Verdict::applied(), listed.len(), unlisted.as_ref());
+        let verdict = with_room(Verdict::applied(), listed.len(), unlisted.as_ref());
         let words = format!("nodeStatus has room for {} of 5000 nodes, those that are not ready first", listed.len());
         assert_eq!(verdict.message, words);
         let status = HostNetworkConfigStatus { unlisted, ..HostNetworkConfigStatus::default() };

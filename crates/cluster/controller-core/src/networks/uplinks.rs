@@ -4,7 +4,7 @@
 //! there, unless the node goes itself. A deleted `VlanConfig`, which owns it, is held for as long; a node that the cluster
 //! has lost does not hold it, for it takes back what it still has when it is there again, nor does one that is left alone.
 //! Where another `VlanConfig` takes over, the `VlanStatus` is about that one at once, and the deleted one goes when the node
-//! is told so.
+//! is reported as such.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ use crate::{
 /// The reason of a node that nobody waits for: what it shall have it gets when it is back, and it loses the rest.
 pub const NODE_LOST: &str = "NodeLost";
 
-/// Holds a deleted `VlanConfig` until every live node that it connected has let go of it.
+/// Holds a deleted `VlanConfig` until every live node that it connected has released it.
 pub const FINALIZER: &str = "netloom.dev/uplink";
 
 /// How nodes are connected, by cluster network and node.
@@ -48,7 +48,8 @@ pub(super) type Connections = BTreeMap<String, BTreeMap<String, Connection>>;
 pub(super) struct Connection {
     pub(super) uplink: String,
     pub(super) verdict: Verdict,
-    /// The generation of the uplink that this is said of; none while the uplink does not say yet which nodes it is for.
+    /// The generation of the uplink that this is reported of; none while the uplink does not say yet which nodes it is
+    /// for.
     generation: Option<i64>,
     /// Whether an object with precedence connects the node.
     displaced: bool,
@@ -70,7 +71,7 @@ enum Otherwise {
 }
 
 impl Connection {
-    /// What is said of a node, and nothing beside it.
+    /// What is reported of a node, and nothing beside it.
     fn lone(uplink: &str, verdict: Verdict) -> Self {
         let uplink = uplink.to_owned();
         Self { uplink, verdict, generation: None, displaced: false, otherwise: Otherwise::Nothing, was: false }
@@ -92,7 +93,7 @@ impl Connection {
     }
 }
 
-/// Every uplink, also those whose wish cannot be read.
+/// Every uplink, also those whose desired state cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
     let snapshot = index.snapshot();
     let unreadable = snapshot.unreadable::<VlanConfig>().map(|object| &object.meta);
@@ -100,8 +101,8 @@ fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
     all.filter_map(|meta| Some((meta, index.mark(UPLINK, &meta.key)?)))
 }
 
-/// Whether an object only shows what the installer made: nothing comes of it on a node. One that cannot be read is told by
-/// its name.
+/// Whether an object only shows what the installer made: nothing comes of it on a node. One that cannot be read is
+/// assigned by its name.
 fn is_shown(index: &Index, key: &ObjectKey) -> bool {
     match index.snapshot().get::<VlanConfig>(key) {
         Some(object) => object.spec.cluster_network == MGMT,
@@ -109,7 +110,7 @@ fn is_shown(index: &Index, key: &ObjectKey) -> bool {
     }
 }
 
-/// Holds every uplink that stays, so that one which is deleted goes only when nodes have let go of it, and says which
+/// Holds every uplink that stays, so that one which is deleted goes only when nodes have released it, and says which
 /// nodes it is for.
 pub(super) fn hold(index: &Index, compiled: &Compiled, work: &mut Work) {
     for (meta, mark) in all(index).filter(|(meta, _)| !meta.deleted && !is_shown(index, &meta.key)) {
@@ -131,9 +132,9 @@ pub(super) fn release(index: &Index, answers: &BTreeMap<&str, NodeAnswer<'_>>, w
         let (name, object) = (meta.key.name.as_str(), target(&meta.key));
         let known = index.snapshot().iter::<VlanStatus>().map(|(_, known)| known);
         let of_this = known.filter(|known| !known.meta.deleted && known.status.vlan_config == name);
-        let said: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
+        let reported: BTreeSet<&str> = of_this.map(|known| known.status.node.as_str()).collect();
         let live = answers.iter().filter(|(_, answer)| !answer.is_silent());
-        let has = |(node, answer): (&&str, &NodeAnswer<'_>)| said.contains(node) || answer.was_told(&object);
+        let has = |(node, answer): (&&str, &NodeAnswer<'_>)| reported.contains(node) || answer.was_assigned(&object);
         if !live.into_iter().any(has) {
             work.single(object, held::let_go(mark, FINALIZER));
         }
@@ -145,7 +146,7 @@ fn target(key: &ObjectKey) -> ObjectRef {
 }
 
 /// Tells how each node is connected.
-pub(super) fn tell(
+pub(super) fn write_statuses(
     now: Timestamp,
     index: &Index,
     compiled: &Compiled,
@@ -162,7 +163,7 @@ pub(super) fn tell(
         let VlanStatusStatus { cluster_network, node, .. } = &known.status;
         let wanted = connections.get(cluster_network).is_some_and(|nodes| nodes.contains_key(node))
             && names::vlan_status(cluster_network, node) == key.name;
-        let is_rid = |node: &NodeAnswer<'_>| node.is_untold() || is_off(node, cluster_network);
+        let is_rid = |node: &NodeAnswer<'_>| node.is_unassigned() || is_off(node, cluster_network);
         let over = answers.get(node.as_str()).is_none_or(is_rid);
         if wanted || known.meta.deleted || cluster_network == MGMT {
             continue;
@@ -179,7 +180,7 @@ pub(super) fn tell(
     connections
 }
 
-/// What is said of a node that shall not be connected any more, and still is.
+/// What is reported of a node that shall not be connected any more, and still is.
 fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     if answer.is_some_and(NodeAnswer::is_lost) {
         return lost();
@@ -190,7 +191,7 @@ fn leaving(answer: Option<&NodeAnswer<'_>>, failed: Option<&str>) -> Verdict {
     }
 }
 
-/// What is said of a node that the cluster has not heard of for a while, whatever it shall have.
+/// What is reported of a node that the cluster has not heard of for a while, whatever it shall have.
 pub(super) fn lost() -> Verdict {
     Verdict::new(Truth::Unknown, NODE_LOST, "the cluster has not heard of the node for a while")
 }
@@ -224,7 +225,7 @@ fn generation(index: &Index, uplink: &str, report: &NetworkReport) -> Option<i64
 /// Whether nothing of a cluster network is on the node any more, whichever object connected it.
 fn is_off(answer: &NodeAnswer<'_>, cluster_network: &str) -> bool {
     let bridge = names::bridge(cluster_network);
-    answer.is_done() && answer.told_links().all(|link| link.name.0 != bridge)
+    answer.is_done() && answer.assigned_links().all(|link| link.name.0 != bridge)
 }
 
 /// Whether the node shall have a cluster network, by one interface at least.
@@ -233,7 +234,7 @@ fn shall_be_on(answer: &NodeAnswer<'_>, cluster_network: &str) -> bool {
     answer.wanted_links().any(|link| link.controller.as_ref().is_some_and(|controller| controller.0 == bond))
 }
 
-/// Whether the node is said to be connected by an uplink, or was when it was heard of last.
+/// Whether the node is reported as connected by an uplink, or was when it was heard of last.
 fn stands(index: &Index, (network, node): (&str, &str), uplink: &str) -> bool {
     let known = index.snapshot().get::<VlanStatus>(&ObjectKey::global(names::vlan_status(network, node)));
     known.is_some_and(|known| {
@@ -259,8 +260,8 @@ fn connection(name: &str, node: &str, report: &NetworkReport, answer: &NodeAnswe
         }
         _ if answer.is_lost() => lost(),
         (Some(finding), _) => unknown(&finding.message),
-        (None, Progress::Untold) => Verdict::waiting(Truth::Unknown, answer.waits()),
-        (None, Progress::Told) => unknown("the node is at it"),
+        (None, Progress::Unassigned) => Verdict::waiting(Truth::Unknown, answer.waits()),
+        (None, Progress::Assigned) => unknown("the node is applying the configuration"),
         (None, Progress::Failed(why)) => Verdict::new(Truth::False, "ApplyFailed", why),
         // What was wanted before stands where the object breaks a rule now, and says so.
         (None, Progress::Done) => match report.verdicts().first() {

@@ -23,7 +23,7 @@ fn pass(rig: &mut Rig, seconds: i64) {
     rig.now = rig.now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
 }
 
-/// The revision that was wished for last.
+/// The revision that was desired last.
 fn newest(rig: &Rig) -> Value {
     let sequence = |revision: &&Value| {
         revision["metadata"]["annotations"]["netloom.dev/sequence"].as_str().unwrap().parse::<u64>().unwrap()
@@ -39,10 +39,10 @@ fn a_node_that_is_not_ready_gets_its_configuration_when_its_agent_is_there() {
     rig.policy("jumbo", 9000);
     rig.run();
     assert_eq!(rig.mtus(), [Some(9000); 2]);
-    let told = rig.api.get("NodeNetworkConfig", "n0").unwrap().clone();
-    assert_eq!(told["metadata"]["annotations"]["netloom.dev/gates-before"], "");
-    let told = rig.api.get("NodeNetworkConfig", "n1").unwrap().clone();
-    assert_eq!(told["metadata"]["annotations"]["netloom.dev/gates-before"], "Ready");
+    let assigned = rig.api.get("NodeNetworkConfig", "n0").unwrap().clone();
+    assert_eq!(assigned["metadata"]["annotations"]["netloom.dev/gates-before"], "");
+    let assigned = rig.api.get("NodeNetworkConfig", "n1").unwrap().clone();
+    assert_eq!(assigned["metadata"]["annotations"]["netloom.dev/gates-before"], "Ready");
     assert_eq!(newest(&rig)["status"]["phase"], "Active");
 }
 
@@ -119,5 +119,5 @@ fn a_revision_that_failed_is_tried_again_for_each_of_the_reasons() {
     rig.run();
     assert_eq!(status(&rig)["attempts"], 4);
     assert!(rig.now < due, "before its time");
-    assert_eq!(rig.mtus(), [Some(9000); 3], "and no other node was ever told it");
+    assert_eq!(rig.mtus(), [Some(9000); 3], "and no other node was ever assigned it");
 }

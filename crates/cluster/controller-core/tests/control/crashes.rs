@@ -24,8 +24,8 @@ fn a_crash_at_any_write_changes_nothing_in_the_end() {
     for lives in 0..=writes {
         let rig = story(Some(lives));
         assert_eq!(rig.mtus(), whole.mtus(), "killed after {lives} writes");
-        let told = |rig: &Rig| rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
-        assert_eq!(told(&rig), told(&whole), "killed after {lives} writes: a node was told twice or never");
+        let assigned = |rig: &Rig| rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
+        assert_eq!(assigned(&rig), assigned(&whole), "killed after {lives} writes: a node was assigned twice or never");
         let made =
             |rig: &Rig| rig.api.writes.iter().filter(|w| w.0 == "create" && w.1 == "NetworkConfigRevision").count();
         assert_eq!(made(&rig), made(&whole));

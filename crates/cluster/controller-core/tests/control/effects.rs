@@ -127,7 +127,7 @@ impl Page {
         let own = (object["kind"].clone(), object["metadata"]["name"].clone());
         rig.write(object);
         rig.run();
-        Ok(told(&rig, &own))
+        Ok(assigned(&rig, &own))
     }
 }
 
@@ -164,7 +164,7 @@ fn judge(kind: &Kind, object: &mut Value, rig: &Rig) -> Result<(), String> {
 }
 
 /// All that is stored, without the object itself and without what only repeats it or counts writes.
-fn told(rig: &Rig, own: &(Value, Value)) -> String {
+fn assigned(rig: &Rig, own: &(Value, Value)) -> String {
     let mut text = String::new();
     let mut revisions = Vec::new();
     for object in rig.api.objects.values() {

@@ -1,4 +1,4 @@
-//! An uplink that is deleted goes when nodes have let go of it, and not before.
+//! An uplink that is deleted goes when nodes have released it, and not before.
 
 use jiff::SignedDuration;
 use netloom_controller_core::UPLINK_FINALIZER;
@@ -18,14 +18,14 @@ fn finalizers(rig: &Rig) -> Value {
     rig.api.get("VlanConfig", "u").unwrap()["metadata"]["finalizers"].clone()
 }
 
-/// The nodes of which it is said that they have the uplink, with why they do not let go.
-fn said(rig: &Rig) -> Vec<(String, String)> {
+/// The nodes of which it is reported that they have the uplink, with why they do not release it.
+fn reported(rig: &Rig) -> Vec<(String, String)> {
     let statuses = rig.api.list("VlanStatus");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     statuses.iter().map(|one| (text(&one["status"]["node"]), text(&one["status"]["conditions"][0]["reason"]))).collect()
 }
 
-fn told(node: &str, reason: &str) -> (String, String) {
+fn assigned(node: &str, reason: &str) -> (String, String) {
     (node.to_owned(), reason.to_owned())
 }
 
@@ -55,12 +55,12 @@ fn a_deleted_uplink_waits_for_every_node_that_has_it() {
     rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
     delete(&mut rig);
     rig.run_for(SignedDuration::from_mins(10));
-    assert_eq!(finalizers(&rig), json!(["example.org/other", UPLINK_FINALIZER]), "one node was not told yet");
-    assert_eq!(said(&rig), [told("n2", "Pending")]);
+    assert_eq!(finalizers(&rig), json!(["example.org/other", UPLINK_FINALIZER]), "one node was not assigned yet");
+    assert_eq!(reported(&rig), [assigned("n2", "Pending")]);
     assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("False", "NotConnected"));
     rig.refuses = None;
     rig.run_for(SignedDuration::from_mins(10));
-    assert_eq!((finalizers(&rig), said(&rig)), (json!(["example.org/other"]), Vec::new()));
+    assert_eq!((finalizers(&rig), reported(&rig)), (json!(["example.org/other"]), Vec::new()));
     let writes = rig.api.writes.len();
     rig.restart();
     rig.run();
@@ -74,11 +74,14 @@ fn a_node_that_is_lost_holds_no_uplink() {
     edit(&mut rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!("Unknown"));
     delete(&mut rig);
     rig.run();
-    assert_eq!((finalizers(&rig), said(&rig)), (json!([]), vec![told("n2", netloom_controller_core::NODE_LOST)]));
+    assert_eq!(
+        (finalizers(&rig), reported(&rig)),
+        (json!([]), vec![assigned("n2", netloom_controller_core::NODE_LOST)])
+    );
 }
 
 #[test]
-fn an_uplink_that_nodes_cannot_let_go_of_is_there_to_say_so() {
+fn an_uplink_that_nodes_cannot_release_is_there_to_say_so() {
     let mut rig = failing();
     delete(&mut rig);
     rig.run_for(SignedDuration::from_mins(5));
@@ -91,13 +94,13 @@ fn an_uplink_that_nodes_cannot_let_go_of_is_there_to_say_so() {
     let (failed, waits) = ((&json!("False"), &json!("ApplyFailed")), (&json!("Unknown"), &json!("Pending")));
     assert_eq!(reasons, [failed, waits, waits], "the first has tried it");
     for condition in conditions {
-        let said = condition["message"].as_str().unwrap();
-        assert!(said.ends_with("the driver takes at most 9000"), "{said}");
+        let reported = condition["message"].as_str().unwrap();
+        assert!(reported.ends_with("the driver takes at most 9000"), "{reported}");
     }
 }
 
 #[test]
-fn a_node_that_cannot_let_go_of_an_uplink_and_stays_so_says_that_it_failed() {
+fn a_node_that_cannot_release_an_uplink_and_stays_so_says_that_it_failed() {
     let mut rig = failing();
     edit(&mut rig, "RolloutPolicy", "stay", |object| {
         object["apiVersion"] = json!("netloom.dev/v1alpha1");
@@ -106,8 +109,8 @@ fn a_node_that_cannot_let_go_of_an_uplink_and_stays_so_says_that_it_failed() {
     delete(&mut rig);
     rig.run_for(SignedDuration::from_mins(5));
     assert_eq!(finalizers(&rig), json!([UPLINK_FINALIZER]));
-    let said = said(&rig);
-    assert_eq!(said.iter().filter(|(_, reason)| reason == "ApplyFailed").count(), 1, "{said:?}");
+    let reported = reported(&rig);
+    assert_eq!(reported.iter().filter(|(_, reason)| reason == "ApplyFailed").count(), 1, "{reported:?}");
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn a_node_that_is_left_alone_holds_no_uplink() {
     edit(&mut rig, "NodeNetworkState", "n2", |object| object["spec"]["managed"] = json!(false));
     delete(&mut rig);
     rig.run();
-    assert_eq!(finalizers(&rig), json!([]), "{:?}", said(&rig));
+    assert_eq!(finalizers(&rig), json!([]), "{:?}", reported(&rig));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use netloom_admission::{Objects, Operation, Review, User};
 use netloom_api::GroupKind;
-use netloom_controller_core::{Controller, Index, Kinds, Leadership, Settings, Turn};
+use netloom_controller_core::{Controller, ControllerActions, Index, Kinds, Leadership, Settings};
 use netloom_object::{Action, Answer, Change, Request, with_late};
 use serde_json::{Value, json};
 
@@ -261,13 +261,13 @@ impl Rig {
         }));
     }
 
-    pub(crate) fn turn(&mut self) -> Turn {
+    pub(crate) fn turn(&mut self) -> ControllerActions {
         let until = self.now.checked_add(SignedDuration::from_secs(15)).unwrap();
         self.controller.decide(self.now, &self.index, Leadership::Leading { until })
     }
 
     /// Carries a turn out; false when the controller was killed on the way.
-    pub(crate) fn carry_out(&mut self, turn: &Turn) -> bool {
+    pub(crate) fn carry_out(&mut self, turn: &ControllerActions) -> bool {
         for chain in &turn.chains {
             let mut broken = false;
             for request in &chain.0 {
@@ -297,7 +297,7 @@ impl Rig {
         true
     }
 
-    /// Agents do what they were told, once both of their objects belong together.
+    /// Agents do what they were assigned, once both of their objects belong together.
     fn agents(&mut self) -> bool {
         let mut acted = false;
         let configs: Vec<Value> = self.api.list("NodeNetworkConfig").into_iter().cloned().collect();
@@ -383,7 +383,7 @@ impl Rig {
     }
 
     /// One round of [`Rig::run`].
-    pub(crate) fn step(&mut self, turn: &Turn) {
+    pub(crate) fn step(&mut self, turn: &ControllerActions) {
         if !turn.chains.is_empty() {
             self.carry_out(turn);
         } else if !self.agents()
@@ -401,7 +401,7 @@ impl Rig {
         }
     }
 
-    /// The wish that stands on each node.
+    /// The desired state that stands on each node.
     pub(crate) fn mtus(&self) -> Vec<Option<u64>> {
         self.api.list("NodeNetworkState").into_iter().map(mtu).collect()
     }

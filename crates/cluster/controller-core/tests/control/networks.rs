@@ -1,4 +1,4 @@
-//! What is told about host networks, and when.
+//! What is reported about host networks, and when.
 
 use jiff::SignedDuration;
 use netloom_api::GroupKind;
@@ -80,25 +80,28 @@ fn what_policies_want_is_not_written_again_for_another_address() {
     let written: Vec<_> = rig.api.writes.iter().filter(|write| write.0 != "status" && write.1 != "Event").collect();
     let expected = [("create", "NetworkConfigRevision"), ("apply", "NodeNetworkConfig")];
     assert_eq!(written.iter().map(|write| (write.0, write.1.as_str())).collect::<Vec<_>>(), expected, "{written:?}");
-    // Another wish of policies is.
+    // Another desired state of policies is.
     rig.policy("jumbo", 8000);
     rig.run();
     assert_eq!(rig.mtus(), [Some(8000); 3]);
 }
 
 #[test]
-fn fixed_addresses_are_told_once_all_nodes_have_them() {
+fn fixed_addresses_are_assigned_once_all_nodes_have_them() {
     let mut rig = connected();
     host_network(&mut rig, "static", &addresses());
     rig.run();
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
-    let told = entry(&rig, "n1");
-    assert_eq!((&told["interface"], &told["addresses"]), (&json!("cn1-br.20"), &json!(["192.0.2.11/24"])));
+    let assigned = entry(&rig, "n1");
+    assert_eq!((&assigned["interface"], &assigned["addresses"]), (&json!("cn1-br.20"), &json!(["192.0.2.11/24"])));
     assert_eq!(
-        (&told["clusterNetwork"], &told["vlanID"], &told["mode"]),
+        (&assigned["clusterNetwork"], &assigned["vlanID"], &assigned["mode"]),
         (&json!("cn1"), &json!(20), &json!("static"))
     );
-    assert_eq!(told["observedGeneration"], rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["generation"]);
+    assert_eq!(
+        assigned["observedGeneration"],
+        rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["generation"]
+    );
     assert_eq!(
         rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["annotations"][MATCHED],
         r#"["n0","n1","n2"]"#
@@ -120,9 +123,9 @@ fn one_changed_address_is_one_node() {
     host_network(&mut rig, "static", &ips);
     rig.run();
     assert_eq!(entry(&rig, "n1")["addresses"], json!(["192.0.2.99/24"]));
-    let told: Vec<&str> =
+    let assigned: Vec<&str> =
         rig.api.writes.iter().filter(|write| write.1 == "NodeNetworkConfig").map(|write| write.2.as_str()).collect();
-    assert_eq!(told, ["n1"], "the others are told nothing");
+    assert_eq!(assigned, ["n1"], "the others are assigned nothing");
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
 }
 
@@ -154,7 +157,7 @@ fn uplinks_and_cluster_networks_say_what_nodes_reported() {
 }
 
 #[test]
-fn what_is_said_of_an_uplink_names_the_generation_that_it_is_said_of() {
+fn what_is_reported_of_an_uplink_names_the_generation_that_it_is_reported_of() {
     let mut rig = connected();
     rig.run();
     let of = |rig: &Rig, node: &str| {
@@ -183,21 +186,21 @@ fn an_uplink_says_of_a_node_that_it_leaves_how_far_that_is() {
     let of = |rig: &Rig| {
         let statuses = rig.api.list("VlanStatus");
         let status = statuses.iter().find(|status| status["status"]["node"] == "n2")?;
-        let said = &status["status"]["conditions"][0];
-        Some((said["status"].as_str().unwrap().to_owned(), said["reason"].as_str().unwrap().to_owned()))
+        let reported = &status["status"]["conditions"][0];
+        Some((reported["status"].as_str().unwrap().to_owned(), reported["reason"].as_str().unwrap().to_owned()))
     };
-    let told = |truth: &str, reason: &str| Some((truth.to_owned(), reason.to_owned()));
-    assert_eq!(of(&rig), told("True", "Applied"));
+    let assigned = |truth: &str, reason: &str| Some((truth.to_owned(), reason.to_owned()));
+    assert_eq!(of(&rig), assigned("True", "Applied"));
     rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
     edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["nodeSelector"] = json!({"zone": "a"}));
     rig.run_for(SignedDuration::from_mins(5));
-    assert_eq!(of(&rig), told("Unknown", "Pending"));
+    assert_eq!(of(&rig), assigned("Unknown", "Pending"));
     let ready = |rig: &mut Rig, is: &str| {
         edit(rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!(is));
     };
     ready(&mut rig, "Unknown");
     rig.run_for(SignedDuration::from_mins(5));
-    assert_eq!(of(&rig), told("Unknown", netloom_controller_core::NODE_LOST));
+    assert_eq!(of(&rig), assigned("Unknown", netloom_controller_core::NODE_LOST));
     rig.refuses = None;
     ready(&mut rig, "True");
     rig.run();
@@ -212,10 +215,10 @@ fn an_uplink_that_breaks_a_rule_says_that_what_it_wanted_before_stands() {
     rig.run();
     let statuses = rig.api.list("VlanStatus");
     for status in statuses.iter().map(|status| &status["status"]) {
-        let said = &status["conditions"][0];
-        assert_eq!((&status["observedGeneration"], &said["status"]), (&json!(2), &json!("True")));
-        assert_ne!(said["reason"], "Applied");
-        assert!(said["message"].as_str().unwrap().ends_with("its last good version stays in effect"), "{said}");
+        let reported = &status["conditions"][0];
+        assert_eq!((&status["observedGeneration"], &reported["status"]), (&json!(2), &json!("True")));
+        assert_ne!(reported["reason"], "Applied");
+        assert!(reported["message"].as_str().unwrap().ends_with("its last good version stays in effect"), "{reported}");
     }
     assert_eq!(statuses.len(), 3);
 }
@@ -246,7 +249,11 @@ fn a_deleted_host_network_waits_for_every_node_that_has_it() {
     rig.refuses = Some(|request| (request.target.kind.kind, &*request.target.key.name) == ("NodeNetworkConfig", "n2"));
     delete_host_network(&mut rig);
     rig.run_for(SignedDuration::from_mins(10));
-    assert_eq!(finalizers(&rig), json!([netloom_controller_core::HOST_NETWORK_FINALIZER]), "one node was not told yet");
+    assert_eq!(
+        finalizers(&rig),
+        json!([netloom_controller_core::HOST_NETWORK_FINALIZER]),
+        "one node was not assigned yet"
+    );
     let left: Vec<&String> =
         rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["nodeStatus"].as_object().unwrap().keys().collect();
     assert_eq!(left, ["n2"]);
@@ -271,7 +278,7 @@ fn a_node_that_joins_without_an_address_says_so_and_the_others_stay_ready() {
 }
 
 #[test]
-fn leases_and_what_is_wrong_with_them_are_told() {
+fn leases_and_what_is_wrong_with_them_are_assigned() {
     let mut rig = connected();
     host_network(&mut rig, "dhcp", &Value::Null);
     rig.run();
@@ -293,12 +300,12 @@ fn leases_and_what_is_wrong_with_them_are_told() {
     rig.api.writes.clear();
     rig.run();
     assert_eq!(writes(&rig, "HostNetworkConfig"), 1, "what three nodes report is one write");
-    let told = entry(&rig, "n0");
-    assert_eq!(told["addresses"], json!(["192.0.2.77/24"]));
-    assert_eq!(told["lease"]["server"], "192.0.2.1");
-    assert_eq!(told["lease"]["expiresAt"], "2030-01-01T01:00:00Z");
-    assert_eq!(told["lease"]["nameServers"], json!(["192.0.2.53"]));
-    assert_eq!(told["lease"]["domain"], "example.org");
+    let assigned = entry(&rig, "n0");
+    assert_eq!(assigned["addresses"], json!(["192.0.2.77/24"]));
+    assert_eq!(assigned["lease"]["server"], "192.0.2.1");
+    assert_eq!(assigned["lease"]["expiresAt"], "2030-01-01T01:00:00Z");
+    assert_eq!(assigned["lease"]["nameServers"], json!(["192.0.2.53"]));
+    assert_eq!(assigned["lease"]["domain"], "example.org");
     let verdict = |node: &str| {
         let condition = &entry(&rig, node)["conditions"][0];
         (condition["status"].as_str().unwrap().to_owned(), condition["reason"].as_str().unwrap().to_owned())
@@ -339,8 +346,8 @@ fn a_network_that_a_node_cannot_have_is_taken_back_everywhere() {
     let failed = rig.api.list("NetworkConfigRevision").into_iter().find(|one| one["status"]["isInvalid"] == true);
     assert!(failed.is_some(), "a host network goes through the same rollout as a policy");
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("False", "Pending"));
-    let told = |node: &str| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"]["host"]["addresses"].clone();
-    assert_eq!(["n0", "n1", "n2"].map(told), [Value::Null, Value::Null, Value::Null]);
+    let assigned = |node: &str| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"]["host"]["addresses"].clone();
+    assert_eq!(["n0", "n1", "n2"].map(assigned), [Value::Null, Value::Null, Value::Null]);
     let name = failed.unwrap()["metadata"]["name"].as_str().unwrap();
     for node in ["n0", "n1", "n2"] {
         let message = entry(&rig, node)["conditions"][0]["message"].as_str().unwrap();
@@ -376,7 +383,7 @@ fn a_host_network_says_what_keeps_a_node_from_it() {
 }
 
 #[test]
-fn a_node_that_cannot_be_told_does_not_count_as_told_and_nobody_says_so_twice() {
+fn a_node_that_cannot_be_assigned_does_not_count_as_assigned_and_nobody_says_so_twice() {
     let mut rig = connected();
     rig.run();
     rig.refuses = Some(|request| request.target.kind.kind == "NodeNetworkConfig");
@@ -396,7 +403,7 @@ fn a_node_that_cannot_be_told_does_not_count_as_told_and_nobody_says_so_twice() 
 }
 
 #[test]
-fn a_host_network_is_held_before_a_node_is_told() {
+fn a_host_network_is_held_before_a_node_is_assigned() {
     let mut rig = connected();
     rig.run();
     rig.api.writes.clear();
@@ -407,7 +414,7 @@ fn a_host_network_is_held_before_a_node_is_told() {
     assert_eq!(rig.api.writes[held].0, "patch", "the finalizer");
     let revision = first("NetworkConfigRevision");
     assert!(held < first("NodeNetworkConfig") && revision < first("NodeNetworkConfig"));
-    // What is written in one turn is under way at the same time: the node is told in a later one.
+    // What is written in one turn is under way at the same time: the node is assigned in a later one.
     assert!(held < revision, "{:?}", rig.api.writes);
 }
 
@@ -472,21 +479,24 @@ fn a_cluster_network_says_how_large_its_packets_are_and_which_vlans_it_carries()
     };
     rig.write(attachment("a", &json!([{"id": 20}, {"minID": 5, "maxID": 7}])));
     rig.run();
-    let said = |rig: &Rig, name: &str| {
+    let reported = |rig: &Rig, name: &str| {
         let annotations = &rig.api.get("ClusterNetwork", "cn1").unwrap()["metadata"]["annotations"];
         annotations[format!("network.harvesterhci.io/{name}")].clone()
     };
     assert_eq!(
-        ["uplink-mtu", "mtu-source-vc", "vlan-id-set-str"].map(|name| said(&rig, name)),
+        ["uplink-mtu", "mtu-source-vc", "vlan-id-set-str"].map(|name| reported(&rig, name)),
         ["1500", "u", "5,6,7,20"].map(|text| json!(text))
     );
-    assert_eq!(said(&rig, "vlan-id-set-str-hash"), "fd5fcb3ddf0c1c4b357e32a76fcc0af6c818bbd0a7818401920b68fa76b21319");
+    assert_eq!(
+        reported(&rig, "vlan-id-set-str-hash"),
+        "fd5fcb3ddf0c1c4b357e32a76fcc0af6c818bbd0a7818401920b68fa76b21319"
+    );
     edit(&mut rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["linkAttributes"] = json!({"mtu": 9000}));
     rig.run();
-    assert_eq!(said(&rig, "uplink-mtu"), "9000");
+    assert_eq!(reported(&rig, "uplink-mtu"), "9000");
     rig.remove(UPLINK, "u");
     rig.run();
-    assert_eq!([said(&rig, "uplink-mtu"), said(&rig, "mtu-source-vc")], [Value::Null, Value::Null]);
+    assert_eq!([reported(&rig, "uplink-mtu"), reported(&rig, "mtu-source-vc")], [Value::Null, Value::Null]);
     let before = rig.api.writes.len();
     rig.restart();
     rig.run();
@@ -565,8 +575,11 @@ fn nothing_is_left_of_a_node_that_left() {
     let owner = |kind: &str| rig.api.get(kind, "n2").unwrap()["metadata"]["ownerReferences"][0]["uid"].clone();
     assert_eq!(owner("NodeNetworkConfig"), rig.api.get("Node", "n2").unwrap()["metadata"]["uid"], "it goes by itself");
     let names_it = |rig: &Rig| {
-        let told = |kind: &&str| rig.api.list(kind).iter().any(|object| object.to_string().contains("n2"));
-        ["VlanConfig", "HostNetworkConfig", "VlanStatus", "LinkMonitor"].into_iter().filter(told).collect::<Vec<_>>()
+        let assigned = |kind: &&str| rig.api.list(kind).iter().any(|object| object.to_string().contains("n2"));
+        ["VlanConfig", "HostNetworkConfig", "VlanStatus", "LinkMonitor"]
+            .into_iter()
+            .filter(assigned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(names_it(&rig), ["VlanConfig", "HostNetworkConfig", "VlanStatus", "LinkMonitor"]);
     // The addresses are what people wrote, and stay for the day on which it comes back.
@@ -617,7 +630,7 @@ fn a_node_that_is_switched_off_holds_no_deleted_network_and_loses_it_when_it_is_
     assert_eq!(rig.api.get("HostNetworkConfig", "h").unwrap()["metadata"]["finalizers"], json!([]));
     rig.remove(HOST_NETWORK, "h");
     rig.run();
-    assert!(links(&rig).contains("cn1-br.20"), "nobody told it: {}", links(&rig));
+    assert!(links(&rig).contains("cn1-br.20"), "nobody assigned it: {}", links(&rig));
     ready(&mut rig, "True");
     rig.run();
     assert!(!links(&rig).contains("cn1-br.20"), "{}", links(&rig));
@@ -650,9 +663,9 @@ fn a_controller_that_is_killed_at_any_write_ends_at_the_same() {
 }
 
 #[test]
-fn what_a_node_is_said_to_have_stands_while_it_is_at_something_else_and_nothing_more() {
-    // Whether the network says that the node has it, before and after the node is told something else.
-    for said in ["True", "False"] {
+fn what_a_node_is_reported_to_have_stands_while_it_is_at_something_else_and_nothing_more() {
+    // Whether the network says that the node has it, before and after the node is assigned something else.
+    for reported in ["True", "False"] {
         let mut rig = connected();
         host_network(&mut rig, "static", &addresses());
         rig.run();
@@ -661,16 +674,18 @@ fn what_a_node_is_said_to_have_stands_while_it_is_at_something_else_and_nothing_
             config["spec"]["revision"] = json!("next");
         });
         edit(&mut rig, "HostNetworkConfig", "h", |network| {
-            network["status"]["nodeStatus"]["n1"]["conditions"][0]["status"] = json!(said);
+            network["status"]["nodeStatus"]["n1"]["conditions"][0]["status"] = json!(reported);
         });
         let connection = netloom_api::hostnet::names::vlan_status("cn1", "n1");
-        edit(&mut rig, "VlanStatus", &connection, |status| status["status"]["conditions"][0]["status"] = json!(said));
+        edit(&mut rig, "VlanStatus", &connection, |status| {
+            status["status"]["conditions"][0]["status"] = json!(reported)
+        });
         rig.now = rig.now.checked_add(jiff::SignedDuration::from_secs(1)).unwrap();
         let turn = rig.turn();
         assert!(rig.carry_out(&turn));
-        assert_eq!(entry(&rig, "n1")["conditions"][0]["status"], said);
+        assert_eq!(entry(&rig, "n1")["conditions"][0]["status"], reported);
         let connected = ready(&rig, "VlanStatus", &connection).0;
-        assert_eq!(connected == "True", said == "True", "{connected}");
+        assert_eq!(connected == "True", reported == "True", "{connected}");
     }
 }
 
@@ -702,14 +717,14 @@ fn what_a_node_has_stands_when_it_cannot_have_something_else() {
         assert_eq!(entry(&rig, "n0")["addresses"], json!(["192.0.2.10/24"]));
         let of = |kind: &str| writes(&rig, kind);
         assert_eq!((of("VlanStatus"), of("Node")), (0, 0), "{:?}", rig.api.writes);
-        let said =
+        let reported =
             rig.api.writes.iter().filter(|write| (write.1.as_str(), write.2.as_str()) == ("HostNetworkConfig", "h"));
-        assert_eq!(said.count(), 0, "nothing was ever said against it");
+        assert_eq!(reported.count(), 0, "nothing was ever reported against it");
     }
 }
 
 #[test]
-fn an_uplink_that_moves_to_another_network_leaves_nothing_said_of_the_first() {
+fn an_uplink_that_moves_to_another_network_leaves_nothing_reported_of_the_first() {
     let mut rig = connected();
     rig.write(object("ClusterNetwork", "cn2", &json!({})));
     rig.run();
@@ -910,11 +925,11 @@ fn a_deletion_that_fails_says_why() {
     delete_host_network(&mut rig);
     rig.run_for(SignedDuration::from_mins(5));
     let held = rig.api.get("HostNetworkConfig", "h").unwrap();
-    let said = held["status"]["conditions"][0]["message"].as_str().unwrap();
-    assert!(said.starts_with("is being deleted; nodes that still have it: 3; revision "), "{said}");
-    assert!(said.ends_with("the driver takes at most 9000"), "{said}");
-    let said = entry(&rig, "n2")["conditions"][0]["message"].as_str().unwrap();
-    assert!(said.contains("nobody else gets it until that is mended"), "{said}");
+    let reported = held["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(reported.starts_with("is being deleted; nodes that still have it: 3; revision "), "{reported}");
+    assert!(reported.ends_with("the driver takes at most 9000"), "{reported}");
+    let reported = entry(&rig, "n2")["conditions"][0]["message"].as_str().unwrap();
+    assert!(reported.contains("rollout of revision"), "{reported}");
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn move_address(rig: &mut Rig, number: u16, address: &str) {
     let name = format!("h{number}");
     edit(rig, "HostNetworkConfig", &name, |object| object["spec"]["ips"]["n1"] = json!(address));
     rig.run();
-    let told = &rig.api.get("HostNetworkConfig", &name).unwrap()["status"]["nodeStatus"]["n1"];
-    assert_eq!(told["addresses"], json!([address]), "{told}");
+    let assigned = &rig.api.get("HostNetworkConfig", &name).unwrap()["status"]["nodeStatus"]["n1"];
+    assert_eq!(assigned["addresses"], json!([address]), "{assigned}");
 }
 
 fn names(rig: &Rig, kind: &str) -> BTreeSet<String> {
@@ -111,7 +111,7 @@ fn parts_that_no_revision_names_are_removed_and_an_older_revision_still_works() 
     });
     rig.run();
     edit(&mut rig, "RolloutPolicy", "all", |policy| policy["spec"] = json!({"revisionHistoryLimit": 3}));
-    // Each round changes more than fits into a revision, so parts are made anew.
+    // Each round changes more than fits into a revision, so parts are recreated.
     for round in 0..4_u8 {
         for number in 0..NETWORKS {
             let mut ips = addresses(number, MORE);
@@ -129,9 +129,9 @@ fn parts_that_no_revision_names_are_removed_and_an_older_revision_still_works() 
     let frozen = rig.api.get(REVISION, &oldest).unwrap().clone();
     edit(&mut rig, "RolloutPolicy", "all", |policy| policy["spec"]["pinnedRevision"] = json!(oldest));
     rig.run();
-    let told = rig.api.get("NodeNetworkConfig", "n1").unwrap();
-    assert_eq!(told["spec"]["revision"], json!(oldest));
-    assert_eq!(told["status"]["lastAppliedRevision"], json!(oldest));
+    let assigned = rig.api.get("NodeNetworkConfig", "n1").unwrap();
+    assert_eq!(assigned["spec"]["revision"], json!(oldest));
+    assert_eq!(assigned["status"]["lastAppliedRevision"], json!(oldest));
     let parts = frozen["spec"]["parts"].as_array().unwrap();
     let parts = parts.iter().map(|part| rig.api.get(PART, part.as_str().unwrap()).unwrap());
     let of_h3 = |object: &Value| {
@@ -139,7 +139,7 @@ fn parts_that_no_revision_names_are_removed_and_an_older_revision_still_works() 
         hosts.into_iter().find(|one| one["name"] == "h3").map(|one| one["spec"]["ips"]["n1"].clone())
     };
     let wanted = of_h3(&frozen).or_else(|| parts.rev().find_map(of_h3)).unwrap();
-    let addresses = told["spec"]["host"]["addresses"].as_array().unwrap();
+    let addresses = assigned["spec"]["host"]["addresses"].as_array().unwrap();
     assert!(addresses.iter().any(|entry| entry["address"] == wanted), "{wanted}: {addresses:?}");
 }
 
@@ -150,15 +150,15 @@ fn a_deleted_object_is_in_no_revision_although_its_part_had_it() {
         object["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
     });
     rig.run();
-    let told = rig.api.get("NodeNetworkConfig", "n1").unwrap();
-    let links = told["spec"]["host"]["links"].as_array().unwrap();
+    let assigned = rig.api.get("NodeNetworkConfig", "n1").unwrap();
+    let links = assigned["spec"]["host"]["links"].as_array().unwrap();
     assert!(links.iter().all(|link| link["name"] != "cn1-br.101"));
     assert!(links.iter().any(|link| link["name"] == "cn1-br.102"));
     all_are_below_a_mebibyte(&rig);
 }
 
 #[test]
-fn an_object_that_is_too_large_by_itself_is_told_so_and_the_others_go_on() {
+fn an_object_that_is_too_large_by_itself_is_assigned_so_and_the_others_go_on() {
     let mut rig = connected();
     host_network(&mut rig, 1, &addresses(1, 10));
     host_network(&mut rig, 2, &addresses(2, 20_000));
@@ -172,8 +172,8 @@ fn an_object_that_is_too_large_by_itself_is_told_so_and_the_others_go_on() {
     host_network(&mut rig, 1, &addresses(1, 20_000));
     rig.run();
     assert_eq!(ready(&rig, "HostNetworkConfig", "h1"), ("False", "TooLarge"));
-    let told = rig.api.get("NodeNetworkConfig", "n1").unwrap();
-    assert_eq!(told["spec"]["host"]["addresses"][0]["address"], "10.1.0.11/16");
+    let assigned = rig.api.get("NodeNetworkConfig", "n1").unwrap();
+    assert_eq!(assigned["spec"]["host"]["addresses"][0]["address"], "10.1.0.11/16");
     host_network(&mut rig, 2, &addresses(2, 10));
     rig.run();
     assert_eq!(ready(&rig, "HostNetworkConfig", "h2"), ("True", "Applied"));
@@ -202,9 +202,9 @@ fn a_revision_with_a_part_that_is_not_there_reaches_nobody_and_says_so() {
     let mut rig = large();
     let (kept, part) = (newest(&rig)["metadata"]["name"].clone(), named(&rig).into_iter().next().unwrap());
     move_address(&mut rig, 2, "10.2.0.99/16");
-    let told = || ["n0", "n1", "n2"];
+    let assigned = || ["n0", "n1", "n2"];
     let before: Vec<Value> =
-        told().iter().map(|node| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"].clone()).collect();
+        assigned().iter().map(|node| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"].clone()).collect();
     let removed = rig.api.objects.iter().find(|(key, _)| key.0 == PART && key.2 == part).map(|(key, _)| key.clone());
     rig.api.objects.remove(&removed.unwrap());
     rig.restart();
@@ -214,8 +214,8 @@ fn a_revision_with_a_part_that_is_not_there_reaches_nobody_and_says_so() {
     });
     rig.run();
     let after: Vec<Value> =
-        told().iter().map(|node| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"].clone()).collect();
-    assert_eq!(after, before, "what cannot be read is told to nobody");
+        assigned().iter().map(|node| rig.api.get("NodeNetworkConfig", node).unwrap()["spec"].clone()).collect();
+    assert_eq!(after, before, "what cannot be read is sent to nobody");
     let message = &rig.api.get(REVISION, kept.as_str().unwrap()).unwrap()["status"]["message"];
     assert!(message.as_str().unwrap().contains(&part), "{message}");
 }

@@ -1,4 +1,4 @@
-//! What nodes are said to have while something changes, and when something is wrong.
+//! What nodes are reported to have while something changes, and when something is wrong.
 
 use jiff::SignedDuration;
 use netloom_api::GroupKind;
@@ -10,7 +10,7 @@ use crate::{
     networks::{addresses, connected, edit, entry, host_network, ready, tunnel, with_installed_network},
 };
 
-/// Gives packets of the uplink another size, which every node has to be told.
+/// Gives packets of the uplink another size, which every node has to be assigned.
 fn resize(rig: &mut Rig, mtu: u32) {
     edit(rig, "VlanConfig", "u", |object| object["spec"]["uplink"]["linkAttributes"] = json!({"mtu": mtu}));
 }
@@ -33,7 +33,7 @@ fn connection<'a>(rig: &'a Rig, node: &str) -> (&'a str, &'a str) {
 }
 
 /// What the host network says of a node.
-fn said<'a>(rig: &'a Rig, node: &str) -> (&'a str, &'a str) {
+fn reported<'a>(rig: &'a Rig, node: &str) -> (&'a str, &'a str) {
     let condition = &entry(rig, node)["conditions"][0];
     (condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
 }
@@ -87,7 +87,7 @@ fn a_node_that_cannot_have_another_uplink_stays_connected_by_the_one_it_has() {
         rig.run();
         assert_ne!(connection(&rig, "n0").0, "True", "it has not what is wanted now");
         let nodes: Vec<_> = rig.api.writes.iter().filter(|write| write.1 == "Node").collect();
-        assert!(nodes.is_empty(), "nothing was ever said against it: {nodes:?}");
+        assert!(nodes.is_empty(), "nothing was ever reported against it: {nodes:?}");
         assert_eq!(labels(&rig, "n0"), by_uplink());
         assert_eq!(ready(&rig, "ClusterNetwork", "cn1"), ("True", "Connected"));
     }
@@ -167,7 +167,7 @@ fn of_a_node_that_is_lost_only_what_it_had_last_is_known() {
         rig.run();
     };
     heard_of(&mut rig, "Unknown");
-    assert_eq!((said(&rig, "n2"), connection(&rig, "n2")), (("Unknown", NODE_LOST), ("Unknown", NODE_LOST)));
+    assert_eq!((reported(&rig, "n2"), connection(&rig, "n2")), (("Unknown", NODE_LOST), ("Unknown", NODE_LOST)));
     assert_eq!(entry(&rig, "n2")["addresses"], json!(["192.0.2.12/24"]));
     assert_eq!(labels(&rig, "n2"), by_uplink());
     let whole = &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["conditions"][0];
@@ -176,7 +176,7 @@ fn of_a_node_that_is_lost_only_what_it_had_last_is_known() {
         (&json!("False"), &json!("Pending"), &json!("2 of 3 nodes are ready"))
     );
     heard_of(&mut rig, "True");
-    assert_eq!((said(&rig, "n2"), connection(&rig, "n2")), (("True", "Applied"), ("True", "Applied")));
+    assert_eq!((reported(&rig, "n2"), connection(&rig, "n2")), (("True", "Applied"), ("True", "Applied")));
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));
 }
 
@@ -189,9 +189,12 @@ fn the_lease_of_a_node_that_is_lost_is_the_one_it_had_last() {
     rig.run();
     edit(&mut rig, "Node", "n2", |object| object["status"]["conditions"][0]["status"] = json!("Unknown"));
     rig.run();
-    let told = entry(&rig, "n2");
-    assert_eq!((&told["addresses"], &told["lease"]["server"]), (&json!(["192.0.2.77/24"]), &json!("192.0.2.1")));
-    assert_eq!(said(&rig, "n2"), ("Unknown", NODE_LOST));
+    let assigned = entry(&rig, "n2");
+    assert_eq!(
+        (&assigned["addresses"], &assigned["lease"]["server"]),
+        (&json!(["192.0.2.77/24"]), &json!("192.0.2.1"))
+    );
+    assert_eq!(reported(&rig, "n2"), ("Unknown", NODE_LOST));
 }
 
 #[test]
@@ -223,11 +226,11 @@ fn an_address_that_a_node_could_not_set_is_not_there() {
     fails(&mut rig, "n0");
     fails(&mut rig, "n1");
     look(&mut rig);
-    assert_eq!(said(&rig, "n0"), ("False", "ApplyFailed"), "{}", entry(&rig, "n0"));
+    assert_eq!(reported(&rig, "n0"), ("False", "ApplyFailed"), "{}", entry(&rig, "n0"));
     assert_eq!(entry(&rig, "n0").get("addresses"), None);
-    assert_eq!(said(&rig, "n1"), ("True", "Applied"), "what it could not have was something else");
+    assert_eq!(reported(&rig, "n1"), ("True", "Applied"), "what it could not have was something else");
     look(&mut rig);
-    assert_eq!(said(&rig, "n0"), ("False", "ApplyFailed"));
+    assert_eq!(reported(&rig, "n0"), ("False", "ApplyFailed"));
 }
 
 #[test]
@@ -239,19 +242,19 @@ fn a_lease_on_a_link_that_is_down_is_of_no_use() {
         lease(&mut rig, node, "192.0.2.77/24", Some(reason));
     }
     rig.run();
-    assert_eq!(said(&rig, "n0"), ("False", "LinkDown"));
+    assert_eq!(reported(&rig, "n0"), ("False", "LinkDown"));
     assert_eq!(entry(&rig, "n0")["addresses"], json!(["192.0.2.77/24"]), "it is there nevertheless");
-    assert_eq!(said(&rig, "n1"), ("False", "NoSocket"));
-    assert_eq!(said(&rig, "n2"), ("True", "DHCPNotRenewed"), "a server that is away for a while costs nothing");
+    assert_eq!(reported(&rig, "n1"), ("False", "NoSocket"));
+    assert_eq!(reported(&rig, "n2"), ("True", "DHCPNotRenewed"), "a server that is away for a while costs nothing");
     // The node has it all the same, so it has it when it could not have something else meanwhile.
     fails(&mut rig, "n0");
     lease(&mut rig, "n0", "192.0.2.77/24", None);
     look(&mut rig);
-    assert_eq!(said(&rig, "n0"), ("True", "Applied"), "{}", entry(&rig, "n0"));
+    assert_eq!(reported(&rig, "n0"), ("True", "Applied"), "{}", entry(&rig, "n0"));
 }
 
 #[test]
-fn drift_that_is_left_is_told_where_it_is() {
+fn drift_that_is_left_is_assigned_where_it_is() {
     let mut rig = connected();
     host_network(&mut rig, "static", &addresses());
     rig.run();
@@ -260,12 +263,12 @@ fn drift_that_is_left_is_told_where_it_is() {
         rig.run();
     };
     drift(&mut rig, &json!([{"link": "cn1-br.20", "message": "cn1-br.20.address: wanted 192.0.2.11/24, got none"}]));
-    assert_eq!(said(&rig, "n1"), ("False", "Drifted"));
+    assert_eq!(reported(&rig, "n1"), ("False", "Drifted"));
     assert_eq!(entry(&rig, "n1").get("addresses"), None);
     let whole = &rig.api.get("HostNetworkConfig", "h").unwrap()["status"]["conditions"][0];
     assert_eq!(whole["message"], "2 of 3 nodes are ready");
     let invalid = rig.api.list("NetworkConfigRevision").iter().any(|one| one["status"]["isInvalid"] == true);
     assert!(!invalid, "nobody takes the revision for a bad one");
     drift(&mut rig, &json!([{"link": "eth9", "message": "eth9.mtu: wanted 1500, got 1400"}]));
-    assert_eq!(said(&rig, "n1"), ("True", "Applied"));
+    assert_eq!(reported(&rig, "n1"), ("True", "Applied"));
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 use netloom_api::GroupKind;
-use netloom_controller_core::{Controller, Index, Kinds, Leadership, Turn};
+use netloom_controller_core::{Controller, ControllerActions, Index, Kinds, Leadership};
 use netloom_object::{Action, Change};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn a_policy_reaches_every_node_and_then_nothing_is_written() {
     assert_eq!((spec_writes("NodeNetworkConfig"), spec_writes("NodeNetworkState")), (6, 6), "two for each node");
     let before = rig.api.writes.len();
     rig.now = rig.now.checked_add(SignedDuration::from_hours(1)).unwrap();
-    assert_eq!(rig.turn(), Turn::default());
+    assert_eq!(rig.turn(), ControllerActions::default());
     rig.restart();
     rig.run();
     assert_eq!(rig.api.writes.len(), before, "a restart repeats nothing");
@@ -63,7 +63,7 @@ fn a_bad_policy_reaches_one_node_and_is_taken_back() {
     assert_eq!((is, reason), (false, json!("RolloutFailed")));
     assert!(message.contains("failed on node n0: eth1: the driver takes at most 9000"), "{message}");
     assert!(ready(&rig, "quiet").0, "one that did not change is not to blame");
-    // The content that was there before is wished for again: nothing is to be done.
+    // The content that was there before is desired again: nothing is to be done.
     rig.api.writes.clear();
     rig.policy("jumbo", 9000);
     rig.run();
@@ -72,7 +72,7 @@ fn a_bad_policy_reaches_one_node_and_is_taken_back() {
 }
 
 #[test]
-fn a_policy_that_goes_takes_its_wish_along() {
+fn a_policy_that_goes_takes_its_desired_state_along() {
     let mut rig = Rig::new(3);
     rig.policy("jumbo", 9000);
     rig.run();
@@ -86,14 +86,17 @@ fn nothing_is_asked_for_by_one_who_does_not_lead_or_has_not_seen_everything() {
     let mut rig = Rig::new(2);
     rig.policy("jumbo", 9000);
     let mut controller = Controller::default();
-    assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Following), Turn::default());
-    assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Leading { until: rig.now }), Turn::default());
+    assert_eq!(controller.decide(rig.now, &rig.index, Leadership::Following), ControllerActions::default());
+    assert_eq!(
+        controller.decide(rig.now, &rig.index, Leadership::Leading { until: rig.now }),
+        ControllerActions::default()
+    );
     let until = rig.now.checked_add(SignedDuration::from_secs(15)).unwrap();
     let mut half = Index::default();
     for kind in Kinds::built_in().all().iter().skip(1) {
         half.take(rig.now, Change::Listed { kind: *kind, objects: Vec::new() });
     }
-    assert_eq!(controller.decide(rig.now, &half, Leadership::Leading { until }), Turn::default());
+    assert_eq!(controller.decide(rig.now, &half, Leadership::Leading { until }), ControllerActions::default());
     assert!(!controller.decide(rig.now, &rig.index, Leadership::Leading { until }).chains.is_empty());
 }
 
@@ -104,7 +107,7 @@ fn changes_that_follow_each_other_are_one() {
     let start = rig.now;
     rig.policy("jumbo", 9000);
     let at = |millis| start.checked_add(SignedDuration::from_millis(millis)).unwrap();
-    assert_eq!(rig.turn(), Turn { chains: Vec::new(), wake_at: Some(at(20)) });
+    assert_eq!(rig.turn(), ControllerActions { chains: Vec::new(), wake_at: Some(at(20)) });
     for step in 1..=12_u32 {
         rig.now = at(i64::from(step) * 15);
         rig.policy("jumbo", 9000 - step);
@@ -116,7 +119,7 @@ fn changes_that_follow_each_other_are_one() {
     let turn = rig.turn();
     let created = turn.chains.iter().flat_map(|chain| &chain.0).filter(|r| matches!(r.action, Action::Create { .. }));
     assert_eq!(created.count(), 1);
-    assert_eq!(rig.turn(), Turn::default(), "one turn at a time");
+    assert_eq!(rig.turn(), ControllerActions::default(), "one turn at a time");
 }
 
 #[test]
@@ -132,8 +135,8 @@ fn a_half_written_node_is_completed() {
     assert_eq!(rig.mtus(), [None, None], "killed between the two objects of a node");
     rig.run();
     assert_eq!(rig.mtus(), [Some(9000); 2]);
-    let told = rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
-    assert_eq!(told, 2, "nobody was told twice");
+    let assigned = rig.api.writes.iter().filter(|w| w.1 == "NodeNetworkConfig").count();
+    assert_eq!(assigned, 2, "nobody was notified twice");
 }
 
 #[test]
@@ -152,15 +155,15 @@ fn a_half_written_node_whose_links_changed_meanwhile_gets_a_pair_that_belongs_to
     rig.carry_out(&turn);
     let (config, state) = ("NodeNetworkConfig", "NodeNetworkState");
     let digest = &rig.api.get(config, "n0").unwrap()["spec"]["digest"];
-    assert_ne!(*digest, before, "what is wished for now is not what was wished for then");
+    assert_ne!(*digest, before, "what is desired now is not what was desired then");
     let named = &rig.api.get(config, "n0").unwrap()["spec"]["stateDigest"];
     assert_eq!(rig.api.get(state, "n0").unwrap()["metadata"]["annotations"]["netloom.dev/digest"], *named);
     rig.run();
     assert_eq!(rig.mtus(), [None, Some(9000)]);
 }
 
-/// Two nodes with a policy; on the first there is something by hand too.
-fn with_something_by_hand() -> Rig {
+/// Two nodes with a policy; on the first there is something manually too.
+fn with_something_manual() -> Rig {
     let mut rig = Rig::new(2);
     let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
     state["spec"]["desiredState"] = json!({"interfaces": [{"name": "d0", "type": "dummy", "state": "up"}]});
@@ -170,8 +173,8 @@ fn with_something_by_hand() -> Rig {
     rig
 }
 
-/// Somebody deletes what the first node has, and its agent makes it anew.
-fn lose_the_wish(rig: &mut Rig) {
+/// Somebody deletes what the first node has, and its agent recreates it.
+fn lose_the_desired_state(rig: &mut Rig) {
     let mut state = rig.api.get("NodeNetworkState", "n0").unwrap().clone();
     state["spec"]["desiredState"].take();
     state["metadata"]["annotations"].take();
@@ -179,21 +182,21 @@ fn lose_the_wish(rig: &mut Rig) {
 }
 
 #[test]
-fn a_node_that_lost_its_wish_gets_it_back_although_nothing_else_may_move() {
-    let mut rig = with_something_by_hand();
+fn a_node_that_lost_its_desired_state_gets_it_back_although_nothing_else_may_move() {
+    let mut rig = with_something_manual();
     rig.write(rollout_policy(&json!({"paused": true})));
     rig.policy("jumbo", 8000);
     rig.run();
-    lose_the_wish(&mut rig);
+    lose_the_desired_state(&mut rig);
     rig.run();
-    assert_eq!(rig.mtus(), [Some(9000); 2], "what it was told, and not what waits");
+    assert_eq!(rig.mtus(), [Some(9000); 2], "what it was assigned, and not what waits");
     let config = rig.api.get("NodeNetworkConfig", "n0").unwrap();
     assert_eq!(config["status"]["observedGeneration"], config["metadata"]["generation"], "and it has answered");
 }
 
 #[test]
-fn a_node_that_was_not_told_what_belongs_together_is_told_anew() {
-    let mut rig = with_something_by_hand();
+fn a_node_that_was_not_assigned_what_belongs_together_is_assigned_again() {
+    let mut rig = with_something_manual();
     rig.write(rollout_policy(&json!({"paused": true})));
     let mut config = rig.api.get("NodeNetworkConfig", "n1").unwrap().clone();
     config["spec"].as_object_mut().unwrap().remove("stateDigest");
@@ -205,17 +208,17 @@ fn a_node_that_was_not_told_what_belongs_together_is_told_anew() {
 }
 
 #[test]
-fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
-    let mut rig = with_something_by_hand();
+fn a_node_that_lost_its_desired_state_waits_until_the_others_are_done() {
+    let mut rig = with_something_manual();
     rig.policy("jumbo", 8000);
-    let told = |rig: &Rig, node| rig.api.get("NodeNetworkConfig", node).unwrap()["metadata"]["generation"].clone();
-    let before = told(&rig, "n1");
-    while told(&rig, "n1") == before {
+    let assigned = |rig: &Rig, node| rig.api.get("NodeNetworkConfig", node).unwrap()["metadata"]["generation"].clone();
+    let before = assigned(&rig, "n1");
+    while assigned(&rig, "n1") == before {
         let turn = rig.turn();
         rig.step(&turn);
     }
-    let before = told(&rig, "n0");
-    lose_the_wish(&mut rig);
+    let before = assigned(&rig, "n0");
+    lose_the_desired_state(&mut rig);
     let while_the_other_works = rig.now.checked_add(SignedDuration::from_secs(1)).unwrap();
     loop {
         let turn = rig.turn();
@@ -226,10 +229,10 @@ fn a_node_that_lost_its_wish_waits_until_the_others_are_done() {
             Some(_) | None => {}
         }
     }
-    assert_eq!(told(&rig, "n0"), before, "one node at a time, and that is the other one");
+    assert_eq!(assigned(&rig, "n0"), before, "one node at a time, and that is the other one");
     rig.run();
     assert_eq!(rig.mtus(), [Some(8000); 2]);
-    assert_ne!(told(&rig, "n0"), before);
+    assert_ne!(assigned(&rig, "n0"), before);
 }
 
 #[test]
@@ -372,32 +375,32 @@ fn nodes_of_a_rollout_policy_that_cannot_be_read_stand_still_and_it_says_so() {
 }
 
 #[test]
-fn nodes_are_told_on_which_terms_they_keep_to_their_wish() {
+fn nodes_are_assigned_on_which_terms_they_keep_to_their_desired_state() {
     let mut rig = Rig::new(2);
     rig.policy("jumbo", 9000);
     rig.run();
-    let told = |rig: &Rig, key: &str| {
+    let assigned = |rig: &Rig, key: &str| {
         let configs = rig.api.list("NodeNetworkConfig");
         configs.iter().map(|config| config["metadata"]["annotations"][key].clone()).collect::<Vec<_>>()
     };
     let (drift, cut) = ("netloom.dev/drift", "netloom.dev/may-be-cut-off");
     let timing = "netloom.dev/probe-timing";
-    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!(null); 2]));
+    assert_eq!((assigned(&rig, drift), assigned(&rig, cut)), (vec![json!(null); 2], vec![json!(null); 2]));
     let probes = json!({"carrierSeconds": 90, "restartSeconds": 120});
     rig.write(rollout_policy(
         &json!({"drift": "Report", "limits": {"allowLossOfManagement": true}, "timeoutSeconds": 300, "probes": probes}),
     ));
     rig.run();
-    assert_eq!(told(&rig, timing), vec![json!("carrier=90 restart=120"); 2]);
-    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!("Report"); 2], vec![json!("true"); 2]));
-    // What a node is told anew is told on the same terms.
+    assert_eq!(assigned(&rig, timing), vec![json!("carrier=90 restart=120"); 2]);
+    assert_eq!((assigned(&rig, drift), assigned(&rig, cut)), (vec![json!("Report"); 2], vec![json!("true"); 2]));
+    // What a node is assigned again is assigned on the same terms.
     rig.policy("jumbo", 1400);
     rig.run();
-    assert_eq!((rig.mtus(), told(&rig, drift)), (vec![Some(1400); 2], vec![json!("Report"); 2]));
+    assert_eq!((rig.mtus(), assigned(&rig, drift)), (vec![Some(1400); 2], vec![json!("Report"); 2]));
     rig.write(rollout_policy(&json!({"limits": {"allowLossOfManagement": true}})));
     rig.run();
-    assert_eq!((told(&rig, drift), told(&rig, cut)), (vec![json!(null); 2], vec![json!("true"); 2]));
-    assert_eq!(told(&rig, timing), vec![json!(null); 2]);
+    assert_eq!((assigned(&rig, drift), assigned(&rig, cut)), (vec![json!(null); 2], vec![json!("true"); 2]));
+    assert_eq!(assigned(&rig, timing), vec![json!(null); 2]);
 }
 
 #[test]
@@ -429,7 +432,7 @@ fn whoever_takes_over_counts_a_nodes_time_on_its_own_clock() {
             let turn = rig.turn();
             rig.step(&turn);
         }
-        // It was told and is at work; the one who told it dies, and the clock of the other is off.
+        // It was assigned and is at work; the one who assigned it dies, and the clock of the other is off.
         rig.now = rig.now.checked_add(ahead).unwrap();
         rig.restart();
         let turn = rig.turn();
@@ -460,8 +463,8 @@ fn an_agent_that_claims_another_revision_is_not_believed() {
     rig.write(config.clone());
     rig.run();
     let events = rig.api.list("Event");
-    let told = events.iter().filter(|event| event["reason"] == "ReportIgnored");
-    assert_eq!(told.map(|event| &event["regarding"]["name"]).collect::<Vec<_>>(), ["n2"], "once");
+    let assigned = events.iter().filter(|event| event["reason"] == "ReportIgnored");
+    assert_eq!(assigned.map(|event| &event["regarding"]["name"]).collect::<Vec<_>>(), ["n2"], "once");
     let revision = rig.api.list("NetworkConfigRevision")[0].clone();
     assert_eq!(revision["status"]["ready"], 2);
     assert_eq!(revision["status"]["isInvalid"], false, "it had proved itself");
@@ -473,7 +476,7 @@ fn an_agent_that_claims_another_revision_is_not_believed() {
 }
 
 #[test]
-fn states_without_an_agent_are_told_what_is_wrong() {
+fn states_without_an_agent_are_assigned_what_is_wrong() {
     let mut rig = Rig::new(2);
     let state = |name: &str, node: &str| {
         json!({
@@ -489,16 +492,16 @@ fn states_without_an_agent_are_told_what_is_wrong() {
     rig.write(state("ghost", "n7"));
     rig.policy("jumbo", 9000);
     rig.run();
-    let said = |rig: &Rig, name: &str| -> Vec<String> {
+    let reported = |rig: &Rig, name: &str| -> Vec<String> {
         let conditions = rig.api.get("NodeNetworkState", name).unwrap()["status"]["conditions"].clone();
-        let said = |condition: &serde_json::Value| {
+        let reported = |condition: &serde_json::Value| {
             format!("{} {}", condition["type"].as_str().unwrap(), condition["reason"].as_str().unwrap())
         };
-        conditions.as_array().into_iter().flatten().map(said).collect()
+        conditions.as_array().into_iter().flatten().map(reported).collect()
     };
-    assert_eq!(said(&rig, "second"), ["Managed Managed", "Conflict Conflict"]);
-    assert_eq!(said(&rig, "ghost"), ["Managed Managed", "Degraded NodeNotFound"]);
-    assert_eq!(said(&rig, "n0"), [""; 0]);
+    assert_eq!(reported(&rig, "second"), ["Managed Managed", "Conflict Conflict"]);
+    assert_eq!(reported(&rig, "ghost"), ["Managed Managed", "Degraded NodeNotFound"]);
+    assert_eq!(reported(&rig, "n0"), [""; 0]);
     let before = rig.api.writes.len();
     rig.restart();
     rig.run();
@@ -508,7 +511,7 @@ fn states_without_an_agent_are_told_what_is_wrong() {
         "status": {"conditions": [{"type": "Ready", "status": "False"}]},
     }));
     rig.run();
-    assert_eq!(said(&rig, "ghost"), ["Managed Managed"], "the node is there now");
+    assert_eq!(reported(&rig, "ghost"), ["Managed Managed"], "the node is there now");
 }
 
 #[test]
@@ -522,17 +525,17 @@ fn a_change_that_takes_too_much_away_is_not_begun() {
         "spec": {"matchRules": [{"name": "eth1"}], "desiredState": {"interfaces": [vlan]}},
     }));
     rig.run();
-    let wished = |rig: &Rig| {
+    let desired = |rig: &Rig| {
         let states = rig.api.list("NodeNetworkState");
         states.iter().filter(|state| state.pointer("/spec/desiredState/interfaces/0/name").is_some()).count()
     };
-    assert_eq!(wished(&rig), 3);
+    assert_eq!(desired(&rig), 3);
     rig.remove(POLICY, "vlan");
     rig.run();
     let status = rig.api.get("RolloutPolicy", "all").unwrap()["status"].clone();
-    assert_eq!((wished(&rig), &status["phase"]), (3, &json!("Blocked")), "{status:#}");
+    assert_eq!((desired(&rig), &status["phase"]), (3, &json!("Blocked")), "{status:#}");
     assert!(status["conditions"].to_string().contains("limits.maxDeletions allows 0"), "{status:#}");
     rig.write(rollout_policy(&json!({"limits": {"maxDeletions": 1}})));
     rig.run();
-    assert_eq!(wished(&rig), 0);
+    assert_eq!(desired(&rig), 0);
 }

@@ -1,7 +1,7 @@
 //! The webhook's own certificate authority, and the certificates that it signs.
 //!
 //! The authority is kept in a Secret, so that every controller of a cluster signs for itself and API servers
-//! believe all of them. Before it ends a new one takes its place; API servers are told to believe both for
+//! believe all of them. Before it ends a new one takes its place; API servers are made to trust both for
 //! that time. Keys are new each time.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -100,7 +100,7 @@ impl Authority {
         json!({BUNDLE: STANDARD.encode(&self.bundle), KEY: STANDARD.encode(self.key.serialize_pem())})
     }
 
-    /// What API servers are told to believe, as their configurations have it.
+    /// What API servers are made to trust, as their configurations have it.
     pub(super) fn bundle(&self) -> String {
         STANDARD.encode(&self.bundle)
     }

@@ -170,7 +170,7 @@ impl Keeper {
                 let kind = object["kind"].as_str().unwrap_or_default();
                 let api = configurations(&self.client, kind);
                 drop(api.replace(CONFIGURATION, &parameters, &read(object)?).await?);
-                tracing::info!(kind, "API servers were told which authority to believe");
+                tracing::info!(kind, "API servers were given the authority to trust");
             }
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Known {
         };
         let stored = Authority::read(secret);
         if let Err(why) = &stored {
-            tracing::warn!(reason = why.reason(), %why, "the authority of the webhook is made anew");
+            tracing::warn!(reason = why.reason(), %why, "the authority of the webhook is recreated");
         }
         let stored = stored.ok();
         let (authority, replaced) = match stored {
@@ -240,8 +240,8 @@ impl Known {
             }
         };
         let bundle = json!(authority.bundle());
-        let told = self.configurations.iter().flatten().filter_map(|object| believing(object, &bundle));
-        Ok(told.map(Deed::Configure).chain(replaced).collect())
+        let reported = self.configurations.iter().flatten().filter_map(|object| believing(object, &bundle));
+        Ok(reported.map(Deed::Configure).chain(replaced).collect())
     }
 }
 
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_somebody_broke_is_made_anew() {
+    fn a_secret_that_somebody_broke_is_recreated() {
         let authority = Authority::make(now(), None).unwrap();
         let mut broken = known(&authority, &authority.bundle());
         broken.secret.as_mut().unwrap()["data"] = json!({});

@@ -44,7 +44,7 @@ const LARGEST: usize = 8 << 20;
 const AT_ONCE: usize = 32;
 
 /// How long a question may take to arrive and to be answered: API servers wait no longer by default.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Answers questions from a view.
 #[derive(Debug)]
@@ -53,19 +53,19 @@ pub struct Webhook {
     metrics: Arc<Metrics>,
     callers: Callers,
     places: Semaphore,
-    patience: Duration,
+    time_limit: Duration,
 }
 
 impl Webhook {
     /// The webhook over that view.
     pub fn new(view: Current, metrics: Arc<Metrics>, callers: Callers) -> Self {
-        Self { view, metrics, callers, places: Semaphore::new(AT_ONCE), patience: PATIENCE }
+        Self { view, metrics, callers, places: Semaphore::new(AT_ONCE), time_limit: TIME_LIMIT }
     }
 
     /// The same, which ends questions that take longer than this.
     #[must_use]
-    pub fn patient_for(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn patient_for(self, time_limit: Duration) -> Self {
+        Self { time_limit, ..self }
     }
 
     async fn in_time(&self, part: Part, peer: &Peer, body: Incoming) -> Response<Body> {
@@ -74,12 +74,12 @@ impl Webhook {
             return text(StatusCode::FORBIDDEN, &why);
         }
         peer.authenticated();
-        let answered = timeout(self.patience, async {
+        let answered = timeout(self.time_limit, async {
             // The semaphore is never closed, so nobody goes without a place.
             let _place = self.places.acquire().await;
             self.review(part, body).await
         });
-        let late = format!("the question did not arrive and find an answer within {:?}", self.patience);
+        let late = format!("the question did not arrive and find an answer within {:?}", self.time_limit);
         answered.await.unwrap_or_else(|_| text(StatusCode::REQUEST_TIMEOUT, &late))
     }
 

@@ -1,4 +1,4 @@
-//! Whether a node can take a change is told by its agent, and gates compare before with after.
+//! Whether a node can take a change depends on its agent, and gates compare before with after.
 
 use netloom_api::rollout::Phase;
 use netloom_rollout::Liveness;
@@ -12,8 +12,8 @@ fn agent(world: &mut World, node: &str, agent: Liveness) {
     world.nodes.get_mut(node).unwrap().agent = agent;
 }
 
-/// What is said of the newest revision.
-fn said(world: &World) -> (String, Vec<(String, String)>) {
+/// What is reported of the newest revision.
+fn reported(world: &World) -> (String, Vec<(String, String)>) {
     let outcome = world.decision().revisions[0].clone();
     (outcome.message, outcome.passed_over.into_iter().collect())
 }
@@ -23,10 +23,10 @@ fn a_node_that_is_not_ready_gets_its_configuration_where_its_agent_is_there() {
     let mut world = World::new(1);
     world.ready("n0000", false);
     agent(&mut world, "n0000", Liveness::Alive);
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     world.run();
     assert!(world.all_have("a") && world.revision("a").proven_at.is_some());
-    assert_eq!(said(&world), ("1 of 1 nodes have it".to_owned(), vec![]));
+    assert_eq!(reported(&world), ("1 of 1 nodes have it".to_owned(), vec![]));
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn nodes_that_are_well_come_first() {
         agent(&mut world, node, Liveness::Alive);
     }
     world.ready("n0000", false);
-    world.wish("b", Content::new(2));
-    let told = world.told.len();
+    world.make_desired("b", Content::new(2));
+    let given = world.given.len();
     world.run();
     assert!(world.all_have("b"));
-    let order: Vec<&str> = world.told[told..].iter().map(|told| told.node.as_str()).collect();
+    let order: Vec<&str> = world.given[given..].iter().map(|given| given.node.as_str()).collect();
     assert_eq!(order, ["n0001", "n0002", "n0000"]);
 }
 
@@ -49,11 +49,11 @@ fn a_node_whose_agent_is_gone_is_passed_over_and_named_and_gets_it_later() {
     let mut world = settled(2);
     agent(&mut world, "n0000", Liveness::Alive);
     agent(&mut world, "n0001", Liveness::Gone { seconds: 90 });
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
-    assert!(world.has("n0000", "b") && !world.ever_told("b").contains("n0001"));
+    assert!(world.has("n0000", "b") && !world.ever_assigned("b").contains("n0001"));
     let why = "cannot take it until its agent is back, which was not heard of for 90 s";
-    let (message, passed_over) = said(&world);
+    let (message, passed_over) = reported(&world);
     assert_eq!(message, format!("1 of 2 nodes have it; passed over: n0001 ({why})"));
     assert_eq!(passed_over, [("n0001".to_owned(), why.to_owned())]);
     let decision = world.decision();
@@ -62,7 +62,7 @@ fn a_node_whose_agent_is_gone_is_passed_over_and_named_and_gets_it_later() {
     agent(&mut world, "n0001", Liveness::Alive);
     world.run();
     assert!(world.all_have("b"));
-    assert_eq!(said(&world).1, []);
+    assert_eq!(reported(&world).1, []);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_gate_that_was_open_before_must_be_open_after() {
     for agent_is in [Liveness::Unknown, Liveness::Alive] {
         let mut world = settled(2);
         agent(&mut world, "n0000", agent_is);
-        world.wish("b", Content::new(2));
+        world.make_desired("b", Content::new(2));
         world.settle();
         world.answer("n0000");
         world.ready("n0000", false);
@@ -83,13 +83,13 @@ fn a_gate_that_was_open_before_must_be_open_after() {
     }
 }
 
-/// The first node of `nodes` was told `b`, and that cost it its condition.
+/// The first node of `nodes` was assigned `b`, and that cost it its condition.
 fn lost_ready(nodes: usize) -> World {
     let mut world = settled(nodes);
     for node in world.nodes.values_mut() {
         node.agent = Liveness::Alive;
     }
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
     world.answer("n0000");
     world.ready("n0000", false);
@@ -109,7 +109,7 @@ fn what_cost_a_node_a_gate_is_not_tried_again_before_the_node_has_it_back() {
     world.settle();
     world.revision("b").asked = false;
     world.run();
-    assert_eq!((failed(&mut world).attempts, world.ever_told("b").len()), (2, 1));
+    assert_eq!((failed(&mut world).attempts, world.ever_assigned("b").len()), (2, 1));
     // The node is well again, and so is the revision.
     world.ready("n0000", true);
     world.now = failed(&mut world).retry_at.unwrap();
@@ -120,10 +120,10 @@ fn what_cost_a_node_a_gate_is_not_tried_again_before_the_node_has_it_back() {
 #[test]
 fn what_takes_the_place_of_a_bad_revision_must_give_back_what_that_cost() {
     let mut world = lost_ready(1);
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     world.run();
-    let told: Vec<_> = world.told.iter().map(|told| (told.revision.as_str(), told.gates.len())).collect();
-    assert_eq!(told[..2], [("b", 1), ("c", 1)]);
+    let given: Vec<_> = world.given.iter().map(|given| (given.revision.as_str(), given.gates.len())).collect();
+    assert_eq!(given[..2], [("b", 1), ("c", 1)]);
     assert_eq!(world.revision("c").failure.clone().unwrap().message, "reported it and then lost condition Ready");
     assert_eq!(world.nodes["n0000"].assigned.as_ref().unwrap().revision, "a");
 }
@@ -135,7 +135,7 @@ fn a_gate_that_was_closed_before_may_be_closed_after() {
         agent(&mut world, node, Liveness::Alive);
         world.ready(node, false);
     }
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
     assert!(world.all_have("b") && world.revision("b").failure.is_none());
     world.ready("n0000", true);
@@ -147,7 +147,7 @@ fn a_gate_that_was_closed_before_may_be_closed_after() {
 #[test]
 fn an_agent_that_goes_while_it_is_at_a_change_fails_it() {
     let mut world = settled(2);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
     agent(&mut world, "n0000", Liveness::Gone { seconds: 90 });
     world.agents.get_mut("n0000").unwrap().dead = true;
@@ -156,7 +156,7 @@ fn an_agent_that_goes_while_it_is_at_a_change_fails_it() {
     assert_eq!(failure.message, "did not report within 180 s, and its agent is gone");
     world.pass(10_000);
     world.run();
-    assert_eq!(world.ever_told("b").len(), 1, "what may have killed one node is not tried on the next");
+    assert_eq!(world.ever_assigned("b").len(), 1, "what may have killed one node is not tried on the next");
     agent(&mut world, "n0000", Liveness::Alive);
     world.agents.get_mut("n0000").unwrap().dead = false;
     world.run();

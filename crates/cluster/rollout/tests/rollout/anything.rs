@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use netloom_api::rollout::{Canary, RolloutPolicySpec, Share};
 use netloom_rollout::{
-    Assigned, Cause, Failure, Liveness, Node, Policy, Progress, Report, Revision, View, Wish, rollout,
+    Assigned, Cause, Failure, Liveness, Node, NodeChange, Policy, Progress, Report, Revision, View, rollout,
 };
 use proptest::prelude::*;
 
@@ -30,12 +30,12 @@ fn share() -> impl Strategy<Value = Share> {
 }
 
 fn revision() -> impl Strategy<Value = Revision> {
-    let wish = (any::<bool>(), any::<u32>(), any::<bool>()).prop_map(|(written, removals, apart)| Wish {
+    let node_change = (any::<bool>(), any::<u32>(), any::<bool>()).prop_map(|(written, removals, apart)| NodeChange {
         written,
         removals,
         apart,
     });
-    let wishes = prop::option::of(prop::collection::btree_map(name(), wish, 0..4));
+    let node_changes = prop::option::of(prop::collection::btree_map(name(), node_change, 0..4));
     let failed =
         || {
             (name(), time(), any::<u32>(), prop::option::of(time())).prop_map(|(node, at, attempts, retry_at)| {
@@ -44,8 +44,8 @@ fn revision() -> impl Strategy<Value = Revision> {
         };
     let failure = (prop::option::of(failed()), prop::option::of(failed()), any::<bool>(), any::<bool>());
     let canaries = prop::collection::btree_map(name(), time(), 0..3);
-    (name(), 0_u64..3, failure, prop::option::of(time()), canaries, any::<bool>(), wishes).prop_map(
-        |(name, order, (failure, before, changed, asked), proven_at, canaries, paused, wishes)| Revision {
+    (name(), 0_u64..3, failure, prop::option::of(time()), canaries, any::<bool>(), node_changes).prop_map(
+        |(name, order, (failure, before, changed, asked), proven_at, canaries, paused, node_changes)| Revision {
             name,
             order,
             failure,
@@ -56,7 +56,7 @@ fn revision() -> impl Strategy<Value = Revision> {
             canaries,
             phase: None,
             paused,
-            wishes,
+            node_changes,
         },
     )
 }

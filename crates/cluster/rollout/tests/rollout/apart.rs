@@ -15,9 +15,9 @@ fn apart(world: &mut World, nodes: usize) {
 fn where_all_nodes_are_apart_a_revision_proves_nothing() {
     let mut world = settled(3);
     apart(&mut world, 3);
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.run();
-    assert!(world.told.is_empty(), "there is nothing in it for them");
+    assert!(world.given.is_empty(), "there is nothing in it for them");
     assert!(world.revision("b").proven_at.is_none(), "nobody has taken it");
     let decision = world.decision();
     let b = &decision.revisions[0];
@@ -29,7 +29,7 @@ fn where_all_nodes_are_apart_a_revision_proves_nothing() {
     // The first that leaves it to the controller again tries it for all, and is taken back.
     world.agents.values_mut().for_each(|agent| agent.apart = false);
     world.run();
-    assert_eq!(world.ever_told("b").len(), 1);
+    assert_eq!(world.ever_assigned("b").len(), 1);
     assert!(world.revision("b").failure.is_some() && world.all_have("a"));
 }
 
@@ -37,9 +37,9 @@ fn where_all_nodes_are_apart_a_revision_proves_nothing() {
 fn one_that_takes_it_proves_it_for_those_that_are_apart() {
     let mut world = settled(3);
     apart(&mut world, 2);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
-    assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0002"]);
+    assert_eq!(world.ever_assigned("b").into_iter().collect::<Vec<_>>(), ["n0002"]);
     assert!(world.revision("b").proven_at.is_some());
     let b = &world.decision().revisions[0];
     assert_eq!((b.phase, b.ready, b.apart), (RevisionPhase::Active, 1, 2));
@@ -47,11 +47,11 @@ fn one_that_takes_it_proves_it_for_those_that_are_apart() {
 }
 
 #[test]
-fn what_changes_nothing_is_proved_by_a_node_that_would_have_been_told() {
+fn what_changes_nothing_is_proved_by_a_node_that_would_have_been_assigned() {
     let mut world = settled(3);
     apart(&mut world, 2);
-    world.wish("b", Content::new(1));
+    world.make_desired("b", Content::new(1));
     world.run();
-    assert!(world.told.is_empty());
+    assert!(world.given.is_empty());
     assert!(world.revision("b").proven_at.is_some(), "n0002 has what it says, and works");
 }

@@ -4,7 +4,7 @@ use netloom_rollout::{Assignment, Cause, Decision, Node, Revision, View, rollout
 
 use crate::{faults::play, world::Decider};
 
-/// Any answer counts, whatever wish it is an answer to.
+/// Any answer counts, whatever desired state it is an answer to.
 fn takes_old_answers(view: &View<'_>) -> Decision {
     let mut nodes: Vec<Node> = view.nodes.to_vec();
     for node in &mut nodes {
@@ -23,12 +23,12 @@ fn forgets_failures(view: &View<'_>) -> Decision {
     rollout(&View { revisions: &revisions, ..*view })
 }
 
-/// One node more than asked for is told.
-fn tells_one_more(view: &View<'_>) -> Decision {
+/// One node more than asked for is assigned.
+fn assigns_one_more(view: &View<'_>) -> Decision {
     let mut decision = rollout(view);
     if let Some(Assignment { revision, .. }) = decision.assignments.first().cloned() {
-        let told = |node: &&Node| decision.assignments.iter().any(|assignment| assignment.node == node.name);
-        let mut rest: Vec<&Node> = view.nodes.iter().filter(|node| !told(node)).collect();
+        let given = |node: &&Node| decision.assignments.iter().any(|assignment| assignment.node == node.name);
+        let mut rest: Vec<&Node> = view.nodes.iter().filter(|node| !given(node)).collect();
         rest.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(node) = rest.first() {
             decision.assignments.push(Assignment {
@@ -43,7 +43,7 @@ fn tells_one_more(view: &View<'_>) -> Decision {
     decision
 }
 
-/// Nodes are told things while a verdict is not yet written down.
+/// Nodes are assigned things while a verdict is not yet written down.
 fn does_not_wait_for_verdicts(view: &View<'_>) -> Decision {
     let decision = rollout(view);
     let mut revisions: Vec<Revision> = view.revisions.to_vec();
@@ -74,7 +74,7 @@ fn every_broken_rule_is_found() {
     let variants: [(&str, Decider); 6] = [
         ("takes old answers", takes_old_answers),
         ("forgets failures", forgets_failures),
-        ("tells one more", tells_one_more),
+        ("tells one more", assigns_one_more),
         ("does not wait for verdicts", does_not_wait_for_verdicts),
         ("clears history", clears_history),
         ("never wakes", never_wakes),

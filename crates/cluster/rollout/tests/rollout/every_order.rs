@@ -51,8 +51,8 @@ fn explore(start: World, most: usize, check: &dyn Fn(&World)) -> usize {
     let mut seen = BTreeSet::new();
     let mut open = vec![start];
     while let Some(world) = open.pop() {
-        let picture = format!("{:?}{:?}{:?}{:?}", world.now, world.revisions, world.nodes, world.told);
-        if seen.len() >= most || !seen.insert(picture) {
+        let state_text = format!("{:?}{:?}{:?}{:?}", world.now, world.revisions, world.nodes, world.given);
+        if seen.len() >= most || !seen.insert(state_text) {
             continue;
         }
         check(&world);
@@ -77,9 +77,9 @@ fn small(nodes: usize) -> World {
 #[test]
 fn a_bad_revision_is_always_taken_back() {
     let mut world = small(3);
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     let states = explore(world, 600, &|world| {
-        assert!(world.ever_told("b").len() <= 1);
+        assert!(world.ever_assigned("b").len() <= 1);
         let mut end = world.clone();
         end.run();
         assert!(end.all_have("a"), "{:?}", end.decision());
@@ -90,7 +90,7 @@ fn a_bad_revision_is_always_taken_back() {
 #[test]
 fn a_good_revision_always_arrives_or_is_taken_back_whole() {
     let mut world = small(3);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     let states = explore(world, 400, &|world| {
         let mut end = world.clone();
         end.run();
@@ -101,18 +101,18 @@ fn a_good_revision_always_arrives_or_is_taken_back_whole() {
 }
 
 #[test]
-fn two_wishes_in_a_row_never_fight() {
+fn two_desired_states_in_a_row_never_fight() {
     let mut world = small(2);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     explore(world, 400, &|world| {
         for node in world.nodes.keys() {
-            let told: Vec<&str> =
-                world.told.iter().filter(|told| told.node == *node).map(|told| told.revision.as_str()).collect();
-            let twice =
-                told.iter().filter(|name| **name == "b").count() > 1 || told.windows(2).any(|pair| pair == ["c", "b"]);
-            assert!(!twice, "{node} was told {told:?}");
+            let given: Vec<&str> =
+                world.given.iter().filter(|given| given.node == *node).map(|given| given.revision.as_str()).collect();
+            let twice = given.iter().filter(|name| **name == "b").count() > 1
+                || given.windows(2).any(|pair| pair == ["c", "b"]);
+            assert!(!twice, "{node} was assigned {given:?}");
         }
         let mut end = world.clone();
         end.run();

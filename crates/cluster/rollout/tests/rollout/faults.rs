@@ -41,7 +41,7 @@ impl Play {
         world.decider = decider;
         world.policy("p", spec(&mut dice));
         let mut play = Self { world, dice, revisions: 0, astray: Vec::new() };
-        play.wish(false);
+        play.make_desired(false);
         play
     }
 
@@ -50,7 +50,7 @@ impl Play {
         self.world.nodes.keys().nth(i).unwrap().clone()
     }
 
-    fn wish(&mut self, bad: bool) {
+    fn make_desired(&mut self, bad: bool) {
         self.revisions += 1;
         let mut content = Content::new(self.revisions);
         if self.dice.below(3) == 0 && !bad {
@@ -60,7 +60,7 @@ impl Play {
             content = content.by_class();
         }
         content.bad = bad;
-        self.world.wish(&format!("r{:03}", self.revisions), content);
+        self.world.make_desired(&format!("r{:03}", self.revisions), content);
     }
 
     fn step(&mut self) {
@@ -91,8 +91,8 @@ impl Play {
                 let class = ["edge", "core"][self.dice.below(2)];
                 self.world.label(&node, class);
             }
-            20 => self.wish(false),
-            21 => self.wish(true),
+            20 => self.make_desired(false),
+            21 => self.make_desired(true),
             22 => {
                 let name = format!("x{:03}", self.dice.below(5));
                 if !self.world.nodes.contains_key(&name) {
@@ -120,8 +120,8 @@ impl Play {
         }
     }
 
-    /// A node claims what it was not told. One that guesses right what it will be told next cannot be
-    /// told from one that lies about what it was told, so it does not.
+    /// A node claims what it was not assigned. One that guesses right what it will be assigned next cannot be
+    /// distinguished from one that lies about what it was assigned, so it does not.
     fn lie(&mut self, node: &str) {
         let Some(assigned) = self.world.nodes[node].assigned.clone() else { return };
         let revision = format!("r{:03}", self.revisions);
@@ -143,7 +143,7 @@ impl Play {
         self.world.policy("p", changed);
     }
 
-    /// Everything is well again and a good revision is wished for: every node must get it.
+    /// Everything is well again and a good revision is desired: every node must get it.
     fn end(mut self) {
         let names: Vec<String> = self.world.nodes.keys().cloned().collect();
         for name in names {
@@ -156,13 +156,13 @@ impl Play {
         self.world.run();
         self.revisions += 1;
         let last = format!("r{:03}", self.revisions);
-        self.world.wish(&last, Content::new(self.revisions));
+        self.world.make_desired(&last, Content::new(self.revisions));
         self.world.run();
         assert!(self.world.all_have(&last), "{:#?}", self.world.decision().policies);
-        let told = self.world.told.len();
+        let given = self.world.given.len();
         self.world.pass(100_000);
         self.world.run();
-        assert_eq!(self.world.told.len(), told, "nothing is told twice");
+        assert_eq!(self.world.given.len(), given, "nothing is assigned twice");
     }
 }
 

@@ -12,10 +12,10 @@ use crate::world::{Content, World};
 /// Nodes that all have revision `a`, which has proved itself.
 pub(crate) fn settled(nodes: usize) -> World {
     let mut world = World::new(nodes);
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     world.run();
     assert!(world.all_have("a") && world.revision("a").proven_at.is_some());
-    world.told.clear();
+    world.given.clear();
     world.waves.clear();
     world.events.clear();
     world
@@ -30,7 +30,7 @@ fn quick() -> RolloutPolicySpec {
 fn a_thousand_nodes_take_five_rounds() {
     let mut world = World::new(1000);
     world.policy("p", quick());
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     let rounds = world.run();
     assert_eq!((rounds, world.waves.as_slice()), (5, &[1, 49, 200, 250, 500][..]), "one by one takes 1000");
     assert!(rounds * 20 <= 1000 && world.all_have("a"));
@@ -39,9 +39,9 @@ fn a_thousand_nodes_take_five_rounds() {
 #[test]
 fn a_bad_revision_reaches_one_node_and_is_taken_back() {
     let mut world = settled(40);
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.run();
-    assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
+    assert_eq!(world.ever_assigned("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
     assert!(world.all_have("a"), "the one node has returned");
     let decision = world.decision();
     let failed = decision.revisions.iter().find(|revision| revision.name == "b").unwrap();
@@ -50,8 +50,8 @@ fn a_bad_revision_reaches_one_node_and_is_taken_back() {
     assert!(world.events.iter().any(|(reason, _)| *reason == "RolloutFailed"));
     world.pass(100_000);
     world.run();
-    assert_eq!(world.ever_told("b").len(), 1, "it is tried again there, and nowhere else");
-    world.wish("c", Content::new(3));
+    assert_eq!(world.ever_assigned("b").len(), 1, "it is tried again there, and nowhere else");
+    world.make_desired("c", Content::new(3));
     world.run();
     assert!(world.all_have("c"), "a newer one takes its place");
 }
@@ -60,13 +60,13 @@ fn a_bad_revision_reaches_one_node_and_is_taken_back() {
 fn a_revision_is_everywhere_only_when_nodes_that_failed_before_have_it_too() {
     let mut world = World::new(4);
     world.policy("p", quick());
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     world.run();
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.settle();
     // The next one comes before anything follows from the failure.
     world.answer("n0000");
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     world.events.clear();
     world.run();
     assert!(world.all_have("c"));
@@ -83,17 +83,17 @@ fn a_revision_is_everywhere_only_when_nodes_that_failed_before_have_it_too() {
 fn a_trial_stays_one_when_somebody_deletes_the_state_of_its_node() {
     for answers_first in [false, true] {
         let mut world = settled(40);
-        world.wish("b", Content::new(2).bad());
+        world.make_desired("b", Content::new(2).bad());
         world.settle();
         if answers_first {
             world.answer("n0000");
         }
         world.delete_state("n0000");
         world.settle();
-        assert_eq!(world.ever_told("b").len(), 1, "nobody else is tried on, answered: {answers_first}");
+        assert_eq!(world.ever_assigned("b").len(), 1, "nobody else is tried on, answered: {answers_first}");
         world.run();
         assert!(world.revision("b").failure.is_some());
-        assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
+        assert_eq!(world.ever_assigned("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
         world.agents.get_mut("n0000").unwrap().unknown = false;
         world.run();
         assert!(world.all_have("a"), "the node returns when it is known again what it has");
@@ -104,13 +104,13 @@ fn a_trial_stays_one_when_somebody_deletes_the_state_of_its_node() {
 fn a_silent_node_stops_a_revision() {
     let mut world = settled(10);
     world.agents.get_mut("n0000").unwrap().dead = true;
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
     let failure = world.revision("b").failure.clone().unwrap();
     assert_eq!((failure.node.as_str(), failure.message.as_str()), ("n0000", "did not report within 180 s"));
-    assert_eq!(world.ever_told("b").len(), 1);
+    assert_eq!(world.ever_assigned("b").len(), 1);
     // The next one is tried on a node that answers; the silent one comes last and decides nothing.
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     world.run();
     assert!(world.revision("c").proven_at.is_some() && world.revision("c").failure.is_none());
     assert_eq!(world.nodes.keys().filter(|node| world.has(node, "c")).count(), 9);
@@ -122,19 +122,19 @@ fn a_silent_node_stops_a_revision() {
 #[test]
 fn a_revision_that_was_deleted_is_tried_again() {
     let mut world = settled(5);
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.run();
     world.contents.get_mut("b").unwrap().bad = false;
     world.revisions.retain(|revision| revision.name != "b");
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
     assert!(world.all_have("b"));
 }
 
 #[test]
-fn an_answer_to_the_wish_before_does_not_count() {
+fn an_answer_to_the_desired_state_before_does_not_count() {
     let mut world = settled(3);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
     let decision = world.decision();
     assert_eq!((decision.revisions[0].ready, decision.revisions[0].ongoing), (0, 1), "the answer is about a");
@@ -142,28 +142,28 @@ fn an_answer_to_the_wish_before_does_not_count() {
 }
 
 #[test]
-fn a_report_of_what_a_node_was_not_told_counts_for_nothing() {
+fn a_report_of_what_a_node_was_not_assigned_counts_for_nothing() {
     let mut world = settled(3);
     let lie = |generation| Report { revision: "b".to_owned(), generation: Some(generation), progress: Progress::Done };
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.nodes.get_mut("n0001").unwrap().report = Some(lie(1));
     world.nodes.get_mut("n0002").unwrap().report = Some(lie(9));
     world.settle();
     assert_eq!(world.decision().revisions[0].ready, 0);
     let lies: Vec<&str> = world.events.iter().filter(|e| e.0 == "ReportIgnored").map(|e| e.1.as_str()).collect();
-    assert!(lies.contains(&"node n0001 reports revision b, but was told a"), "{lies:?}");
-    assert!(lies.contains(&"node n0002 reports revision b, but was told a"), "{lies:?}");
+    assert!(lies.contains(&"node n0001 reports revision b, but was assigned a"), "{lies:?}");
+    assert!(lies.contains(&"node n0002 reports revision b, but was assigned a"), "{lies:?}");
     world.run();
-    assert_eq!(world.ever_told("b").len(), 1);
+    assert_eq!(world.ever_assigned("b").len(), 1);
     assert!(world.revision("b").failure.is_some(), "nor does it save a bad revision");
 }
 
 #[test]
 fn a_node_without_a_change_is_not_written_and_counts_by_its_own_report() {
     let mut world = settled(4);
-    world.wish("b", Content::new(1).with("n0002", 7));
+    world.make_desired("b", Content::new(1).with("n0002", 7));
     world.run();
-    assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0002"]);
+    assert_eq!(world.ever_assigned("b").into_iter().collect::<Vec<_>>(), ["n0002"]);
     assert!(world.all_have("b"));
     assert_eq!(world.decision().policies[0].phase, Phase::Done);
     assert_eq!(world.nodes["n0001"].assigned.as_ref().unwrap().revision, "a");
@@ -179,7 +179,7 @@ fn a_revision_that_changes_nothing_is_not_good_where_nothing_works() {
     for node in world.nodes.values_mut() {
         node.report.as_mut().unwrap().progress = Progress::Failed("the card is gone".to_owned());
     }
-    world.wish("b", Content::new(1));
+    world.make_desired("b", Content::new(1));
     world.run();
     assert_eq!(world.decision().policies[0].last_good.as_deref(), Some("a"));
     let node = world.nodes.get_mut("n0001").unwrap();
@@ -191,21 +191,21 @@ fn a_revision_that_changes_nothing_is_not_good_where_nothing_works() {
 #[test]
 fn a_newer_revision_takes_the_place_of_one_on_its_way() {
     let mut world = settled(40);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     world.settle();
     assert_eq!(world.decision().revisions[1].phase, RevisionPhase::Superseded);
     world.run();
     assert!(world.all_have("c"));
-    assert_eq!(world.ever_told("b").len(), 1, "nobody is told the older one any more");
+    assert_eq!(world.ever_assigned("b").len(), 1, "nobody is assigned the older one any more");
 }
 
 #[test]
 fn what_reached_everybody_is_what_nodes_return_to_even_when_the_next_came_at_once() {
     let mut world = settled(3);
     world.policy("p", RolloutPolicySpec { max_unavailable: Share::Percent("100%".to_owned()), ..quick() });
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     while !world.all_have("b") {
         let decision = world.decision();
         world.carry_out(&decision, usize::MAX);
@@ -214,7 +214,7 @@ fn what_reached_everybody_is_what_nodes_return_to_even_when_the_next_came_at_onc
             world.answer(name);
         }
     }
-    world.wish("c", Content::new(3).bad());
+    world.make_desired("c", Content::new(3).bad());
     world.run();
     assert!(world.all_have("b"));
 }
@@ -223,14 +223,14 @@ fn what_reached_everybody_is_what_nodes_return_to_even_when_the_next_came_at_onc
 fn a_pause_holds_everything_and_a_resumed_rollout_goes_on() {
     let mut world = settled(10);
     world.policy("p", RolloutPolicySpec { paused: true, ..quick() });
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
-    assert_eq!(world.told.len(), 0);
+    assert_eq!(world.given.len(), 0);
     assert_eq!(world.decision().policies[0].phase, Phase::Paused);
     world.policy("p", quick());
     world.revision("b").paused = true;
     world.run();
-    assert_eq!(world.told.len(), 0, "a single revision can be paused too");
+    assert_eq!(world.given.len(), 0, "a single revision can be paused too");
     world.revision("b").paused = false;
     world.run();
     assert!(world.all_have("b"));
@@ -240,7 +240,7 @@ fn a_pause_holds_everything_and_a_resumed_rollout_goes_on() {
 #[test]
 fn nodes_return_to_an_earlier_revision_when_somebody_asks() {
     let mut world = settled(20);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
     world.waves.clear();
     world.policy("p", RolloutPolicySpec { pinned_revision: Some("a".to_owned()), ..RolloutPolicySpec::default() });
@@ -262,7 +262,7 @@ fn nodes_return_to_an_earlier_revision_when_somebody_asks() {
 fn on_failure_a_policy_may_stay_instead() {
     let mut world = settled(10);
     world.policy("p", RolloutPolicySpec { on_failure: FailureAction::Pause, ..quick() });
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.run();
     assert_eq!(world.nodes["n0000"].assigned.as_ref().unwrap().revision, "b");
     assert_eq!(world.decision().policies[0].phase, Phase::Paused);
@@ -276,9 +276,9 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
     let mut world = settled(10);
     world.ready("n0000", false);
     world.ready("n0005", false);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
-    assert_eq!(world.ever_told("b").len(), 8);
+    assert_eq!(world.ever_assigned("b").len(), 8);
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Waiting);
     assert_eq!(
@@ -293,7 +293,7 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
     world.join("n0010");
     world.run();
     assert!(world.all_have("b"));
-    let joined = world.told.iter().find(|assignment| assignment.node == "n0010").unwrap();
+    let joined = world.given.iter().find(|assignment| assignment.node == "n0010").unwrap();
     assert_eq!(joined.cause, Cause::Join);
     assert_eq!(world.decision().policies[0].phase, Phase::Done);
 }
@@ -301,7 +301,7 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
 #[test]
 fn labels_that_change_are_looked_at_again_a_few_first() {
     let mut world = World::new(20);
-    world.wish("a", Content::new(1).by_class());
+    world.make_desired("a", Content::new(1).by_class());
     world.run();
     world.waves.clear();
     (0..20).for_each(|i| world.label(&format!("n{i:04}"), "edge"));
@@ -310,7 +310,7 @@ fn labels_that_change_are_looked_at_again_a_few_first() {
     assert_eq!(world.waves, [1, 4, 5, 10]);
     // What fails then holds up the others, and takes nothing back.
     world.waves.clear();
-    world.told.clear();
+    world.given.clear();
     world.contents.get_mut("a").unwrap().bad = true;
     for i in 0..20 {
         let name = format!("n{i:04}");
@@ -322,13 +322,16 @@ fn labels_that_change_are_looked_at_again_a_few_first() {
     assert!(world.revision("a").failure.is_none());
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Blocked);
-    assert_eq!(&*decision.held_up["n0019"], "nodes failed with what is wished for, so no further ones are told");
+    assert_eq!(
+        &*decision.held_up["n0019"],
+        "nodes failed with the desired revision, so no further nodes are assigned it"
+    );
 }
 
 #[test]
 fn the_first_nodes_are_watched_before_the_others_follow() {
     let mut world = settled(10);
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
     world.answer("n0000");
     world.settle();
@@ -337,10 +340,10 @@ fn the_first_nodes_are_watched_before_the_others_follow() {
     assert_eq!(decision.wake_at, Some("2030-01-01T00:01:00Z".parse().unwrap()));
     world.pass(29);
     world.settle();
-    assert_eq!(world.told.len(), 1);
+    assert_eq!(world.given.len(), 1);
     world.pass(1);
     world.settle();
-    assert_eq!(world.told.len(), 3, "25% of ten nodes are three");
+    assert_eq!(world.given.len(), 3, "25% of ten nodes are three");
 }
 
 #[test]
@@ -348,7 +351,7 @@ fn a_first_node_that_falls_ill_while_it_is_watched_fails_the_revision() {
     let mut world = settled(10);
     let canary = Canary { soak_seconds: 600, ..Canary::default() };
     world.policy("p", RolloutPolicySpec { canary, ..RolloutPolicySpec::default() });
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.settle();
     world.answer("n0000");
     world.settle();
@@ -364,7 +367,7 @@ fn a_first_node_that_falls_ill_while_it_is_watched_fails_the_revision() {
 fn a_node_that_falls_ill_long_after_does_not() {
     let mut world = settled(10);
     world.policy("p", RolloutPolicySpec { max_unavailable: Share::Nodes(2), ..quick() });
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     for _ in 0..2 {
         world.settle();
         let names: Vec<String> = world.nodes.keys().cloned().collect();
@@ -385,16 +388,16 @@ fn tolerated_failures_do_not_stop_a_revision() {
     world.policy("p", RolloutPolicySpec { tolerated_failures: 1, ..quick() });
     let mut content = Content::new(2).with("n0009", 3);
     (0..40).filter(|i| *i != 9).for_each(|i| content = content.clone().with(&format!("n{i:04}"), 0));
-    world.wish("b", content.bad());
+    world.make_desired("b", content.bad());
     world.run();
     assert_eq!(world.nodes.keys().filter(|node| world.has(node, "b")).count(), 39);
     let decision = world.decision();
     assert_eq!((decision.policies[0].phase, decision.policies[0].nodes.failed), (Phase::Waiting, 1));
     assert!(world.revision("b").proven_at.is_some());
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     let held_up = world.decision().held_up;
     assert_eq!(held_up.len(), 1);
-    assert_eq!(&*held_up["n0009"], "the node failed on what it was told before, and comes last");
+    assert_eq!(&*held_up["n0009"], "the node failed on its previous revision, and comes last");
 }
 
 #[test]
@@ -402,7 +405,7 @@ fn limits_keep_a_change_from_starting() {
     let mut world = settled(10);
     let limits = |limits| RolloutPolicySpec { limits: Some(limits), ..quick() };
     world.policy("p", limits(Limits { max_affected_nodes: Some(Share::Nodes(3)), ..Limits::default() }));
-    world.wish("b", Content::new(2));
+    world.make_desired("b", Content::new(2));
     world.run();
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Blocked);
@@ -423,9 +426,9 @@ fn zones_follow_one_another() {
     }
     let waves = vec![Share::Percent("100%".to_owned())];
     world.policy("p", RolloutPolicySpec { zone_key: Some("zone".to_owned()), waves, ..quick() });
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     world.run();
-    let zones: Vec<bool> = world.told.iter().map(|told| told.node[1..].parse::<u32>().unwrap() % 2 == 0).collect();
+    let zones: Vec<bool> = world.given.iter().map(|given| given.node[1..].parse::<u32>().unwrap() % 2 == 0).collect();
     assert_eq!(zones, [[true; 6], [false; 6]].concat());
 }
 
@@ -435,11 +438,11 @@ fn a_second_policy_waits_for_the_first_nodes_of_the_first() {
     (0..5).for_each(|i| world.label(&format!("n{i:04}"), "edge"));
     let edge = serde_json::from_value(json!({"matchLabels": {"class": "edge"}})).unwrap();
     world.policy("edge", RolloutPolicySpec { node_selector: Some(edge), ..quick() });
-    world.wish("b", Content::new(2).bad());
+    world.make_desired("b", Content::new(2).bad());
     world.run();
-    assert_eq!(world.ever_told("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
+    assert_eq!(world.ever_assigned("b").into_iter().collect::<Vec<_>>(), ["n0000"]);
     assert!(world.all_have("a"));
-    world.wish("c", Content::new(3));
+    world.make_desired("c", Content::new(3));
     world.run();
     assert!(world.all_have("c"));
 }
@@ -447,13 +450,13 @@ fn a_second_policy_waits_for_the_first_nodes_of_the_first() {
 #[test]
 fn the_first_revision_of_all_has_nothing_to_return_to() {
     let mut world = World::new(5);
-    world.wish("a", Content::new(1).bad());
+    world.make_desired("a", Content::new(1).bad());
     world.run();
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Blocked);
     assert_eq!(decision.policies[0].message, "revision a failed and there is none to return to");
-    assert_eq!(world.ever_told("a").len(), 1);
-    world.wish("b", Content::new(2));
+    assert_eq!(world.ever_assigned("a").len(), 1);
+    world.make_desired("b", Content::new(2));
     world.run();
     assert!(world.all_have("b"));
 }
@@ -464,7 +467,7 @@ fn history_is_kept_short_and_never_loses_what_is_in_use() {
     world.policy("p", RolloutPolicySpec { revision_history_limit: 3, ..quick() });
     for i in 0..12_u64 {
         // Each concerns one node only: the others go on naming older revisions.
-        world.wish(&format!("r{i:02}"), Content::new(1).with("n0003", 100 + i));
+        world.make_desired(&format!("r{i:02}"), Content::new(1).with("n0003", 100 + i));
         world.run();
         assert!(world.all_have(&format!("r{i:02}")));
         assert!(world.revisions.len() <= 3, "{:?}", world.revisions.iter().map(|r| &r.name).collect::<Vec<_>>());
@@ -478,7 +481,7 @@ fn history_is_kept_short_and_never_loses_what_is_in_use() {
 fn no_nodes_and_no_revisions_are_no_trouble() {
     let mut world = World::new(0);
     world.run();
-    world.wish("a", Content::new(1));
+    world.make_desired("a", Content::new(1));
     world.run();
     assert!(world.revision("a").proven_at.is_none(), "nobody has tried it");
     world.join("n0000");

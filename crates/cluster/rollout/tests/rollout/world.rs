@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use netloom_api::{pipeline::network_config_revision::RevisionPhase, rollout::RolloutPolicySpec};
 use netloom_rollout::{
-    Assigned, Assignment, Cause, Decision, Node, Policy, Progress, Report, Revision, View, Wish, rollout,
+    Assigned, Assignment, Cause, Decision, Node, NodeChange, Policy, Progress, Report, Revision, View, rollout,
 };
 
 /// Whoever decides: the real function, or one that a test has broken.
@@ -55,7 +55,7 @@ impl Content {
 pub(crate) struct Agent {
     /// Whether it answers.
     pub(crate) dead: bool,
-    /// Whether it has not said what the node has; then nobody can work out what to tell it.
+    /// Whether it has not specified what the node has; then nobody can work out what to tell it.
     pub(crate) unknown: bool,
     /// Whether it keeps a desired state of its own, so that no revision changes anything for it.
     pub(crate) apart: bool,
@@ -75,8 +75,8 @@ pub(crate) struct World {
     pub(crate) policies: Vec<Policy>,
     pub(crate) decider: Decider,
     /// Every assignment so far.
-    pub(crate) told: Vec<Assignment>,
-    /// How many decisions told somebody something, with how many were told.
+    pub(crate) given: Vec<Assignment>,
+    /// How many decisions assigned somebody something, with how many were assigned.
     pub(crate) waves: Vec<usize>,
     pub(crate) events: Vec<(&'static str, String)>,
     /// The most first nodes that any policy asked for so far.
@@ -93,7 +93,7 @@ impl World {
             agents: BTreeMap::new(),
             policies: Vec::new(),
             decider: rollout,
-            told: Vec::new(),
+            given: Vec::new(),
             waves: Vec::new(),
             events: Vec::new(),
             most_canaries: 1,
@@ -113,8 +113,8 @@ impl World {
         self.policies.push(Policy { name: name.to_owned(), spec, phase: None, unreadable: None });
     }
 
-    /// Wishes for a content; one that was wished for before becomes the newest again.
-    pub(crate) fn wish(&mut self, name: &str, content: Content) {
+    /// Makes a content the desired one; one that was desired before becomes the newest again.
+    pub(crate) fn make_desired(&mut self, name: &str, content: Content) {
         let order = self.revisions.iter().map(|revision| revision.order).max().unwrap_or_default() + 1;
         self.contents.insert(name.to_owned(), content);
         if let Some(known) = self.revisions.iter_mut().find(|revision| revision.name == name) {
@@ -132,7 +132,7 @@ impl World {
             canaries: BTreeMap::new(),
             phase: None,
             paused: false,
-            wishes: None,
+            node_changes: None,
         });
     }
 
@@ -153,7 +153,7 @@ impl World {
         };
     }
 
-    /// Somebody deletes the network state of a node: what it said, and what it was told with it.
+    /// Somebody deletes the network state of a node: what it reported, and what it was assigned with it.
     pub(crate) fn delete_state(&mut self, node: &str) {
         let agent = self.agents.get_mut(node).unwrap();
         (agent.unknown, agent.written) = (true, None);
@@ -167,21 +167,21 @@ impl World {
         let mut revisions = self.revisions.clone();
         for revision in &mut revisions {
             let content = &self.contents[&revision.name];
-            let wish = |node: &Node| {
+            let node_change = |node: &Node| {
                 let agent = &self.agents[&node.name];
                 let written = match &agent.written {
                     Some(written) => agent.apart || *written == content.of(node),
                     None => false,
                 };
-                Wish { written, apart: agent.apart, ..Wish::default() }
+                NodeChange { written, apart: agent.apart, ..NodeChange::default() }
             };
             let known = self.nodes.values().filter(|node| !self.agents[&node.name].unknown);
-            revision.wishes = Some(known.map(|node| (node.name.clone(), wish(node))).collect());
+            revision.node_changes = Some(known.map(|node| (node.name.clone(), node_change(node))).collect());
         }
         revisions
     }
 
-    /// The decision on what is there now, the same whatever order it is told in.
+    /// The decision on what is there now, the same whatever order it is given in.
     pub(crate) fn decision(&self) -> Decision {
         let revisions = self.seen();
         let nodes: Vec<Node> = self.nodes.values().cloned().collect();
@@ -244,11 +244,11 @@ impl World {
                 revision.phase = Some(outcome.phase);
             }
         }
-        let told: Vec<&Assignment> = decision.assignments.iter().filter(|_| may()).collect();
-        if !told.is_empty() {
-            self.waves.push(told.len());
+        let given: Vec<&Assignment> = decision.assignments.iter().filter(|_| may()).collect();
+        if !given.is_empty() {
+            self.waves.push(given.len());
         }
-        for assignment in told {
+        for assignment in given {
             self.write(assignment);
         }
         for policy in &mut self.policies {
@@ -278,7 +278,7 @@ impl World {
             attempt: assignment.attempt,
             gates: Some(assignment.gates.clone()),
         });
-        self.told.push(assignment.clone());
+        self.given.push(assignment.clone());
     }
 
     /// Whether the agent has something to answer.
@@ -287,7 +287,7 @@ impl World {
         !agent.dead && !agent.unknown && assigned.is_some_and(|assigned| assigned.generation > agent.answered)
     }
 
-    /// The agent does what it was told and says how it went.
+    /// The agent does what it was assigned and says how it went.
     pub(crate) fn answer(&mut self, node: &str) {
         if !self.has_work(node) {
             return;
@@ -307,8 +307,8 @@ impl World {
         let pinned = |revision: &&Revision| {
             self.policies.iter().any(|policy| policy.spec.pinned_revision.as_ref() == Some(&revision.name))
         };
-        let mut wished = self.revisions.iter().filter(pinned).chain(newest);
-        wished.any(|revision| revision.failure.as_ref().is_some_and(|failure| failure.retry_at == Some(moment)))
+        let mut desired = self.revisions.iter().filter(pinned).chain(newest);
+        desired.any(|revision| revision.failure.as_ref().is_some_and(|failure| failure.retry_at == Some(moment)))
     }
 
     /// All agents answer, time passes, until nobody has anything to do but to try again what failed. Gives back how often they answered.
@@ -348,9 +348,9 @@ impl World {
         self.nodes.keys().all(|node| self.has(node, revision))
     }
 
-    pub(crate) fn ever_told(&self, revision: &str) -> BTreeSet<&str> {
-        let told = self.told.iter().filter(|assignment| assignment.revision == revision);
-        told.map(|assignment| assignment.node.as_str()).collect()
+    pub(crate) fn ever_assigned(&self, revision: &str) -> BTreeSet<&str> {
+        let given = self.given.iter().filter(|assignment| assignment.revision == revision);
+        given.map(|assignment| assignment.node.as_str()).collect()
     }
 
     fn policy_of(&self, node: &Node) -> Option<&Policy> {
@@ -379,18 +379,18 @@ impl World {
         self.check_share(decision);
         let failed: BTreeSet<&str> =
             self.revisions.iter().filter(|r| r.failure.is_some()).map(|r| r.name.as_str()).collect();
-        let mut told = BTreeSet::new();
+        let mut given = BTreeSet::new();
         for Assignment { node, revision, cause, attempt, .. } in &decision.assignments {
-            assert!(told.insert(node), "{node} is told two things at once");
-            assert!(!failed.contains(revision.as_str()), "{node} is told {revision}, which failed");
+            assert!(given.insert(node), "{node} is assigned two things at once");
+            assert!(!failed.contains(revision.as_str()), "{node} is assigned {revision}, which failed");
             let assigned = self.nodes[node].assigned.as_ref();
             if assigned.is_some_and(|assigned| assigned.revision == *revision && assigned.attempt < *attempt) {
                 continue;
             }
             let named = assigned.map(|assigned| assigned.revision.as_str());
             let same = self.agents[node].written.as_ref() == Some(&self.contents[revision].of(&self.nodes[node]));
-            assert!(named != Some(revision) || !same, "{node} is told {revision} again");
-            assert!(!same || *cause == Cause::Rename, "{node} is told what it has");
+            assert!(named != Some(revision) || !same, "{node} is assigned {revision} again");
+            assert!(!same || *cause == Cause::Rename, "{node} is assigned what it has");
         }
         for outcome in &decision.revisions {
             if let Some(stored) = self.revisions.iter().find(|revision| revision.name == outcome.name) {
@@ -419,14 +419,14 @@ impl World {
 
     /// Never more nodes busy than the policy allows.
     fn check_share(&self, decision: &Decision) {
-        let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
+        let given: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
         let mut of_policy: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
         for node in self.nodes.values() {
             let name = self.policy_of(node).map_or("", |policy| &policy.name);
             let (total, busy, more) = of_policy.entry(name).or_default();
             *total += 1;
             *busy += usize::from(self.is_busy(node));
-            *more += usize::from(told.contains(node.name.as_str()) && !self.is_busy(node));
+            *more += usize::from(given.contains(node.name.as_str()) && !self.is_busy(node));
         }
         for (name, (total, busy, more)) in of_policy {
             let policy = self.policies.iter().find(|policy| policy.name == name);
@@ -439,9 +439,9 @@ impl World {
     fn check_bad(&self) {
         for (name, content) in &self.contents {
             if content.bad && content.own.is_empty() {
-                let told = self.ever_told(name);
+                let given = self.ever_assigned(name);
                 let most = self.most_canaries;
-                assert!(told.len() <= most, "bad revision {name} reached {told:?}");
+                assert!(given.len() <= most, "bad revision {name} reached {given:?}");
             }
         }
     }

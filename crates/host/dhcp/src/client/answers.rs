@@ -143,7 +143,7 @@ impl Client {
         Ok(())
     }
 
-    /// The terms of an answer. Why they cannot be used is told to people when it is asked again: not for
+    /// The terms of an answer. Why they cannot be used is reported to people when it is asked again: not for
     /// each answer, since anybody on the link can send any number of them.
     fn terms(&mut self, message: &Message) -> Result<Terms, Refusal> {
         let terms =

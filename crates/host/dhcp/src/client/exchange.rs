@@ -14,9 +14,9 @@ const SPREAD: Duration = Duration::from_secs(1);
 const LEAST_IN_LEASE: Duration = Duration::from_mins(1);
 /// Nor more seldom, however long the lease is: a server that is back shall be noticed.
 const MOST_IN_LEASE: Duration = Duration::from_hours(24);
-/// So long after a renewal was sent people are told that there is no answer, however long it is until the next one: a
-/// server that is there answers within seconds.
-const TELL_AFTER: Duration = Duration::from_mins(1);
+/// So long after a renewal was sent users are notified that there is no answer, however long it is until the next one:
+/// a server that is there answers within seconds.
+const REPORT_AFTER: Duration = Duration::from_mins(1);
 
 /// A question that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub(super) struct Exchange {
     pub(super) tries: u32,
     /// When it is sent again.
     pub(super) again: Duration,
-    /// What it said about how long an address has been asked for.
+    /// What it reported about how long an address has been asked for.
     pub(super) secs: u16,
-    /// When people are told that there is no answer; none when they were, or are told by the number of tries.
+    /// When users are notified that there is no answer; none when they were, or are reported by the number of tries.
     pub(super) tell: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Exchange {
         let tries = before.map_or(1, |before| before.tries.saturating_add(1));
         let half = end.map_or(MOST_IN_LEASE, |end| end.saturating_sub(at) / 2);
         let again = at + half.clamp(LEAST_IN_LEASE, MOST_IN_LEASE);
-        Self { xid: random.xid(), began, sent: at, tries, again, secs: 0, tell: Some(at + TELL_AFTER) }.counted(at)
+        Self { xid: random.xid(), began, sent: at, tries, again, secs: 0, tell: Some(at + REPORT_AFTER) }.counted(at)
     }
 
     /// When there is something to do about a question within a lease.

@@ -1,4 +1,4 @@
-//! Leases: taking one into use, defending it, and letting it go.
+//! Leases: taking one into use, defending it, and releasing it.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -141,7 +141,7 @@ impl Client {
             given.times.renew = given.times.renew.min(now.since_boot + CONFIRM);
             Standing::Unconfirmed(address)
         };
-        self.wish = Some(address.addr());
+        self.requested = Some(address.addr());
         self.complaint = None;
         self.held = Some(given);
         self.state = State::Bound;
@@ -184,7 +184,7 @@ impl Client {
     /// The lease has ended.
     pub(super) fn expire(&mut self, now: Now, actions: &mut Vec<Action>) {
         let Some(address) = self.address() else { return };
-        self.wish = Some(address.addr());
+        self.requested = Some(address.addr());
         self.let_go(actions);
         self.tell(Standing::Expired(address), actions);
         match &self.state {
@@ -224,12 +224,12 @@ impl Client {
         self.defended = Some(now.since_boot);
     }
 
-    /// Somebody else has the address: it is let go and declined, and nothing is asked for a while.
+    /// Somebody else has the address: it is released and declined, and nothing is asked for a while.
     fn give_up(&mut self, lease: &Lease, by: MacAddr, now: Now, actions: &mut Vec<Action>) {
         self.let_go(actions);
         let frame = self.decline(lease);
         actions.push(Action::Send(frame));
-        self.wish = None;
+        self.requested = None;
         self.setbacks = self.setbacks.saturating_add(1);
         self.tell(Standing::AddressInUse { address: lease.address.addr(), by }, actions);
         self.wait(now.since_boot + setback(self.setbacks));
@@ -239,7 +239,7 @@ impl Client {
     /// that it was moved; a server that refuses what it offers is not asked in circles.
     pub(super) fn refused(&mut self, address: Ipv4Addr, by: Ipv4Addr, now: Now, actions: &mut Vec<Action>) {
         self.let_go(actions);
-        self.wish = None;
+        self.requested = None;
         self.tell(Standing::Refused { address, by }, actions);
         self.setbacks = self.setbacks.saturating_add(1);
         if self.setbacks == 1 {

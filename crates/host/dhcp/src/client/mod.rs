@@ -19,9 +19,9 @@
 //!   being checked), a few numbers.
 
 mod answers;
-mod asking;
 mod exchange;
 mod holding;
+mod requests;
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -77,7 +77,7 @@ pub struct Client {
     /// The lease that is in use, or that may be again.
     held: Option<Held>,
     /// The address that is asked for if there is a choice.
-    wish: Option<Ipv4Addr>,
+    requested: Option<Ipv4Addr>,
     /// How many times in a row a server or a neighbour took an address away.
     setbacks: u32,
     /// Nothing is begun before this moment, however often the link goes up.
@@ -88,7 +88,7 @@ pub struct Client {
     defended: Option<Duration>,
     /// Why the last offer of this exchange could not be used.
     complaint: Option<Refusal>,
-    told: Option<Standing>,
+    reported: Option<Standing>,
     counts: Counts,
 }
 
@@ -115,13 +115,13 @@ impl Client {
             random: Random::new(seed),
             state: State::Offline,
             held: None,
-            wish: None,
+            requested: None,
             setbacks: 0,
             not_before: Duration::ZERO,
             announce: None,
             defended: None,
             complaint: None,
-            told: None,
+            reported: None,
             counts: Counts::default(),
         };
         if let Some(remembered) = remembered {
@@ -158,9 +158,9 @@ impl Client {
         [state, held.and_then(|times| times.expires), self.announce].into_iter().flatten().min()
     }
 
-    /// How it stands, as it was last told.
+    /// How it stands, as it was last reported.
     pub fn standing(&self) -> Option<&Standing> {
-        self.told.as_ref()
+        self.reported.as_ref()
     }
 
     /// Whether it is being checked that nobody else has the address of a new lease.
@@ -196,7 +196,7 @@ impl Client {
             self.held = Some(Held { lease, times, installed, confirmed: false, remarks: String::new() });
             return;
         }
-        self.wish = Some(address.addr()).filter(|_| lease.client_id == self.settings.client_id);
+        self.requested = Some(address.addr()).filter(|_| lease.client_id == self.settings.client_id);
         actions.extend(installed.then_some(Action::Drop(address)));
         actions.push(Action::Forget);
     }
@@ -266,8 +266,8 @@ impl Client {
 
     /// Tells people, unless they know.
     fn tell(&mut self, standing: Standing, actions: &mut Vec<Action>) {
-        if self.told.as_ref() != Some(&standing) {
-            self.told = Some(standing.clone());
+        if self.reported.as_ref() != Some(&standing) {
+            self.reported = Some(standing.clone());
             actions.push(Action::Tell(standing));
         }
     }

@@ -10,7 +10,7 @@ fn the_first_question_is_a_discover_with_exactly_its_fields() {
     let sent = stage.packet();
     assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]));
     stage.nothing();
-    assert_eq!(stage.told(), ["AcquiringLease"]);
+    assert_eq!(stage.reported(), ["AcquiringLease"]);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_discover_is_repeated_after_4_8_16_32_64_and_64_seconds_for_ever() {
         before = at;
     }
     stage.nothing();
-    assert_eq!(stage.told(), ["AcquiringLease", "NoDHCPServer"], "people are told once, after two questions");
+    assert_eq!(stage.reported(), ["AcquiringLease", "NoDHCPServer"], "users are notified once, after two questions");
 }
 
 #[test]
@@ -67,14 +67,14 @@ fn a_request_says_the_same_about_the_time_as_the_discover_that_it_follows() {
     let mut stage = Stage::up();
     let xid = stage.packet().message.xid;
     stage.wake();
-    let said = u64::from(stage.packet().message.secs);
-    assert!(said >= 3);
+    let given = u64::from(stage.packet().message.secs);
+    assert!(given >= 3);
     stage.pass(secs(2));
     stage.answer(&Answer::new(Kind::Offer, xid));
     let options: [(u8, &[u8]); 2] = [(50, &ADDRESS.octets()), (54, &SERVER.octets())];
-    assert_eq!(stage.packet(), Packet::question(Kind::Request, xid, &options).secs(said));
+    assert_eq!(stage.packet(), Packet::question(Kind::Request, xid, &options).secs(given));
     stage.wake();
-    assert_eq!(stage.packet(), Packet::question(Kind::Request, xid, &options).secs(said), "repeated as it was");
+    assert_eq!(stage.packet(), Packet::question(Kind::Request, xid, &options).secs(given), "repeated as it was");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn an_offer_to_an_earlier_repetition_counts() {
 }
 
 #[test]
-fn a_request_is_repeated_for_a_minute_and_then_all_begins_anew() {
+fn a_request_is_repeated_for_a_minute_and_then_all_begins_again() {
     let mut stage = Stage::up();
     let xid = stage.requesting();
     let mut before = secs(0);
@@ -114,14 +114,14 @@ fn a_request_is_repeated_for_a_minute_and_then_all_begins_anew() {
     let sent = stage.packet();
     assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "counting from zero again");
     assert_ne!(sent.message.xid, xid, "another exchange has another number");
-    assert_eq!(stage.told(), ["AcquiringLease", "DHCPServerSilent", "AcquiringLease"]);
+    assert_eq!(stage.reported(), ["AcquiringLease", "DHCPServerSilent", "AcquiringLease"]);
 }
 
 #[test]
 fn an_address_is_probed_three_times_before_it_is_used_and_announced_twice_then() {
     let mut stage = Stage::up();
     stage.probing();
-    assert_eq!(stage.told(), ["AcquiringLease", "ProbingAddress"]);
+    assert_eq!(stage.reported(), ["AcquiringLease", "ProbingAddress"]);
     let mut times = Vec::new();
     for _ in 0..3 {
         times.push(stage.wake());
@@ -142,7 +142,7 @@ fn an_address_is_probed_three_times_before_it_is_used_and_announced_twice_then()
     assert_eq!(stage.wake().abs_diff(used), secs(2));
     assert_eq!(stage.sent_arp(), Arp::announcement(MAC, ADDRESS));
     stage.nothing();
-    assert_eq!(stage.told(), ["LeaseBound"]);
+    assert_eq!(stage.reported(), ["LeaseBound"]);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_lease_that_ends_while_it_is_checked_is_never_used() {
     stage.go_to(secs(10));
     let done = stage.rest();
     let (last, probes) = done.split_last().unwrap();
-    assert!(matches!(last, Action::Send(frame) if frame[12..14] == [8, 0]), "it begins anew on the second");
+    assert!(matches!(last, Action::Send(frame) if frame[12..14] == [8, 0]), "it begins again on the second");
     assert_eq!(probes.last(), Some(&Action::Watch(None)));
     stage.pass(secs(20));
     assert!(!stage.rest().iter().any(|action| matches!(action, Action::Hold(_) | Action::Keep(_))));
@@ -215,8 +215,8 @@ fn everything_that_a_server_gives_reaches_the_link() {
         (lease.mtu, lease.dns, lease.domain, lease.broadcast),
         (held.mtu, held.dns, held.domain, held.broadcast)
     );
-    let told = stage.client.standing().unwrap().message();
-    assert!(told.contains("name servers and domain are not used"), "{told}");
+    let reported = stage.client.standing().unwrap().message();
+    assert!(reported.contains("name servers and domain are not used"), "{reported}");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_quick_check_takes_a_fifth_of_a_second() {
 }
 
 #[test]
-fn name_size_and_the_wish_for_broadcasts_are_said_where_they_are_set() {
+fn name_size_and_the_desired_state_for_broadcasts_are_reported_where_they_are_set() {
     let mut stage = Stage::up_with(|settings| {
         settings.host_name = Some("node-1".parse().unwrap());
         settings.mtu = 900;
@@ -239,19 +239,19 @@ fn name_size_and_the_wish_for_broadcasts_are_said_where_they_are_set() {
     let mut wanted = Packet::question(Kind::Discover, sent.message.xid, &[(12, b"node-1"), (57, &[3, 132])]);
     wanted.message.broadcast = true;
     assert_eq!(sent, wanted);
-    for (mtu, said) in [(68, 576_u16), (576, 576), (1500, 1500), (9000, 1500)] {
+    for (mtu, given) in [(68, 576_u16), (576, 576), (1500, 1500), (9000, 1500)] {
         let sent = Stage::up_with(|settings| settings.mtu = mtu).packet();
-        assert_eq!(sent.message.options.get(57), Some(&said.to_be_bytes()[..]));
+        assert_eq!(sent.message.options.get(57), Some(&given.to_be_bytes()[..]));
     }
 }
 
 #[test]
-fn a_refusal_of_what_was_offered_begins_anew_at_once_and_then_ever_later() {
+fn a_refusal_of_what_was_offered_begins_again_at_once_and_then_ever_later() {
     let mut stage = Stage::up();
     let xid = stage.requesting();
     stage.answer(&Answer::new(Kind::Nak, xid));
     assert_eq!(stage.rest()[..2], [Action::Watch(None), Action::Forget]);
-    assert_eq!(stage.told(), ["AcquiringLease", "LeaseRefused", "AcquiringLease"]);
+    assert_eq!(stage.reported(), ["AcquiringLease", "LeaseRefused", "AcquiringLease"]);
     // Drained with the rest: the client asks again at once. From here on it waits.
     let mut xid = None;
     for wait in [10, 20, 40, 60, 60] {

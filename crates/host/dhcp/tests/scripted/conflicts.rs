@@ -22,7 +22,7 @@ fn an_address_that_somebody_has_is_declined_and_another_one_asked_for_after_ten_
     let xid = stage.probing();
     stage.wake();
     stage.sent_arp();
-    stage.told();
+    stage.reported();
     stage.arp(in_use());
     stage.expect(&Action::Watch(None));
     stage.expect(&Action::Forget);
@@ -30,12 +30,12 @@ fn an_address_that_somebody_has_is_declined_and_another_one_asked_for_after_ten_
     assert_eq!(sent, declined(sent.message.xid), "neither a list of options nor a size");
     assert_ne!(sent.message.xid, xid);
     stage.nothing();
-    assert_eq!(stage.told(), ["AddressInUse"]);
+    assert_eq!(stage.reported(), ["AddressInUse"]);
     assert!(stage.client.standing().unwrap().message().contains("02:00:00:00:00:77"));
     let before = stage.elapsed();
     assert_eq!(stage.wake().abs_diff(before), secs(10));
     let sent = stage.packet();
-    assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "that address is not wished for");
+    assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "that address is not requested");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn somebody_who_probes_for_the_same_address_has_it_too() {
     stage.probing();
     stage.arp(Arp::probe(STRANGER, ADDRESS));
     stage.expect(&Action::Watch(None));
-    assert_eq!(stage.told().last(), Some(&"AddressInUse"));
+    assert_eq!(stage.reported().last(), Some(&"AddressInUse"));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn an_address_in_use_is_defended_once() {
     stage.pass(secs(11));
     stage.arp(in_use());
     assert_eq!(stage.sent_arp(), Arp::announcement(MAC, ADDRESS), "once in ten seconds");
-    assert_eq!(stage.told(), Vec::<&str>::new());
+    assert_eq!(stage.reported(), Vec::<&str>::new());
     assert!(stage.client.lease().is_some());
 }
 
@@ -85,14 +85,14 @@ fn an_address_that_somebody_insists_on_is_given_up() {
     let sent = stage.packet();
     assert_eq!(sent, declined(sent.message.xid));
     stage.nothing();
-    assert_eq!(stage.told(), ["AddressInUse"]);
+    assert_eq!(stage.reported(), ["AddressInUse"]);
     stage.wake();
     let sent = stage.packet();
-    assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "it is not wished for");
+    assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]), "it is not requested");
 }
 
 #[test]
-fn an_address_that_was_had_anew_may_be_defended_anew() {
+fn an_address_that_was_had_again_may_be_defended_again() {
     let mut stage = Stage::bound_with(|settings| settings.probing.count = 0, |answer| answer);
     stage.wake();
     let xid = stage.packet().message.xid;

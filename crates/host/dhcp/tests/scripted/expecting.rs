@@ -117,15 +117,15 @@ fn a_refusal_of_another_server_or_of_nobody_changes_nothing() {
 }
 
 #[test]
-fn what_was_wrong_with_an_answer_is_not_said_of_the_next_question() {
+fn what_was_wrong_with_an_answer_is_not_reported_of_the_next_question() {
     let mut stage = Stage::up();
     let xid = stage.requesting();
     stage.answer(&Answer::new(Kind::Ack, xid).without(51));
     stage.answer(&Answer::new(Kind::Nak, xid));
-    stage.told();
+    stage.reported();
     stage.wake();
     stage.wake();
-    assert_eq!(stage.told(), ["NoDHCPServer"]);
+    assert_eq!(stage.reported(), ["NoDHCPServer"]);
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn offers_that_nobody_can_use_are_refused_in_words_and_a_good_one_is_still_taken
         stage.nothing();
         assert_eq!(stage.client.counts().last.map(Ignored::reason), Some(wanted));
     }
-    assert_eq!(stage.told(), ["AcquiringLease"], "not for each packet");
+    assert_eq!(stage.reported(), ["AcquiringLease"], "not for each packet");
     stage.wake();
-    assert_eq!(stage.told(), ["BadDHCPOffer"], "but when it is asked again");
+    assert_eq!(stage.reported(), ["BadDHCPOffer"], "but when it is asked again");
     assert_eq!(stage.packet().message.kind(), Some(Kind::Discover));
     stage.answer(&offer());
     assert_eq!(stage.packet().message.options.get(50), Some(&ADDRESS.octets()[..]));

@@ -22,11 +22,11 @@ fn texts_of_servers_are_names_or_nothing() {
         let (mut stage, frame) = waiting(|answer| answer.with(15, text).with(12, text).with(56, text).with(66, text));
         stage.hear(&frame);
         let kept = serde_json::to_string(&stage.keep()).unwrap();
-        let told = stage.client.standing().unwrap().message();
+        let reported = stage.client.standing().unwrap().message();
         assert_eq!(stage.hold().domain, None);
         let part = text.split(['\n', '\0']).next().unwrap();
-        assert!(part.len() == 1 || (!kept.contains(part) && !told.contains(part)), "{text:?}: {kept} {told}");
-        assert!(told.contains("domain are malformed"));
+        assert!(part.len() == 1 || (!kept.contains(part) && !reported.contains(part)), "{text:?}: {kept} {reported}");
+        assert!(reported.contains("domain are malformed"));
     }
 }
 
@@ -60,9 +60,9 @@ fn lengths_that_lie_are_refused() {
 }
 
 /// The overflow of `ConnMan` before 1.42: options hidden in the fields of names, and an option that grows
-/// by being said again and again.
+/// by being reported again and again.
 #[test]
-fn options_that_are_said_again_and_again_have_the_wrong_length() {
+fn options_that_are_reported_again_and_again_have_the_wrong_length() {
     let (mut stage, _) = waiting(|answer| answer);
     let mut stuffed = Answer::new(Kind::Ack, 0).with(52, [3]);
     stuffed.message.options = stuffed.message.options.with(61, vec![7; 700]).with(1, [255; 250]);

@@ -16,7 +16,7 @@ fn rebinding(xid: u32) -> Packet {
     Packet::question(Kind::Request, xid, &[]).of_holder()
 }
 
-/// A client whose server said exactly when to ask again.
+/// A client whose server reported exactly when to ask again.
 fn bound_with_times() -> Stage {
     Stage::bound_with(|_| (), |answer| answer.seconds(58, 1000).seconds(59, 2000))
 }
@@ -30,7 +30,7 @@ fn at_half_of_the_time_the_server_alone_is_asked() {
     let sent = stage.packet();
     assert_eq!(sent, renewal(sent.message.xid), "neither option 50 nor 54");
     stage.nothing();
-    assert_eq!(stage.told(), Vec::<&str>::new());
+    assert_eq!(stage.reported(), Vec::<&str>::new());
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_servers_own_times_are_kept_to_the_second() {
 }
 
 #[test]
-fn a_renewal_that_is_answered_gives_the_time_anew_and_nothing_else() {
+fn a_renewal_that_is_answered_gives_the_time_again_and_nothing_else() {
     let mut stage = bound_with_times();
     stage.wake();
     let xid = stage.packet().message.xid;
@@ -55,7 +55,7 @@ fn a_renewal_that_is_answered_gives_the_time_anew_and_nothing_else() {
     let lease = stage.keep();
     assert_eq!((stage.hold().lifetime, lease.address), (Some(secs(LEASE - 2)), net()));
     stage.nothing();
-    assert_eq!(stage.told(), Vec::<&str>::new(), "people know already");
+    assert_eq!(stage.reported(), Vec::<&str>::new(), "people know already");
     let next = stage.wake();
     assert!(next > secs(1000 + LEASE / 2 - LEASE / 32) && next <= secs(1000 + LEASE / 2), "counted from the question");
 }
@@ -72,7 +72,7 @@ fn renewals_are_repeated_at_half_of_the_time_to_t2_but_not_within_a_minute() {
         xids.insert(sent.message.xid);
     }
     assert_eq!(xids.len(), 5, "each has its own number, so that it is known which is answered");
-    assert_eq!(stage.told(), ["RenewalUnanswered"]);
+    assert_eq!(stage.reported(), ["RenewalUnanswered"]);
     let woken = stage.wake_to_act();
     assert!(woken.abs_diff(secs(1998)) < secs(1), "a minute later: {woken:?}");
     assert_eq!(stage.packet().to_mac, crate::stage::SERVER_MAC);
@@ -80,17 +80,17 @@ fn renewals_are_repeated_at_half_of_the_time_to_t2_but_not_within_a_minute() {
 }
 
 #[test]
-fn people_are_told_a_minute_after_a_renewal_that_nobody_answers_and_when_it_is_well_again() {
+fn people_are_reported_a_minute_after_a_renewal_that_nobody_answers_and_when_it_is_well_again() {
     let day = |answer: Answer| answer.seconds(51, 86400).seconds(58, 43200).seconds(59, 75600);
     let mut stage = Stage::bound_with(|_| (), day);
-    for (sent, told) in [(43200, "RenewalUnanswered"), (75600, "RebindingUnanswered")] {
+    for (sent, reported) in [(43200, "RenewalUnanswered"), (75600, "RebindingUnanswered")] {
         stage.go_to(secs(sent));
         stage.rest();
-        stage.told();
+        stage.reported();
         stage.go_to(secs(sent + 59));
-        assert_eq!(stage.told(), Vec::<&str>::new(), "an answer may be on its way");
+        assert_eq!(stage.reported(), Vec::<&str>::new(), "an answer may be on its way");
         stage.go_to(secs(sent + 60));
-        assert_eq!(stage.told(), [told]);
+        assert_eq!(stage.reported(), [reported]);
         stage.nothing();
         assert!(stage.client.wake_at() > Some(stage.now.since_boot + secs(3600)), "nothing is sent for that");
     }
@@ -98,14 +98,14 @@ fn people_are_told_a_minute_after_a_renewal_that_nobody_answers_and_when_it_is_w
     let xid = stage.packet().message.xid;
     stage.pass(secs(61));
     stage.answer(&day(Answer::new(Kind::Ack, xid)));
-    assert_eq!(stage.told(), ["LeaseBound"]);
+    assert_eq!(stage.reported(), ["LeaseBound"]);
     stage.rest();
     stage.wake();
     let xid = stage.packet().message.xid;
     stage.pass(secs(59));
     stage.answer(&day(Answer::new(Kind::Ack, xid)));
     stage.pass(secs(600));
-    assert_eq!(stage.told(), Vec::<&str>::new(), "it was answered in time");
+    assert_eq!(stage.reported(), Vec::<&str>::new(), "it was answered in time");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn only_the_last_of_several_renewals_can_be_answered() {
     stage.answer(&Answer::new(Kind::Ack, new));
     stage.keep();
     assert_eq!(stage.hold().lifetime, Some(secs(LEASE)));
-    assert_eq!(stage.told(), ["RenewalUnanswered", "LeaseBound"], "and people are told that it is well again");
+    assert_eq!(stage.reported(), ["RenewalUnanswered", "LeaseBound"], "and users are notified that it is well again");
 }
 
 #[test]
@@ -159,12 +159,12 @@ fn from_t2_on_everybody_is_asked_at_half_of_what_is_left() {
     let mut stage = bound_with_times();
     stage.go_to(secs(1999));
     stage.rest();
-    stage.told();
-    for (at, told) in [(2000, &[][..]), (2800, &["RebindingUnanswered"]), (3200, &[]), (3400, &[]), (3500, &[])] {
+    stage.reported();
+    for (at, reported) in [(2000, &[][..]), (2800, &["RebindingUnanswered"]), (3200, &[]), (3400, &[]), (3500, &[])] {
         assert_eq!(stage.wake_to_act(), secs(at));
         let sent = stage.packet();
         assert_eq!(sent, rebinding(sent.message.xid).secs(at - 1000));
-        assert_eq!(stage.told(), told);
+        assert_eq!(stage.reported(), reported);
     }
     assert_eq!(stage.wake_to_act(), secs(3560), "a minute is the least");
     stage.packet();
@@ -191,12 +191,12 @@ fn any_server_may_go_on_with_a_lease_that_is_being_rebound() {
 }
 
 #[test]
-fn at_the_end_the_address_goes_at_once_and_is_asked_for_anew() {
+fn at_the_end_the_address_goes_at_once_and_is_asked_for_again() {
     let mut stage = bound_with_times();
     stage.go_to(secs(LEASE).saturating_sub(Duration::from_millis(1)));
     assert!(stage.rest().iter().all(|action| matches!(action, Action::Send(_))));
     assert!(stage.client.lease().is_some());
-    stage.told();
+    stage.reported();
     assert_eq!(stage.wake(), secs(LEASE));
     stage.expect(&Action::Drop(net()));
     stage.expect(&Action::Watch(None));
@@ -204,7 +204,7 @@ fn at_the_end_the_address_goes_at_once_and_is_asked_for_anew() {
     let sent = stage.packet();
     assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[(50, &ADDRESS.octets())]));
     stage.nothing();
-    assert_eq!(stage.told(), ["LeaseExpired", "AcquiringLease"]);
+    assert_eq!(stage.reported(), ["LeaseExpired", "AcquiringLease"]);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_refused_renewal_takes_the_address_away_at_once() {
     let sent = stage.packet();
     assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]));
     stage.nothing();
-    assert_eq!(stage.told(), ["LeaseRefused", "AcquiringLease"]);
+    assert_eq!(stage.reported(), ["LeaseRefused", "AcquiringLease"]);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn any_server_may_refuse_a_lease_that_is_being_rebound() {
 }
 
 #[test]
-fn nonsense_in_a_renewal_is_told_and_the_address_stays_until_its_end() {
+fn nonsense_in_a_renewal_is_reported_and_the_address_stays_until_its_end() {
     let mut stage = bound_with_times();
     stage.wake();
     let xid = stage.packet().message.xid;
@@ -274,9 +274,9 @@ fn nonsense_in_a_renewal_is_told_and_the_address_stays_until_its_end() {
         stage.nothing();
     }
     assert_eq!(stage.wake(), secs(1060));
-    assert_eq!(stage.told(), ["BadDHCPOffer"]);
+    assert_eq!(stage.reported(), ["BadDHCPOffer"]);
     stage.wake_to_act();
-    assert_eq!(stage.told(), Vec::<&str>::new(), "it was answered, if badly");
+    assert_eq!(stage.reported(), Vec::<&str>::new(), "it was answered, if badly");
     stage.go_to(secs(LEASE - 1));
     assert!(stage.client.lease().is_some());
 }
@@ -306,13 +306,13 @@ fn a_lease_for_ever_stays_when_its_server_is_gone_and_is_asked_for_again() {
     stage.go_to(secs(400 * DAY));
     let done = stage.rest();
     assert!(done.iter().all(|action| matches!(action, Action::Send(_))) && done.len() > 300, "once a day: {done:?}");
-    assert_eq!(stage.told(), ["RenewalUnanswered", "RebindingUnanswered"]);
+    assert_eq!(stage.reported(), ["RenewalUnanswered", "RebindingUnanswered"]);
     stage.wake_to_act();
     let xid = stage.packet().message.xid;
     stage.answer(&Answer::new(Kind::Ack, xid).seconds(51, u32::MAX));
     stage.keep();
     assert_eq!(stage.hold().lifetime, None);
-    assert_eq!(stage.told(), ["LeaseBound"]);
+    assert_eq!(stage.reported(), ["LeaseBound"]);
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn an_address_that_changes_is_checked_announced_and_set_before_the_old_one_goes(
     let announced = done.iter().rposition(|action| matches!(action, Action::Send(_))).unwrap();
     assert!(held < announced && held < place(&|action| *action == Action::Drop(net())));
     assert_eq!(stage.client.lease().unwrap().address.addr(), other);
-    assert_eq!(stage.told(), ["ProbingAddress", "LeaseBound"]);
+    assert_eq!(stage.reported(), ["ProbingAddress", "LeaseBound"]);
 }
 
 #[test]

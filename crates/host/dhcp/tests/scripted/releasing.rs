@@ -18,7 +18,7 @@ fn an_address_is_given_back_to_its_server_before_it_is_removed() {
     stage.expect(&Action::Watch(None));
     stage.expect(&Action::Forget);
     stage.nothing();
-    assert_eq!(stage.told(), ["LeaseReleased"]);
+    assert_eq!(stage.reported(), ["LeaseReleased"]);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn nothing_is_done_after_it() {
     let mut stage = Stage::bound();
     stage.input(Input::Release);
     stage.rest();
-    stage.told();
+    stage.reported();
     assert_eq!(stage.client.wake_at(), None);
     stage.link(false);
     stage.link(true);
@@ -34,7 +34,7 @@ fn nothing_is_done_after_it() {
     stage.input(Input::Release);
     stage.answer(&Answer::new(Kind::Ack, 7));
     stage.nothing();
-    assert_eq!(stage.told(), Vec::<&str>::new());
+    assert_eq!(stage.reported(), Vec::<&str>::new());
 }
 
 #[test]

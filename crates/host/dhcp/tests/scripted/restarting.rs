@@ -53,7 +53,7 @@ fn after_a_restart_of_the_machine_the_old_address_is_asked_for_checked_and_used(
     let sent = stage.packet();
     assert_eq!(sent, reboot_request(sent.message.xid), "without option 54");
     stage.nothing();
-    assert_eq!(stage.told(), ["ConfirmingLease"]);
+    assert_eq!(stage.reported(), ["ConfirmingLease"]);
     stage.answer(&Answer::new(Kind::Ack, sent.message.xid));
     stage.expect(&Action::Watch(Some(ADDRESS)));
     for _ in 0..3 {
@@ -62,7 +62,7 @@ fn after_a_restart_of_the_machine_the_old_address_is_asked_for_checked_and_used(
     }
     stage.wake();
     assert_eq!((stage.keep().boot.as_str(), stage.hold().address), ("boot-2", net()));
-    assert_eq!(stage.told(), ["ProbingAddress", "LeaseBound"]);
+    assert_eq!(stage.reported(), ["ProbingAddress", "LeaseBound"]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_refused_address_goes_at_once_and_is_not_asked_for_again() {
     stage.expect(&Action::Forget);
     let sent = stage.packet();
     assert_eq!(sent, Packet::question(Kind::Discover, sent.message.xid, &[]));
-    assert_eq!(stage.told(), ["ConfirmingLease", "LeaseRefused", "AcquiringLease"]);
+    assert_eq!(stage.reported(), ["ConfirmingLease", "LeaseRefused", "AcquiringLease"]);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn without_an_answer_the_address_is_checked_used_and_asked_about_after_a_minute(
         held.and_then(|held| held.lifetime).is_some_and(|time| time < left && time > left.saturating_sub(secs(25)))
     );
     assert!(!done.iter().any(|action| matches!(action, Action::Keep(_))), "nothing new is known");
-    assert_eq!(stage.told(), ["ConfirmingLease", "ProbingAddress", "LeaseUnconfirmed"]);
+    assert_eq!(stage.reported(), ["ConfirmingLease", "ProbingAddress", "LeaseUnconfirmed"]);
     stage.pass(secs(30));
     stage.rest();
     let asked = stage.wake();
@@ -146,7 +146,7 @@ fn without_an_answer_the_address_is_checked_used_and_asked_about_after_a_minute(
     let renewal = Packet::question(Kind::Request, sent.message.xid, &[]).of_holder().for_server();
     assert_eq!(sent, renewal);
     stage.answer(&Answer::new(Kind::Ack, sent.message.xid));
-    assert_eq!(stage.told(), ["LeaseBound"]);
+    assert_eq!(stage.reported(), ["LeaseBound"]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn without_an_answer_an_address_that_is_there_just_stays() {
     stage.link(true);
     stage.pass(secs(20));
     assert!(stage.rest().iter().all(|action| !matches!(action, Action::Drop(_) | Action::Forget)));
-    assert_eq!(stage.told(), ["ConfirmingLease", "LeaseUnconfirmed"]);
+    assert_eq!(stage.reported(), ["ConfirmingLease", "LeaseUnconfirmed"]);
     assert_eq!(stage.client.lease().unwrap().address, net());
 }
 
@@ -171,7 +171,7 @@ fn a_lease_that_is_late_when_it_is_taken_up_goes_straight_on_to_everybody() {
 }
 
 #[test]
-fn a_lease_that_ended_meanwhile_is_forgotten_and_its_address_wished_for() {
+fn a_lease_that_ended_meanwhile_is_forgotten_and_its_address_desired() {
     for (mut stage, installed) in [(machine(secs(LEASE)), false), (process(secs(LEASE)), true)] {
         if installed {
             stage.expect(&Action::Drop(net()));
@@ -207,7 +207,7 @@ fn setting_the_clock_does_not_touch_a_lease_of_this_life_of_the_machine() {
 }
 
 #[test]
-fn a_lease_of_another_client_is_dropped_and_not_wished_for() {
+fn a_lease_of_another_client_is_dropped_and_not_desired() {
     let (lease, given) = kept();
     let settings = Settings { client_id: ClientId::new("node-2", "mgmt", None), ..Stage::settings() };
     let remembered = Some(Remembered { lease, installed: true });
@@ -225,7 +225,7 @@ fn while_the_link_is_down_nothing_is_sent_and_the_address_stays() {
     stage.pass(secs(LEASE / 2 + 1000));
     stage.nothing();
     assert!(stage.client.lease().is_some());
-    assert_eq!(stage.told(), ["LinkDown"]);
+    assert_eq!(stage.reported(), ["LinkDown"]);
     stage.link(true);
     let sent = stage.packet();
     assert_eq!(sent, reboot_request(sent.message.xid));

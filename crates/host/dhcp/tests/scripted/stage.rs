@@ -145,7 +145,7 @@ pub(crate) struct Stage {
     /// When the stage began.
     pub(crate) began: Duration,
     actions: VecDeque<Action>,
-    told: VecDeque<Standing>,
+    reported: VecDeque<Standing>,
 }
 
 impl Stage {
@@ -157,7 +157,8 @@ impl Stage {
     pub(crate) fn start(settings: Settings, remembered: Option<Remembered>, now: Now) -> Self {
         let mut actions = Vec::new();
         let client = Client::start(settings, 42, remembered, now, &mut actions);
-        let mut stage = Self { client, now, began: now.since_boot, actions: VecDeque::new(), told: VecDeque::new() };
+        let mut stage =
+            Self { client, now, began: now.since_boot, actions: VecDeque::new(), reported: VecDeque::new() };
         stage.put(actions);
         stage
     }
@@ -176,7 +177,7 @@ impl Stage {
         Self::up_with(|_| ())
     }
 
-    /// A client that has an address since the moment at which the stage begins, when the server said this
+    /// A client that has an address since the moment at which the stage begins, when the server reported this
     /// beside what it must. Nothing of the way there is left on the stage.
     pub(crate) fn bound_with(change: impl FnOnce(&mut Settings), answer: impl Fn(Answer) -> Answer) -> Self {
         let mut stage = Self::up_with(change);
@@ -190,7 +191,7 @@ impl Stage {
         }
         stage.pass(secs(2));
         stage.actions.clear();
-        stage.told.clear();
+        stage.reported.clear();
         stage
     }
 
@@ -202,7 +203,7 @@ impl Stage {
         for action in actions {
             if let Action::Tell(standing) = action {
                 assert!(!standing.message().is_empty() && !standing.reason().contains(' '));
-                self.told.push_back(standing);
+                self.reported.push_back(standing);
             } else {
                 self.actions.push_back(action);
             }
@@ -331,9 +332,9 @@ impl Stage {
         assert_eq!(self.next(), *wanted);
     }
 
-    /// What people were told since this was last asked.
-    pub(crate) fn told(&mut self) -> Vec<&'static str> {
-        self.told.drain(..).map(|standing| standing.reason()).collect()
+    /// What users were notified of since this was last asked.
+    pub(crate) fn reported(&mut self) -> Vec<&'static str> {
+        self.reported.drain(..).map(|standing| standing.reason()).collect()
     }
 
     /// The client goes from its first question to the offer that it takes up; gives the number of both.

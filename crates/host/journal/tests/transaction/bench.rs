@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Turn};
+use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Transaction};
 use netloom_model::{
     Attrs, Engine, EngineError, HostState, Link, LinkFacts, LinkKind, Observed, Origin, Ownership, Plan, PlannedStep,
     Resolver, Rule, RuleAction, RuleKey, Scope, Setting, SettingKey, Step, StepError, Target,
@@ -90,8 +90,8 @@ impl Tiny {
         tiny
     }
 
-    /// Starts counting steps anew.
-    pub(crate) fn count_anew(&mut self) -> &mut Self {
+    /// Starts counting steps again.
+    pub(crate) fn count_again(&mut self) -> &mut Self {
         self.count = 0;
         (self.die_at, self.refuse, self.ignore) = (None, BTreeMap::new(), BTreeSet::new());
         self
@@ -155,9 +155,9 @@ impl Engine for Tiny {
     fn wait_for_change(&mut self, at_most: Duration) -> Result<bool, EngineError> {
         self.answer()?;
         let now = self.clock.0.get();
-        let told = self.carrier_at.filter(|at| now < *at && *at <= now + at_most);
-        self.clock.advance(told.map_or(at_most, |at| at.saturating_sub(now)));
-        Ok(told.is_some())
+        let reported = self.carrier_at.filter(|at| now < *at && *at <= now + at_most);
+        self.clock.advance(reported.map_or(at_most, |at| at.saturating_sub(now)));
+        Ok(reported.is_some())
     }
 }
 
@@ -213,28 +213,38 @@ pub(crate) fn owned() -> Ownership {
     Ownership { claims: [(ObjectKey::Setting(SettingKey::HostnameRunning), claim)].into() }
 }
 
-/// The wish behind [`change`].
-pub(crate) fn wish() -> HostState {
-    let mut wish = HostState::default();
-    wish.set(Setting::HostnameRunning("new".into()), Origin::new("site.yaml", "hostname", 0));
-    wish
+/// The desired state behind [`change`].
+pub(crate) fn desired() -> HostState {
+    let mut desired = HostState::default();
+    desired.set(Setting::HostnameRunning("new".into()), Origin::new("site.yaml", "hostname", 0));
+    desired
 }
 
-pub(crate) fn request(wish: &HostState) -> Request<'_> {
-    Request::new(wish, "site.yaml")
+pub(crate) fn request(desired: &HostState) -> Request<'_> {
+    Request::new(desired, "site.yaml")
 }
 
 /// One process with its turn at the host, steps sent one by one.
-pub(crate) fn process<T>(store: &Store, host: &RefCell<Tiny>, boot: &str, body: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+pub(crate) fn process<T>(
+    store: &Store,
+    host: &RefCell<Tiny>,
+    boot: &str,
+    body: impl FnOnce(&mut Transaction<'_>) -> T,
+) -> T {
     let mut host = host.borrow_mut();
     let clock = host.clock.clone();
-    let mut turn = Turn::take(store, &mut *host, &clock, Incarnation::named(boot), Duration::ZERO).unwrap();
-    turn = turn.with_batch(1);
-    body(&mut turn)
+    let mut transaction =
+        Transaction::take(store, &mut *host, &clock, Incarnation::named(boot), Duration::ZERO).unwrap();
+    transaction = transaction.with_batch(1);
+    body(&mut transaction)
 }
 
 /// The same, for a process that may be killed on the way.
-pub(crate) fn killed<T>(store: &Store, host: &RefCell<Tiny>, body: impl FnOnce(&mut Turn<'_>) -> T) -> Option<T> {
+pub(crate) fn killed<T>(
+    store: &Store,
+    host: &RefCell<Tiny>,
+    body: impl FnOnce(&mut Transaction<'_>) -> T,
+) -> Option<T> {
     let attempt = std::panic::AssertUnwindSafe(|| process(store, host, "boot-1", body));
     std::panic::catch_unwind(attempt).ok()
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::bench::{Scratch, Tiny, change, owned, process, request, resolver, rule, wish};
+use crate::bench::{Scratch, Tiny, change, desired, owned, process, request, resolver, rule};
 use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Unreached, Verdict};
 use netloom_model::{Observed, Ownership, Setting, Step, StepError};
 
@@ -24,13 +24,13 @@ impl Bench {
         self.host.borrow().seen.clone()
     }
 
-    /// Carries the change out with whatever the host was told to do.
+    /// Carries the change out with whatever the host was asked to do.
     fn run(&self, confirm: bool, probes: &mut dyn Probes) -> Result<Outcome, Error> {
         let prepared = change(&Tiny::new().seen);
-        let wish = wish();
-        let mut request = request(&wish);
+        let desired = desired();
+        let mut request = request(&desired);
         request.confirm = confirm;
-        process(&self.scratch.store(), &self.host, "boot-1", |turn| turn.run(&prepared, &request, probes))
+        process(&self.scratch.store(), &self.host, "boot-1", |transaction| transaction.run(&prepared, &request, probes))
     }
 
     fn journal_is_gone(&self) {
@@ -73,10 +73,12 @@ fn nothing_to_do_sends_nothing_and_still_records_who_asked() {
     let bench = Bench::new();
     let mut prepared = change(&bench.seen());
     prepared.planned.plan.steps.clear();
-    let wish = wish();
+    let desired = desired();
     let store = bench.scratch.store();
-    let outcome =
-        process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request(&wish), &mut NoProbes)).unwrap();
+    let outcome = process(&store, &bench.host, "boot-1", |transaction| {
+        transaction.run(&prepared, &request(&desired), &mut NoProbes)
+    })
+    .unwrap();
     assert_eq!(outcome, Outcome::Nothing);
     assert!(bench.host.borrow().sent.is_empty());
     assert_eq!(store.ownership().unwrap(), owned());
@@ -88,8 +90,8 @@ fn a_refused_step_takes_back_what_was_done_before_it() {
         let bench = Bench::new();
         bench.host.borrow_mut().refuse.insert(number, vec![StepError::with(StepError::EINVAL, "no such thing")]);
         match rolled_back(bench.run(true, &mut NoProbes)) {
-            Cause::Step { number: told, of: 4, error, .. } => {
-                assert_eq!((told, error.errno), (number + 1, StepError::EINVAL));
+            Cause::Step { number: reported, of: 4, error, .. } => {
+                assert_eq!((reported, error.errno), (number + 1, StepError::EINVAL));
             }
             other => panic!("{other}"),
         }
@@ -137,7 +139,7 @@ fn somebody_elses_other_object_in_the_way_is_an_error_and_survives() {
 }
 
 #[test]
-fn a_host_that_is_not_as_wished_is_put_back() {
+fn a_host_that_is_not_as_desired_is_put_back() {
     let bench = Bench::new();
     bench.host.borrow_mut().ignore.insert(1);
     let why = rolled_back(bench.run(true, &mut NoProbes));
@@ -151,11 +153,13 @@ fn without_reading_back_a_step_that_worked_is_believed() {
     let bench = Bench::new();
     bench.host.borrow_mut().ignore.insert(1);
     let prepared = change(&bench.seen());
-    let wish = wish();
-    let mut request = request(&wish);
+    let desired = desired();
+    let mut request = request(&desired);
     request.verify = false;
     let store = bench.scratch.store();
-    let outcome = process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request, &mut NoProbes)).unwrap();
+    let outcome =
+        process(&store, &bench.host, "boot-1", |transaction| transaction.run(&prepared, &request, &mut NoProbes))
+            .unwrap();
     assert_eq!(outcome, Outcome::Confirmed);
     assert_eq!(bench.host.borrow().observed, 0);
 }
@@ -191,7 +195,7 @@ fn a_probe_that_passed_before_and_fails_after_takes_the_change_back_in_time() {
     let mut probes = Script { answers: vec![("gateway", vec![Verdict::Passed, no()])], runs: 0 };
     let Outcome::RolledBack { why, report } = bench.run(true, &mut probes).unwrap() else { panic!("it stays") };
     assert_eq!(why, Cause::Probe { name: "gateway".into(), why: "no answer".into() });
-    // Five seconds until the host is back, and ten more until it is told that this did not help.
+    // Five seconds until the host is back, and ten more until it is notified that this did not help.
     let (undone, over) = (bench.host.borrow().read_at, bench.host.borrow().clock.0.get());
     assert!(undone <= Duration::from_secs(5), "{undone:?}");
     assert!(over > undone && over <= undone + Duration::from_secs(10), "{over:?}");
@@ -217,14 +221,14 @@ fn probes_that_failed_before_or_pass_in_the_end_do_not_matter() {
 
 #[test]
 fn what_must_be_reached_first_keeps_a_change_from_beginning() {
-    let wish = wish();
-    let mut request = request(&wish);
+    let desired = desired();
+    let mut request = request(&desired);
     request.first = vec!["api".to_owned(), "other api".to_owned()];
     let run = |bench: &Bench, other: Verdict| {
         let answers = vec![("gateway", vec![Verdict::Passed]), ("api", vec![no()]), ("other api", vec![other])];
         let (prepared, store) = (change(&bench.seen()), bench.scratch.store());
         let mut probes = Script { answers, runs: 0 };
-        process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request, &mut probes))
+        process(&store, &bench.host, "boot-1", |transaction| transaction.run(&prepared, &request, &mut probes))
     };
     let bench = Bench::new();
     let error = run(&bench, no()).unwrap_err();
@@ -237,24 +241,24 @@ fn what_must_be_reached_first_keeps_a_change_from_beginning() {
 
 #[test]
 fn the_deadline_and_a_stop_take_the_change_back() {
-    let wish = wish();
+    let desired = desired();
     let store_of = |bench: &Bench| bench.scratch.store();
     let bench = Bench::new();
     let prepared = change(&bench.seen());
-    let mut short = request(&wish);
+    let mut short = request(&desired);
     short.timeout = Duration::ZERO;
-    let why = rolled_back(process(&store_of(&bench), &bench.host, "boot-1", |turn| {
-        turn.run(&prepared, &short, &mut NoProbes)
+    let why = rolled_back(process(&store_of(&bench), &bench.host, "boot-1", |transaction| {
+        transaction.run(&prepared, &short, &mut NoProbes)
     }));
     assert!(matches!(why, Cause::Deadline(_)));
     bench.untouched();
 
     let bench = Bench::new();
     let stop = AtomicBool::new(true);
-    let mut stopped = request(&wish);
+    let mut stopped = request(&desired);
     stopped.stop = Some(&stop);
-    let why = rolled_back(process(&store_of(&bench), &bench.host, "boot-1", |turn| {
-        turn.run(&prepared, &stopped, &mut NoProbes)
+    let why = rolled_back(process(&store_of(&bench), &bench.host, "boot-1", |transaction| {
+        transaction.run(&prepared, &stopped, &mut NoProbes)
     }));
     assert_eq!(why, Cause::Stopped);
     bench.untouched();
@@ -280,12 +284,14 @@ impl Probes for Interrupted<'_> {
 
 #[test]
 fn a_stop_between_two_attempts_of_a_probe_is_a_stop() {
-    let (bench, wish, stop) = (Bench::new(), wish(), AtomicBool::new(false));
+    let (bench, desired, stop) = (Bench::new(), desired(), AtomicBool::new(false));
     let (prepared, store) = (change(&bench.seen()), bench.scratch.store());
-    let mut request = request(&wish);
+    let mut request = request(&desired);
     request.stop = Some(&stop);
     let mut probes = Interrupted { stop: &stop, runs: 0 };
-    let why = rolled_back(process(&store, &bench.host, "boot-1", |turn| turn.run(&prepared, &request, &mut probes)));
+    let why = rolled_back(process(&store, &bench.host, "boot-1", |transaction| {
+        transaction.run(&prepared, &request, &mut probes)
+    }));
     assert_eq!((why, probes.runs), (Cause::Stopped, 3), "once before, once after and once more after the undo");
     bench.untouched();
 }
@@ -299,15 +305,16 @@ fn an_open_change_waits_is_named_and_can_be_confirmed() {
     assert_eq!(store.pending().unwrap(), Some(summary));
     assert_eq!(store.ownership().unwrap(), Ownership::default());
 
-    let wish = wish();
-    let refused = process(&store, &bench.host, "boot-1", |turn| turn.prepare(&request(&wish))).unwrap_err();
+    let desired = desired();
+    let refused =
+        process(&store, &bench.host, "boot-1", |transaction| transaction.prepare(&request(&desired))).unwrap_err();
     assert_eq!(refused.reason(), "ChangeUnconfirmed");
     assert!(refused.to_string().contains("site.yaml"), "{refused}");
 
-    let committed = process(&store, &bench.host, "boot-1", |turn| turn.commit()).unwrap();
+    let committed = process(&store, &bench.host, "boot-1", |transaction| transaction.commit()).unwrap();
     assert_eq!(committed.phase, Phase::Confirmed);
     bench.changed();
-    let again = process(&store, &bench.host, "boot-1", |turn| turn.commit()).unwrap_err();
+    let again = process(&store, &bench.host, "boot-1", |transaction| transaction.commit()).unwrap_err();
     assert_eq!(again.reason(), "NothingToConfirm");
 }
 
@@ -316,10 +323,10 @@ fn an_open_change_can_be_rolled_back() {
     let bench = Bench::new();
     let store = bench.scratch.store();
     bench.run(false, &mut NoProbes).unwrap();
-    let recovery = process(&store, &bench.host, "boot-1", |turn| turn.rollback()).unwrap();
+    let recovery = process(&store, &bench.host, "boot-1", |transaction| transaction.rollback()).unwrap();
     assert!(matches!(recovery, Recovery::RolledBack { why: Cause::Asked, .. }));
     bench.untouched();
-    let again = process(&store, &bench.host, "boot-1", |turn| turn.rollback()).unwrap_err();
+    let again = process(&store, &bench.host, "boot-1", |transaction| transaction.rollback()).unwrap_err();
     assert_eq!(again.reason(), "NothingToConfirm");
 }
 
@@ -329,7 +336,7 @@ fn an_open_change_cannot_be_confirmed_after_its_deadline() {
     let store = bench.scratch.store();
     bench.run(false, &mut NoProbes).unwrap();
     bench.host.borrow().clock.advance(Duration::from_mins(1));
-    let late = process(&store, &bench.host, "boot-1", |turn| turn.commit()).unwrap_err();
+    let late = process(&store, &bench.host, "boot-1", |transaction| transaction.commit()).unwrap_err();
     assert_eq!(late.reason(), "NotConfirmedInTime");
     bench.untouched();
 }
@@ -350,7 +357,7 @@ fn after_a_reboot_only_files_are_put_back_and_only_if_nobody_wrote_them_since() 
                 host.seen.host.settings.set(resolver("203.0.113.1"));
             }
         }
-        let recovery = process(&store, &bench.host, "boot-2", |turn| turn.recover()).unwrap();
+        let recovery = process(&store, &bench.host, "boot-2", |transaction| transaction.recover()).unwrap();
         assert!(matches!(recovery, Recovery::Rebooted { .. }));
         let seen = bench.seen();
         assert_eq!((seen.settings.hostname_running(), seen.settings.hostname_config()), ("fresh", "old"));
@@ -394,10 +401,10 @@ fn a_host_that_goes_deaf_is_put_back_by_the_next_turn() {
     bench.run(false, &mut NoProbes).unwrap();
     bench.host.borrow_mut().deaf = true;
     let store = bench.scratch.store();
-    let lost = process(&store, &bench.host, "boot-1", |turn| turn.rollback()).unwrap_err();
+    let lost = process(&store, &bench.host, "boot-1", |transaction| transaction.rollback()).unwrap_err();
     assert_eq!(lost.reason(), "UndoInterrupted");
     bench.host.borrow_mut().deaf = false;
-    let recovery = process(&store, &bench.host, "boot-1", |turn| turn.recover()).unwrap();
+    let recovery = process(&store, &bench.host, "boot-1", |transaction| transaction.recover()).unwrap();
     assert!(matches!(recovery, Recovery::RolledBack { why: Cause::Interrupted, .. }));
     bench.untouched();
 }
@@ -408,8 +415,9 @@ fn a_journal_that_is_not_ours_stops_everything_and_stays() {
     let store = bench.scratch.store();
     let path = store.dir().join("journal");
     std::fs::write(&path, "notes of somebody\n").unwrap();
-    let wish = wish();
-    let error = process(&store, &bench.host, "boot-1", |turn| turn.prepare(&request(&wish))).unwrap_err();
+    let desired = desired();
+    let error =
+        process(&store, &bench.host, "boot-1", |transaction| transaction.prepare(&request(&desired))).unwrap_err();
     assert_eq!(error.reason(), "StateDamaged");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "notes of somebody\n");
 }
@@ -419,7 +427,7 @@ fn undo_steps_come_in_reverse() {
     let bench = Bench::new();
     bench.run(false, &mut NoProbes).unwrap();
     bench.host.borrow_mut().sent.clear();
-    process(&bench.scratch.store(), &bench.host, "boot-1", |turn| turn.rollback()).unwrap();
+    process(&bench.scratch.store(), &bench.host, "boot-1", |transaction| transaction.rollback()).unwrap();
     let sent: Vec<Step> = bench.host.borrow().sent.iter().map(|(step, _)| step.clone()).collect();
     let expected: Vec<Step> =
         change(&Tiny::new().seen).planned.plan.steps.into_iter().rev().flat_map(|planned| planned.undo).collect();
@@ -433,8 +441,10 @@ fn a_plan_that_was_made_before_another_change_is_not_carried_out() {
     let stale = change(&bench.seen());
     bench.run(true, &mut NoProbes).unwrap();
     let seen = bench.seen();
-    let wish = wish();
-    let run = || process(&store, &bench.host, "boot-1", |turn| turn.run(&stale, &request(&wish), &mut NoProbes));
+    let desired = desired();
+    let run = || {
+        process(&store, &bench.host, "boot-1", |transaction| transaction.run(&stale, &request(&desired), &mut NoProbes))
+    };
     assert_eq!(run().unwrap_err().reason(), "AnotherChangeAtWork");
     assert_eq!(bench.seen(), seen);
     assert_eq!(store.ownership().unwrap(), owned());

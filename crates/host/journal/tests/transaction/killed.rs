@@ -1,9 +1,9 @@
 //! Death at every moment: a process killed after any number of steps, again while it undoes, and a
-//! journal cut at any byte. In the end the host is as it was, or as it was wished.
+//! journal cut at any byte. In the end the host is as it was, or as desired.
 
 use std::cell::RefCell;
 
-use crate::bench::{Scratch, Tiny, change, killed, owned, process, request, wish};
+use crate::bench::{Scratch, Tiny, change, desired, killed, owned, process, request};
 use netloom_journal::{NoProbes, Outcome, Recovery, Store};
 use netloom_model::{Ownership, SettingKey};
 
@@ -12,16 +12,16 @@ const STEPS: usize = 4;
 
 fn begin(store: &Store, host: &RefCell<Tiny>, confirm: bool) -> Option<Outcome> {
     let prepared = change(&Tiny::new().seen);
-    let wish = wish();
-    let mut request = request(&wish);
+    let desired = desired();
+    let mut request = request(&desired);
     request.confirm = confirm;
-    killed(store, host, |turn| turn.run(&prepared, &request, &mut NoProbes).unwrap())
+    killed(store, host, |transaction| transaction.run(&prepared, &request, &mut NoProbes).unwrap())
 }
 
 fn settled(store: &Store, host: &RefCell<Tiny>) {
     assert!(!store.dir().join("journal").exists());
     assert!(store.failed().unwrap().is_empty());
-    let again = process(store, host, "boot-1", |turn| turn.recover()).unwrap();
+    let again = process(store, host, "boot-1", |transaction| transaction.recover()).unwrap();
     assert_eq!(again, Recovery::Nothing);
 }
 
@@ -34,8 +34,8 @@ fn killed_after_every_step() {
         assert_eq!(begin(&store, &host, true), None, "it dies before step {die_at}");
         assert!(store.pending().unwrap().is_some());
 
-        host.borrow_mut().count_anew();
-        process(&store, &host, "boot-1", |turn| turn.recover()).unwrap();
+        host.borrow_mut().count_again();
+        process(&store, &host, "boot-1", |transaction| transaction.recover()).unwrap();
         assert_eq!(host.borrow().seen, Tiny::new().seen, "killed before step {die_at}");
         assert_eq!(store.ownership().unwrap(), Ownership::default());
         settled(&store, &host);
@@ -52,11 +52,11 @@ fn killed_after_every_step_and_again_and_again_while_undoing() {
                 host.borrow_mut().die_at = Some(die_at);
                 begin(&store, &host, true);
                 for again in [first, second] {
-                    host.borrow_mut().count_anew().die_at = Some(again);
-                    assert!(killed(&store, &host, |turn| turn.recover().unwrap()).is_none());
+                    host.borrow_mut().count_again().die_at = Some(again);
+                    assert!(killed(&store, &host, |transaction| transaction.recover().unwrap()).is_none());
                 }
-                host.borrow_mut().count_anew();
-                process(&store, &host, "boot-1", |turn| turn.recover()).unwrap();
+                host.borrow_mut().count_again();
+                process(&store, &host, "boot-1", |transaction| transaction.recover()).unwrap();
                 assert_eq!(host.borrow().seen, Tiny::new().seen, "killed at {die_at}, {first}, {second}");
                 settled(&store, &host);
             }
@@ -72,7 +72,7 @@ fn journal_after(die_at: Option<usize>) -> (Vec<u8>, Tiny) {
     begin(&store, &host, false);
     let bytes = std::fs::read(store.dir().join("journal")).unwrap();
     let mut host = host.into_inner();
-    host.count_anew();
+    host.count_again();
     (bytes, host)
 }
 
@@ -98,7 +98,7 @@ fn power_lost_with_the_journal_cut_at_every_byte() {
                     host.borrow_mut().seen.host.settings.set(file.into_owned());
                 }
             }
-            let recovery = process(&store, &host, "boot-2", |turn| turn.recover()).unwrap();
+            let recovery = process(&store, &host, "boot-2", |transaction| transaction.recover()).unwrap();
             let expected = if cut < first_record(&bytes) { "Dropped" } else { "Rebooted" };
             assert!(format!("{recovery:?}").starts_with(expected), "cut at {cut}: {recovery:?}");
             assert_eq!(host.borrow().seen, start, "cut at {cut}");
@@ -126,7 +126,7 @@ fn a_journal_cut_at_every_byte_on_a_running_machine() {
             let steps: Vec<_> = steps.into_iter().take(sent).map(|planned| planned.step).collect();
             netloom_model::Engine::execute(&mut *host, &steps).unwrap();
         }
-        process(&store, &host, "boot-1", |turn| turn.recover()).unwrap();
+        process(&store, &host, "boot-1", |transaction| transaction.recover()).unwrap();
         assert_eq!(host.borrow().seen, start, "cut at {cut}");
         settled(&store, &host);
     }
@@ -142,11 +142,11 @@ fn a_confirmed_change_stays_whenever_the_record_of_it_was_interrupted() {
         std::fs::write(store.dir().join("journal"), &bytes).unwrap();
         // A folder in its place makes the record fail after the change was confirmed.
         std::fs::create_dir(store.dir().join("ownership.json.new")).unwrap();
-        let error = process(&store, &host, "boot-1", |turn| turn.commit()).unwrap_err();
+        let error = process(&store, &host, "boot-1", |transaction| transaction.commit()).unwrap_err();
         assert_eq!(error.reason(), "OwnershipUnrecorded");
         std::fs::remove_dir(store.dir().join("ownership.json.new")).unwrap();
 
-        let recovery = process(&store, &host, boot, |turn| turn.recover()).unwrap();
+        let recovery = process(&store, &host, boot, |transaction| transaction.recover()).unwrap();
         assert!(matches!(recovery, Recovery::Finished(_)));
         assert_eq!(host.borrow().seen, after.seen);
         assert_eq!(store.ownership().unwrap(), owned());

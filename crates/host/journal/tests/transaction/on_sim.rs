@@ -2,12 +2,12 @@
 
 use std::{cell::RefCell, panic::AssertUnwindSafe, time::Duration};
 
-use netloom_journal::{BATCH, Cause, Incarnation, NoProbes, Outcome, Recovery, Request, Store, Turn};
+use netloom_journal::{BATCH, Cause, Incarnation, NoProbes, Outcome, Recovery, Request, Store, Transaction};
 use netloom_kernel_sim::SimHost;
 use netloom_model::{
-    Address, AddressWish, Attr, ControllerWish, Engine, EngineError, Host, HostState, IpWish, LinkKind, LinkWish,
-    NextHop, Observed, Origin, Presence, Route, RouteExtra, RouteMetrics, RouteType, RouteWish, Rule, RuleAction,
-    RuleKey, RuleWish, Scope, Step, StepError, Value, VlanMembership,
+    Address, Attr, DesiredAddress, DesiredController, DesiredIp, DesiredLink, DesiredRoute, DesiredRule, Engine,
+    EngineError, Host, HostState, LinkKind, NextHop, Observed, Origin, Presence, Route, RouteExtra, RouteMetrics,
+    RouteType, Rule, RuleAction, RuleKey, Scope, Step, StepError, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, MacAddr, Protocol};
 
@@ -71,35 +71,35 @@ fn origin() -> Origin {
     Origin::new("site.yaml", "", 0)
 }
 
-fn link(text: &str, kind: LinkKind, attrs: &[(Attr, Value)]) -> LinkWish {
-    let mut wish = LinkWish::new(name(text), kind, origin());
-    wish.up = Some(true);
-    wish.attrs = attrs.iter().cloned().collect();
-    wish
+fn link(text: &str, kind: LinkKind, attrs: &[(Attr, Value)]) -> DesiredLink {
+    let mut desired = DesiredLink::new(name(text), kind, origin());
+    desired.up = Some(true);
+    desired.attrs = attrs.iter().cloned().collect();
+    desired
 }
 
-fn port(mut wish: LinkWish, controller: &str) -> LinkWish {
-    wish.controller = ControllerWish::Of(name(controller));
-    wish
+fn port(mut desired: DesiredLink, controller: &str) -> DesiredLink {
+    desired.controller = DesiredController::Of(name(controller));
+    desired
 }
 
-fn with_address(mut wish: LinkWish, address: &str) -> LinkWish {
+fn with_address(mut desired: DesiredLink, address: &str) -> DesiredLink {
     let address = Address::new(address.parse().unwrap(), 24, Protocol::NETLOOM);
-    wish.ipv4 = IpWish {
+    desired.ipv4 = DesiredIp {
         enabled: Some(true),
-        addresses: Some(vec![AddressWish { address, origin: origin() }]),
-        ..IpWish::default()
+        addresses: Some(vec![DesiredAddress { address, origin: origin() }]),
+        ..DesiredIp::default()
     };
-    wish
+    desired
 }
 
-fn absent(text: &str, kind: LinkKind) -> LinkWish {
-    let mut wish = LinkWish::new(name(text), kind, origin());
-    wish.presence = Presence::Absent;
-    wish
+fn absent(text: &str, kind: LinkKind) -> DesiredLink {
+    let mut desired = DesiredLink::new(name(text), kind, origin());
+    desired.presence = Presence::Absent;
+    desired
 }
 
-fn route(destination: &str, via: &str, out: &str, table: u32) -> RouteWish {
+fn route(destination: &str, via: &str, out: &str, table: u32) -> DesiredRoute {
     let route = Route {
         table: table.try_into().unwrap(),
         destination: destination.parse().unwrap(),
@@ -111,16 +111,16 @@ fn route(destination: &str, via: &str, out: &str, table: u32) -> RouteWish {
         metrics: RouteMetrics::default(),
         extra: RouteExtra::default(),
     };
-    RouteWish { route, origin: origin() }
+    DesiredRoute { route, origin: origin() }
 }
 
-fn rule(priority: u32, table: u32) -> RuleWish {
+fn rule(priority: u32, table: u32) -> DesiredRule {
     let key = RuleKey::new(Family::Ipv4, priority, RuleAction::Table(table.try_into().unwrap()));
-    RuleWish { rule: Rule { key, protocol: Protocol::NETLOOM }, origin: origin() }
+    DesiredRule { rule: Rule { key, protocol: Protocol::NETLOOM }, origin: origin() }
 }
 
-fn state(links: Vec<LinkWish>, routes: Vec<RouteWish>, rules: Vec<RuleWish>) -> HostState {
-    let links = links.into_iter().map(|wish| (wish.name, wish)).collect();
+fn state(links: Vec<DesiredLink>, routes: Vec<DesiredRoute>, rules: Vec<DesiredRule>) -> HostState {
+    let links = links.into_iter().map(|desired| (desired.name, desired)).collect();
     HostState { links, routes, rules, ..HostState::default() }
 }
 
@@ -128,11 +128,11 @@ fn base(of: &str) -> (Attr, Value) {
     (Attr::Base, Value::Link(name(of)))
 }
 
-fn vlan(text: &str, of: &str, id: u64) -> LinkWish {
+fn vlan(text: &str, of: &str, id: u64) -> DesiredLink {
     link(text, LinkKind::Vlan, &[base(of), (Attr::VlanId, Value::Int(id))])
 }
 
-fn ethernet(text: &str) -> LinkWish {
+fn ethernet(text: &str) -> DesiredLink {
     link(text, LinkKind::Ethernet, &[])
 }
 
@@ -197,33 +197,34 @@ fn visit<T>(
     store: &Store,
     host: &RefCell<Mortal>,
     life: Option<usize>,
-    body: impl FnOnce(&mut Turn<'_>) -> T,
+    body: impl FnOnce(&mut Transaction<'_>) -> T,
 ) -> Option<T> {
     let clock = TestClock::default();
     let mut host = host.borrow_mut();
     (host.steps_to_live, host.done) = (life, 0);
     let batch = host.batch;
     let visit = AssertUnwindSafe(|| {
-        let turn = Turn::take(store, &mut *host, &clock, Incarnation::named("boot-1"), Duration::ZERO).unwrap();
-        body(&mut turn.with_batch(batch))
+        let transaction =
+            Transaction::take(store, &mut *host, &clock, Incarnation::named("boot-1"), Duration::ZERO).unwrap();
+        body(&mut transaction.with_batch(batch))
     });
     std::panic::catch_unwind(visit).ok()
 }
 
-fn set(turn: &mut Turn<'_>, wish: &HostState) -> Outcome {
-    let request = Request::new(wish, "site.yaml");
-    let prepared = turn.prepare(&request).unwrap();
-    turn.run(&prepared, &request, &mut NoProbes).unwrap()
+fn set(transaction: &mut Transaction<'_>, desired: &HostState) -> Outcome {
+    let request = Request::new(desired, "site.yaml");
+    let prepared = transaction.prepare(&request).unwrap();
+    transaction.run(&prepared, &request, &mut NoProbes).unwrap()
 }
 
 fn prepared_host(store: &Store, first: &HostState) -> RefCell<Mortal> {
     let host = RefCell::new(Mortal::new());
-    let outcome = visit(store, &host, None, |turn| set(turn, first)).unwrap();
+    let outcome = visit(store, &host, None, |transaction| set(transaction, first)).unwrap();
     assert!(matches!(outcome, Outcome::Confirmed | Outcome::Nothing), "{outcome:?}");
     host
 }
 
-fn picture(host: &RefCell<Mortal>) -> Host {
+fn snapshot(host: &RefCell<Mortal>) -> Host {
     host.borrow().host.observed().host.clone()
 }
 
@@ -251,8 +252,8 @@ fn killed_everywhere(batch: usize) {
         let scratch = Scratch::new();
         let store = scratch.store();
         let host = prepared_host(&store, &first);
-        let start = picture(&host);
-        let outcome = visit(&store, &host, None, |turn| set(turn, &then)).unwrap();
+        let start = snapshot(&host);
+        let outcome = visit(&store, &host, None, |transaction| set(transaction, &then)).unwrap();
         assert_eq!(outcome, Outcome::Confirmed, "{what}");
         let steps = host.borrow().done;
 
@@ -262,15 +263,18 @@ fn killed_everywhere(batch: usize) {
             let host = prepared_host(&store, &first);
             host.borrow_mut().batch = batch;
             let owned = store.ownership().unwrap();
-            assert_eq!(visit(&store, &host, Some(life), |turn| set(turn, &then)), None, "{what}: {life}");
+            assert_eq!(visit(&store, &host, Some(life), |transaction| set(transaction, &then)), None, "{what}: {life}");
             let mut undo_life = 0;
-            while visit(&store, &host, Some(undo_life), |turn| turn.recover().unwrap()).is_none() {
+            while visit(&store, &host, Some(undo_life), |transaction| transaction.recover().unwrap()).is_none() {
                 undo_life += 1;
             }
             assert!(undo_life > 0, "{what}: the undo was not killed even once");
-            same(&picture(&host), &start, &format!("{what}, killed before step {life} of {steps}"));
+            same(&snapshot(&host), &start, &format!("{what}, killed before step {life} of {steps}"));
             assert_eq!(store.ownership().unwrap(), owned);
-            assert_eq!(visit(&store, &host, None, |turn| turn.recover().unwrap()), Some(Recovery::Nothing));
+            assert_eq!(
+                visit(&store, &host, None, |transaction| transaction.recover().unwrap()),
+                Some(Recovery::Nothing)
+            );
         }
     }
 }
@@ -281,16 +285,16 @@ fn whole_plans_of_which_any_step_is_refused_while_later_ones_of_the_batch_work()
         let scratch = Scratch::new();
         let store = scratch.store();
         let host = prepared_host(&store, &first);
-        let (start, owned) = (picture(&host), store.ownership().unwrap());
+        let (start, owned) = (snapshot(&host), store.ownership().unwrap());
         host.borrow_mut().batch = BATCH;
         for refuse in 1.. {
             host.borrow_mut().refuse = Some(refuse);
-            match visit(&store, &host, None, |turn| set(turn, &then)).unwrap() {
+            match visit(&store, &host, None, |transaction| set(transaction, &then)).unwrap() {
                 Outcome::RolledBack { why: Cause::Step { number, .. }, .. } => assert_eq!(number, refuse, "{what}"),
                 Outcome::Confirmed => break,
                 other => panic!("{what}: {other:?}"),
             }
-            same(&picture(&host), &start, &format!("{what}, refused at {refuse}"));
+            same(&snapshot(&host), &start, &format!("{what}, refused at {refuse}"));
             assert_eq!(store.ownership().unwrap(), owned);
         }
     }
@@ -302,27 +306,27 @@ fn whole_plans_rolled_back_when_asked() {
         let scratch = Scratch::new();
         let store = scratch.store();
         let host = prepared_host(&store, &first);
-        let start = picture(&host);
-        let open = visit(&store, &host, None, |turn| {
+        let start = snapshot(&host);
+        let open = visit(&store, &host, None, |transaction| {
             let mut request = Request::new(&then, "site.yaml");
             request.confirm = false;
-            let prepared = turn.prepare(&request).unwrap();
-            turn.run(&prepared, &request, &mut NoProbes).unwrap()
+            let prepared = transaction.prepare(&request).unwrap();
+            transaction.run(&prepared, &request, &mut NoProbes).unwrap()
         });
         assert!(matches!(open, Some(Outcome::Open(_))), "{what}: {open:?}");
-        assert_ne!(picture(&host), start);
-        visit(&store, &host, None, |turn| turn.rollback().unwrap()).unwrap();
-        same(&picture(&host), &start, what);
+        assert_ne!(snapshot(&host), start);
+        visit(&store, &host, None, |transaction| transaction.rollback().unwrap()).unwrap();
+        same(&snapshot(&host), &start, what);
     }
 }
 
 #[test]
-fn the_same_wish_again_sends_nothing() {
+fn the_same_desired_state_again_sends_nothing() {
     for (what, _, then) in scenarios() {
         let scratch = Scratch::new();
         let store = scratch.store();
         let host = prepared_host(&store, &then);
-        let again = visit(&store, &host, None, |turn| set(turn, &then));
+        let again = visit(&store, &host, None, |transaction| set(transaction, &then));
         assert_eq!((again, host.borrow().done), (Some(Outcome::Nothing), 0), "{what}");
     }
 }

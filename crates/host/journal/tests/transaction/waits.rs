@@ -8,7 +8,7 @@ use std::{
 
 use netloom_journal::{Cause, Outcome, Probes, Request, Verdict, Waiting};
 
-use crate::bench::{Scratch, TestClock, Tiny, change, process, request, resets_card, wish};
+use crate::bench::{Scratch, TestClock, Tiny, change, desired, process, request, resets_card};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// How long it may take from a failed verdict until the change is undone.
@@ -21,7 +21,7 @@ struct ByTime<'a> {
     api_from: Duration,
     /// Whether the change was begun, so that times count.
     begun: bool,
-    told: Vec<Waiting>,
+    reported: Vec<Waiting>,
     /// Raised when something is waited for.
     waits: &'a AtomicBool,
 }
@@ -43,7 +43,7 @@ impl Probes for ByTime<'_> {
     }
 
     fn waits(&mut self, what: &Waiting) {
-        self.told.push(what.clone());
+        self.reported.push(what.clone());
         self.waits.store(true, Ordering::Relaxed);
     }
 }
@@ -51,8 +51,8 @@ impl Probes for ByTime<'_> {
 /// How a change went.
 struct Run {
     outcome: Outcome,
-    /// What was said meanwhile.
-    told: Vec<Waiting>,
+    /// What was reported meanwhile.
+    reported: Vec<Waiting>,
     /// When the host was as it was before, of a change that was undone. Probes are asked once more after that.
     undone: Duration,
     /// When all was over.
@@ -70,11 +70,16 @@ impl Run {
 
 /// What becomes of a change that resets a card.
 fn run(carrier: Duration, api: Duration, ask: impl Fn(&mut Request<'_>)) -> Run {
-    told_to_stop(carrier, api, ask, None)
+    reported_to_stop(carrier, api, ask, None)
 }
 
 /// The same; with `stop`, somebody tells it to stop when it waits.
-fn told_to_stop(carrier: Duration, api: Duration, ask: impl Fn(&mut Request<'_>), stop: Option<&AtomicBool>) -> Run {
+fn reported_to_stop(
+    carrier: Duration,
+    api: Duration,
+    ask: impl Fn(&mut Request<'_>),
+    stop: Option<&AtomicBool>,
+) -> Run {
     let (scratch, host) = (Scratch::new(), RefCell::new(Tiny::new()));
     let clock = host.borrow().clock.clone();
     let waits = AtomicBool::new(false);
@@ -83,36 +88,37 @@ fn told_to_stop(carrier: Duration, api: Duration, ask: impl Fn(&mut Request<'_>)
         gateway_from: carrier,
         api_from: api,
         begun: false,
-        told: Vec::new(),
+        reported: Vec::new(),
         waits: stop.unwrap_or(&waits),
     };
     let mut prepared = change(&Tiny::new().seen);
     prepared.touched = resets_card(&Tiny::new().seen);
     host.borrow_mut().carrier_at = Some(carrier);
-    let wish = wish();
-    let mut request = request(&wish);
+    let desired = desired();
+    let mut request = request(&desired);
     (request.timeout, request.stop) = (Duration::from_mins(10), stop);
     ask(&mut request);
-    let outcome = process(&scratch.store(), &host, "boot-1", |turn| turn.run(&prepared, &request, &mut probes));
+    let outcome =
+        process(&scratch.store(), &host, "boot-1", |transaction| transaction.run(&prepared, &request, &mut probes));
     let outcome = outcome.unwrap();
     if matches!(outcome, Outcome::RolledBack { .. }) {
         assert_eq!(host.borrow().seen, Tiny::new().seen);
         assert_eq!(scratch.store().pending().unwrap(), None);
     }
     let undone = host.borrow().read_at;
-    Run { outcome, told: probes.told, undone, over: clock.0.get() }
+    Run { outcome, reported: probes.reported, undone, over: clock.0.get() }
 }
 
 #[test]
 fn a_carrier_that_comes_after_twenty_seconds_is_waited_for_by_its_event() {
-    let Run { outcome, told, over, .. } = run(20 * SECOND, Duration::ZERO, |_| {});
+    let Run { outcome, reported, over, .. } = run(20 * SECOND, Duration::ZERO, |_| {});
     assert_eq!(outcome, Outcome::Confirmed);
     assert!(over >= 20 * SECOND && over < 21 * SECOND, "{over:?}");
-    assert_eq!(told, [Waiting::Carrier(vec!["eth0".to_owned()])]);
+    assert_eq!(reported, [Waiting::Carrier(vec!["eth0".to_owned()])]);
 }
 
 #[test]
-fn a_carrier_that_never_comes_is_waited_for_as_long_as_was_said() {
+fn a_carrier_that_never_comes_is_waited_for_as_long_as_was_reported() {
     let never = Duration::from_hours(1);
     let long = run(never, Duration::ZERO, |_| {});
     assert!(long.undone >= 45 * SECOND && long.undone <= 45 * SECOND + UNDO, "{:?}", long.undone);
@@ -120,16 +126,16 @@ fn a_carrier_that_never_comes_is_waited_for_as_long_as_was_said() {
     assert!(matches!(long.why(), Cause::Probe { .. }));
     let short = run(never, Duration::ZERO, |request| request.timing.carrier = SECOND);
     assert!(short.undone >= SECOND && short.undone <= SECOND + UNDO, "{:?}", short.undone);
-    assert_eq!(short.told.len(), 1);
+    assert_eq!(short.reported.len(), 1);
     assert!(matches!(short.why(), Cause::Probe { .. }));
 }
 
 #[test]
 fn a_server_that_is_away_for_fifteen_seconds_is_waited_for() {
-    let Run { outcome, told, over, .. } = run(Duration::ZERO, 15 * SECOND, |_| {});
+    let Run { outcome, reported, over, .. } = run(Duration::ZERO, 15 * SECOND, |_| {});
     assert_eq!(outcome, Outcome::Confirmed);
     assert!(over >= 15 * SECOND && over <= 16 * SECOND, "{over:?}");
-    assert_eq!(told, [Waiting::Restart("api".to_owned())]);
+    assert_eq!(reported, [Waiting::Restart("api".to_owned())]);
 }
 
 #[test]
@@ -148,7 +154,7 @@ fn the_deadline_of_a_person_is_kept_and_says_what_was_waited_for() {
         let late = run(carrier, api, |request| request.timeout = 10 * SECOND);
         assert!(late.undone >= 10 * SECOND && late.undone <= 11 * SECOND, "{:?}", late.undone);
         match late.why() {
-            Cause::Unsettled { what: told, .. } => assert_eq!(told, what),
+            Cause::Unsettled { what: reported, .. } => assert_eq!(reported, what),
             other => panic!("{other}"),
         }
     }
@@ -161,7 +167,7 @@ fn the_deadline_of_a_person_is_kept_and_says_what_was_waited_for() {
 #[test]
 fn who_tells_it_to_stop_does_not_wait_for_a_carrier() {
     let stop = AtomicBool::new(false);
-    let stopped = told_to_stop(20 * SECOND, Duration::ZERO, |_| {}, Some(&stop));
+    let stopped = reported_to_stop(20 * SECOND, Duration::ZERO, |_| {}, Some(&stop));
     assert!(stopped.over < 2 * SECOND, "{:?}", stopped.over);
     assert_eq!(stopped.why(), Cause::Stopped);
 }

@@ -15,7 +15,7 @@ const ACTIVE_BACKUP: u64 = 1;
 const TLB: u64 = 5;
 const ALB: u64 = 6;
 
-/// Whether the bond has the address of its active port, whatever it was told.
+/// Whether the bond has the address of its active port, whatever it was given.
 pub(crate) fn has_port_mac(bond: &Link) -> bool {
     bond.attrs.int(Attr::BondMode) == Some(ACTIVE_BACKUP) && bond.attrs.int(Attr::BondFailOverMac) == Some(1)
 }

@@ -38,7 +38,7 @@ impl SimHost {
         Ok(())
     }
 
-    /// Whether `link`, up or down as said, may become a port.
+    /// Whether `link`, up or down as reported, may become a port.
     pub(crate) fn check_join(&self, link: &Link, up: bool, controller: IfName) -> Done {
         let controller = self.link(controller)?;
         if !controller.kind.is_controller() {

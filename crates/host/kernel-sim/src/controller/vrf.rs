@@ -19,7 +19,7 @@ pub(super) fn check_join(link: &Link) -> Done {
 
 impl SimHost {
     /// Whether links on this one make it take every frame, because it cannot pick out theirs. The
-    /// kernel takes that for a wish of somebody when it moves the link.
+    /// kernel takes that for a request of somebody when it moves the link.
     fn hears_all(&self, name: IfName) -> bool {
         let Some(link) = self.find(name) else { return false };
         let picks = !matches!(

@@ -1,6 +1,6 @@
 //! Properties that share an attribute, or whose attribute depends on their value or kind.
 //!
-//! Reading fills in what is there. Writing takes an [`Edit`]: what was said, and what the link has
+//! Reading fills in what is there. Writing takes an [`Edit`]: what was given, and what the link has
 //! now, because an attribute that carries several properties must carry all of them.
 
 use netloom_model::{Attr, Attrs, LinkKind, Value};
@@ -137,8 +137,8 @@ fn read_gre(data: Attributes<'_>, attrs: &mut Attrs) {
 
 fn read_vlan(data: Attributes<'_>, attrs: &mut Attrs) {
     // The kernel leaves the attribute out when no flag is set.
-    let (said, mask) = data.find(IFLA_VLAN_FLAGS).and_then(|a| pair(a.data)).unwrap_or((0, u32::MAX));
-    let flags = said & mask | VLAN_REORDER_HDR & !mask;
+    let (given, mask) = data.find(IFLA_VLAN_FLAGS).and_then(|a| pair(a.data)).unwrap_or((0, u32::MAX));
+    let flags = given & mask | VLAN_REORDER_HDR & !mask;
     put(attrs, Attr::VlanReorderHeaders, Value::Bool(flags & VLAN_REORDER_HDR != 0));
     put(attrs, Attr::VlanLooseBinding, Value::Bool(flags & VLAN_LOOSE_BINDING != 0));
     let registration = match (flags & VLAN_GVRP != 0, flags & VLAN_MVRP != 0) {
@@ -168,8 +168,8 @@ pub(crate) struct Edit<'a> {
     pub(crate) kind: &'a LinkKind,
     /// How the kind lays out its attributes.
     pub(crate) layout: Layout,
-    /// The properties that were said.
-    pub(crate) said: &'a Attrs,
+    /// The properties that were given.
+    pub(crate) given: &'a Attrs,
     /// The properties that the link has now; none for a new one.
     pub(crate) before: &'a Attrs,
     /// The attributes of the kind that the link has now; none for a new one.
@@ -178,12 +178,12 @@ pub(crate) struct Edit<'a> {
 
 impl Edit<'_> {
     fn says(&self, attr: Attr) -> bool {
-        self.said.said(attr).is_some()
+        self.given.given(attr).is_some()
     }
 
-    /// What will be: what was said, else what there is, else the default.
+    /// What will be: what was given, else what there is, else the default.
     fn value(&self, attr: Attr) -> Option<Value> {
-        self.said.said(attr).cloned().or_else(|| self.before.get(attr))
+        self.given.given(attr).cloned().or_else(|| self.before.get(attr))
     }
 
     fn number(&self, attr: Attr) -> u64 {
@@ -202,7 +202,7 @@ impl Edit<'_> {
     }
 }
 
-/// Writes the composed properties that were said.
+/// Writes the composed properties that were given.
 pub(crate) fn write(edit: &Edit<'_>, msg: &mut Msg) {
     match edit.kind {
         LinkKind::Vlan => write_vlan(edit, msg),
@@ -224,7 +224,7 @@ pub(crate) fn write(edit: &Edit<'_>, msg: &mut Msg) {
             }
         }
         LinkKind::IpTunnel => {
-            match edit.said.int(Attr::TunnelMode) {
+            match edit.given.int(Attr::TunnelMode) {
                 Some(3) => msg.attr_u8(IFLA_IPTUN_PROTO, IPPROTO_IPV6),
                 Some(4) => msg.attr_u8(IFLA_IPTUN_PROTO, IPPROTO_IPIP),
                 _ => msg,
@@ -297,7 +297,7 @@ fn write_targets(edit: &Edit<'_>, msg: &mut Msg) {
     for (id, attr) in
         [(IFLA_BOND_ARP_IP_TARGET, Attr::BondArpIpTarget), (IFLA_BOND_NS_IP6_TARGET, Attr::BondNsIp6Target)]
     {
-        if let Some(Value::Ips(ips)) = edit.said.said(attr) {
+        if let Some(Value::Ips(ips)) = edit.given.given(attr) {
             msg.nest(id, |msg| {
                 for (at, ip) in (0..).zip(ips) {
                     msg.attr_ip(at, *ip);
@@ -312,7 +312,7 @@ fn write_vxlan(edit: &Edit<'_>, msg: &mut Msg) {
         (Attr::VxlanRemote, IFLA_VXLAN_GROUP, IFLA_VXLAN_GROUP6),
         (Attr::VxlanLocal, IFLA_VXLAN_LOCAL, IFLA_VXLAN_LOCAL6),
     ] {
-        if let Some(Value::Ip(ip)) = edit.said.said(attr) {
+        if let Some(Value::Ip(ip)) = edit.given.given(attr) {
             msg.attr_ip(if ip.is_ipv4() { v4 } else { v6 }, *ip);
         }
     }
@@ -329,7 +329,7 @@ fn write_gre(edit: &Edit<'_>, msg: &mut Msg) {
     for (flags_id, key_id, attr) in
         [(IFLA_GRE_IFLAGS, IFLA_GRE_IKEY, Attr::GreInputKey), (IFLA_GRE_OFLAGS, IFLA_GRE_OKEY, Attr::GreOutputKey)]
     {
-        let Some(value) = edit.said.said(attr) else { continue };
+        let Some(value) = edit.given.given(attr) else { continue };
         let key = match value {
             Value::Int(key) => u32::try_from(*key).ok(),
             _ => None,

@@ -65,7 +65,7 @@ pub struct Create<'a> {
 ///
 /// Nearly always one. A port is made down, put under its controller and only then brought up: a bond
 /// refuses ports that are up, and a VRF would take them down and up again. A bridge gets its MTU
-/// afterwards, because only then does the kernel hold it against the MTU of ports that come.
+/// afterwards, because only then does the kernel compare it with the MTU of ports that come.
 pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepError> {
     let (word, layout) = kind::word(new.kind, new.attrs).ok_or_else(|| {
         StepError::with(StepError::EOPNOTSUPP, &format!("a link of kind {} cannot be made", new.kind))
@@ -74,13 +74,13 @@ pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepEr
     let mut later = Attrs::new();
     for (attr, value) in new.attrs.iter() {
         match wire(attr, layout) {
-            Wire::Top(..) if attr == Attr::Mtu && *new.kind == LinkKind::Bridge => later.wish(attr, value.clone()),
+            Wire::Top(..) if attr == Attr::Mtu && *new.kind == LinkKind::Bridge => later.require(attr, value.clone()),
             Wire::Top(..) | Wire::Flag(_) | Wire::Data(..) | Wire::Composed
                 if !is_kernels_own(attr, value, layout) || is_unlike_others(attr, new.kind) =>
             {
-                first.wish(attr, value.clone());
+                first.require(attr, value.clone());
             }
-            Wire::BridgePort(..) | Wire::BondPort(..) | Wire::Inet6(..) => later.wish(attr, value.clone()),
+            Wire::BridgePort(..) | Wire::BondPort(..) | Wire::Inet6(..) => later.require(attr, value.clone()),
             Wire::Top(..)
             | Wire::Flag(_)
             | Wire::Data(..)
@@ -100,7 +100,7 @@ pub fn create(new: &Create<'_>, indexes: Indexes<'_>) -> Result<Vec<Msg>, StepEr
     Ok(messages)
 }
 
-/// Whether a new link has this value without being told. Telling it anyway would be refused where
+/// Whether a new link has this value without being reported. Telling it anyway would be refused where
 /// another property rules it out.
 fn is_kernels_own(attr: Attr, value: &Value, layout: Layout) -> bool {
     let is_default = *value == Value::Unset || attr.default_value().as_ref() == Some(value);
@@ -125,8 +125,8 @@ fn fill_in(layout: Layout, attrs: &mut Attrs) {
         Layout::Plain | Layout::Iptun4 | Layout::Gre4 | Layout::Gre6 => &[],
     };
     for &attr in differing {
-        if let (None, Some(default)) = (attrs.said(attr), attr.default_value()) {
-            attrs.wish(attr, default);
+        if let (None, Some(default)) = (attrs.given(attr), attr.default_value()) {
+            attrs.require(attr, default);
         }
     }
 }
@@ -150,13 +150,13 @@ fn create_message(
         msg.attr_u32(IFLA_MASTER, controller);
     }
     write_top(&mut msg, attrs, layout, indexes)?;
-    let edit = Edit { kind: new.kind, layout, said: attrs, before: &Attrs::new(), data: &[] };
+    let edit = Edit { kind: new.kind, layout, given: attrs, before: &Attrs::new(), data: &[] };
     let mut result = Ok(());
     msg.nest(IFLA_LINKINFO, |msg| {
         msg.attr_str(IFLA_INFO_KIND, word);
         msg.nest_unless_empty(IFLA_INFO_DATA, |msg| {
             result = write_data(&edit, msg, indexes);
-            if let Some(Value::Link(peer)) = attrs.said(Attr::VethPeer) {
+            if let Some(Value::Link(peer)) = attrs.given(Attr::VethPeer) {
                 msg.nest(VETH_INFO_PEER, |msg| {
                     msg.raw(&ifinfomsg(AF_UNSPEC, new.peer_index, 0, 0)).attr_str(IFLA_IFNAME, peer.as_str());
                 });
@@ -193,7 +193,7 @@ fn write_top(msg: &mut Msg, attrs: &Attrs, layout: Layout, indexes: Indexes<'_>)
 /// Writes the attributes of the kind.
 fn write_data(edit: &Edit<'_>, msg: &mut Msg, indexes: Indexes<'_>) -> Result<(), StepError> {
     let v6 = matches!(edit.layout, Layout::Iptun6 | Layout::Gre6);
-    for (attr, value) in edit.said.iter() {
+    for (attr, value) in edit.given.iter() {
         if let Wire::Data(id, form) = wire(attr, edit.layout) {
             form.write(msg, id, value, v6, indexes)?;
         }
@@ -204,14 +204,14 @@ fn write_data(edit: &Edit<'_>, msg: &mut Msg, indexes: Indexes<'_>) -> Result<()
 
 /// Whether [`set`] must know what the link has now: some kinds forget what a change does not repeat.
 pub fn needs_current(kind: &LinkKind, attrs: &Attrs) -> bool {
-    let said = |attrs: &Attrs, of: &[Attr]| of.iter().any(|attr| attrs.said(*attr).is_some());
+    let given = |attrs: &Attrs, of: &[Attr]| of.iter().any(|attr| attrs.given(*attr).is_some());
     match kind {
         LinkKind::IpTunnel | LinkKind::Gre | LinkKind::Gretap | LinkKind::Ip6gre | LinkKind::Ip6gretap => {
             attrs.iter().any(|(attr, _)| attr.section() == netloom_model::Section::Kind)
         }
-        LinkKind::Vlan => said(attrs, &[Attr::VlanIngressQos, Attr::VlanEgressQos]),
-        LinkKind::MacVlan | LinkKind::MacVtap => said(attrs, &[Attr::MacvlanPromiscuous]),
-        LinkKind::IpVlan => said(attrs, &[Attr::IpvlanMode, Attr::IpvlanPrivate, Attr::IpvlanVepa]),
+        LinkKind::Vlan => given(attrs, &[Attr::VlanIngressQos, Attr::VlanEgressQos]),
+        LinkKind::MacVlan | LinkKind::MacVtap => given(attrs, &[Attr::MacvlanPromiscuous]),
+        LinkKind::IpVlan => given(attrs, &[Attr::IpvlanMode, Attr::IpvlanPrivate, Attr::IpvlanVepa]),
         LinkKind::Ethernet
         | LinkKind::Loopback
         | LinkKind::Dummy
@@ -321,8 +321,8 @@ fn data_messages(
     let before = current.map_or(&nothing, |current| &current.attrs);
     let data = current.map_or(&[][..], |current| &current.data);
     let mut messages = Vec::new();
-    for said in &parts {
-        let edit = Edit { kind, layout, said, before, data };
+    for given in &parts {
+        let edit = Edit { kind, layout, given, before, data };
         let mut msg = target.message(0, 0);
         let mut result = Ok(());
         msg.nest(IFLA_LINKINFO, |msg| {

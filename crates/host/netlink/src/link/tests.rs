@@ -89,7 +89,7 @@ fn made() -> impl Strategy<Value = (LinkKind, Attrs)> {
             if kind == LinkKind::IpTunnel {
                 let modes = if v6 { [3, 4] } else { [1, 2] };
                 let mode = modes[usize::from(attrs.bool(Attr::Promiscuous) == Some(true))];
-                attrs.wish(Attr::TunnelMode, Value::Int(mode));
+                attrs.require(Attr::TunnelMode, Value::Int(mode));
             }
             (kind, attrs)
         })
@@ -112,11 +112,11 @@ fn is_in_create(attr: Attr) -> bool {
 }
 
 /// What the kernel would say of such a link: facts, only those that the kind has a place for.
-fn fact(kind: &LinkKind, wish: &Attrs) -> Attrs {
+fn fact(kind: &LinkKind, desired: &Attrs) -> Attrs {
     let mut fact = Attrs::new();
     let v6 =
-        matches!(wish.int(Attr::TunnelMode), Some(3 | 4)) || matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
-    for (attr, value) in wish.iter() {
+        matches!(desired.int(Attr::TunnelMode), Some(3 | 4)) || matches!(kind, LinkKind::Ip6gre | LinkKind::Ip6gretap);
+    for (attr, value) in desired.iter() {
         let has_place = match attr {
             Attr::TunnelPmtuDisc => !v6,
             Attr::TunnelFlowLabel | Attr::TunnelFlags | Attr::TunnelEncapLimit => v6,
@@ -134,7 +134,7 @@ fn fact(kind: &LinkKind, wish: &Attrs) -> Attrs {
         fact.keep_bond_mode();
     }
     let flags = [Attr::VlanRegistration, Attr::VlanReorderHeaders, Attr::VlanLooseBinding];
-    if *kind == LinkKind::Vlan && flags.iter().all(|attr| fact.said(*attr).is_none()) {
+    if *kind == LinkKind::Vlan && flags.iter().all(|attr| fact.given(*attr).is_none()) {
         // A report without flags has none set; a request without them leaves the default.
         fact.set(Attr::VlanReorderHeaders, Value::Bool(false));
     }
@@ -235,7 +235,7 @@ fn existing(kind: &LinkKind, attrs: &Attrs) -> Current {
     Current::read(&messages(&bytes).next().unwrap()).unwrap()
 }
 
-fn wishes(pairs: &[(Attr, Value)]) -> Attrs {
+fn desired_states(pairs: &[(Attr, Value)]) -> Attrs {
     pairs.iter().cloned().collect()
 }
 
@@ -250,24 +250,25 @@ fn after(kind: &LinkKind, before: &Attrs, change: &Attrs) -> Attrs {
 
 #[test]
 fn a_tunnel_keeps_what_a_change_does_not_name() {
-    let before = wishes(&[
+    let before = desired_states(&[
         (Attr::TunnelLocal, Value::Ip("192.0.2.1".parse().unwrap())),
         (Attr::TunnelRemote, Value::Ip("192.0.2.2".parse().unwrap())),
         (Attr::GreInputKey, Value::Int(7)),
         (Attr::GreOutputKey, Value::Int(8)),
     ]);
-    let change = wishes(&[(Attr::TunnelTtl, Value::Int(64)), (Attr::GreInputKey, Value::Unset)]);
+    let change = desired_states(&[(Attr::TunnelTtl, Value::Int(64)), (Attr::GreInputKey, Value::Unset)]);
     let now = after(&LinkKind::Gre, &before, &change);
-    assert_eq!(now.said(Attr::TunnelLocal), before.said(Attr::TunnelLocal));
-    assert_eq!(now.said(Attr::GreOutputKey), Some(&Value::Int(8)));
-    assert_eq!(now.said(Attr::GreInputKey), None);
+    assert_eq!(now.given(Attr::TunnelLocal), before.given(Attr::TunnelLocal));
+    assert_eq!(now.given(Attr::GreOutputKey), Some(&Value::Int(8)));
+    assert_eq!(now.given(Attr::GreInputKey), None);
     assert_eq!(now.int(Attr::TunnelTtl), Some(64));
 }
 
 #[test]
 fn a_mapping_that_goes_is_mapped_to_nothing() {
-    let before = wishes(&[(Attr::VlanId, Value::Int(5)), (Attr::VlanEgressQos, Value::Map(vec![(1, 2), (3, 4)]))]);
-    let change = wishes(&[(Attr::VlanEgressQos, Value::Map(vec![(1, 5)]))]);
+    let before =
+        desired_states(&[(Attr::VlanId, Value::Int(5)), (Attr::VlanEgressQos, Value::Map(vec![(1, 2), (3, 4)]))]);
+    let change = desired_states(&[(Attr::VlanEgressQos, Value::Map(vec![(1, 5)]))]);
     let current = existing(&LinkKind::Vlan, &before);
     let sent = set(5, &LinkKind::Vlan, &change, Some(&current), &index).unwrap();
     let bytes = sent[0].finish();
@@ -278,14 +279,14 @@ fn a_mapping_that_goes_is_mapped_to_nothing() {
 
 #[test]
 fn the_flags_of_an_ipvlan_go_along_with_its_mode() {
-    let before = wishes(&[(Attr::IpvlanPrivate, Value::Bool(true))]);
-    let now = after(&LinkKind::IpVlan, &before, &wishes(&[(Attr::IpvlanMode, Value::Int(0))]));
+    let before = desired_states(&[(Attr::IpvlanPrivate, Value::Bool(true))]);
+    let now = after(&LinkKind::IpVlan, &before, &desired_states(&[(Attr::IpvlanMode, Value::Int(0))]));
     assert_eq!((now.bool(Attr::IpvlanPrivate), now.int(Attr::IpvlanMode)), (Some(true), Some(0)));
 }
 
 #[test]
 fn properties_of_ports_go_to_the_controllers_part() {
-    let change = wishes(&[(Attr::PortHairpin, Value::Bool(true)), (Attr::BondPortQueueId, Value::Int(3))]);
+    let change = desired_states(&[(Attr::PortHairpin, Value::Bool(true)), (Attr::BondPortQueueId, Value::Int(3))]);
     let sent = set(5, &LinkKind::Dummy, &change, None, &index).unwrap();
     assert_eq!(sent.len(), 2);
     let words: Vec<String> = sent

@@ -1,9 +1,9 @@
-//! One link: the properties that a wish changes.
+//! One link: the properties that a desired state changes.
 
 use std::collections::BTreeMap;
 
 use netloom_model::{
-    Address, Attr, Attrs, ControllerWish, IpWish, Link, LinkKind, LinkWish, Mirror, Presence, Section, Value,
+    Address, Attr, Attrs, DesiredController, DesiredIp, DesiredLink, Link, LinkKind, Mirror, Presence, Section, Value,
 };
 use netloom_types::{Family, Lifetime, Protocol};
 
@@ -15,30 +15,30 @@ use crate::{
 };
 
 /// Everything that is wanted of a new link.
-pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
-    let mut entry = Interface { kind: Some(wish.kind.clone()), ..Interface::new(wish.name) };
-    entry.state = wish.up.map(state);
-    entry.attrs = own(&wish.attrs);
-    entry.description = wish.description.as_deref().map(Into::into);
-    entry.alt_names = wish.alt_names.clone();
-    entry.features = wish.features.clone();
-    entry.fdb = wish.fdb.iter().map(|(key, entry)| FdbItem { key: *key, entry: *entry }).collect();
-    entry.mirrors = wish.mirrors.iter().map(|(key, m)| MirrorItem { key: *key, mirror: m.map(parts) }).collect();
-    entry.vlans = wish.vlans.as_ref().filter(|_| wish.kind == LinkKind::Bridge).map(vlan_entries);
+pub(super) fn wanted(desired: &DesiredLink, ports: &Ports<'_>) -> Interface {
+    let mut entry = Interface { kind: Some(desired.kind.clone()), ..Interface::new(desired.name) };
+    entry.state = desired.up.map(state);
+    entry.attrs = own(&desired.attrs);
+    entry.description = desired.description.as_deref().map(Into::into);
+    entry.alt_names = desired.alt_names.clone();
+    entry.features = desired.features.clone();
+    entry.fdb = desired.fdb.iter().map(|(key, entry)| FdbItem { key: *key, entry: *entry }).collect();
+    entry.mirrors = desired.mirrors.iter().map(|(key, m)| MirrorItem { key: *key, mirror: m.map(parts) }).collect();
+    entry.vlans = desired.vlans.as_ref().filter(|_| desired.kind == LinkKind::Bridge).map(vlan_entries);
     for family in [Family::Ipv4, Family::Ipv6] {
-        let ip = wish.ip(family);
+        let ip = desired.ip(family);
         let to = entry.ip_mut(family);
-        to.enabled = enabled(wish, family);
+        to.enabled = enabled(desired, family);
         to.addresses = ip.addresses.as_ref().map(|list| list.iter().map(|a| item(&a.address)).collect());
         to.prefix_route_metric = metric(ip);
         to.allow_extra_address = ip.keep_extra.then_some(true);
         to.neighbors = ip.neighbours.as_ref().map(|set| set.iter().copied().collect());
         put_lease(to, ip);
     }
-    if let ControllerWish::Of(controller) = wish.controller
-        && !ports.lists(controller, wish.name)
+    if let DesiredController::Of(controller) = desired.controller
+        && !ports.lists(controller, desired.name)
     {
-        entry.controller = ControllerWish::Of(controller);
+        entry.controller = DesiredController::Of(controller);
     }
     set_block(&mut entry);
     ports.put(&mut entry);
@@ -46,44 +46,44 @@ pub(super) fn wanted(wish: &LinkWish, ports: &Ports<'_>) -> Interface {
 }
 
 /// What changes on a link that is there.
-pub(super) fn changed(wish: &LinkWish, now: &Link, view: &View<'_>, side: Side) -> Interface {
-    let mut entry = Interface { kind: Some(wish.kind.clone()), ..Interface::new(wish.name) };
+pub(super) fn changed(desired: &DesiredLink, now: &Link, view: &View<'_>, side: Side) -> Interface {
+    let mut entry = Interface { kind: Some(desired.kind.clone()), ..Interface::new(desired.name) };
     let pick = |wanted: bool, is: bool| if side == Side::After { wanted } else { is };
-    entry.state = wish.up.filter(|up| *up != now.up).map(|up| state(pick(up, now.up)));
-    let unmet = own(&wish.attrs.unmet_by(&now.attrs));
+    entry.state = desired.up.filter(|up| *up != now.up).map(|up| state(pick(up, now.up)));
+    let unmet = own(&desired.attrs.unmet_by(&now.attrs));
     entry.attrs = match side {
         Side::After => unmet,
         Side::Before => {
             // An option that the bond's old mode does not have cannot be set back, and means nothing.
             let mode = now.attrs.int(Attr::BondMode).unwrap_or_default();
-            let had = |attr: Attr| wish.kind != LinkKind::Bond || attr.in_bond_mode(mode);
+            let had = |attr: Attr| desired.kind != LinkKind::Bond || attr.in_bond_mode(mode);
             let back = unmet.iter().filter(|(attr, _)| had(*attr));
             back.filter_map(|(attr, _)| Some((attr, before(now, attr)?))).collect()
         }
     };
-    description(&mut entry, wish, now, side);
+    description(&mut entry, desired, now, side);
     let has = |presence: Presence| presence == Presence::Present;
     let presence = |there: bool| if there { Presence::Present } else { Presence::Absent };
-    for (name, wanted) in &wish.alt_names {
+    for (name, wanted) in &desired.alt_names {
         let is = now.alt_names.contains(name);
         if has(*wanted) != is {
             entry.alt_names.insert(name.clone(), presence(pick(has(*wanted), is)));
         }
     }
-    for (name, on) in &wish.features {
+    for (name, on) in &desired.features {
         let is = now.features.get(name).copied();
         if is != Some(*on) {
             entry.features.insert(name.clone(), pick(*on, is.unwrap_or(!on)));
         }
     }
-    entry.fdb = pairs(&wish.fdb, &now.fdb, side).map(|(key, entry)| FdbItem { key, entry }).collect();
+    entry.fdb = pairs(&desired.fdb, &now.fdb, side).map(|(key, entry)| FdbItem { key, entry }).collect();
     entry.mirrors =
-        pairs(&wish.mirrors, &now.mirrors, side).map(|(key, m)| MirrorItem { key, mirror: m.map(parts) }).collect();
-    if let Some(vlans) = wish.vlans.as_ref().filter(|v| wish.kind == LinkKind::Bridge && **v != now.vlans) {
+        pairs(&desired.mirrors, &now.mirrors, side).map(|(key, m)| MirrorItem { key, mirror: m.map(parts) }).collect();
+    if let Some(vlans) = desired.vlans.as_ref().filter(|v| desired.kind == LinkKind::Bridge && **v != now.vlans) {
         entry.vlans = Some(vlan_entries(if side == Side::After { vlans } else { &now.vlans }));
     }
     for family in [Family::Ipv4, Family::Ipv6] {
-        ip(&mut entry, family, wish, now, view, side);
+        ip(&mut entry, family, desired, now, view, side);
     }
     set_block(&mut entry);
     entry
@@ -121,26 +121,26 @@ pub(super) fn pairs<'a, K: Ord + Copy + 'a, V: Copy + PartialEq + 'a>(
     })
 }
 
-/// Whether the wish switches a family; `sysctl` says it of IPv6 as well.
-fn enabled(wish: &LinkWish, family: Family) -> Option<bool> {
-    match (wish.ip(family).enabled, family, wish.attrs.said(Attr::Ipv6Disabled)) {
+/// Whether the desired state switches a family; `sysctl` says it of IPv6 as well.
+fn enabled(desired: &DesiredLink, family: Family) -> Option<bool> {
+    match (desired.ip(family).enabled, family, desired.attrs.given(Attr::Ipv6Disabled)) {
         (None, Family::Ipv6, Some(Value::Bool(disabled))) => Some(!disabled),
-        (said, ..) => said,
+        (given, ..) => given,
     }
 }
 
-fn description(entry: &mut Interface, wish: &LinkWish, now: &Link, side: Side) {
+fn description(entry: &mut Interface, desired: &DesiredLink, now: &Link, side: Side) {
     let is = now.alias.as_ref().and_then(|alias| alias.description()).unwrap_or_default();
-    let Some(wanted) = wish.description.as_deref().filter(|wanted| *wanted != is) else { return };
+    let Some(wanted) = desired.description.as_deref().filter(|wanted| *wanted != is) else { return };
     entry.description = Some(if side == Side::After { wanted } else { is }.to_owned());
 }
 
-fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, view: &View<'_>, side: Side) {
-    let wanted = wish.ip(family);
+fn ip(entry: &mut Interface, family: Family, desired: &DesiredLink, now: &Link, view: &View<'_>, side: Side) {
+    let wanted = desired.ip(family);
     let is: Vec<Address> = now.addresses_of(family).copied().collect();
     let to = entry.ip_mut(family);
     let disabled = family == Family::Ipv6 && now.attrs.bool(Attr::Ipv6Disabled) == Some(true);
-    if let Some(enabled) = enabled(wish, family) {
+    if let Some(enabled) = enabled(desired, family) {
         let changes = match (enabled, family) {
             (false, _) => !is.is_empty() || (family == Family::Ipv6 && !disabled) || view.is_routed(now.name, family),
             (true, Family::Ipv6) => disabled,
@@ -163,7 +163,7 @@ fn ip(entry: &mut Interface, family: Family, wish: &LinkWish, now: &Link, view: 
         let metrics = |list: &[Address]| list.iter().map(|a| a.route_metric).find(|metric| *metric != 0);
         to.prefix_route_metric = match side {
             Side::After => metrics(&list),
-            // Addresses that stay keep their metric unless the old one is said.
+            // Addresses that stay keep their metric unless the old one is given.
             Side::Before => metrics(&is).or_else(|| metrics(&list).map(|_| 0)),
         };
         to.allow_extra_address = (side == Side::After && wanted.keep_extra).then_some(true);
@@ -197,24 +197,24 @@ fn fulfilled(wanted: &[Address], is: &[Address], keep_extra: bool) -> bool {
 }
 
 fn item(address: &Address) -> AddressItem {
-    let said = |time: Lifetime| (time != Lifetime::Forever).then_some(time);
+    let given = |time: Lifetime| (time != Lifetime::Forever).then_some(time);
     let mut item = AddressItem::new(address.ip, address.prefix_len);
-    item.valid = said(address.valid);
-    item.preferred = said(address.preferred);
+    item.valid = given(address.valid);
+    item.preferred = given(address.preferred);
     item
 }
 
-/// An address as it was, with who put it there unless that is said of every new one.
+/// An address as it was, with who put it there unless that is given of every new one.
 fn old_item(address: &Address) -> AddressItem {
     let protocol = Some(address.protocol).filter(|protocol| *protocol != Protocol::NETLOOM);
     AddressItem { protocol, ..item(address) }
 }
 
-fn metric(ip: &IpWish) -> Option<u32> {
+fn metric(ip: &DesiredIp) -> Option<u32> {
     ip.addresses.iter().flatten().map(|a| a.address.route_metric).find(|metric| *metric != 0)
 }
 
-fn put_lease(to: &mut Ip, ip: &IpWish) {
+fn put_lease(to: &mut Ip, ip: &DesiredIp) {
     let Some(dhcp) = ip.dhcp.as_ref().filter(|dhcp| dhcp.enabled) else { return };
     to.dhcp = Some(true);
     to.lease = Lease {

@@ -1,6 +1,6 @@
 //! Documents about a change: what would change, and what undoes it.
 //!
-//! Both come from the resolved wish, so what a document implies (ports that leave, children that go)
+//! Both come from the resolved desired state, so what a document implies (ports that leave, children that go)
 //! is in them too. A list that changes is given in full; what does not change is left out.
 
 mod link;
@@ -8,7 +8,7 @@ mod ports;
 mod routes;
 mod rules;
 
-use netloom_model::{HostState, Link, LinkWish, Observed, Presence, SettingKey};
+use netloom_model::{DesiredLink, HostState, Link, Observed, Presence, SettingKey};
 
 use self::ports::Ports;
 use crate::{
@@ -39,20 +39,20 @@ pub fn revert(desired: &Document, before: &Observed, options: &ResolveOptions) -
     Ok(describe(desired, &state, before, Side::Before))
 }
 
-/// What a wish changes on a link that is there, as an entry that says nothing else.
-pub(crate) fn unmet(wish: &LinkWish, link: &Link, view: &View<'_>) -> Interface {
-    link::changed(wish, link, view, Side::After)
+/// What a desired state changes on a link that is there, as an entry that says nothing else.
+pub(crate) fn unmet(wanted_link: &DesiredLink, link: &Link, view: &View<'_>) -> Interface {
+    link::changed(wanted_link, link, view, Side::After)
 }
 
 fn describe(desired: &Document, state: &HostState, observed: &Observed, side: Side) -> Document {
     let view = View::new(observed);
     let ports = Ports::of(state, observed, side);
-    let mut wishes: Vec<&LinkWish> = state.links.values().collect();
-    wishes.sort_by_key(|wish| (wish.origin.line, wish.name));
+    let mut wanted_links: Vec<&DesiredLink> = state.links.values().collect();
+    wanted_links.sort_by_key(|wanted_link| (wanted_link.origin.line, wanted_link.name));
     let mut document = Document { places: desired.places.clone(), ..Document::default() };
     document.places.tree = None;
-    for wish in wishes {
-        document.interfaces.extend(entries(&view, wish, &ports, side));
+    for wanted_link in wanted_links {
+        document.interfaces.extend(entries(&view, wanted_link, &ports, side));
     }
     // Ports come and go without a word about their controller.
     for name in ports.changed() {
@@ -70,25 +70,25 @@ fn describe(desired: &Document, state: &HostState, observed: &Observed, side: Si
     document
 }
 
-fn entries(view: &View<'_>, wish: &LinkWish, ports: &Ports<'_>, side: Side) -> Vec<Interface> {
-    let now = view.observed.links.get(&wish.name);
+fn entries(view: &View<'_>, wanted_link: &DesiredLink, ports: &Ports<'_>, side: Side) -> Vec<Interface> {
+    let now = view.observed.links.get(&wanted_link.name);
     let gone = |kind: &netloom_model::LinkKind| Interface {
         kind: Some(kind.clone()),
         state: Some(State::Absent),
-        ..Interface::new(wish.name)
+        ..Interface::new(wanted_link.name)
     };
-    match (side, wish.presence, now) {
+    match (side, wanted_link.presence, now) {
         (_, Presence::Absent, None) => Vec::new(),
         (Side::After, Presence::Absent, Some(link)) => vec![gone(&link.kind)],
         (Side::Before, Presence::Absent, Some(link)) => vec![view.interface(link).without_facts()],
-        (Side::Before, Presence::Present, None) => vec![gone(&wish.kind)],
-        (Side::After, Presence::Present, None) => vec![link::wanted(wish, ports)],
-        (side, Presence::Present, Some(link)) if link.kind != wish.kind => match side {
-            Side::After => vec![gone(&link.kind), link::wanted(wish, ports)],
-            Side::Before => vec![gone(&wish.kind), view.interface(link).without_facts()],
+        (Side::Before, Presence::Present, None) => vec![gone(&wanted_link.kind)],
+        (Side::After, Presence::Present, None) => vec![link::wanted(wanted_link, ports)],
+        (side, Presence::Present, Some(link)) if link.kind != wanted_link.kind => match side {
+            Side::After => vec![gone(&link.kind), link::wanted(wanted_link, ports)],
+            Side::Before => vec![gone(&wanted_link.kind), view.interface(link).without_facts()],
         },
         (side, Presence::Present, Some(link)) => {
-            let mut entry = link::changed(wish, link, view, side);
+            let mut entry = link::changed(wanted_link, link, view, side);
             ports.put(&mut entry);
             if entry.says_nothing() { Vec::new() } else { vec![entry] }
         }

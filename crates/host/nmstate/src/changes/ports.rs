@@ -1,9 +1,9 @@
-//! Port lists: those that a wish changes, in full.
+//! Port lists: those that a desired state changes, in full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{
-    Attr, ControllerWish, HostState, Link, LinkKind, LinkWish, Observed, Presence, Section, Value, VlanMembership,
+    Attr, DesiredController, DesiredLink, HostState, Link, LinkKind, Observed, Presence, Section, Value, VlanMembership,
 };
 use netloom_types::IfName;
 
@@ -37,20 +37,20 @@ impl<'a> Ports<'a> {
                 ports.after.entry(controller).or_default().insert(link.name);
             }
         }
-        for wish in state.links.values() {
-            if let ControllerWish::Of(controller) = wish.controller {
-                ports.after.entry(controller).or_default().insert(wish.name);
+        for desired in state.links.values() {
+            if let DesiredController::Of(controller) = desired.controller {
+                ports.after.entry(controller).or_default().insert(desired.name);
             }
         }
         ports
     }
 
-    /// The controller of a link that is there, unless the wish says something about it.
+    /// The controller of a link that is there, unless the desired state says something about it.
     fn kept(&self, link: &Link) -> Option<IfName> {
         match self.state.links.get(&link.name) {
             None => link.controller,
-            Some(wish) if wish.presence == Presence::Absent && wish.kind.is_virtual() => None,
-            Some(wish) => link.controller.filter(|_| wish.controller == ControllerWish::Keep),
+            Some(desired) if desired.presence == Presence::Absent && desired.kind.is_virtual() => None,
+            Some(desired) => link.controller.filter(|_| desired.controller == DesiredController::Keep),
         }
     }
 
@@ -80,11 +80,11 @@ impl<'a> Ports<'a> {
     }
 
     fn role_changes(&self, port: IfName) -> bool {
-        let (Some(wish), Some(now)) = (self.state.links.get(&port), self.observed.links.get(&port)) else {
+        let (Some(desired), Some(now)) = (self.state.links.get(&port), self.observed.links.get(&port)) else {
             return false;
         };
-        let unmet = wish.attrs.unmet_by(&now.attrs);
-        unmet.iter().any(|(attr, _)| is_role(attr)) || wish.vlans.as_ref().is_some_and(|vlans| *vlans != now.vlans)
+        let unmet = desired.attrs.unmet_by(&now.attrs);
+        unmet.iter().any(|(attr, _)| is_role(attr)) || desired.vlans.as_ref().is_some_and(|vlans| *vlans != now.vlans)
     }
 
     /// Puts the list of a controller when it changes.
@@ -98,11 +98,11 @@ impl<'a> Ports<'a> {
             Side::Before => self.before.get(&entry.name),
         };
         let list: Vec<Port> = names.into_iter().flatten().map(|name| self.port(entry, *name)).collect();
-        // VLANs of ports switch filtering on or off unless it is said what it shall be.
+        // VLANs of ports switch filtering on or off unless it is specified what it shall be.
         if list.iter().any(|port| port.vlan.is_some() || port.vlans.is_some())
             && let Some(filtering) = self.value(entry.name, Attr::BridgeVlanFiltering)
         {
-            entry.attrs.wish(Attr::BridgeVlanFiltering, filtering);
+            entry.attrs.require(Attr::BridgeVlanFiltering, filtering);
         }
         entry.ports = Some(list);
         set_block(entry);
@@ -110,25 +110,25 @@ impl<'a> Ports<'a> {
 
     fn port(&self, controller: &Interface, name: IfName) -> Port {
         let mut port = Port::new(name);
-        let Some(wish) = self.state.links.get(&name) else { return port };
+        let Some(desired) = self.state.links.get(&name) else { return port };
         let now = self.observed.links.get(&name);
         let joins = now.is_none_or(|link| link.controller != Some(controller.name));
         port.attrs = match (self.side, now) {
-            (Side::After, Some(now)) if !joins => role(&wish.attrs.unmet_by(&now.attrs)),
-            (Side::After, _) => role(&wish.attrs),
+            (Side::After, Some(now)) if !joins => role(&desired.attrs.unmet_by(&now.attrs)),
+            (Side::After, _) => role(&desired.attrs),
             // A port that left has lost its settings; one that stays gets back what changed.
-            (Side::Before, Some(now)) if self.leaves(wish, now) => role(&now.attrs),
-            (Side::Before, Some(now)) => role(&wish.attrs.unmet_by(&now.attrs))
+            (Side::Before, Some(now)) if self.leaves(desired, now) => role(&now.attrs),
+            (Side::Before, Some(now)) => role(&desired.attrs.unmet_by(&now.attrs))
                 .iter()
                 .filter_map(|(attr, _)| Some((attr, before(now, attr)?)))
                 .collect(),
             (Side::Before, None) => return port,
         };
         let vlans = match (self.side, now) {
-            (Side::After, Some(now)) if !joins => wish.vlans.as_ref().filter(|vlans| **vlans != now.vlans),
-            (Side::After, _) => wish.vlans.as_ref(),
+            (Side::After, Some(now)) if !joins => desired.vlans.as_ref().filter(|vlans| **vlans != now.vlans),
+            (Side::After, _) => desired.vlans.as_ref(),
             (Side::Before, Some(now)) => {
-                let changed = self.leaves(wish, now) || wish.vlans.as_ref().is_some_and(|v| *v != now.vlans);
+                let changed = self.leaves(desired, now) || desired.vlans.as_ref().is_some_and(|v| *v != now.vlans);
                 Some(&now.vlans).filter(|_| changed)
             }
             (Side::Before, None) => None,
@@ -143,8 +143,9 @@ impl<'a> Ports<'a> {
         port
     }
 
-    fn leaves(&self, wish: &LinkWish, now: &Link) -> bool {
-        self.kept(now).is_none() && wish.controller != now.controller.map_or(ControllerWish::Keep, ControllerWish::Of)
+    fn leaves(&self, desired: &DesiredLink, now: &Link) -> bool {
+        self.kept(now).is_none()
+            && desired.controller != now.controller.map_or(DesiredController::Keep, DesiredController::Of)
     }
 
     fn default_of(&self, bridge: IfName) -> VlanMembership {
@@ -156,10 +157,10 @@ impl<'a> Ports<'a> {
 
     /// The value of a property on the side that is described.
     fn value(&self, name: IfName, attr: Attr) -> Option<Value> {
-        let wish = self.state.links.get(&name).filter(|_| self.side == Side::After);
-        let said = wish.and_then(|wish| wish.attrs.said(attr).cloned());
+        let desired = self.state.links.get(&name).filter(|_| self.side == Side::After);
+        let given = desired.and_then(|desired| desired.attrs.given(attr).cloned());
         let is = || self.observed.links.get(&name).and_then(|link| link.attrs.get(attr));
-        said.or_else(is).or_else(|| attr.default_value())
+        given.or_else(is).or_else(|| attr.default_value())
     }
 }
 

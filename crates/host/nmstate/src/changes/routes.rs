@@ -1,9 +1,9 @@
-//! Routes that a wish changes.
+//! Routes that a desired state changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ipnet::IpNet;
-use netloom_model::{HostState, LinkWish, Observed, Presence, Route, RouteKey};
+use netloom_model::{DesiredLink, HostState, Observed, Presence, Route, RouteKey};
 use netloom_types::{Family, IfName};
 
 use super::Side;
@@ -17,7 +17,7 @@ pub(super) fn entries(state: &HostState, observed: &Observed, side: Side) -> Vec
     let changed: BTreeMap<RouteKey, &Route> = state
         .routes
         .iter()
-        .map(|wish| (wish.route.key(), &wish.route))
+        .map(|desired| (desired.route.key(), &desired.route))
         .filter(|(key, route)| observed.routes.get(key).is_none_or(|there| !there.same_effect(route)))
         .collect();
     let gone: BTreeSet<RouteKey> =
@@ -98,7 +98,8 @@ fn lost_with_links<'a>(
     changed: &BTreeMap<RouteKey, &Route>,
 ) -> Vec<&'a Route> {
     let loses = |name: IfName, family: Family| {
-        let lost = |wish: &LinkWish| wish.presence == Presence::Absent || wish.ip(family).enabled == Some(false);
+        let lost =
+            |desired: &DesiredLink| desired.presence == Presence::Absent || desired.ip(family).enabled == Some(false);
         state.links.get(&name).is_some_and(lost)
     };
     observed

@@ -1,4 +1,4 @@
-//! Rules that a wish changes.
+//! Rules that a desired state changes.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn entries(state: &HostState, observed: &Observed, side: Side) -> Vec
     let new: Vec<(RuleKey, Protocol)> = state
         .rules
         .iter()
-        .map(|wish| (wish.rule.key, wish.rule.protocol))
+        .map(|desired| (desired.rule.key, desired.rule.protocol))
         .filter(|(key, _)| !observed.rules.contains_key(key))
         .collect();
     let gone: Vec<(RuleKey, Protocol)> =
@@ -39,7 +39,7 @@ pub(super) fn entries(state: &HostState, observed: &Observed, side: Side) -> Vec
 
 /// An absent entry that leaves as little to chance as the format allows.
 fn exactly(key: &RuleKey, protocol: Protocol) -> RuleEntry {
-    let or_empty = |prefix: RulePrefix| if prefix == RulePrefix::Unsaid { RulePrefix::Empty } else { prefix };
+    let or_empty = |prefix: RulePrefix| if prefix == RulePrefix::Unspecified { RulePrefix::Empty } else { prefix };
     let entry = rule_entry(key, protocol);
     RuleEntry {
         absent: true,

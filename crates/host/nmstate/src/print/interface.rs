@@ -1,6 +1,6 @@
 //! Prints one entry of `interfaces`.
 
-use netloom_model::{ControllerWish, Direction, FdbKey, FlowMatch, MirrorAction, Presence, Section};
+use netloom_model::{DesiredController, Direction, FdbKey, FlowMatch, MirrorAction, Presence, Section};
 use netloom_types::VlanId;
 
 use super::{layer3, value};
@@ -17,9 +17,9 @@ pub(crate) fn interface(interface: &Interface) -> Raw {
     value::section(&mut block, Section::Common, &interface.attrs);
     block.put_text("copy-mac-from", interface.copy_mac_from);
     match interface.controller {
-        ControllerWish::Keep => {}
-        ControllerWish::Detached => block.put("controller", ""),
-        ControllerWish::Of(name) => block.put("controller", Raw::text(name)),
+        DesiredController::Keep => {}
+        DesiredController::Detached => block.put("controller", ""),
+        DesiredController::Of(name) => block.put("controller", Raw::text(name)),
     }
     block.put_list("alt-names", interface.alt_names.iter().map(|(name, state)| alt_name(name, *state)).collect());
     layer3::ip(&mut block, "ipv4", &interface.ipv4, Section::Ipv4, &interface.attrs);

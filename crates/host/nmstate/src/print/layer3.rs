@@ -110,7 +110,7 @@ pub(super) fn rule(rule: &RuleEntry) -> Raw {
     block.put_text("family", rule.family);
     for (key, prefix) in [("ip-from", rule.from), ("ip-to", rule.to)] {
         match prefix {
-            RulePrefix::Unsaid => {}
+            RulePrefix::Unspecified => {}
             RulePrefix::Empty => block.put(key, ""),
             RulePrefix::Net(net) => block.put(key, Raw::text(net)),
         }

@@ -1,5 +1,5 @@
 //! Prints a [`Document`] in its canonical form: today's spelling, keys in one order, only what was
-//! said. Reading the result gives the same document.
+//! given. Reading the result gives the same document.
 
 mod interface;
 mod layer3;

@@ -7,20 +7,20 @@ use crate::{
     table,
 };
 
-/// Puts the properties of a section other than `Kind` that are said.
+/// Puts the properties of a section other than `Kind` that are given.
 pub(super) fn section(block: &mut Block, section: Section, attrs: &Attrs) {
     all(block, table::of_section(section), attrs);
 }
 
-/// Puts the properties in the block of a kind that are said.
+/// Puts the properties in the block of a kind that are given.
 pub(super) fn kind_block(block: &mut Block, name: &str, attrs: &Attrs) {
     all(block, table::of_block(name), attrs);
 }
 
 fn all(block: &mut Block, which: &[Attr], attrs: &Attrs) {
     for &attr in which {
-        if let Some(said) = attrs.said(attr) {
-            block.put(attr.key(), value(attr, said));
+        if let Some(given) = attrs.given(attr) {
+            block.put(attr.key(), value(attr, given));
         }
     }
 }

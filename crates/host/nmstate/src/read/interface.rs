@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attr, ControllerWish, LinkKind, Presence, Section, Value};
+use netloom_model::{Attr, DesiredController, LinkKind, Presence, Section, Value};
 use netloom_types::{AltName, IfName, spelling::nearest};
 
 use super::{
@@ -59,7 +59,7 @@ fn interface(spot: &Spot<'_>) -> Option<Interface> {
     interface.profile_name = fields.text(&["profile-name"]);
     interface.pci_address = fields.text(&["pci-address"]);
     if state == Some(State::Absent) {
-        // What is said of a link that shall go has no effect, so it cannot be wrong.
+        // What is given of a link that shall go has no effect, so it cannot be wrong.
         if interface.identifier == Some(Identifier::MacAddress) {
             mac_only(&fields, &mut interface);
         }
@@ -72,7 +72,7 @@ fn interface(spot: &Spot<'_>) -> Option<Interface> {
 
 fn mac_only(fields: &Fields<'_>, interface: &mut Interface) {
     if let Some(mac) = fields.take(table::keys(Attr::Mac)).and_then(|s| value::value(&s, Attr::Mac)) {
-        interface.attrs.wish(Attr::Mac, mac);
+        interface.attrs.require(Attr::Mac, mac);
     }
 }
 
@@ -80,8 +80,8 @@ fn details(fields: &Fields<'_>, interface: &mut Interface) {
     interface.description = fields.text(&["description"]);
     interface.copy_mac_from = fields.parse(&["copy-mac-from"], "link name");
     if let Some(spot) = fields.take(&["controller"]) {
-        let named = || spot.parse("link name").map_or(ControllerWish::Keep, ControllerWish::Of);
-        interface.controller = if spot.scalar() == Some("") { ControllerWish::Detached } else { named() };
+        let named = || spot.parse("link name").map_or(DesiredController::Keep, DesiredController::Of);
+        interface.controller = if spot.scalar() == Some("") { DesiredController::Detached } else { named() };
     }
     if let Some(spot) = fields.take(&["alt-names"]) {
         interface.alt_names = alt_names(&spot).unwrap_or_default();
@@ -214,8 +214,8 @@ fn ethernet(fields: &Fields<'_>, interface: &mut Interface) {
 fn ethtool(fields: &Fields<'_>, interface: &mut Interface) {
     // The spelling of 2018 knows only both directions at once.
     if let Some(flow_control) = fields.bool(&["flowControl"]) {
-        interface.attrs.wish(Attr::PauseRx, Value::Bool(flow_control));
-        interface.attrs.wish(Attr::PauseTx, Value::Bool(flow_control));
+        interface.attrs.require(Attr::PauseRx, Value::Bool(flow_control));
+        interface.attrs.require(Attr::PauseTx, Value::Bool(flow_control));
     }
     let Some(spot) = fields.take(&["ethtool"]) else { return };
     let Some(fields) = spot.fields() else { return };
@@ -262,13 +262,13 @@ fn blocks(fields: &Fields<'_>, interface: &mut Interface) {
     }
     seed_vlan(fields, interface, &mut found);
     let says = |block: &str| {
-        table::of_block(block).iter().any(|a| interface.attrs.said(*a).is_some())
+        table::of_block(block).iter().any(|a| interface.attrs.given(*a).is_some())
             || interface.ports.is_some()
             || interface.vlans.is_some()
             || interface.allow_extra_ports.is_some()
             || ports::option_sections(block)
                 .iter()
-                .any(|s| table::of_section(*s).iter().any(|a| interface.attrs.said(*a).is_some()))
+                .any(|s| table::of_section(*s).iter().any(|a| interface.attrs.given(*a).is_some()))
     };
     interface.block = found.filter(|block| says(block));
 }
@@ -289,12 +289,12 @@ fn seed_vlan(fields: &Fields<'_>, interface: &mut Interface, found: &mut Option<
             spot.refuse(reason::CONTRADICTION, "only links of type vlan have this; remove it");
             continue;
         }
-        match interface.attrs.said(attr) {
-            Some(said) if *said != value => spot.refuse(
+        match interface.attrs.given(attr) {
+            Some(given) if *given != value => spot.refuse(
                 reason::CONTRADICTION,
-                format!("{} here and {} in the vlan block: keep one", value.display(attr), said.display(attr)),
+                format!("{} here and {} in the vlan block: keep one", value.display(attr), given.display(attr)),
             ),
-            _ => interface.attrs.wish(attr, value),
+            _ => interface.attrs.require(attr, value),
         }
         *found = Some("vlan");
     }

@@ -94,7 +94,7 @@ fn hostname(spot: &Spot<'_>) -> Option<Hostname> {
     let one = |keys: Keys| {
         let spot: Spot<'_> = fields.take(keys)?;
         let name = spot.text()?;
-        // No name at boot is a wish too: there may have been none before.
+        // No name at boot is a desired state too: there may have been none before.
         let none = name.is_empty() && keys == CONFIG;
         if let Some(why) = bad_hostname(name).filter(|_| !none) {
             spot.refuse(reason::INVALID_VALUE, format!("{name:?}: {why}"));

@@ -44,7 +44,7 @@ fn gre(fields: &Fields<'_>, interface: &mut Interface) {
     if let Some(spot) = fields.take(&["key"]) {
         for attr in [Attr::GreInputKey, Attr::GreOutputKey] {
             if let Some(value) = value::value(&spot, attr) {
-                interface.attrs.wish(attr, value);
+                interface.attrs.require(attr, value);
             }
         }
     }

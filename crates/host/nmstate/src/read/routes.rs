@@ -89,7 +89,7 @@ fn next_hop(spot: &Spot<'_>) -> Option<IpAddr> {
     non_empty(spot)?.parse("IP address").filter(|ip: &IpAddr| !ip.is_unspecified())
 }
 
-/// A number in which -1 stands for "not said".
+/// A number in which -1 stands for "not set".
 pub(super) fn unless_minus_one(fields: &Fields<'_>, keys: &'static [&'static str]) -> Option<u32> {
     let number: i64 = fields.int(keys, -1, u32::MAX.into())?;
     u32::try_from(number).ok()

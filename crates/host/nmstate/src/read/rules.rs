@@ -58,13 +58,13 @@ fn rule(spot: &Spot<'_>) -> Option<RuleEntry> {
 }
 
 fn check_family(spot: &Spot<'_>, entry: &RuleEntry) {
-    let said = [
+    let given = [
         ("family", entry.family),
         ("ip-from", entry.from.net().map(Family::of_net)),
         ("ip-to", entry.to.net().map(Family::of_net)),
     ];
     let mut first: Option<(&str, Family)> = None;
-    for (key, family) in said.into_iter().filter_map(|(key, family)| Some((key, family?))) {
+    for (key, family) in given.into_iter().filter_map(|(key, family)| Some((key, family?))) {
         match first {
             Some((other, wanted)) if wanted != family => {
                 spot.refuse_key(key, reason::CONTRADICTION, format!("this is {family}, and {other} is {wanted}"));
@@ -76,8 +76,8 @@ fn check_family(spot: &Spot<'_>, entry: &RuleEntry) {
 }
 
 fn prefix(fields: &Fields<'_>, keys: &'static [&'static str]) -> RulePrefix {
-    let Some(spot) = fields.take(keys) else { return RulePrefix::Unsaid };
-    let Some(text) = spot.text() else { return RulePrefix::Unsaid };
+    let Some(spot) = fields.take(keys) else { return RulePrefix::Unspecified };
+    let Some(text) = spot.text() else { return RulePrefix::Unspecified };
     if text.is_empty() {
         return RulePrefix::Empty;
     }
@@ -85,7 +85,7 @@ fn prefix(fields: &Fields<'_>, keys: &'static [&'static str]) -> RulePrefix {
         Ok(ip) => Some(ip.into()),
         Err(_) => spot.parse("prefix such as 192.0.2.0/24"),
     };
-    net.map_or(RulePrefix::Unsaid, RulePrefix::Net)
+    net.map_or(RulePrefix::Unspecified, RulePrefix::Net)
 }
 
 /// `80` or `80-90`.

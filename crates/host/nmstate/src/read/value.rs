@@ -21,12 +21,12 @@ fn all(fields: &Fields<'_>, which: &[Attr], attrs: &mut Attrs) {
     for &attr in which {
         let Some(spot) = fields.take(table::keys(attr)) else { continue };
         let Some(value) = value(&spot, attr) else { continue };
-        match attrs.said(attr) {
-            Some(said) if *said != value => {
-                let message = format!("says {}, and elsewhere {}: keep one", value.display(attr), said.display(attr));
+        match attrs.given(attr) {
+            Some(given) if *given != value => {
+                let message = format!("says {}, and elsewhere {}: keep one", value.display(attr), given.display(attr));
                 spot.refuse(reason::CONTRADICTION, message);
             }
-            _ => attrs.wish(attr, value),
+            _ => attrs.require(attr, value),
         }
     }
 }

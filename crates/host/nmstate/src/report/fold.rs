@@ -1,4 +1,4 @@
-//! Links that are alike, said once: `{"names": "bond0.{1-9,12}", "like": {…}}`.
+//! Links that are alike, stated once: `{"names": "bond0.{1-9,12}", "like": {…}}`.
 //!
 //! What is alike is the entry of each link with its own number taken out: a name, or an id, that ends
 //! in the number of the link is written with `{}` in its place. Hardware addresses and the kernel's

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{Heard, ReportOptions, fold, order_of, size};
 use crate::{document::Interface, print, raw::Raw, show::View};
 
-/// What is told of, and with what beside.
+/// What is reported of, and with what beside.
 pub(super) struct Scope<'a> {
     pub(super) observed: &'a Observed,
     pub(super) heard: &'a BTreeMap<IfName, Heard>,
@@ -22,7 +22,7 @@ pub(super) struct Scope<'a> {
 }
 
 /// Entries, and what stands for those that are not there.
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) entries: Vec<Value>,
     pub(super) summary: Option<Value>,
 }
@@ -31,42 +31,42 @@ pub(super) struct Told {
 const LONGEST_LIST: usize = 4096;
 
 /// The links, in at most five eighths of the whole report.
-pub(super) fn tell(scope: &Scope<'_>, options: &ReportOptions) -> Told {
+pub(super) fn report(scope: &Scope<'_>, options: &ReportOptions) -> Reported {
     let budget = options.max_bytes / 8 * 5;
-    let told = scope.observed.links.len() - scope.containers.len();
-    let full = (told <= options.few).then(|| Picture::draw(scope, Detail::Full));
-    if let Some(picture) = full.filter(|picture| picture.bytes() <= budget) {
-        return picture.told(scope, told);
+    let reported = scope.observed.links.len() - scope.containers.len();
+    let full = (reported <= options.few).then(|| Rendering::draw(scope, Detail::Full));
+    if let Some(rendering) = full.filter(|rendering| rendering.bytes() <= budget) {
+        return rendering.reported(scope, reported);
     }
-    let mut picture = Picture::draw(scope, Detail::Lines);
-    let steps: [&dyn Fn(&mut Picture); 3] =
-        [&|picture| picture.fold(scope), &|picture| picture.cut(), &|picture| picture.drop_to(budget)];
+    let mut rendering = Rendering::draw(scope, Detail::Lines);
+    let steps: [&dyn Fn(&mut Rendering); 3] =
+        [&|rendering| rendering.fold(scope), &|rendering| rendering.cut(), &|rendering| rendering.drop_to(budget)];
     for step in steps {
-        if picture.bytes() <= budget {
+        if rendering.bytes() <= budget {
             break;
         }
-        step(&mut picture);
+        step(&mut rendering);
     }
-    picture.told(scope, told)
+    rendering.reported(scope, reported)
 }
 
-/// How much is said of each link.
+/// How much is given of each link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     /// Everything that is known.
     Full,
-    /// Without what follows from the base of a VLAN, and without what is said twice.
+    /// Without what follows from the base of a VLAN, and without what is given twice.
     Lines,
 }
 
-/// The links as they will be told.
-struct Picture {
+/// The links as they will be reported.
+struct Rendering {
     entries: Vec<Value>,
     groups: Vec<Value>,
     summary: Map<String, Value>,
 }
 
-impl Picture {
+impl Rendering {
     fn draw(scope: &Scope<'_>, detail: Detail) -> Self {
         let view = View::new(scope.observed);
         let links = scope.observed.links.values().filter(|link| !scope.containers.contains(&link.name));
@@ -134,7 +134,7 @@ impl Picture {
         self.summary.insert("only-counted".into(), dropped.into_iter().map(count).collect());
     }
 
-    fn told(mut self, scope: &Scope<'_>, total: usize) -> Told {
+    fn reported(mut self, scope: &Scope<'_>, total: usize) -> Reported {
         if !self.summary.is_empty() {
             self.summary.insert("total".into(), total.into());
             self.summary.insert("listed".into(), self.entries.len().into());
@@ -144,12 +144,12 @@ impl Picture {
             self.summary.insert("of-containers-at-least".into(), order_of(scope.containers.len()).into());
         }
         let summary = (!self.summary.is_empty()).then(|| self.summary.into());
-        Told { entries: self.entries, summary }
+        Reported { entries: self.entries, summary }
     }
 }
 
 /// The kind of object that holds a node's desired state. That and what the controller has for the node are worked out
-/// from what is reported here, so what they made must be told from what is there without them.
+/// from what is reported here, so what they made must be reported from what is there without them.
 const STATE: (&str, &str) = ("nmstate.io", "NodeNetworkState");
 /// What `madeFor` says of links that came with what the controller has for the node: the kind of object that holds it.
 pub const MADE_FOR_CONFIG: &str = "NodeNetworkConfig";

@@ -1,9 +1,9 @@
 //! The report of a host: what `show` says, in a document that always fits into a Kubernetes object.
 //!
 //! A host may have thousands of links and tens of thousands of routes; an object may not. Up to some
-//! hundred of each, every one is an entry. Beyond that, what is alike is said once, with the numbers
+//! hundred of each, every one is an entry. Beyond that, what is alike is listed once, with the numbers
 //! or destinations that it is so for, and only at the very end merely counted. Whatever is not an
-//! entry of its own is told in `summary`, with how many there are and where to see them all.
+//! entry of its own is reported in `summary`, with how many there are and where to see them all.
 //! [`unfold`] gives back the links of a summary, so whoever matches links loses none.
 //!
 //! Equal hosts have equal reports, byte for byte. Nothing is in a report that changes by itself: no
@@ -46,7 +46,7 @@ pub struct ReportOptions {
 }
 
 impl Default for ReportOptions {
-    /// Half of what etcd takes in one request: the other half is the wish, in the same object.
+    /// Half of what etcd takes in one request: the other half is the desired state, in the same object.
     fn default() -> Self {
         let container_links = ["veth???????*", "cali???????????", "lxc*", "eni???????????", "azv???????????"];
         Self {
@@ -70,8 +70,8 @@ pub struct Heard {
 /// `heard` has the links that are listened on for neighbours.
 pub fn report(observed: &Observed, heard: &BTreeMap<IfName, Heard>, options: &ReportOptions) -> Value {
     let containers = container_links(observed, heard, options);
-    let links = links::tell(&links::Scope { observed, heard, containers: &containers }, options);
-    let routes = routes::tell(observed, &containers, options);
+    let links = links::report(&links::Scope { observed, heard, containers: &containers }, options);
+    let routes = routes::report(observed, &containers, options);
     let mut document = rest(observed, options.max_bytes / 8);
     document.insert("capabilities".into(), LinkKind::KNOWN.iter().map(LinkKind::name).collect());
     document.insert("interfaces".into(), links.entries.into());

@@ -4,7 +4,7 @@
 //! they are few. When they are many, those with the same way are one group with its destinations;
 //! when even that is too long, they are counted by table, maker, family and link. Routes to what is on
 //! a link follow from its addresses and are counted when they are many. Routes of routing daemons and
-//! to containers come and go: of them only the order of magnitude is told.
+//! to containers come and go: of them only the order of magnitude is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::{print, show};
 
 /// Entries by the lists that they are in, and what stands for those that are not there.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) entries: Map<String, Value>,
     pub(super) summary: Option<Value>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Told {
 /// A route, and whether a document may ask for it.
 type Lasting<'a> = (&'a Route, bool);
 
-/// Routes by how they are told.
+/// Routes by how they are reported.
 #[derive(Default)]
 struct Sorted<'a> {
     /// Those that stay until somebody changes them.
@@ -37,7 +37,7 @@ struct Sorted<'a> {
 }
 
 /// The routes, in at most a quarter of the whole report.
-pub(super) fn tell(observed: &Observed, containers: &BTreeSet<IfName>, options: &ReportOptions) -> Told {
+pub(super) fn report(observed: &Observed, containers: &BTreeSet<IfName>, options: &ReportOptions) -> Reported {
     let budget = options.max_bytes / 4;
     let sorted = sort(observed, containers);
     let mut summary = sorted.counts();
@@ -61,7 +61,7 @@ pub(super) fn tell(observed: &Observed, containers: &BTreeSet<IfName>, options: 
         summary.extend(grouped(&many, budget.saturating_sub(size::bytes(&listed) + 1024)));
         entries = Some(listed);
     }
-    Told { entries: entries.unwrap_or_default(), summary: (!summary.is_empty()).then(|| summary.into()) }
+    Reported { entries: entries.unwrap_or_default(), summary: (!summary.is_empty()).then(|| summary.into()) }
 }
 
 impl Sorted<'_> {
@@ -130,7 +130,7 @@ fn grouped(routes: &[Lasting<'_>], budget: usize) -> Option<(String, Value)> {
     }
     let counts = [true, false].map(|by_link| counted(routes, by_link));
     let counts = counts.into_iter().find(|counts| size::bytes(counts) <= budget);
-    // More tables than fit: the whole number has been said, and this is all there is room for.
+    // More tables than fit: the whole number has been given, and this is all there is room for.
     counts.map(|counts| ("counted".into(), counts.into()))
 }
 

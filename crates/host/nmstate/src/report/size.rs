@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut_and_said() {
+    fn long_lists_are_cut_and_given() {
         let numbers: Vec<u32> = (0..1000).collect();
         let mut value = json!({"a": {"b": numbers, "c": [1]}, "lldp": {"neighbors": numbers}});
         let cuts = shorten(&mut value, 20);

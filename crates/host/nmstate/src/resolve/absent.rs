@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{Attr, LinkKind, LinkWish, Presence};
+use netloom_model::{Attr, DesiredLink, LinkKind, Presence};
 use netloom_types::IfName;
 
 use super::{Merge, names::is_kind};
@@ -13,8 +13,8 @@ impl Merge<'_> {
     /// there is absent already.
     pub(super) fn absent_entry(&mut self, path: &str, name: IfName, interface: &Interface) {
         let Some(link) = self.observed.links.get(&name) else { return };
-        if let Some(said) = interface.kind.as_ref().filter(|said| !is_kind(&link.kind, said)) {
-            let message = format!("{said}, but {name} is of type {}; correct or remove the type", link.kind);
+        if let Some(given) = interface.kind.as_ref().filter(|given| !is_kind(&link.kind, given)) {
+            let message = format!("{given}, but {name} is of type {}; correct or remove the type", link.kind);
             self.refuse(format!("{path}.type"), reason::KIND_MISMATCH, message);
             return;
         }
@@ -23,10 +23,10 @@ impl Merge<'_> {
             self.refuse(path, reason::NOT_SUPPORTED, message);
             return;
         }
-        let mut wish = LinkWish::new(name, link.kind.clone(), self.origin(path));
-        wish.adoption = self.options.adoption;
-        wish.presence = Presence::Absent;
-        self.links.insert(name, wish);
+        let mut desired = DesiredLink::new(name, link.kind.clone(), self.origin(path));
+        desired.adoption = self.options.adoption;
+        desired.presence = Presence::Absent;
+        self.links.insert(name, desired);
     }
 
     /// Links on a link that goes, and the other end of a pair, go too.
@@ -55,11 +55,11 @@ impl Merge<'_> {
             self.refuse(path, reason::ABSENT_PARENT, message);
             return false;
         }
-        if let Some(wish) = self.links.get(&child) {
-            let moves = wish.attrs.link(Attr::Base).is_some_and(|base| base != parent)
-                || wish.attrs.link(Attr::VethPeer).is_some_and(|peer| peer != parent);
-            if wish.presence == Presence::Present && !moves {
-                let path = wish.origin.path.to_string();
+        if let Some(desired) = self.links.get(&child) {
+            let moves = desired.attrs.link(Attr::Base).is_some_and(|base| base != parent)
+                || desired.attrs.link(Attr::VethPeer).is_some_and(|peer| peer != parent);
+            if desired.presence == Presence::Present && !moves {
+                let path = desired.origin.path.to_string();
                 let message =
                     format!("{child} stands on {parent}, which shall be absent; make both absent or keep both");
                 self.refuse(path, reason::ABSENT_PARENT, message);
@@ -71,10 +71,10 @@ impl Merge<'_> {
         else {
             return false;
         };
-        let mut wish = LinkWish::new(child, link.kind.clone(), origin);
-        wish.adoption = self.options.adoption;
-        wish.presence = Presence::Absent;
-        self.links.insert(child, wish);
+        let mut desired = DesiredLink::new(child, link.kind.clone(), origin);
+        desired.adoption = self.options.adoption;
+        desired.presence = Presence::Absent;
+        self.links.insert(child, desired);
         true
     }
 }

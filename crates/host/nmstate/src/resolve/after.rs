@@ -1,6 +1,6 @@
-//! What a link will be once the wish is fulfilled, as far as that is known already.
+//! What a link will be once the desired state is reached, as far as that is known already.
 
-use netloom_model::{Attr, ControllerWish, Link, LinkKind, LinkWish, Presence, Value};
+use netloom_model::{Attr, DesiredController, DesiredLink, Link, LinkKind, Presence, Value};
 use netloom_types::{Family, IfName};
 
 use super::Merge;
@@ -11,7 +11,7 @@ impl<'a> Merge<'a> {
         if self.replaced.contains(&name) { None } else { self.observed.links.get(&name) }
     }
 
-    /// Whether the wish says that a link is deleted.
+    /// Whether the desired state says that a link is deleted.
     pub(super) fn goes(&self, name: IfName) -> bool {
         self.links.get(&name).is_some_and(deletes)
     }
@@ -19,7 +19,7 @@ impl<'a> Merge<'a> {
     /// Whether the link will be there.
     pub(super) fn exists(&self, name: IfName) -> bool {
         match self.links.get(&name) {
-            Some(wish) => !deletes(wish),
+            Some(desired) => !deletes(desired),
             None => self.observed.links.contains_key(&name),
         }
     }
@@ -29,8 +29,8 @@ impl<'a> Merge<'a> {
     }
 
     pub(super) fn attr(&self, name: IfName, attr: Attr) -> Option<Value> {
-        let said = self.links.get(&name).and_then(|w| w.attrs.said(attr)).cloned();
-        said.or_else(|| self.current(name).and_then(|l| l.attrs.get(attr))).or_else(|| attr.default_value())
+        let given = self.links.get(&name).and_then(|w| w.attrs.given(attr)).cloned();
+        given.or_else(|| self.current(name).and_then(|l| l.attrs.get(attr))).or_else(|| attr.default_value())
     }
 
     pub(super) fn int(&self, name: IfName, attr: Attr) -> u64 {
@@ -52,22 +52,22 @@ impl<'a> Merge<'a> {
     }
 
     pub(super) fn controller(&self, name: IfName) -> Option<IfName> {
-        match self.links.get(&name).map_or(ControllerWish::Keep, |w| w.controller) {
-            ControllerWish::Of(controller) => Some(controller),
-            ControllerWish::Detached => None,
-            ControllerWish::Keep => self.current(name)?.controller.filter(|c| self.exists(*c)),
+        match self.links.get(&name).map_or(DesiredController::Keep, |w| w.controller) {
+            DesiredController::Of(controller) => Some(controller),
+            DesiredController::Detached => None,
+            DesiredController::Keep => self.current(name)?.controller.filter(|c| self.exists(*c)),
         }
     }
 
     pub(super) fn is_up(&self, name: IfName) -> bool {
-        let said = self.links.get(&name).and_then(|w| w.up);
-        said.unwrap_or_else(|| self.current(name).is_none_or(|link| link.up))
+        let given = self.links.get(&name).and_then(|w| w.up);
+        given.unwrap_or_else(|| self.current(name).is_none_or(|link| link.up))
     }
 
     /// Whether the link speaks a family, as far as the document or the host say.
     pub(super) fn speaks(&self, name: IfName, family: Family) -> bool {
-        let said = self.links.get(&name).and_then(|w| w.ip(family).enabled);
-        said.unwrap_or_else(|| match family {
+        let given = self.links.get(&name).and_then(|w| w.ip(family).enabled);
+        given.unwrap_or_else(|| match family {
             Family::Ipv4 => true,
             Family::Ipv6 => !self.bool(name, Attr::Ipv6Disabled),
         })
@@ -83,6 +83,6 @@ impl<'a> Merge<'a> {
     }
 }
 
-fn deletes(wish: &LinkWish) -> bool {
-    wish.presence == Presence::Absent && wish.kind.is_virtual()
+fn deletes(desired: &DesiredLink) -> bool {
+    desired.presence == Presence::Absent && desired.kind.is_virtual()
 }

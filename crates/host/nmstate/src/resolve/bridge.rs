@@ -40,23 +40,23 @@ impl Merge<'_> {
             } else {
                 tagging = true;
             }
-            if let Some(wish) = self.links.get_mut(&real) {
-                wish.vlans = Some(vlans);
+            if let Some(desired) = self.links.get_mut(&real) {
+                desired.vlans = Some(vlans);
             }
         }
-        if let (Some(entries), Some(wish)) = (&interface.vlans, self.links.get_mut(&name)) {
-            wish.vlans = Some(membership_of_entries(entries));
+        if let (Some(entries), Some(desired)) = (&interface.vlans, self.links.get_mut(&name)) {
+            desired.vlans = Some(membership_of_entries(entries));
         }
         let plain = reset && self.all_plain(name, all, &default);
         self.filtering(name, tagging, plain);
         self.check_default_pvid(path, name);
     }
 
-    /// A port with VLANs switches filtering on; when the last one is reset it goes off. What is said
+    /// A port with VLANs switches filtering on; when the last one is reset it goes off. What is given
     /// of filtering itself wins.
     fn filtering(&mut self, name: IfName, tagging: bool, plain: bool) {
-        let said = self.links.get(&name).is_some_and(|w| w.attrs.said(Attr::BridgeVlanFiltering).is_some());
-        let wanted = if said {
+        let given = self.links.get(&name).is_some_and(|w| w.attrs.given(Attr::BridgeVlanFiltering).is_some());
+        let wanted = if given {
             return;
         } else if tagging {
             true
@@ -65,21 +65,21 @@ impl Merge<'_> {
         } else {
             return;
         };
-        if let Some(wish) = self.links.get_mut(&name) {
-            wish.attrs.wish(Attr::BridgeVlanFiltering, Value::Bool(wanted));
+        if let Some(desired) = self.links.get_mut(&name) {
+            desired.attrs.require(Attr::BridgeVlanFiltering, Value::Bool(wanted));
         }
     }
 
     fn all_plain(&self, bridge: IfName, ports: &[IfName], default: &VlanMembership) -> bool {
         ports.iter().copied().all(|port| {
-            let said = self.links.get(&port).and_then(|w| w.vlans.as_ref());
+            let given = self.links.get(&port).and_then(|w| w.vlans.as_ref());
             let is = self.current(port).filter(|link| link.controller == Some(bridge)).map(|link| &link.vlans);
-            said.or(is).is_none_or(|vlans| vlans == default)
+            given.or(is).is_none_or(|vlans| vlans == default)
         })
     }
 
     fn check_default_pvid(&mut self, path: &str, name: IfName) {
-        let Some(Value::Int(pvid)) = self.links.get(&name).and_then(|w| w.attrs.said(Attr::BridgeDefaultPvid)) else {
+        let Some(Value::Int(pvid)) = self.links.get(&name).and_then(|w| w.attrs.given(Attr::BridgeDefaultPvid)) else {
             return;
         };
         let is = self.current(name).and_then(|link| link.attrs.int(Attr::BridgeDefaultPvid));
@@ -119,9 +119,9 @@ impl Merge<'_> {
 
     /// The VLANs that a bridge itself will have.
     fn own_vlans(&self, bridge: IfName) -> VlanMembership {
-        let said = self.links.get(&bridge).and_then(|wish| wish.vlans.as_ref());
+        let given = self.links.get(&bridge).and_then(|desired| desired.vlans.as_ref());
         let is = || self.current(bridge).map(|link| &link.vlans);
-        said.or_else(is).cloned().unwrap_or_else(|| default_vlans(self.int(bridge, Attr::BridgeDefaultPvid)))
+        given.or_else(is).cloned().unwrap_or_else(|| default_vlans(self.int(bridge, Attr::BridgeDefaultPvid)))
     }
 
     fn warn_native(&mut self, path: &str, vlan: &PortVlan) {

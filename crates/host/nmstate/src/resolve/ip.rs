@@ -1,6 +1,6 @@
 //! Addresses, neighbours and leases of one link.
 
-use netloom_model::{Address, AddressWish, Attr, IpWish, LinkKind, LinkWish, Value};
+use netloom_model::{Address, Attr, DesiredAddress, DesiredIp, DesiredLink, LinkKind, Value};
 use netloom_types::{Family, IfName, Lifetime};
 
 use super::Merge;
@@ -10,27 +10,27 @@ use crate::{
 };
 
 impl Merge<'_> {
-    pub(super) fn ip(&mut self, path: &str, wish: &mut LinkWish, interface: &Interface) {
+    pub(super) fn ip(&mut self, path: &str, desired: &mut DesiredLink, interface: &Interface) {
         for family in [Family::Ipv4, Family::Ipv6] {
             let path = format!("{path}.{family}");
             let ip = interface.ip(family);
             if ip.says_nothing() {
                 continue;
             }
-            self.check_loopback(&path, wish, ip);
-            let wished = self.ip_wish(&path, family, wish, ip);
+            self.check_loopback(&path, desired, ip);
+            let of_family = self.desired_ip(&path, family, desired, ip);
             if family == Family::Ipv6 {
-                self.ipv6_switch(&path, wish, wished.enabled);
+                self.ipv6_switch(&path, desired, of_family.enabled);
             }
             match family {
-                Family::Ipv4 => wish.ipv4 = wished,
-                Family::Ipv6 => wish.ipv6 = wished,
+                Family::Ipv4 => desired.ipv4 = of_family,
+                Family::Ipv6 => desired.ipv6 = of_family,
             }
         }
     }
 
-    fn check_loopback(&mut self, path: &str, wish: &LinkWish, ip: &Ip) {
-        if wish.kind != LinkKind::Loopback {
+    fn check_loopback(&mut self, path: &str, desired: &DesiredLink, ip: &Ip) {
+        if desired.kind != LinkKind::Loopback {
             return;
         }
         if ip.enabled == Some(false) {
@@ -43,38 +43,38 @@ impl Merge<'_> {
         }
     }
 
-    fn ip_wish(&mut self, path: &str, family: Family, wish: &LinkWish, ip: &Ip) -> IpWish {
+    fn desired_ip(&mut self, path: &str, family: Family, desired: &DesiredLink, ip: &Ip) -> DesiredIp {
         let has_some = ip.addresses.as_ref().is_some_and(|list| !list.is_empty()) || ip.dhcp == Some(true);
         let says_more = has_some || ip.neighbors.is_some() || !ip.lease.keys().is_empty();
         if ip.enabled == Some(false) && says_more {
-            let message = "enabled: false removes everything of the family; what else is said here is ignored";
+            let message = "enabled: false removes everything of the family; other settings here are ignored";
             self.warn(path, message);
         }
         let enabled = ip.enabled.or(has_some.then_some(true));
         if enabled == Some(false) {
-            return IpWish { enabled, ..IpWish::default() };
+            return DesiredIp { enabled, ..DesiredIp::default() };
         }
-        self.check_lease(path, family, wish, ip);
+        self.check_lease(path, family, desired, ip);
         self.check_prefix_metric(path, ip);
         let addresses = ip.addresses.as_ref().map(|list| {
-            let one = |(j, item)| self.address(&format!("{path}.address[{j}]"), wish, ip, item);
+            let one = |(j, item)| self.address(&format!("{path}.address[{j}]"), desired, ip, item);
             list.iter().enumerate().map(one).collect()
         });
-        IpWish {
+        DesiredIp {
             enabled,
             addresses,
             keep_extra: ip.allow_extra_address.unwrap_or_default(),
             neighbours: ip.neighbors.as_ref().map(|list| list.iter().copied().collect()),
-            dhcp: ip.dhcp.map(|on| Box::new(ip.lease.clone().wish(on))),
+            dhcp: ip.dhcp.map(|on| Box::new(ip.lease.clone().desired(on))),
         }
     }
 
-    /// What is said of a lease that nobody asks for would be without effect.
-    fn check_lease(&mut self, path: &str, family: Family, wish: &LinkWish, ip: &Ip) {
+    /// What is given of a lease that nobody asks for would be without effect.
+    fn check_lease(&mut self, path: &str, family: Family, desired: &DesiredLink, ip: &Ip) {
         if ip.dhcp == Some(true) {
             return;
         }
-        let advertised = family == Family::Ipv6 && wish.attrs.said(Attr::Ipv6Autoconf) == Some(&Value::Bool(true));
+        let advertised = family == Family::Ipv6 && desired.attrs.given(Attr::Ipv6Autoconf) == Some(&Value::Bool(true));
         for key in ip.lease.keys() {
             let path = format!("{path}.{key}");
             if advertised && key.starts_with("auto-") {
@@ -100,9 +100,9 @@ impl Merge<'_> {
 
     /// What the entry does not say of an address that is there already stays: its life times, and
     /// who put it there.
-    fn address(&self, path: &str, wish: &LinkWish, ip: &Ip, item: &AddressItem) -> AddressWish {
+    fn address(&self, path: &str, desired: &DesiredLink, ip: &Ip, item: &AddressItem) -> DesiredAddress {
         let there = self
-            .current(wish.name)
+            .current(desired.name)
             .and_then(|link| link.addresses.iter().find(|a| a.key() == (item.ip, item.prefix_len)).copied());
         let mut address = there.unwrap_or_else(|| Address::new(item.ip, item.prefix_len, self.options.protocol));
         if let Some(valid) = item.valid {
@@ -118,19 +118,19 @@ impl Merge<'_> {
         }
         address.protocol = item.protocol.unwrap_or(address.protocol);
         address.route_metric = ip.prefix_route_metric.unwrap_or(address.route_metric);
-        AddressWish { address, origin: self.origin(path) }
+        DesiredAddress { address, origin: self.origin(path) }
     }
 
     /// IPv6 is switched by a property of the link.
-    fn ipv6_switch(&mut self, path: &str, wish: &mut LinkWish, enabled: Option<bool>) {
+    fn ipv6_switch(&mut self, path: &str, desired: &mut DesiredLink, enabled: Option<bool>) {
         let Some(enabled) = enabled else { return };
-        if let Some(Value::Bool(disabled)) = wish.attrs.said(Attr::Ipv6Disabled)
+        if let Some(Value::Bool(disabled)) = desired.attrs.given(Attr::Ipv6Disabled)
             && *disabled == enabled
         {
             let message = format!("enabled: {enabled}, and sysctl.ipv6.disable-ipv6: {disabled}: keep one");
             self.refuse(format!("{path}.enabled"), reason::CONTRADICTION, message);
         }
-        wish.attrs.wish(Attr::Ipv6Disabled, Value::Bool(!enabled));
+        desired.attrs.require(Attr::Ipv6Disabled, Value::Bool(!enabled));
     }
 
     /// A port of a bridge or bond has no addresses of its own.
@@ -148,13 +148,13 @@ impl Merge<'_> {
     }
 
     fn check_port_family(&mut self, name: IfName, controller: IfName, family: Family) {
-        let Some(wish) = self.links.get(&name) else { return };
+        let Some(desired) = self.links.get(&name) else { return };
         let current = self.current(name);
-        let ip = wish.ip(family);
+        let ip = desired.ip(family);
         let wanted: Vec<_> = ip.addresses.iter().flatten().map(|a| a.address.key()).collect();
         let has: Vec<_> = current.into_iter().flat_map(|l| l.addresses_of(family)).map(Address::key).collect();
         let stays_port = current.is_some_and(|l| l.controller == Some(controller));
-        // What is so already is no wish: a report may be fed back.
+        // What is so already is not a request: a report may be fed back.
         let as_it_is = stays_port && wanted == has && ip.dhcp.as_ref().is_none_or(|d| !d.enabled);
         if ip.enabled == Some(true) && !as_it_is {
             let path = self.entry(name).map(|(_, path)| path).unwrap_or_default();
@@ -162,13 +162,13 @@ impl Merge<'_> {
                 format!("{name} is a port of {controller}, and such a port has no addresses; put them on {controller}");
             self.refuse(format!("{path}.{family}.enabled"), reason::CONTRADICTION, message);
         } else if ip.enabled.is_none() && ip.addresses.is_none() && !stays_port && !has.is_empty() {
-            let path = wish.origin.path.to_string();
+            let path = desired.origin.path.to_string();
             let message = format!("{name} loses its {family} addresses: it becomes a port of {controller}");
             self.warn(path, message);
-            if let Some(wish) = self.links.get_mut(&name) {
+            if let Some(desired) = self.links.get_mut(&name) {
                 let ip = match family {
-                    Family::Ipv4 => &mut wish.ipv4,
-                    Family::Ipv6 => &mut wish.ipv6,
+                    Family::Ipv4 => &mut desired.ipv4,
+                    Family::Ipv6 => &mut desired.ipv6,
                 };
                 ip.addresses = Some(Vec::new());
             }

@@ -1,6 +1,6 @@
 //! What is shown and kept: its part of a document may only say what is so already.
 
-use netloom_model::LinkWish;
+use netloom_model::DesiredLink;
 
 use super::Merge;
 use crate::{changes, document::Interface, errors::reason, print, raw::Raw, show::View};
@@ -29,21 +29,21 @@ impl Merge<'_> {
     }
 
     /// Links of kinds that are shown and kept: whatever would change is refused where it stands.
-    pub(super) fn kept_links(&mut self, wishes: &[LinkWish]) {
-        if wishes.is_empty() {
+    pub(super) fn kept_links(&mut self, desired_states: &[DesiredLink]) {
+        if desired_states.is_empty() {
             return;
         }
         let view = View::new(self.observed);
-        for wish in wishes {
-            let Some(link) = self.current(wish.name) else { continue };
+        for desired in desired_states {
+            let Some(link) = self.current(desired.name) else { continue };
             let mut keys = Vec::new();
-            leaves("", &print::interface(&changes::unmet(wish, link, &view)), &mut keys);
+            leaves("", &print::interface(&changes::unmet(desired, link, &view)), &mut keys);
             for key in keys.iter().filter(|key| !NO_CHANGE.contains(&key.rsplit('.').next().unwrap_or_default())) {
                 let message = format!(
                     "{} is of type {}, which netloom shows and does not change; remove it",
-                    wish.name, wish.kind
+                    desired.name, desired.kind
                 );
-                self.refuse(format!("{}.{key}", wish.origin.path), reason::NOT_SUPPORTED, message);
+                self.refuse(format!("{}.{key}", desired.origin.path), reason::NOT_SUPPORTED, message);
             }
         }
     }

@@ -2,23 +2,23 @@
 
 use std::net::IpAddr;
 
-use netloom_model::{Attr, LinkKind, LinkWish, Value};
+use netloom_model::{Attr, DesiredLink, LinkKind, Value};
 use netloom_types::{Family, IfName, RouteTable};
 
 use super::Merge;
 use crate::errors::reason;
 
 impl Merge<'_> {
-    pub(super) fn check_kind(&mut self, path: &str, wish: &LinkWish) {
-        match &wish.kind {
-            LinkKind::Bond => self.check_bond(path, wish),
-            LinkKind::MacVlan | LinkKind::MacVtap => self.check_macvlan(path, wish),
-            LinkKind::IpVlan => self.check_ipvlan(path, wish.name),
-            LinkKind::Vrf => self.check_vrf(path, wish),
-            LinkKind::Vxlan => self.check_vxlan(path, wish.name),
-            LinkKind::IpTunnel => self.check_ip_tunnel(path, wish),
-            LinkKind::Gre | LinkKind::Gretap => self.check_ends(path, "gre", wish.name, Family::Ipv4),
-            LinkKind::Ip6gre | LinkKind::Ip6gretap => self.check_ends(path, "gre", wish.name, Family::Ipv6),
+    pub(super) fn check_kind(&mut self, path: &str, desired: &DesiredLink) {
+        match &desired.kind {
+            LinkKind::Bond => self.check_bond(path, desired),
+            LinkKind::MacVlan | LinkKind::MacVtap => self.check_macvlan(path, desired),
+            LinkKind::IpVlan => self.check_ipvlan(path, desired.name),
+            LinkKind::Vrf => self.check_vrf(path, desired),
+            LinkKind::Vxlan => self.check_vxlan(path, desired.name),
+            LinkKind::IpTunnel => self.check_ip_tunnel(path, desired),
+            LinkKind::Gre | LinkKind::Gretap => self.check_ends(path, "gre", desired.name, Family::Ipv4),
+            LinkKind::Ip6gre | LinkKind::Ip6gretap => self.check_ends(path, "gre", desired.name, Family::Ipv6),
             LinkKind::Ethernet
             | LinkKind::Loopback
             | LinkKind::Dummy
@@ -27,7 +27,7 @@ impl Merge<'_> {
             | LinkKind::Veth
             | LinkKind::Other(_) => {}
         }
-        if let Some(Value::Ip(token)) = wish.attrs.said(Attr::Ipv6Token) {
+        if let Some(Value::Ip(token)) = desired.attrs.given(Attr::Ipv6Token) {
             self.check_token(path, *token);
         }
     }
@@ -43,19 +43,19 @@ impl Merge<'_> {
         }
     }
 
-    fn check_vrf(&mut self, path: &str, wish: &LinkWish) {
-        if wish.attrs.said(Attr::VrfTable) == Some(&Value::Int(RouteTable::LOCAL.get().into())) {
+    fn check_vrf(&mut self, path: &str, desired: &DesiredLink) {
+        if desired.attrs.given(Attr::VrfTable) == Some(&Value::Int(RouteTable::LOCAL.get().into())) {
             let message = "255 is the kernel's own table of local addresses; take another one";
             self.refuse(format!("{path}.vrf.route-table-id"), reason::INVALID_VALUE, message);
         }
     }
 
-    fn check_macvlan(&mut self, path: &str, wish: &LinkWish) {
+    fn check_macvlan(&mut self, path: &str, desired: &DesiredLink) {
         const PASSTHRU: u64 = 8;
-        let said_no = wish.attrs.said(Attr::MacvlanPromiscuous) == Some(&Value::Bool(false));
-        if said_no && self.int(wish.name, Attr::MacvlanMode) != PASSTHRU {
+        let given_no = desired.attrs.given(Attr::MacvlanPromiscuous) == Some(&Value::Bool(false));
+        if given_no && self.int(desired.name, Attr::MacvlanMode) != PASSTHRU {
             let message = "false is only possible with mode: passthru";
-            self.refuse(format!("{path}.{}.promiscuous", wish.kind.block()), reason::CONTRADICTION, message);
+            self.refuse(format!("{path}.{}.promiscuous", desired.kind.block()), reason::CONTRADICTION, message);
         }
     }
 
@@ -105,18 +105,18 @@ impl Merge<'_> {
         }
     }
 
-    fn check_ip_tunnel(&mut self, path: &str, wish: &LinkWish) {
+    fn check_ip_tunnel(&mut self, path: &str, desired: &DesiredLink) {
         const IPIP: u64 = 1;
         const SIT: u64 = 2;
-        let over_v4 = matches!(self.int(wish.name, Attr::TunnelMode), IPIP | SIT);
-        self.check_ends(path, "ip-tunnel", wish.name, if over_v4 { Family::Ipv4 } else { Family::Ipv6 });
+        let over_v4 = matches!(self.int(desired.name, Attr::TunnelMode), IPIP | SIT);
+        self.check_ends(path, "ip-tunnel", desired.name, if over_v4 { Family::Ipv4 } else { Family::Ipv6 });
         let (foreign, which): (&[Attr], &str) = if over_v4 {
             (&[Attr::TunnelFlowLabel, Attr::TunnelFlags, Attr::TunnelEncapLimit], "ip6ip6 and ipip6")
         } else {
             (&[Attr::TunnelPmtuDisc], "ipip and sit")
         };
         for attr in foreign {
-            if wish.attrs.said(*attr).is_some_and(|value| Some(value) != attr.default_value().as_ref()) {
+            if desired.attrs.given(*attr).is_some_and(|value| Some(value) != attr.default_value().as_ref()) {
                 let message = format!("only tunnels of mode {which} have it; remove it");
                 self.refuse(format!("{path}.ip-tunnel.{attr}"), reason::CONTRADICTION, message);
             }

@@ -1,6 +1,6 @@
-//! Turns each entry into the wish of one link.
+//! Turns each entry into the desired state of one link.
 
-use netloom_model::{Attr, Attrs, LinkKind, LinkWish, Mirror, Presence, Value};
+use netloom_model::{Attr, Attrs, DesiredLink, LinkKind, Mirror, Presence, Value};
 use netloom_types::IfName;
 
 use super::{Merge, names::is_kind};
@@ -21,31 +21,31 @@ impl Merge<'_> {
             }
             self.refuse_kept(&path, interface);
             let Some(kind) = self.kind_of(&path, name, interface) else { continue };
-            let wish = self.link(&path, name, kind, interface);
-            if matches!(wish.kind, LinkKind::Other(_)) {
-                kept.push(wish);
+            let desired = self.link(&path, name, kind, interface);
+            if matches!(desired.kind, LinkKind::Other(_)) {
+                kept.push(desired);
             } else {
-                self.links.insert(name, wish);
+                self.links.insert(name, desired);
             }
         }
         self.kept_links(&kept);
         self.veth_peers();
-        // Anew at once: inserted one by one they leave their nodes half empty, and there may be many.
+        // Again at once: inserted one by one they leave their nodes half empty, and there may be many.
         self.links = std::mem::take(&mut self.links).into_iter().collect();
     }
 
     fn kind_of(&mut self, path: &str, name: IfName, interface: &Interface) -> Option<LinkKind> {
         let is = self.current(name).map(|link| link.kind.clone());
         match (interface.kind.clone(), is) {
-            (Some(said), Some(is)) if is_kind(&is, &said) => Some(is),
-            (Some(said), Some(is)) => {
+            (Some(given), Some(is)) if is_kind(&is, &given) => Some(is),
+            (Some(given), Some(is)) => {
                 let message = format!(
-                    "{said}, but {name} is there and is of type {is}; to replace it add an entry with type: {is} and state: absent"
+                    "{given}, but {name} is there and is of type {is}; to replace it add an entry with type: {is} and state: absent"
                 );
                 self.refuse(format!("{path}.type"), reason::KIND_MISMATCH, message);
                 None
             }
-            (Some(said), None) if said.is_virtual() => Some(said),
+            (Some(given), None) if given.is_virtual() => Some(given),
             (Some(LinkKind::Other(kind)), None) => {
                 let made: Vec<&str> =
                     LinkKind::KNOWN.iter().filter(|kind| kind.is_virtual()).map(LinkKind::name).collect();
@@ -56,9 +56,9 @@ impl Merge<'_> {
                 self.refuse(format!("{path}.type"), reason::NOT_SUPPORTED, message);
                 None
             }
-            (Some(said), None) => {
+            (Some(given), None) => {
                 let message =
-                    format!("{name} does not exist, and a link of type {said} cannot be made; check the name");
+                    format!("{name} does not exist, and a link of type {given} cannot be made; check the name");
                 self.refuse(path, reason::LINK_NOT_FOUND, message);
                 None
             }
@@ -82,30 +82,30 @@ impl Merge<'_> {
         }
     }
 
-    fn link(&mut self, path: &str, name: IfName, kind: LinkKind, interface: &Interface) -> LinkWish {
-        let mut wish = LinkWish::new(name, kind, self.origin(path));
-        wish.adoption = self.options.adoption;
-        wish.up = match interface.state {
+    fn link(&mut self, path: &str, name: IfName, kind: LinkKind, interface: &Interface) -> DesiredLink {
+        let mut desired = DesiredLink::new(name, kind, self.origin(path));
+        desired.adoption = self.options.adoption;
+        desired.up = match interface.state {
             Some(State::Up) => Some(true),
             Some(State::Down) => Some(false),
             Some(State::Absent | State::Ignore) | None => None,
         };
-        wish.description = interface.description.as_deref().map(Into::into);
-        wish.attrs = self.attrs(path, &wish.kind, interface);
-        wish.alt_names = interface.alt_names.clone();
-        wish.features = interface.features.clone();
+        desired.description = interface.description.as_deref().map(Into::into);
+        desired.attrs = self.attrs(path, &desired.kind, interface);
+        desired.alt_names = interface.alt_names.clone();
+        desired.features = interface.features.clone();
         for item in &interface.fdb {
-            wish.fdb.insert(item.key, item.entry);
+            desired.fdb.insert(item.key, item.entry);
         }
         for item in &interface.mirrors {
             let mirror = item.mirror.map(|(matches, action, to)| {
                 let to = self.real(to);
                 Mirror { matches, action, to, ours: true }
             });
-            wish.mirrors.insert(item.key, mirror);
+            desired.mirrors.insert(item.key, mirror);
         }
-        self.ip(path, &mut wish, interface);
-        wish
+        self.ip(path, &mut desired, interface);
+        desired
     }
 
     fn attrs(&mut self, path: &str, kind: &LinkKind, interface: &Interface) -> Attrs {
@@ -124,7 +124,7 @@ impl Merge<'_> {
                 Value::Link(link) => Value::Link(self.real(*link)),
                 other => other.clone(),
             };
-            attrs.wish(attr, value);
+            attrs.require(attr, value);
         }
         if let Some(from) = interface.copy_mac_from {
             self.copy_mac(path, from, &mut attrs);
@@ -135,8 +135,8 @@ impl Merge<'_> {
     fn copy_mac(&mut self, path: &str, from: IfName, attrs: &mut Attrs) {
         let path = format!("{path}.copy-mac-from");
         let real = self.real(from);
-        let said = self.entry(real).and_then(|(other, _)| other.attrs.mac(Attr::Mac));
-        let Some(mac) = said.or_else(|| self.observed.links.get(&real)?.attrs.mac(Attr::Mac)) else {
+        let given = self.entry(real).and_then(|(other, _)| other.attrs.mac(Attr::Mac));
+        let Some(mac) = given.or_else(|| self.observed.links.get(&real)?.attrs.mac(Attr::Mac)) else {
             self.refuse(path, reason::LINK_NOT_FOUND, format!("{from} does not exist or has no address to copy"));
             return;
         };
@@ -145,11 +145,11 @@ impl Merge<'_> {
                 let message = format!("{from} has {mac}, and mac-address says {other}: keep one");
                 self.refuse(path, reason::CONTRADICTION, message);
             }
-            _ => attrs.wish(Attr::Mac, Value::Mac(mac)),
+            _ => attrs.require(Attr::Mac, Value::Mac(mac)),
         }
     }
 
-    /// Both ends of a pair are made at once, so both are wished for.
+    /// Both ends of a pair are made at once, so both are desired.
     fn veth_peers(&mut self) {
         let ends: Vec<(IfName, IfName)> = self
             .links
@@ -186,19 +186,19 @@ impl Merge<'_> {
         }
         let origin = self.origin(path.clone());
         let adoption = self.options.adoption;
-        let wish = self
+        let desired = self
             .links
             .entry(peer)
-            .or_insert_with(|| LinkWish { adoption, ..LinkWish::new(peer, LinkKind::Veth, origin) });
-        let said = wish.attrs.link(Attr::VethPeer);
-        if wish.kind != LinkKind::Veth || wish.presence == Presence::Absent || said.is_some_and(|s| s != name) {
+            .or_insert_with(|| DesiredLink { adoption, ..DesiredLink::new(peer, LinkKind::Veth, origin) });
+        let given = desired.attrs.link(Attr::VethPeer);
+        if desired.kind != LinkKind::Veth || desired.presence == Presence::Absent || given.is_some_and(|s| s != name) {
             self.refuse(
                 path,
                 reason::CONTRADICTION,
                 format!("the entry of {peer} says something else; make the two agree"),
             );
         } else {
-            wish.attrs.wish(Attr::VethPeer, Value::Link(name));
+            desired.attrs.require(Attr::VethPeer, Value::Link(name));
         }
     }
 }

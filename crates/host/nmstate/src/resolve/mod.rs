@@ -1,17 +1,17 @@
-//! From a document to a wish: names resolved, rules checked, lists turned into the wishes of single
+//! From a document to a desired state: names resolved, rules checked, lists turned into the desired state of single
 //! links. Nothing on a host is touched before this has succeeded.
 //!
 //! ```text
 //! names     which link does each entry mean
-//! links     one wish for each entry
+//! links     the desired link of each entry
 //! absent    what goes with a link that goes
-//! ports     port lists become wishes of the ports
+//! ports     port lists become part of the ports
 //! bridge    VLANs of bridge ports
 //! check     everything that must hold of links afterwards
 //! routes, rules, system
 //! ```
 //!
-//! All refusals are collected; a wish only comes out when there is none.
+//! All refusals are collected; a desired state only comes out when there is none.
 
 mod absent;
 mod after;
@@ -36,7 +36,9 @@ use std::{
 };
 
 use ipnet::IpNet;
-use netloom_model::{Adoption, HostState, LinkWish, Observed, Origin, Resolver, Setting, SettingKey, SettingWish};
+use netloom_model::{
+    Adoption, DesiredLink, DesiredSetting, HostState, Observed, Origin, Resolver, Setting, SettingKey,
+};
 use netloom_types::{IfName, Protocol};
 
 use crate::{
@@ -68,7 +70,7 @@ impl Default for ResolveOptions {
 /// What a document asks for on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The wish.
+    /// The desired state.
     pub state: HostState,
     /// What a person should know although it stops nothing.
     pub warnings: Vec<Warning>,
@@ -121,7 +123,7 @@ struct Merge<'a> {
     ignored: BTreeSet<IfName>,
     /// Links whose old self goes and whose name a link of another kind takes.
     replaced: BTreeSet<IfName>,
-    links: BTreeMap<IfName, LinkWish>,
+    links: BTreeMap<IfName, DesiredLink>,
     /// Prefixes of links, once a route needs them.
     prefixes: OnceCell<Vec<(IpNet, IfName)>>,
 }
@@ -183,18 +185,18 @@ impl<'a> Merge<'a> {
         list
     }
 
-    /// The wish for a link, made when the document does not name the link itself.
-    fn wish_for(&mut self, name: IfName, path: &str) -> Option<&mut LinkWish> {
+    /// What is desired of a link, made when the document does not name the link itself.
+    fn desired_for(&mut self, name: IfName, path: &str) -> Option<&mut DesiredLink> {
         if !self.links.contains_key(&name) {
             let link = self.observed.links.get(&name)?;
-            let mut wish = LinkWish::new(name, link.kind.clone(), self.origin(path));
-            wish.adoption = self.options.adoption;
-            self.links.insert(name, wish);
+            let mut desired = DesiredLink::new(name, link.kind.clone(), self.origin(path));
+            desired.adoption = self.options.adoption;
+            self.links.insert(name, desired);
         }
         self.links.get_mut(&name)
     }
 
-    fn settings(&self) -> BTreeMap<SettingKey, SettingWish> {
+    fn settings(&self) -> BTreeMap<SettingKey, DesiredSetting> {
         let resolver = self.doc.dns.as_ref().map(|dns| Resolver {
             servers: dns.server.clone(),
             search: dns.search.clone(),
@@ -207,9 +209,9 @@ impl<'a> Merge<'a> {
             (running.clone().map(Setting::HostnameRunning), "hostname"),
             (config.clone().map(Setting::HostnameConfig), "hostname"),
         ];
-        let wish = |(setting, path): (Option<Setting>, &str)| {
-            setting.map(|setting| (setting.key(), SettingWish { setting, origin: self.origin(path) }))
+        let desired = |(setting, path): (Option<Setting>, &str)| {
+            setting.map(|setting| (setting.key(), DesiredSetting { setting, origin: self.origin(path) }))
         };
-        wanted.into_iter().filter_map(wish).collect()
+        wanted.into_iter().filter_map(desired).collect()
     }
 }

@@ -53,7 +53,7 @@ impl Merge<'_> {
             None => Some(interface.name),
             Some(Identifier::MacAddress) => {
                 let Some(mac) = interface.attrs.mac(Attr::Mac) else {
-                    let message = "identifier: mac-address needs mac-address to be said";
+                    let message = "identifier: mac-address needs mac-address to be set";
                     self.refuse(format!("interfaces[{i}].identifier"), reason::MISSING_KEY, message);
                     return None;
                 };
@@ -61,7 +61,7 @@ impl Merge<'_> {
             }
             Some(Identifier::PciAddress) => {
                 let Some(wanted) = &interface.pci_address else {
-                    let message = "identifier: pci-address needs pci-address to be said";
+                    let message = "identifier: pci-address needs pci-address to be set";
                     self.refuse(format!("interfaces[{i}].identifier"), reason::MISSING_KEY, message);
                     return None;
                 };
@@ -103,7 +103,7 @@ impl Merge<'_> {
     }
 }
 
-/// Whether a link of kind `is` may be called `said`: one end of a pair is a card to who uses it.
-pub(super) fn is_kind(is: &LinkKind, said: &LinkKind) -> bool {
-    is == said || (*said == LinkKind::Ethernet && *is == LinkKind::Veth)
+/// Whether a link of kind `is` may be called `given`: one end of a pair is a card to who uses it.
+pub(super) fn is_kind(is: &LinkKind, given: &LinkKind) -> bool {
+    is == given || (*given == LinkKind::Ethernet && *is == LinkKind::Veth)
 }

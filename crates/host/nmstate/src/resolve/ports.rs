@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_model::{ControllerWish, LinkKind, Presence};
+use netloom_model::{DesiredController, LinkKind, Presence};
 use netloom_types::IfName;
 
 use super::Merge;
@@ -23,7 +23,7 @@ impl<'a> Merge<'a> {
     pub(super) fn ports(&mut self) {
         let mut claims = BTreeMap::new();
         for (i, name, interface) in self.entries_in_order() {
-            if let (true, Some(ports)) = (self.is_wished(name), &interface.ports) {
+            if let (true, Some(ports)) = (self.is_desired(name), &interface.ports) {
                 let block = interface.block.unwrap_or("bridge");
                 for (j, port) in ports.iter().enumerate() {
                     self.listed(&mut claims, name, format!("interfaces[{i}].{block}.port[{j}]"), port);
@@ -32,11 +32,11 @@ impl<'a> Merge<'a> {
         }
         for (i, name, interface) in self.entries_in_order() {
             let controller = match interface.controller {
-                ControllerWish::Keep => continue,
-                ControllerWish::Detached => None,
-                ControllerWish::Of(controller) => Some(controller),
+                DesiredController::Keep => continue,
+                DesiredController::Detached => None,
+                DesiredController::Of(controller) => Some(controller),
             };
-            if self.is_wished(name) {
+            if self.is_desired(name) {
                 self.property(&mut claims, name, format!("interfaces[{i}].controller"), controller);
             }
         }
@@ -44,7 +44,7 @@ impl<'a> Merge<'a> {
         self.release(&claims);
     }
 
-    fn is_wished(&self, name: IfName) -> bool {
+    fn is_desired(&self, name: IfName) -> bool {
         self.links.get(&name).is_some_and(|w| w.presence == Presence::Present)
             || matches!(self.kind(name), Some(LinkKind::Other(_)))
     }
@@ -96,9 +96,9 @@ impl<'a> Merge<'a> {
         let controller = controller.map(|c| self.real(c));
         if let Some(claim) = claims.get(&name) {
             if controller != Some(claim.controller) {
-                let said = controller.map_or_else(|| "none".to_owned(), |c| c.to_string());
+                let given = controller.map_or_else(|| "none".to_owned(), |c| c.to_string());
                 let message = format!(
-                    "{said}, but {} lists it as a port of {}; make the two agree",
+                    "{given}, but {} lists it as a port of {}; make the two agree",
                     claim.path, claim.controller
                 );
                 self.refuse(path, reason::CONTRADICTION, message);
@@ -106,8 +106,8 @@ impl<'a> Merge<'a> {
             return;
         }
         let Some(controller) = controller else {
-            if let Some(wish) = self.wish_for(name, &path) {
-                wish.controller = ControllerWish::Detached;
+            if let Some(desired) = self.desired_for(name, &path) {
+                desired.controller = DesiredController::Detached;
             }
             return;
         };
@@ -136,10 +136,10 @@ impl<'a> Merge<'a> {
 
     fn apply(&mut self, claims: &BTreeMap<IfName, Claim<'_>>) {
         for (name, claim) in claims {
-            let Some(wish) = self.wish_for(*name, &claim.path) else { continue };
-            wish.controller = ControllerWish::Of(claim.controller);
+            let Some(desired) = self.desired_for(*name, &claim.path) else { continue };
+            desired.controller = DesiredController::Of(claim.controller);
             for (attr, value) in claim.port.iter().flat_map(|port| port.attrs.iter()) {
-                wish.attrs.wish(attr, value.clone());
+                desired.attrs.require(attr, value.clone());
             }
         }
     }
@@ -151,16 +151,16 @@ impl<'a> Merge<'a> {
             let Some(controller) = link.controller else { continue };
             let free = !claims.contains_key(&link.name) && !self.ignored.contains(&link.name) && self.exists(link.name);
             let Some((entry, path)) = self.entry(controller) else { continue };
-            if free && (self.goes(controller) || (self.is_wished(controller) && has_closed_list(entry))) {
+            if free && (self.goes(controller) || (self.is_desired(controller) && has_closed_list(entry))) {
                 freed.push((link.name, path));
             }
         }
         for (name, path) in freed {
-            // A bond takes its ports down when it lets them go.
+            // A bond takes its ports down when it releases them.
             let up = self.current(name).map(|link| link.up);
-            let Some(wish) = self.wish_for(name, &path) else { continue };
-            wish.controller = ControllerWish::Detached;
-            wish.up = wish.up.or(up);
+            let Some(desired) = self.desired_for(name, &path) else { continue };
+            desired.controller = DesiredController::Detached;
+            desired.up = desired.up.or(up);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use netloom_model::{Attr, LinkKind, NextHop, Origin, Route, RouteKey, RouteMetrics, RouteType, RouteWish, Value};
+use netloom_model::{Attr, DesiredRoute, LinkKind, NextHop, Origin, Route, RouteKey, RouteMetrics, RouteType, Value};
 use netloom_types::{Family, IfName, RouteTable};
 
 use super::Merge;
@@ -24,7 +24,7 @@ struct Single {
 
 impl Merge<'_> {
     /// The routes that shall be there, and the keys of those that shall go.
-    pub(super) fn routes(&mut self) -> (Vec<RouteWish>, Vec<RouteKey>) {
+    pub(super) fn routes(&mut self) -> (Vec<DesiredRoute>, Vec<RouteKey>) {
         // The first of each group, and the others: nearly always none.
         let mut groups: Vec<(Single, Vec<Single>)> = Vec::new();
         let mut index: BTreeMap<RouteKey, usize> = BTreeMap::new();
@@ -48,14 +48,14 @@ impl Merge<'_> {
         }
         drop(index);
         let left = self.absent_routes();
-        let mut wishes: Vec<RouteWish> =
+        let mut desired_states: Vec<DesiredRoute> =
             groups.into_iter().filter_map(|(first, others)| self.merged(first, others, &left)).collect();
         let mut absent = Vec::new();
         if left.is_empty() {
-            return (wishes, absent);
+            return (desired_states, absent);
         }
         let kept: BTreeMap<RouteKey, bool> =
-            wishes.iter().map(|wish| (wish.route.key(), self.is_there(&wish.route))).collect();
+            desired_states.iter().map(|desired| (desired.route.key(), self.is_there(&desired.route))).collect();
         for (key, rest) in left {
             match rest {
                 Some(_) if kept.contains_key(&key) => {}
@@ -68,11 +68,11 @@ impl Merge<'_> {
                     if route.key() != key {
                         absent.push(key);
                     }
-                    wishes.push(RouteWish { route, origin });
+                    desired_states.push(DesiredRoute { route, origin });
                 }
             }
         }
-        (wishes, absent)
+        (desired_states, absent)
     }
 
     fn is_there(&self, route: &Route) -> bool {
@@ -80,7 +80,12 @@ impl Merge<'_> {
     }
 
     /// Hops with weights become one route; what is there of it already stays (entries are added).
-    fn merged(&mut self, first: Single, others: Vec<Single>, left: &super::routes_absent::Left) -> Option<RouteWish> {
+    fn merged(
+        &mut self,
+        first: Single,
+        others: Vec<Single>,
+        left: &super::routes_absent::Left,
+    ) -> Option<DesiredRoute> {
         let mut route = first.route;
         let mut weighted = first.weighted;
         for single in others {
@@ -112,7 +117,7 @@ impl Merge<'_> {
         if let Some(there) = self.observed.routes.get(&route.key()).filter(|there| there.same_effect(&route)) {
             route.protocol = there.protocol;
         }
-        Some(RouteWish { route, origin: first.origin })
+        Some(DesiredRoute { route, origin: first.origin })
     }
 
     fn join_present(&self, route: &mut Route, left: &super::routes_absent::Left) {
@@ -189,11 +194,11 @@ impl Merge<'_> {
             Some(name) => Some(self.vrf_table(&format!("{path}.vrf-name"), name)?),
             None => None,
         };
-        let said = entry.table_id.filter(|id| *id != 0);
+        let given = entry.table_id.filter(|id| *id != 0);
         let path = || format!("{path}.table-id");
-        match (said, of_vrf) {
-            (Some(said), Some(table)) if said != table => {
-                let message = format!("{said}, but the VRF has table {table}; remove one of them");
+        match (given, of_vrf) {
+            (Some(given), Some(table)) if given != table => {
+                let message = format!("{given}, but the VRF has table {table}; remove one of them");
                 self.refuse(path(), reason::CONTRADICTION, message);
                 None
             }

@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
             let table = attrs.and_then(|a| a.int(netloom_model::Attr::VrfTable)).and_then(|t| u32::try_from(t).ok());
             // Without the VRF there is no route in it to take away.
             let table = table?;
-            if entry.table_id.is_some_and(|said| said != 0 && said != table) {
+            if entry.table_id.is_some_and(|given| given != 0 && given != table) {
                 let message = format!("the VRF has table {table}; remove one of them");
                 self.refuse(format!("{path}.table-id"), crate::errors::reason::CONTRADICTION, message);
             }

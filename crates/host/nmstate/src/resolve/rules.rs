@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use netloom_model::{Rule, RuleAction, RuleKey, RuleWish};
+use netloom_model::{DesiredRule, Rule, RuleAction, RuleKey};
 use netloom_types::{Family, Protocol, RouteTable};
 
 use super::Merge;
@@ -17,7 +17,7 @@ const FIRST_PRIORITY: u32 = 30_000;
 
 impl Merge<'_> {
     /// The rules that shall be there, and the keys of those that shall go.
-    pub(super) fn rules(&mut self) -> (Vec<RuleWish>, Vec<RuleKey>) {
+    pub(super) fn rules(&mut self) -> (Vec<DesiredRule>, Vec<RuleKey>) {
         let mut going: BTreeSet<RuleKey> = BTreeSet::new();
         for pattern in self.doc.rules.iter().filter(|entry| entry.absent) {
             going.extend(
@@ -29,7 +29,7 @@ impl Merge<'_> {
         // Both families share one sequence; what the document or the host use is not free.
         let mut used: BTreeSet<u32> = present.iter().filter_map(|(_, entry)| entry.priority).collect();
         used.extend(self.observed.rules.keys().filter(|key| !going.contains(key)).map(|key| key.priority));
-        let mut wishes: Vec<RuleWish> = Vec::new();
+        let mut desired_states: Vec<DesiredRule> = Vec::new();
         // By everything but the priority: the numbers that a rule has or gets.
         let mut numbers: BTreeMap<RuleKey, u32> = BTreeMap::new();
         for key in self.observed.rules.keys().filter(|key| !going.contains(key)) {
@@ -51,12 +51,12 @@ impl Merge<'_> {
             }
             let there = self.observed.rules.get(&key).copied();
             let protocol = entry.protocol.or(there).unwrap_or(self.options.protocol);
-            wishes.push(RuleWish { rule: Rule { key, protocol }, origin: self.origin(path) });
+            desired_states.push(DesiredRule { rule: Rule { key, protocol }, origin: self.origin(path) });
         }
-        for wish in &wishes {
-            going.remove(&wish.rule.key);
+        for desired in &desired_states {
+            going.remove(&desired.rule.key);
         }
-        (wishes, going.into_iter().collect())
+        (desired_states, going.into_iter().collect())
     }
 
     fn check_goto(&mut self, path: &str, key: &RuleKey) {
@@ -107,7 +107,7 @@ impl Merge<'_> {
 
     fn action(&mut self, path: &str, entry: &RuleEntry) -> Option<RuleAction> {
         let table = entry.table.map(|id| if id == 0 { RouteTable::MAIN.get() } else { id });
-        let said: Vec<RuleAction> = [
+        let given: Vec<RuleAction> = [
             table.and_then(|id| RouteTable::try_from(id).ok()).map(RuleAction::Table),
             (entry.l3mdev == Some(true)).then_some(RuleAction::L3mdev),
             entry.goto.map(RuleAction::Goto),
@@ -117,7 +117,7 @@ impl Merge<'_> {
         .into_iter()
         .flatten()
         .collect();
-        match said[..] {
+        match given[..] {
             [] => Some(RuleAction::Table(RouteTable::MAIN)),
             [action] => Some(action),
             _ => {
@@ -143,7 +143,7 @@ impl Merge<'_> {
 /// prefix matches only rules without one.
 pub(crate) fn matches(pattern: &RuleEntry, key: &RuleKey, by: Protocol) -> bool {
     let prefix = |pattern: RulePrefix, is: Option<IpNet>| match pattern {
-        RulePrefix::Unsaid => true,
+        RulePrefix::Unspecified => true,
         RulePrefix::Empty => is.is_none(),
         RulePrefix::Net(net) => is == Some(net.trunc()).filter(|net| net.prefix_len() > 0),
     };

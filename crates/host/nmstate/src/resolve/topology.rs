@@ -17,9 +17,9 @@ impl Merge<'_> {
     }
 
     fn check_bases(&mut self) {
-        let wished: Vec<IfName> =
+        let desired: Vec<IfName> =
             self.links.values().filter(|w| w.presence == Presence::Present).map(|w| w.name).collect();
-        for name in wished {
+        for name in desired {
             let Some(base) = self.links.get(&name).and_then(|w| w.attrs.link(Attr::Base)) else { continue };
             let block = self.kind(name).map(|k| k.block().to_owned()).unwrap_or_default();
             let path = format!("{}.{block}.base-iface", self.path_of(name));
@@ -105,13 +105,13 @@ impl Merge<'_> {
         }
     }
 
-    /// Whether the wish makes the link or gives it another id or base; what is so already is fine.
+    /// Whether the desired state makes the link or gives it another id or base; what is so already is fine.
     fn changes_identity(&self, name: IfName) -> bool {
         let Some(link) = self.current(name) else { return true };
         self.links.get(&name).is_some_and(|w| {
             [Attr::Base, Attr::VlanId, Attr::VlanProtocol, Attr::VxlanId, Attr::VxlanPort]
                 .into_iter()
-                .any(|attr| w.attrs.said(attr).is_some_and(|v| link.attrs.get(attr).as_ref() != Some(v)))
+                .any(|attr| w.attrs.given(attr).is_some_and(|v| link.attrs.get(attr).as_ref() != Some(v)))
         })
     }
 

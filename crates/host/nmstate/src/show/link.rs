@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{
-    Attr, Attrs, ControllerWish, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Route, Section, Value,
+    Attr, Attrs, DesiredController, Link, LinkFacts, LinkKind, Observed, OperState, Presence, Route, Section, Value,
     VlanMembership,
 };
 use netloom_types::{Family, IfName, VlanId, VlanSet};
@@ -56,7 +56,7 @@ fn interface(view: &View<'_>, link: &Link) -> Interface {
     interface.alt_names = link.alt_names.iter().map(|name| (name.clone(), Presence::Present)).collect();
     interface.attrs = own_attrs(link);
     let controller = link.controller.filter(|name| observed.links.contains_key(name));
-    interface.controller = controller.map_or(ControllerWish::Keep, ControllerWish::Of);
+    interface.controller = controller.map_or(DesiredController::Keep, DesiredController::Of);
     interface.features = link.features.clone();
     interface.block = table::block_of(&link.kind).filter(|block| {
         let in_options =
@@ -71,7 +71,7 @@ fn interface(view: &View<'_>, link: &Link) -> Interface {
     let tagging = interface.ports.iter().flatten().any(|port| port.vlan.is_some() || port.vlans.is_some());
     if tagging && link.attrs.bool(Attr::BridgeVlanFiltering) == Some(false) {
         // Otherwise the ports' VLANs would switch it on.
-        interface.attrs.wish(Attr::BridgeVlanFiltering, Value::Bool(false));
+        interface.attrs.require(Attr::BridgeVlanFiltering, Value::Bool(false));
     }
     if link.kind == LinkKind::Bridge && link.vlans != default_of(link) {
         interface.vlans = Some(vlan_entries(&link.vlans));
@@ -89,7 +89,7 @@ fn interface(view: &View<'_>, link: &Link) -> Interface {
     interface
 }
 
-/// The properties that stand in the link's own entry; a bond's mode is said even when it is the default.
+/// The properties that stand in the link's own entry; a bond's mode is given even when it is the default.
 fn own_attrs(link: &Link) -> Attrs {
     let own = |attr: Attr| match attr.section() {
         Section::BridgePort | Section::BondPort => false,
@@ -116,7 +116,7 @@ fn own_attrs(link: &Link) -> Attrs {
     if link.kind == LinkKind::Bond
         && let Some(mode) = link.attrs.get(Attr::BondMode)
     {
-        attrs.wish(Attr::BondMode, mode);
+        attrs.require(Attr::BondMode, mode);
     }
     attrs
 }
@@ -203,14 +203,14 @@ fn ip(view: &View<'_>, link: &Link, family: Family) -> Ip {
         }
         Family::Ipv6 => {
             let disabled = link.attrs.bool(Attr::Ipv6Disabled) == Some(true);
-            let unsaid = too_small || (disabled && link.kind == LinkKind::Loopback);
-            (!unsaid).then_some(!disabled)
+            let unspecified = too_small || (disabled && link.kind == LinkKind::Loopback);
+            (!unspecified).then_some(!disabled)
         }
     };
     ip.enabled = enabled;
     let metrics: Vec<u32> = link.addresses_of(family).map(|a| a.route_metric).collect();
     if enabled != Some(false) && !addresses.is_empty() {
-        // One metric stands for all addresses of the family; different ones stay unsaid and are kept.
+        // One metric stands for all addresses of the family; different ones stay unspecified and are kept.
         let metric = metrics[0];
         ip.prefix_route_metric = (metric != 0 && metrics.iter().all(|m| *m == metric)).then_some(metric);
         ip.addresses = Some(addresses);

@@ -56,9 +56,9 @@ impl Document {
             document.dns_running = Some(dns.clone());
             document.dns = Some(dns);
         }
-        let said = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+        let given = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         document.hostname =
-            Hostname { running: said(settings.hostname_running()), config: said(settings.hostname_config()) };
+            Hostname { running: given(settings.hostname_running()), config: given(settings.hostname_config()) };
         document
     }
 }

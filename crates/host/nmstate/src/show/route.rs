@@ -36,7 +36,7 @@ pub(crate) fn route_entries(route: &Route, running: bool) -> Vec<RouteEntry> {
     if next_hops.is_empty() { vec![entry] } else { next_hops.iter().map(hop_entry).collect() }
 }
 
-/// A rule as an entry; who made it is said when that is somebody else.
+/// A rule as an entry; who made it is given when that is somebody else.
 pub(crate) fn rule_entry(key: &RuleKey, protocol: Protocol) -> RuleEntry {
     let mut entry = RuleEntry {
         family: (key.from.is_none() && key.to.is_none()).then_some(key.family),
@@ -70,5 +70,5 @@ pub(crate) fn rule_entry(key: &RuleKey, protocol: Protocol) -> RuleEntry {
 }
 
 fn prefix(net: Option<ipnet::IpNet>) -> RulePrefix {
-    net.map_or(RulePrefix::Unsaid, RulePrefix::Net)
+    net.map_or(RulePrefix::Unspecified, RulePrefix::Net)
 }

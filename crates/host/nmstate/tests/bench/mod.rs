@@ -32,7 +32,7 @@ pub(crate) fn resolve(observed: &Observed, text: &str) -> Resolved {
     document.resolve(observed, &ResolveOptions::default()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The steps that a wish takes.
+/// The steps that a desired state takes.
 pub(crate) fn steps(observed: &Observed, state: &HostState) -> netloom_model::Plan {
     let planned = netloom_plan::plan(state, observed, &Ownership::default(), &netloom_plan::Options::default());
     planned.unwrap_or_else(|error| panic!("{error}")).plan
@@ -44,7 +44,7 @@ pub(crate) fn apply(sim: &mut SimHost, text: &str) {
     apply_state(sim, &resolved.state);
 }
 
-/// Carries a wish out; every step must succeed.
+/// Applies a desired state; every step must succeed.
 pub(crate) fn apply_state(sim: &mut SimHost, state: &HostState) {
     for planned in &steps(sim.observed(), state).steps {
         sim.apply(&planned.step).unwrap_or_else(|error| panic!("{:?}: {error:?}", planned.step));

@@ -1,7 +1,8 @@
 //! Roles and bindings of our own processes, brought to what this program has.
 //!
 //! A store outlives the program that filled it. Rights that a newer program takes from its processes would stay with them, so
-//! their roles are written anew where they differ. Who wants to keep a role as it is annotates it, as on every cluster.
+//! their roles are written again where they differ. Who wants to keep a role as it is annotates it, as on every
+//! cluster.
 
 use serde_json::{Map, Value};
 
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_to_another_role_is_made_anew() {
+    fn a_binding_to_another_role_is_recreated() {
         let binding = |role: &str, subjects: Value| json!({"kind": "ClusterRoleBinding", "metadata": {"name": "ours"}, "roleRef": {"name": role}, "subjects": subjects});
         let wanted = binding("ours", json!([{"name": "a"}]));
         assert_eq!(renewed(&binding("cluster-admin", json!([{"name": "a"}])), &wanted), Renewed::Replaced);

@@ -106,7 +106,7 @@ fn endpoint(endpoint: &Value, kind: &str, index: usize) -> Vec<FieldError> {
     all.flat_map(|(index, address)| slice_address(&path, index, address, kind)).collect()
 }
 
-/// What is wrong with one address of a slice. That it is of the other family is said of the list.
+/// What is wrong with one address of a slice. That it is of the other family is reported of the list.
 fn slice_address(list: &str, index: usize, text: &str, kind: &str) -> Vec<FieldError> {
     let path = format!("{list}[{index}]");
     let bad = match kind {

@@ -9,7 +9,7 @@ use super::{
     json::{at, number, text},
 };
 
-/// What a field holds while nobody has said anything.
+/// What a field holds while nobody has reported anything.
 type Empty = fn() -> Value;
 
 /// Fields of the older spelling that are always there, if only empty.
@@ -55,7 +55,7 @@ pub(super) fn validate_new(event: &Value, old: Option<&Value>) -> Vec<FieldError
     errors
 }
 
-/// An event is in the namespace of what it is about; what has none is told of in `default`.
+/// An event is in the namespace of what it is about; what has none is reported in `default`.
 fn namespaces(event: &Value, subject: &str) -> Vec<FieldError> {
     let own = text(event, &["metadata", "namespace"]);
     let timed = at(event, &["eventTime"]).is_some();

@@ -106,7 +106,7 @@ pub struct Builtin {
     pub habits: Habits,
     /// What can be asked in field selectors.
     pub labels: FieldLabels,
-    /// The columns of tables; [`Builtin::column_definitions`] is what clients are told of them.
+    /// The columns of tables; [`Builtin::column_definitions`] is what clients see of them.
     pub columns: &'static [PrinterColumn],
     /// The cells of one row, as many as there are columns.
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,

@@ -2,7 +2,7 @@
 //!
 //! One document for each group and version, under an address that contains its fingerprint, so a
 //! client may keep it for ever. The fingerprint is made of what a document is made of: the index can
-//! be told without building any.
+//! be known without building any.
 //!
 //! Two things that clients look for are easily lost, so tests hold them: each kind has a `PATCH` with
 //! the parameter `fieldValidation`, or clients validate by themselves; and only built-in kinds list

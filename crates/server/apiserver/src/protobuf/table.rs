@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-/// Printed by `kube wire`; the cluster tier holds it against the Go types.
+/// Printed by `kube wire`; the cluster tier compares it with the Go types.
 pub(super) const TEXT: &str = include_str!("messages.txt");
 
 /// The type of a single value.

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_that_is_missing_is_told() {
+    fn a_role_that_is_missing_is_reported() {
         let mut book = Book::default();
         book.put(Sort::RoleBinding, &bind("b", "a", ["Role", "r"], &json!({"kind": "User", "name": "ann"})));
         let expected = r#"RBAC: role.rbac.authorization.k8s.io "r" not found"#;

@@ -1,7 +1,7 @@
 //! Who may do what: roles and bindings of the store, applied to requests.
 //!
 //! [`Book`] and what is below it are pure. [`Access`] keeps a book in step with the store: before
-//! each decision it takes in what was written since the last one, so whoever was told that a binding
+//! each decision it takes in what was written since the last one, so whoever was notified that a binding
 //! is stored can use it at once.
 
 mod book;
@@ -131,7 +131,7 @@ pub fn asked(info: &RequestInfo) -> Asked {
     }
 }
 
-/// What is told to somebody who may not.
+/// The answer to somebody who may not.
 pub fn refusal(user: &User, asked: &Asked) -> String {
     let name = &user.name;
     match asked {
@@ -165,12 +165,12 @@ fn load(store: &Store) -> Result<State, ReadError> {
 fn take_in(state: &mut State, newest: Revision) -> Result<(), WatchError> {
     let State { book, watches } = state;
     for (sort, watch) in watches {
-        let mut turns = 0;
+        let mut write_slots = 0;
         loop {
             let next = pin!(watch.next()).poll(&mut Context::from_waker(Waker::noop()));
             match next {
                 Poll::Ready(event) => apply(book, *sort, &*event?),
-                Poll::Pending if watch.progress() < newest && turns < MOST_TURNS => turns += 1,
+                Poll::Pending if watch.progress() < newest && write_slots < MOST_TURNS => write_slots += 1,
                 Poll::Pending => break,
             }
         }

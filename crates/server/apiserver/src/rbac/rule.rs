@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_in_few_lines() {
+    fn what_is_missing_is_reported_in_few_lines() {
         let missing = rule(&[""], &["pods"], &["get", "list"], &[]).atoms();
         assert_eq!(describe(missing), r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#);
     }

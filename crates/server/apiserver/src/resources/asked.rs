@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_told_once_and_quoted() {
+    fn a_warning_is_reported_once_and_quoted() {
         let warnings = Warnings::default();
         warnings.add("unknown field \"spec.x\"".into());
         warnings.add("unknown field \"spec.x\"".into());

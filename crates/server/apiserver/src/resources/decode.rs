@@ -1,6 +1,6 @@
 //! From the bytes of a request to an object that has the shape of its kind.
 //!
-//! Unknown and repeated fields are found here and dropped; whether the client is told or refused is
+//! Unknown and repeated fields are found here and dropped; whether the client is notified or refused is
 //! its own choice. Defaults are filled in at the end, so that everything behind sees whole objects.
 
 use http::header::CONTENT_TYPE;
@@ -92,23 +92,23 @@ pub(crate) fn bytes(media: Media, body: &[u8]) -> Result<Decoded, String> {
 /// Reads a message that should be of a kind. One that does not say its kind is of the kind expected.
 pub(crate) fn message(api_version: &str, kind: &str, body: &[u8]) -> Outcome<Decoded> {
     let envelope = protobuf::open(body).map_err(|why| unrecognized(kind, &why.to_string(), body))?;
-    let own = |said: &str, expected: &str| if said.is_empty() { expected.to_owned() } else { said.to_owned() };
-    let (said_version, said_kind) = (own(&envelope.api_version, api_version), own(&envelope.kind, kind));
-    let (_, version) = said_version.split_once('/').unwrap_or(("", &said_version));
+    let own = |given: &str, expected: &str| if given.is_empty() { expected.to_owned() } else { given.to_owned() };
+    let (given_version, given_kind) = (own(&envelope.api_version, api_version), own(&envelope.kind, kind));
+    let (_, version) = given_version.split_once('/').unwrap_or(("", &given_version));
     let refuse = |why: &str| {
-        Status::bad_request(format!("{said_kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+        Status::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };
-    if !protobuf::knows(&said_version, &said_kind) {
-        return Err(refuse(&not_registered(&said_version, &said_kind)));
+    if !protobuf::knows(&given_version, &given_kind) {
+        return Err(refuse(&not_registered(&given_version, &given_kind)));
     }
-    let read = envelope.read(&said_version, &said_kind, Limits::default());
+    let read = envelope.read(&given_version, &given_kind, Limits::default());
     let mut value = read.map_err(|why| refuse(&why.to_string()))?;
-    if (said_version.as_str(), said_kind.as_str()) != (api_version, kind) {
+    if (given_version.as_str(), given_kind.as_str()) != (api_version, kind) {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
-        return Err(refuse(&unknown_conversion((&said_version, &said_kind), (group, kind))));
+        return Err(refuse(&unknown_conversion((&given_version, &given_kind), (group, kind))));
     }
-    value["apiVersion"] = json!(said_version);
-    value["kind"] = json!(said_kind);
+    value["apiVersion"] = json!(given_version);
+    value["kind"] = json!(given_kind);
     // A message holds what it holds: nothing can be there twice, and unknown fields have no names.
     Ok(Decoded { value, duplicates: Vec::new() })
 }
@@ -185,7 +185,7 @@ pub(crate) fn passing((api_version, kind): (&str, &str), name: &str, mut value: 
         value = json!({});
     }
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let matches = |said: &str, expected: &str| said.is_empty() || said == expected;
+    let matches = |given: &str, expected: &str| given.is_empty() || given == expected;
     if !value.is_object() || !matches(text("apiVersion"), api_version) || !matches(text("kind"), kind) {
         return Err(Status::bad_request(format!("the object provided is unrecognized (must be of type {kind})")));
     }
@@ -303,7 +303,7 @@ fn unknown_conversion((api_version, kind): (&str, &str), (group, expected): (&st
     format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
 }
 
-/// What is said about a kind that nobody knows.
+/// What is reported about a kind that nobody knows.
 pub(crate) fn not_registered(api_version: &str, kind: &str) -> String {
     format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
 }

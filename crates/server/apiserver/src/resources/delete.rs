@@ -12,8 +12,8 @@ use super::{
     options::{DeleteOptions, Propagation, Validation, WriteOptions},
     prepare::Part,
     stored,
-    turns::Turn,
     write::{Job, at, refused},
+    write_slots::WriteSlot,
 };
 use crate::{
     catalogue::Resource,
@@ -41,7 +41,7 @@ const ROUNDS: usize = 256;
 pub(crate) enum Gone {
     /// It is gone; this is what it was.
     Removed(Value),
-    /// It stays until something lets it go; this is what it is.
+    /// It stays until something releases it; this is what it is.
     Waiting(Value),
 }
 
@@ -97,9 +97,9 @@ impl Api {
             let Some(found) = self.stored(&key)? else { return Err(Status::not_found(resource.qualified(), name)) };
             let old = stored::decode(resource, &found)?;
             conditions(resource, &old, options)?;
-            let turn = self.turn(&job).await;
+            let write_slot = self.write_slot(&job).await;
             self.admit(&job, None, Some(&old))?;
-            if let Some(gone) = self.try_delete(resource, &key, (&found, old), options, turn).await? {
+            if let Some(gone) = self.try_delete(resource, &key, (&found, old), options, write_slot).await? {
                 return Ok(gone);
             }
         }
@@ -113,7 +113,7 @@ impl Api {
         key: &Key,
         (found, old): (&Object, Value),
         options: &DeleteOptions,
-        turn: Turn,
+        write_slot: WriteSlot,
     ) -> Outcome<Option<Gone>> {
         let now = clock::seconds(self.source.now());
         let mut new = old.clone();
@@ -133,13 +133,13 @@ impl Api {
             Lifecycle::Definition | Lifecycle::Plain => mark(&mut new, &old, resource, options, &now),
         };
         if !waits {
-            // A pod is first told that its time is over, also when that is now.
-            let old = if resource.is("", "pods") { told(new, &old, &now) } else { old };
+            // A pod is first notified that its time is over, also when that is now.
+            let old = if resource.is("", "pods") { terminating(new, &old, &now) } else { old };
             if options.dry_run {
                 return Ok(Some(Gone::Removed(old)));
             }
             let change = Change::delete(key.clone(), Expect::Revision(found.revision));
-            return match self.commit(change, turn).await {
+            return match self.commit(change, write_slot).await {
                 Ok(revision) => Ok(Some(Gone::Removed(at(old, revision)))),
                 Err(WriteError::Conflict { .. }) => Ok(None),
                 Err(error) => Err(refused(&error)),
@@ -149,14 +149,14 @@ impl Api {
             return Ok(Some(Gone::Waiting(new)));
         }
         let change = Change::update(key.clone(), found.revision, stored::encode(resource, &new));
-        match self.commit(change, turn).await {
+        match self.commit(change, write_slot).await {
             Ok(revision) => Ok(Some(Gone::Waiting(at(new, revision)))),
             Err(WriteError::Conflict { .. }) => Ok(None),
             Err(error) => Err(refused(&error)),
         }
     }
 
-    /// A pod on a node is told when it must be gone; whoever runs it deletes it then.
+    /// A pod on a node is notified when it must be gone; whoever runs it deletes it then.
     fn terminate_pod(&self, new: &mut Value, old: &Value, options: &DeleteOptions) -> bool {
         let current = metadata::value(old, "deletionGracePeriodSeconds").and_then(Value::as_i64);
         let asked = options.grace.map(|grace| if grace < 0 { 1 } else { grace });
@@ -165,7 +165,7 @@ impl Api {
         let own = old.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(POD_GRACE);
         let grace = match (metadata::is_terminating(old), current) {
             (true, None | Some(0)) => 0,
-            // Once told, the time can only become shorter.
+            // Once reported, the time can only become shorter.
             (true, Some(current)) => asked.unwrap_or(current).min(current),
             (false, _) if idle => 0,
             (false, _) => asked.unwrap_or(own),
@@ -257,7 +257,7 @@ fn mark_terminating(new: &mut Value, old: &Value, now: &str) {
 }
 
 /// A pod whose time is over.
-fn told(mut pod: Value, old: &Value, now: &str) -> Value {
+fn terminating(mut pod: Value, old: &Value, now: &str) -> Value {
     mark_terminating(&mut pod, old, now);
     pod
 }

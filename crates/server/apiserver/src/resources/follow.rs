@@ -24,7 +24,7 @@ use crate::{crds, status_error::Outcome};
 
 /// How long a write waits to be passed. It is passed in less than a millisecond; if the watch hangs,
 /// writers must not.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long to wait after an error before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ impl Follow {
     /// Waits until everything up to a revision was passed.
     pub(crate) async fn reached(&self, revision: Revision) {
         let mut seen = self.seen.subscribe();
-        let passed = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| *seen >= revision.0)).await;
+        let passed = tokio::time::timeout(TIME_LIMIT, seen.wait_for(|seen| *seen >= revision.0)).await;
         if passed.is_err() {
             tracing::error!(
                 %revision,

@@ -31,11 +31,11 @@ mod scale;
 mod selection;
 mod shown;
 pub(crate) mod stored;
-mod turns;
 mod typed;
 mod update;
 mod watch;
 mod write;
+mod write_slots;
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ use self::{
     clock::Source,
     follow::Follow,
     prepare::Part,
-    turns::Turns,
+    write_slots::WriteSlots,
 };
 
 use crate::{
@@ -87,7 +87,7 @@ pub struct Api {
     pub(crate) admission: Option<Vec<TaintKey>>,
     pub(crate) guard: Arc<dyn WriteGuard>,
     pub(crate) follow: Arc<Follow>,
-    turns: Turns,
+    write_slots: WriteSlots,
     pub(crate) gc: Arc<Collector>,
     pub(crate) lifecycles: Lifecycles,
     pub(crate) definitions: Definitions,
@@ -117,7 +117,7 @@ impl Api {
             admission,
             guard,
             follow: Arc::new(Follow::new()),
-            turns: Turns::default(),
+            write_slots: WriteSlots::default(),
             gc: Arc::default(),
             lifecycles: Lifecycles::default(),
             definitions: Definitions::new(built_in),

@@ -21,7 +21,7 @@ const LONGEST_MANAGER: usize = 128;
 pub(crate) enum Validation {
     /// They are dropped.
     Ignore,
-    /// They are dropped and the client is told.
+    /// They are dropped and the client is notified.
     Warn,
     /// The request is refused.
     Strict,
@@ -140,7 +140,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     /// Only an object with this revision goes.
     pub(crate) revision: Option<String>,
-    /// What becomes of what it owns, where it was said.
+    /// What becomes of what it owns, where it was reported.
     pub(crate) propagation: Option<Propagation>,
     /// The older way to say it: whether what it owns stays.
     pub(crate) orphan: Option<bool>,
@@ -206,7 +206,7 @@ fn options_of(query: &Query) -> Outcome<Value> {
 /// How a list's revision is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// Not said.
+    /// Not specified.
     Unset,
     /// This revision.
     Exact,
@@ -323,7 +323,7 @@ impl ListOptions {
     }
 }
 
-/// A whole number of the query; empty counts as not said.
+/// A whole number of the query; empty counts as not set.
 fn integer(query: &Query, key: &str) -> Outcome<Option<i64>> {
     let Some(text) = query.get(key).filter(|text| !text.is_empty()) else { return Ok(None) };
     let number =

@@ -9,8 +9,8 @@ use super::{
     metadata,
     options::{DeleteOptions, Propagation},
     prepare, stored,
-    turns::Turn,
     write::refused,
+    write_slots::WriteSlot,
 };
 use crate::{
     catalogue::Resource,
@@ -68,7 +68,7 @@ impl Api {
             if uid.is_some_and(|uid| uid != metadata::text(&old, "uid")) {
                 return Ok(true);
             }
-            match self.try_delete(resource, key, (&found, old), &options, Turn::FREE).await? {
+            match self.try_delete(resource, key, (&found, old), &options, WriteSlot::FREE).await? {
                 Some(Gone::Removed(_)) => return Ok(true),
                 Some(Gone::Waiting(_)) => return Ok(false),
                 None => {}

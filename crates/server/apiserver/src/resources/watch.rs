@@ -1,11 +1,11 @@
 //! GET with `watch`: what is there, where asked for, and then every change as it happens.
 //!
 //! A watch has no task and no queue of its own: the connection that reads it drives it, and what it
-//! has not read waits in the store's history. It is polled by hand rather than written as a future,
+//! has not read waits in the store's history. It is polled manually rather than written as a future,
 //! which would hold everything twice: there are thousands of watches, and nearly all of them wait.
 //!
-//! A client that reads too slowly finds its place gone and is told so with an `ERROR` event, after
-//! which it starts anew.
+//! A client that reads too slowly finds its place gone and is notified with an `ERROR` event, after
+//! which it starts again.
 
 use std::{
     convert::Infallible,
@@ -37,10 +37,10 @@ use crate::{
     tables::{INITIAL_END, Shaper},
 };
 
-/// How often an idle watch is told how far it is.
+/// How often an idle watch is notified how far it is.
 const BOOKMARK: Duration = Duration::from_mins(1);
 
-/// How long before its end a watch is told how far it is.
+/// How long before its end a watch is notified how far it is.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// The shortest time after which a watch without a limit ends; the longest is twice that, so that
@@ -72,7 +72,7 @@ impl Api {
             selection,
             shaper,
             live: None,
-            told: Revision(0),
+            reported: Revision(0),
             bookmarks: options.bookmarks,
             marks_end: initial && options.bookmarks,
             next_bookmark: Instant::now() + BOOKMARK,
@@ -82,7 +82,7 @@ impl Api {
         if initial {
             stream.place = match self.wait_for(wanted).await {
                 Ok(()) => Place::Initial(Box::new(Initial { range, at: None, after: None })),
-                // A client that waits for a revision that does not come is told inside the stream.
+                // A client that waits for a revision that does not come is reported inside the stream.
                 Err(status) => Place::Failed(Box::new(status)),
             };
         } else {
@@ -146,8 +146,8 @@ struct Stream {
     selection: Option<Selection>,
     shaper: Shaper,
     live: Option<Watch>,
-    /// The newest revision that the client was told of.
-    told: Revision,
+    /// The newest revision that the client was notified of.
+    reported: Revision,
     bookmarks: bool,
     /// Whether the end of what was there is marked.
     marks_end: bool,
@@ -160,7 +160,7 @@ struct Stream {
 impl Stream {
     /// Follows what happens after a revision.
     fn follow(&mut self, range: Range, from: Revision) {
-        self.told = from;
+        self.reported = from;
         match self.store.watch(range, from) {
             Ok(watch) => {
                 self.live = Some(watch);
@@ -228,7 +228,7 @@ impl Stream {
         match watch.poll_next(context) {
             Poll::Ready(Ok(event)) => return Poll::Ready(self.change(&event)),
             Poll::Ready(Err(error)) => {
-                self.place = Place::Failed(Box::new(closed(&error, self.told)));
+                self.place = Place::Failed(Box::new(closed(&error, self.reported)));
                 return Poll::Ready(Vec::new());
             }
             Poll::Pending => ready!(self.pause.as_mut().poll(context)),
@@ -249,7 +249,7 @@ impl Stream {
         self.end.checked_sub(LAST_BOOKMARK).filter(|last| *last > Instant::now())
     }
 
-    /// Sets how long to wait for a change before something else is to be said.
+    /// Sets how long to wait for a change before something else is to be sent.
     fn rest(&mut self) {
         let until = match (self.bookmarks, self.last_bookmark()) {
             (true, Some(last)) => self.next_bookmark.min(last),
@@ -262,7 +262,7 @@ impl Stream {
     /// One change, as this watch sees it: an object that stops being meant is gone for it, one that
     /// begins to is new.
     fn change(&mut self, change: &Event) -> Vec<u8> {
-        self.told = change.revision;
+        self.reported = change.revision;
         let revision = change.revision;
         match &change.kind {
             EventKind::Put { object, previous } if self.selection.is_none() => {
@@ -270,7 +270,7 @@ impl Stream {
                 if let Some(text) = self.spliced(word, &object.bytes, revision) {
                     return text;
                 }
-                self.told_of(word, &object.bytes, revision)
+                self.reported_of(word, &object.bytes, revision)
             }
             EventKind::Put { object, previous } => {
                 let now = self.meant(&object.bytes, revision);
@@ -282,11 +282,11 @@ impl Stream {
                     (None, None) => Vec::new(),
                 }
             }
-            EventKind::Delete { previous } => self.told_of("DELETED", &previous.bytes, revision),
+            EventKind::Delete { previous } => self.reported_of("DELETED", &previous.bytes, revision),
         }
     }
 
-    fn told_of(&mut self, word: &str, bytes: &[u8], revision: Revision) -> Vec<u8> {
+    fn reported_of(&mut self, word: &str, bytes: &[u8], revision: Revision) -> Vec<u8> {
         let object = self.meant(bytes, revision);
         object.map(|object| event(word, &self.shaper.object(object))).unwrap_or_default()
     }
@@ -319,7 +319,7 @@ impl Stream {
         if end {
             metadata["annotations"] = json!({INITIAL_END: "true"});
         }
-        self.told = revision;
+        self.reported = revision;
         let object =
             json!({"kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata});
         event("BOOKMARK", &self.shaper.object(object))

@@ -24,7 +24,7 @@ use crate::{
 /// so this is how many may change one object at the same moment.
 const ROUNDS: usize = 256;
 
-/// The most bytes of one object: what etcd takes in one request unless it is told otherwise.
+/// The most bytes of one object: what etcd takes in one request unless set otherwise.
 const LARGEST: usize = 3 << 19;
 
 /// How many names are generated before giving up.
@@ -82,7 +82,7 @@ impl Api {
         check::create(self, resource, &object)?;
         check::warn(job, &object, None);
         self.may_create(job)?;
-        let turn = self.turn(job).await;
+        let write_slot = self.write_slot(job).await;
         self.admit(job, Some(&object), None)?;
         let name = metadata::text(&object, "name").to_owned();
         let key = job.asked.key(&name)?;
@@ -94,7 +94,7 @@ impl Api {
         }
         let bytes = stored::encode(resource, &object);
         fits(&bytes)?;
-        match self.commit(Change::create(key.clone(), bytes.clone()), turn).await {
+        match self.commit(Change::create(key.clone(), bytes.clone()), write_slot).await {
             Ok(revision) => written(resource, object, &bytes, revision),
             Err(WriteError::Conflict { .. }) => {
                 let found = self.stored(&key)?;
@@ -153,10 +153,10 @@ impl Api {
         check::update(self, resource, job.part, &new, &old)?;
         check::warn(job, &new, Some(&old));
         prepare::keep_times(&mut new, &old);
-        let turn = self.turn(job).await;
+        let write_slot = self.write_slot(job).await;
         self.admit(job, Some(&new), Some(&old))?;
         let gone = prepare::is_finished(resource, &new, &old);
-        // What was written under another schema is written anew, also when nothing else has changed.
+        // What was written under another schema is written again, also when nothing else has changed.
         let current = || resource.is_current(found.revision) || stored::encode(resource, &new) == found.bytes;
         if job.options.dry_run || (!gone && new == old && current()) {
             return Ok(Some(Changed { object: new, created: false }));
@@ -170,7 +170,7 @@ impl Api {
         } else {
             Change::update(key.clone(), found.revision, bytes.clone())
         };
-        match self.commit(change, turn).await {
+        match self.commit(change, write_slot).await {
             Ok(_) if gone => Ok(Some(Changed { object: new, created: false })),
             Ok(revision) => {
                 let object = written(resource, new, &bytes, revision)?;

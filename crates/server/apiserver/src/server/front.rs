@@ -259,8 +259,8 @@ impl Front {
         }
         if token && info.verb == Verb::Create {
             let id = uid(&*self.source);
-            let wish = decoded(&admitted.headers, &bytes, ("authentication.k8s.io", "TokenRequest"))?;
-            let made = issue_token(self.api.store(), &info, wish, &id, &self.witnesses(admitted))?;
+            let token_request = decoded(&admitted.headers, &bytes, ("authentication.k8s.io", "TokenRequest"))?;
+            let made = issue_token(self.api.store(), &info, token_request, &id, &self.witnesses(admitted))?;
             tracing::info!(by = admitted.caller.user.name, account = info.name, id, "a token was issued");
             return Ok(object_response(201, &made, admitted.output));
         }
@@ -313,7 +313,7 @@ impl Front {
         }
     }
 
-    /// Reads a body up to the limit; `make_room` is told how long it is so far. One that is longer is read
+    /// Reads a body up to the limit; `make_room` is notified how long it is so far. One that is longer is read
     /// on for a while and thrown away: a client that is still writing would not see the refusal if the
     /// connection were closed at once.
     async fn read(
@@ -348,7 +348,7 @@ fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX)
 }
 
-/// How to answer; those who ask for what cannot be had are told so in plain JSON.
+/// How to answer; those who ask for what cannot be had are reported as such in plain JSON.
 fn output(headers: &HeaderMap, query: Option<&str>) -> Output {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let pretty =

@@ -61,9 +61,9 @@ pub struct Limits {
     /// What connections may take.
     pub listener: netloom_https::Limits,
     /// Requests that are being answered at once, watches not counted; each user has a quarter of them.
-    /// More are told to come again in a second.
+    /// More are asked to come again in a second.
     pub requests: usize,
-    /// Watches at once; each user has three quarters of them. More are told to come again in a second.
+    /// Watches at once; each user has three quarters of them. More are asked to come again in a second.
     pub watches: usize,
     /// Bytes of one body.
     pub body: usize,
@@ -116,8 +116,10 @@ pub struct Options {
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address is open to other machines and nobody said that this is meant.
-    #[error("{0} can be reached from other machines; this server listens on loopback unless told to allow others")]
+    /// The address is open to other machines and nobody confirmed that this is meant.
+    #[error(
+        "{0} can be reached from other machines; this server listens on loopback unless configured to allow others"
+    )]
     Remote(SocketAddr),
     /// The folder cannot be used.
     #[error("cannot use the folder {}: {source}; name another data folder, or let this user write there", path.display())]

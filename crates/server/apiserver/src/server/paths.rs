@@ -30,7 +30,7 @@ pub const IDENTITY_PATH: &str = "/netloom/identity";
 const JSON: &str = "application/json";
 /// Of a backup so much is sent at once.
 const PIECE: usize = 64 << 10;
-/// What the index of schemas is said to be; clients read it as JSON all the same.
+/// What the index of schemas is reported as; clients read it as JSON all the same.
 const TEXT: &str = "text/plain; charset=utf-8";
 const PUBLIC: &str = "public";
 const UNKEPT: &str = "no-cache, private";
@@ -213,7 +213,7 @@ impl Front {
 
     /// Everything that is stored, as one file. One at a time: each takes the room of the whole on the disk.
     async fn backup(&self, admitted: &Admitted) -> Response<Body> {
-        let Ok(turn) = Arc::clone(&self.backups).try_acquire_owned() else {
+        let Ok(write_slot) = Arc::clone(&self.backups).try_acquire_owned() else {
             let busy = "another backup is being sent; try again when it has ended";
             return status_response(&Status::too_many_requests(busy, 5), admitted.output);
         };
@@ -235,7 +235,7 @@ impl Front {
             Err(error) => return status_response(&Status::internal(&error.to_string()), admitted.output),
         };
         tracing::info!(by = admitted.caller.user.name, %revision, length, "a backup is sent");
-        let mut response = Response::new(file_body(file, turn));
+        let mut response = Response::new(file_body(file, write_slot));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         // Whoever gets less than this knows that it is not the whole.
@@ -245,7 +245,7 @@ impl Front {
 }
 
 /// What is read from a file while it is sent. One that cannot be read to its end breaks off.
-fn file_body(mut file: impl Read + Send + 'static, turn: OwnedSemaphorePermit) -> Body {
+fn file_body(mut file: impl Read + Send + 'static, write_slot: OwnedSemaphorePermit) -> Body {
     let (sender, stream) = body::stream();
     tokio::task::spawn_blocking(move || {
         let mut piece = vec![0; PIECE];
@@ -264,7 +264,7 @@ fn file_body(mut file: impl Read + Send + 'static, turn: OwnedSemaphorePermit) -
                 }
             }
         }
-        drop(turn);
+        drop(write_slot);
     });
     stream
 }
@@ -304,10 +304,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_cannot_be_read_breaks_off_and_its_turn_ends() {
-        let turns = Arc::new(Semaphore::new(1));
-        let turn = Arc::clone(&turns).try_acquire_owned().unwrap();
-        let sent = file_body(Torn(PIECE + 5), turn).collect().await.unwrap().to_bytes();
+        let write_slots = Arc::new(Semaphore::new(1));
+        let write_slot = Arc::clone(&write_slots).try_acquire_owned().unwrap();
+        let sent = file_body(Torn(PIECE + 5), write_slot).collect().await.unwrap().to_bytes();
         assert_eq!(sent.len(), PIECE + 5);
-        assert!(turns.acquire().await.is_ok());
+        assert!(write_slots.acquire().await.is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Fields that an apply may not change because others manage them, and how that is said.
+//! Fields that an apply may not change because others manage them, and how that is reported.
 
 use super::entries::{Operation, Owner};
 use crate::fields::{Path, path_text};

@@ -1,7 +1,7 @@
 //! `metadata.managedFields`: reading, writing, order.
 //!
-//! Entries are told apart by an identity: manager, operation, subresource, and for updates the version. It is kept as
-//! the JSON text Kubernetes uses, because conflicts and the oldest entries are ordered by it.
+//! Entries are distinguished by an identity: manager, operation, subresource, and for updates the version. It is kept
+//! as the JSON text Kubernetes uses, because conflicts and the oldest entries are ordered by it.
 
 use crate::fields::Set;
 use jiff::Timestamp;

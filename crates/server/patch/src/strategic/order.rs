@@ -11,7 +11,7 @@ use netloom_schema::go_text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Where each item is in a list, told apart by a key or by value.
+/// Where each item is in a list, distinguished by a key or by value.
 pub(super) struct Places<'a> {
     places: BTreeMap<ByValue<'a>, usize>,
     key: Option<&'a str>,

@@ -1,7 +1,7 @@
 //! Whether an object fits its schema well enough to be merged.
 //!
 //! This is not validation: bounds, formats and rules do not matter here. Refused are fields the schema does not know,
-//! scalars of the wrong kind, and list items that cannot be told apart.
+//! scalars of the wrong kind, and list items that cannot be distinguished.
 
 use super::lists;
 use super::types::{Fields, List, Part, Relation, Scalar, Type};

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The element of one item, or why it has none.
 ///
 /// A key field that is absent and has no default is left out of the element: the item is then another one than the
-/// item that has it. An item without any key field cannot be told apart and has no element.
+/// item that has it. An item without any key field cannot be distinguished and has no element.
 pub(super) fn element(list: &List<'_>, item: &Value) -> Result<Element, String> {
     match list.relation {
         Relation::Atomic => Err("invalid indexing of non-associative list".to_owned()),

@@ -74,7 +74,7 @@ pub(crate) struct List<'a> {
     pub(crate) item: Type<'a>,
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are distinguished.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Relation<'a> {
     /// Not at all: the list is one piece.

@@ -183,7 +183,7 @@ fn an_entry_without_fields_owns_nothing_and_goes() {
 }
 
 #[test]
-fn invalid_entries_are_told_apart() {
+fn invalid_entries_are_reported_apart() {
     let entry = |operation: &str, version: &str, kind: &str| json!([{"operation": operation, "apiVersion": version, "fieldsType": kind}]);
     let cases = [
         (entry("RandomOperation", "v1", "FieldsV1"), "operation must be `Apply` or `Update`"),

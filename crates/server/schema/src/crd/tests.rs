@@ -29,7 +29,7 @@ fn widget() -> Value {
     crd
 }
 
-fn said(change: impl FnOnce(&mut Value)) -> Vec<String> {
+fn reported(change: impl FnOnce(&mut Value)) -> Vec<String> {
     let mut crd = widget();
     change(&mut crd);
     parse(&crd).err().unwrap_or_default().iter().map(ToString::to_string).collect()
@@ -56,80 +56,83 @@ fn every_rule_has_its_words() {
     let set = |pointer: &'static str, value: Value| move |crd: &mut Value| *crd.pointer_mut(pointer).unwrap() = value;
     let table = [
         (
-            said(set("/metadata/name", json!("x.example.dev"))),
+            reported(set("/metadata/name", json!("x.example.dev"))),
             "metadata.name: Invalid value: \"x.example.dev\": must be spec.names.plural+\".\"+spec.group",
         ),
         (
-            said(set("/spec/scope", json!("Galaxy"))),
+            reported(set("/spec/scope", json!("Galaxy"))),
             "spec.scope: Unsupported value: \"Galaxy\": supported values: \"Cluster\", \"Namespaced\"",
         ),
         (
-            said(set("/spec/names/listKind", json!("Widget"))),
+            reported(set("/spec/names/listKind", json!("Widget"))),
             "spec.names.listKind: Invalid value: \"Widget\": kind and listKind may not be the same",
         ),
         (
-            said(set("/spec/versions/0/subresources/scale/specReplicasPath", json!(".status.x"))),
+            reported(set("/spec/versions/0/subresources/scale/specReplicasPath", json!(".status.x"))),
             "spec.subresources.scale.specReplicasPath: Invalid value: \".status.x\": should be a json path under .spec",
         ),
         (
-            said(set("/spec/versions/0/additionalPrinterColumns/0/type", json!("text"))),
+            reported(set("/spec/versions/0/additionalPrinterColumns/0/type", json!("text"))),
             "spec.additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of boolean,date,integer,number,string",
         ),
         (
-            said(set("/spec/versions/0/additionalPrinterColumns/0/jsonPath", json!("spec"))),
+            reported(set("/spec/versions/0/additionalPrinterColumns/0/jsonPath", json!("spec"))),
             "spec.additionalPrinterColumns[0].JSONPath: Invalid value: \"spec\": must be a simple json path starting with .",
         ),
         (
-            said(set("/spec/versions/0/selectableFields/0/jsonPath", json!(".spec.none"))),
+            reported(set("/spec/versions/0/selectableFields/0/jsonPath", json!(".spec.none"))),
             "spec.selectableFields[0].jsonPath: Invalid value: \".spec.none\": is an invalid path: does not refer to a valid field",
         ),
         (
-            said(set("/spec/versions/0/selectableFields/0/jsonPath", json!(".spec"))),
+            reported(set("/spec/versions/0/selectableFields/0/jsonPath", json!(".spec"))),
             "spec.selectableFields[0].jsonPath: Invalid value: \".spec\": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
         ),
         (
-            said(set("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size", json!({}))),
+            reported(set("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size", json!({}))),
             "spec.validation.openAPIV3Schema.properties[spec].properties[size].type: Required value: must not be empty for specified object fields",
         ),
-        (said(set("/spec/versions/0/schema", json!({}))), "spec.versions[0].schema.openAPIV3Schema: Required value"),
         (
-            said(set("/spec/conversion/strategy", json!("Magic"))),
+            reported(set("/spec/versions/0/schema", json!({}))),
+            "spec.versions[0].schema.openAPIV3Schema: Required value",
+        ),
+        (
+            reported(set("/spec/conversion/strategy", json!("Magic"))),
             "spec.conversion.strategy: Unsupported value: \"Magic\": supported values: \"None\", \"Webhook\"",
         ),
         (
-            said(set("/status/storedVersions", json!([]))),
+            reported(set("/status/storedVersions", json!([]))),
             "status.storedVersions: Invalid value: null: must have at least one stored version",
         ),
         (
-            said(|crd| crd["spec"]["preserveUnknownFields"] = json!(true)),
+            reported(|crd| crd["spec"]["preserveUnknownFields"] = json!(true)),
             "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
         ),
         (
-            said(|crd| crd["spec"]["versions"][0]["deprecationWarning"] = json!("x")),
+            reported(|crd| crd["spec"]["versions"][0]["deprecationWarning"] = json!("x")),
             "spec.versions[0].deprecationWarning: Invalid value: \"x\": can only be set for deprecated versions",
         ),
     ];
-    for (said, message) in table {
-        assert!(said.iter().any(|s| s == message), "{message}\n{said:#?}");
+    for (reported, message) in table {
+        assert!(reported.iter().any(|s| s == message), "{message}\n{reported:#?}");
     }
 }
 
 #[test]
 fn one_version_is_stored_and_names_are_unique() {
-    let said = said(|crd| {
+    let reported = reported(|crd| {
         let mut second = crd["spec"]["versions"][0].clone();
         second["storage"] = json!(true);
         crd["spec"]["versions"].as_array_mut().unwrap().push(second);
     });
-    assert_eq!(said.len(), 3);
-    assert!(said[0].ends_with("must contain unique version names"), "{said:?}");
-    assert!(said[1].starts_with("spec.versions: Invalid value: [{\"Name\":\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,\"Schema\":null,"), "{said:?}");
-    assert!(said[1].ends_with("must have exactly one version marked as storage version"), "{said:?}");
+    assert_eq!(reported.len(), 3);
+    assert!(reported[0].ends_with("must contain unique version names"), "{reported:?}");
+    assert!(reported[1].starts_with("spec.versions: Invalid value: [{\"Name\":\"v1\",\"Served\":true,\"Storage\":true,\"Deprecated\":false,\"DeprecationWarning\":null,\"Schema\":null,"), "{reported:?}");
+    assert!(reported[1].ends_with("must have exactly one version marked as storage version"), "{reported:?}");
 }
 
 #[test]
 fn versions_that_differ_are_named() {
-    let said = said(|crd| {
+    let reported = reported(|crd| {
         let mut second = crd["spec"]["versions"][0].clone();
         second["name"] = json!("v2");
         second["storage"] = json!(false);
@@ -137,9 +140,10 @@ fn versions_that_differ_are_named() {
         crd["spec"]["versions"].as_array_mut().unwrap().push(second);
     });
     assert!(
-        said.iter()
+        reported
+            .iter()
             .any(|s| s.starts_with("spec.versions[1].schema.openAPIV3Schema.properties[spec].type: Unsupported value")),
-        "{said:?}"
+        "{reported:?}"
     );
 }
 
@@ -152,9 +156,9 @@ fn what_is_established_keeps_its_kind() {
     assert_eq!(check_update(&new, &old, &NoRules), []);
     new["spec"]["names"]["kind"] = json!("Gadget");
     new["spec"]["scope"] = json!("Cluster");
-    let said: Vec<String> = check_update(&new, &old, &NoRules).iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = check_update(&new, &old, &NoRules).iter().map(ToString::to_string).collect();
     assert_eq!(
-        said,
+        reported,
         [
             "spec.scope: Invalid value: \"Cluster\": field is immutable",
             "spec.names.kind: Invalid value: \"Gadget\": field is immutable",
@@ -164,12 +168,12 @@ fn what_is_established_keeps_its_kind() {
 
 #[test]
 fn protected_groups_need_approval() {
-    let said = said(|crd| {
+    let reported = reported(|crd| {
         crd["spec"]["group"] = json!("x.k8s.io");
         crd["metadata"]["name"] = json!("widgets.x.k8s.io");
     });
     assert_eq!(
-        said,
+        reported,
         [
             "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111"
         ]
@@ -180,14 +184,14 @@ fn protected_groups_need_approval() {
 fn scale_needs_whole_numbers() {
     let definition = parse(&widget()).unwrap();
     let paths = definition.storage().unwrap().scale.clone().unwrap();
-    let said = |object: Value| check_scale(&paths, &object).iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(said(json!({"spec": {"size": 2}})), Vec::<String>::new());
+    let reported = |object: Value| check_scale(&paths, &object).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(reported(json!({"spec": {"size": 2}})), Vec::<String>::new());
     assert_eq!(
-        said(json!({"spec": {"size": -2}})),
+        reported(json!({"spec": {"size": -2}})),
         [".spec.size: Invalid value: -2: should be a non-negative integer"]
     );
     assert_eq!(
-        said(json!({"spec": {"size": "x"}})),
+        reported(json!({"spec": {"size": "x"}})),
         [".spec.size: Invalid value: 0: .spec.size accessor error: x is of the type string, expected int64"]
     );
 }

@@ -306,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    fn said(errors: &[FieldError]) -> Vec<String> {
+    fn reported(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
     }
 
@@ -316,7 +316,7 @@ mod tests {
             "name": "a", "namespace": "n", "labels": {"a/b": "c"}, "annotations": {"a/B": "any thing"},
             "finalizers": ["a.b/c"], "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true}],
         });
-        assert_eq!(said(&check_create(&metadata, true, NameRule::Subdomain)), Vec::<String>::new());
+        assert_eq!(reported(&check_create(&metadata, true, NameRule::Subdomain)), Vec::<String>::new());
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
             ),
         ];
         for (metadata, namespaced, message) in table {
-            assert_eq!(said(&check_create(&metadata, namespaced, NameRule::Subdomain)), [message]);
+            assert_eq!(reported(&check_create(&metadata, namespaced, NameRule::Subdomain)), [message]);
         }
         let errors = check_create(&json!({"name": "A"}), false, NameRule::Subdomain);
         assert!(
@@ -368,13 +368,13 @@ mod tests {
     fn updates_keep_what_never_changes() {
         let old = json!({"name": "a", "uid": "1", "resourceVersion": "5", "generation": 2, "deletionTimestamp": "2024-01-01T00:00:00Z", "finalizers": ["a/b"]});
         let mut new = old.clone();
-        assert_eq!(said(&check_update(&new, &old)), Vec::<String>::new());
+        assert_eq!(reported(&check_update(&new, &old)), Vec::<String>::new());
         new["finalizers"] = json!(["a/b", "a/c"]);
         new["uid"] = json!("2");
         new["generation"] = json!(1);
         new["resourceVersion"] = json!("");
         assert_eq!(
-            said(&check_update(&new, &old)),
+            reported(&check_update(&new, &old)),
             [
                 "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"a/c\"}",
                 "metadata.resourceVersion: Invalid value: \"\": must be specified for an update",
@@ -391,7 +391,7 @@ mod tests {
         new["finalizers"] = json!(["orphan", "foregroundDeletion"]);
         new["generateName"] = json!("a/");
         assert_eq!(
-            said(&check_update(&new, &old)),
+            reported(&check_update(&new, &old)),
             [
                 "metadata.generateName: Invalid value: \"a/\": may not contain '/'",
                 "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion cannot be both set",
@@ -403,7 +403,7 @@ mod tests {
     fn finalizers_without_a_domain_are_few() {
         let metadata = json!({"finalizers": ["orphan", "a.b/c", "plain", "kubernetes", "foregroundDeletion"]});
         assert_eq!(
-            said(&check_standard_finalizers(&metadata)),
+            reported(&check_standard_finalizers(&metadata)),
             [
                 "metadata.finalizers[2]: Invalid value: \"plain\": name is neither a standard finalizer name nor is it fully qualified"
             ]
@@ -414,11 +414,11 @@ mod tests {
     fn field_managers_are_short_and_printable() {
         assert_eq!(check_field_manager("kubectl edit", "fieldManager"), []);
         assert_eq!(
-            said(&check_field_manager("a\n", "fieldManager")),
+            reported(&check_field_manager("a\n", "fieldManager")),
             ["fieldManager: Invalid value: \"a\\n\": invalid character U+000A (at position 1)"]
         );
         assert_eq!(
-            said(&check_field_manager(&"a".repeat(129), "fieldManager")),
+            reported(&check_field_manager(&"a".repeat(129), "fieldManager")),
             ["fieldManager: Too long: may not be more than 128 bytes"]
         );
     }

@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    fn said(schema: &Value) -> Vec<String> {
+    fn reported(schema: &Value) -> Vec<String> {
         let mut errors = Vec::new();
         check(schema.as_object().unwrap(), "s", &mut errors);
         errors.iter().map(ToString::to_string).collect()
@@ -153,7 +153,7 @@ mod tests {
                 "items": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}}),
             json!({"type": "object", "x-kubernetes-map-type": "atomic"}),
         ] {
-            assert_eq!(said(&schema), Vec::<String>::new(), "{schema}");
+            assert_eq!(reported(&schema), Vec::<String>::new(), "{schema}");
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
             ),
         ];
         for (schema, message) in table {
-            assert_eq!(said(&schema), [message], "{schema}");
+            assert_eq!(reported(&schema), [message], "{schema}");
         }
     }
 }

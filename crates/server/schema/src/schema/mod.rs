@@ -65,7 +65,7 @@ pub enum ListType {
     Atomic,
     /// A set of distinct values.
     Set,
-    /// Objects that are told apart by these fields.
+    /// Objects that are distinguished by these fields.
     Map(Vec<String>),
 }
 
@@ -278,7 +278,7 @@ impl Schema {
         self.properties.get(name).or_else(|| self.additional_schema())
     }
 
-    /// What is said about fields without a property of their own.
+    /// What is given about fields without a property of their own.
     pub fn additional(&self) -> Option<&Additional> {
         self.additional.as_ref()
     }

@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    fn said(field: &Value) -> Vec<String> {
+    fn reported(field: &Value) -> Vec<String> {
         let schema = json!({"type": "object", "properties": {"f": field}});
         check(&schema, "s").iter().map(ToString::to_string).collect()
     }
@@ -209,9 +209,9 @@ mod tests {
             ),
         ];
         for (field, message) in table {
-            assert_eq!(said(&field), [message], "{field}");
+            assert_eq!(reported(&field), [message], "{field}");
         }
-        assert_eq!(said(&json!({"type": "string"})), Vec::<String>::new());
+        assert_eq!(reported(&json!({"type": "string"})), Vec::<String>::new());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The rules that make a schema structural: every field has one type, said in one place.
+//! The rules that make a schema structural: every field has one type, reported in one place.
 //!
 //! Runs on the JSON, because half of the rules are about what may not be written inside `allOf`,
 //! `anyOf`, `oneOf` and `not`.
@@ -231,7 +231,7 @@ fn values(
     }
 }
 
-/// What may not be said inside of a junctor, with the words for it.
+/// What may not be given inside of a junctor, with the words for it.
 const FORBIDDEN: [(&str, &str); 13] = [
     ("type", "must be empty to be structural"),
     ("additionalProperties", "must be undefined to be structural"),
@@ -266,14 +266,14 @@ fn nested(fields: &Fields, skip_any_of: bool, path: &str, depth: usize, errors: 
         }
     }
     for (name, why) in FORBIDDEN {
-        let said = match name {
+        let reported = match name {
             "default" => fields.get(name).is_some_and(|value| !value.is_null()),
             "additionalProperties" => {
                 fields.get(name).is_some_and(|value| value.is_object() || *value == Value::Bool(true))
             }
             _ => fields.get(name).is_some_and(|value| !is_nothing(value)),
         };
-        if said {
+        if reported {
             errors.push(FieldError::forbidden(child(path, name), why));
         }
     }
@@ -281,30 +281,30 @@ fn nested(fields: &Fields, skip_any_of: bool, path: &str, depth: usize, errors: 
 
 /// Fields that a junctor of the root talks about must be declared outside of it. The server asks this
 /// only of junctors at the root of the schema.
-fn complete(junctors: &Fields, schema: &Value, path: &str, said_at: &str, errors: &mut Vec<FieldError>) {
+fn complete(junctors: &Fields, schema: &Value, path: &str, given_at: &str, errors: &mut Vec<FieldError>) {
     if let Some(part) = object(junctors, "not") {
-        declared(part, Some(schema), path, &child(said_at, "not"), errors);
+        declared(part, Some(schema), path, &child(given_at, "not"), errors);
     }
     for name in ["allOf", "anyOf", "oneOf"] {
         for (i, part) in list(junctors, name) {
-            declared(part, Some(schema), path, &format!("{said_at}.{name}[{i}]"), errors);
+            declared(part, Some(schema), path, &format!("{given_at}.{name}[{i}]"), errors);
         }
     }
 }
 
-fn declared(part: &Fields, schema: Option<&Value>, path: &str, said_at: &str, errors: &mut Vec<FieldError>) {
+fn declared(part: &Fields, schema: Option<&Value>, path: &str, given_at: &str, errors: &mut Vec<FieldError>) {
     let Some(schema) = schema.filter(|s| s.is_object()) else {
-        errors.push(FieldError::required(path, format!("because it is defined in {said_at}")));
+        errors.push(FieldError::required(path, format!("because it is defined in {given_at}")));
         return;
     };
-    complete(part, schema, path, said_at, errors);
+    complete(part, schema, path, given_at, errors);
     if let Some(items) = object(part, "items") {
-        declared(items, schema.get("items"), &child(path, "items"), &child(said_at, "items"), errors);
+        declared(items, schema.get("items"), &child(path, "items"), &child(given_at, "items"), errors);
     }
     for (name, property) in object(part, "properties").into_iter().flatten() {
         let Some(property) = property.as_object() else { continue };
         let shape = schema.get("properties").and_then(|p| p.get(name));
-        declared(property, shape, &key(path, name), &key(said_at, name), errors);
+        declared(property, shape, &key(path, name), &key(given_at, name), errors);
     }
 }
 
@@ -314,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    fn said(schema: &Value) -> Vec<String> {
+    fn reported(schema: &Value) -> Vec<String> {
         check(schema, "s").iter().map(ToString::to_string).collect()
     }
 
@@ -334,7 +334,7 @@ mod tests {
             },
             "oneOf": [{"required": ["spec"]}, {"properties": {"spec": {"required": ["a"]}}}],
         });
-        assert_eq!(said(&schema), Vec::<String>::new());
+        assert_eq!(reported(&schema), Vec::<String>::new());
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             ),
         ];
         for (schema, message) in table {
-            assert_eq!(said(&schema), [message], "{schema}");
+            assert_eq!(reported(&schema), [message], "{schema}");
         }
     }
 
@@ -413,6 +413,6 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "f": {"type": "object", "anyOf": [{"properties": {"x": {"minLength": 1}}}]},
         }});
-        assert_eq!(said(&schema), Vec::<String>::new());
+        assert_eq!(reported(&schema), Vec::<String>::new());
     }
 }

@@ -30,7 +30,7 @@ pub fn validate(schema: &Schema, new: &Value, old: Option<&Value>, rules: &dyn R
     errors
 }
 
-/// Checks an object that was written through its `status` subresource: only `status` is held against
+/// Checks an object that was written through its `status` subresource: only `status` is compared with
 /// its schema, but rules see all of it.
 pub fn validate_status(schema: &Schema, new: &Value, old: Option<&Value>, rules: &dyn Rules) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::rules::NoRules;
 
-fn said(spec: &Value, value: Value, old: Option<Value>) -> Vec<String> {
+fn reported(spec: &Value, value: Value, old: Option<Value>) -> Vec<String> {
     let schema = Schema::lenient(&json!({"type": "object", "properties": {"spec": spec}}));
     let object = |value: Value| json!({"spec": value});
     let old = old.map(object);
@@ -84,7 +84,7 @@ fn types_and_bounds_have_the_server_s_words() {
         ),
     ];
     for (schema, value, message) in table {
-        assert_eq!(said(&schema, value.clone(), None), [message], "{schema} {value}");
+        assert_eq!(reported(&schema, value.clone(), None), [message], "{schema} {value}");
     }
 }
 
@@ -154,7 +154,7 @@ fn ranges_sizes_and_formats_have_the_server_s_words() {
         ),
     ];
     for (schema, value, message) in table {
-        assert_eq!(said(&schema, value.clone(), None), [message], "{schema} {value}");
+        assert_eq!(reported(&schema, value.clone(), None), [message], "{schema} {value}");
     }
 }
 
@@ -175,7 +175,7 @@ fn what_fits_is_accepted() {
         (json!({"type": "object", "additionalProperties": true}), json!({"a": 1})),
     ];
     for (schema, value) in table {
-        assert_eq!(said(&schema, value.clone(), None), Vec::<String>::new(), "{schema} {value}");
+        assert_eq!(reported(&schema, value.clone(), None), Vec::<String>::new(), "{schema} {value}");
     }
 }
 
@@ -183,23 +183,23 @@ fn what_fits_is_accepted() {
 fn of_several_schemas_the_nearest_explains() {
     let two = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
         "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
-    assert_eq!(said(&two, json!({"a": "x"}), None), Vec::<String>::new());
+    assert_eq!(reported(&two, json!({"a": "x"}), None), Vec::<String>::new());
     assert_eq!(
-        said(&two, json!({}), None),
+        reported(&two, json!({}), None),
         [
             r#"<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found none valid"#,
             "spec.a: Required value",
         ]
     );
     assert_eq!(
-        said(&two, json!({"a": "x", "b": "y"}), None),
+        reported(&two, json!({"a": "x", "b": "y"}), None),
         [
             r#"<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found 2 valid alternatives"#
         ]
     );
     let any = json!({"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]});
     assert_eq!(
-        said(&any, json!("c"), None),
+        reported(&any, json!("c"), None),
         [
             r#"<nil>: Invalid value: "": "spec" must validate at least one schema (anyOf)"#,
             r#"spec: Invalid value: "c": spec in body should match '^a'"#,
@@ -207,7 +207,7 @@ fn of_several_schemas_the_nearest_explains() {
     );
     let all = json!({"type": "string", "allOf": [{"pattern": "^a"}, {"pattern": "b$"}]});
     assert_eq!(
-        said(&all, json!("ac"), None),
+        reported(&all, json!("ac"), None),
         [
             r#"spec: Invalid value: "ac": spec in body should match 'b$'"#,
             r#"<nil>: Invalid value: "": "spec" must validate all the schemas (allOf)"#,
@@ -218,17 +218,21 @@ fn of_several_schemas_the_nearest_explains() {
 #[test]
 fn sets_and_map_lists_hold_everything_once() {
     let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
-    assert_eq!(said(&set, json!(["a", "b", "a", "a"]), None), [r#"spec[2]: Duplicate value: "a""#]);
+    assert_eq!(reported(&set, json!(["a", "b", "a", "a"]), None), [r#"spec[2]: Duplicate value: "a""#]);
     let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k", "l"],
         "items": {"type": "object", "properties": {"k": {"type": "string"}, "l": {"type": "integer"}}}});
-    assert_eq!(said(&map, json!([{"k": "a", "l": 1}, {"k": "a", "l": 2}]), None), Vec::<String>::new());
+    assert_eq!(reported(&map, json!([{"k": "a", "l": 1}, {"k": "a", "l": 2}]), None), Vec::<String>::new());
     assert_eq!(
-        said(&map, json!([{"k": "a", "l": 1}, {"k": "a", "l": 1}]), None),
+        reported(&map, json!([{"k": "a", "l": 1}, {"k": "a", "l": 1}]), None),
         [r#"spec[1]: Duplicate value: {"k":"a","l":1}"#]
     );
     let nested = json!({"type": "object", "additionalProperties": set});
-    assert_eq!(said(&nested, json!({"x": ["a", "a"]}), None), [r#"spec[x][1]: Duplicate value: "a""#]);
-    assert_eq!(said(&set, json!(["a", "a", "b"]), Some(json!(["a", "a"]))), Vec::<String>::new(), "it was so before");
+    assert_eq!(reported(&nested, json!({"x": ["a", "a"]}), None), [r#"spec[x][1]: Duplicate value: "a""#]);
+    assert_eq!(
+        reported(&set, json!(["a", "a", "b"]), Some(json!(["a", "a"]))),
+        Vec::<String>::new(),
+        "it was so before"
+    );
 }
 
 #[test]
@@ -253,7 +257,7 @@ fn what_did_not_change_is_not_refused() {
     ];
     for (new, expected) in table {
         let expected: Vec<String> = expected.into_iter().map(|e: &str| e.replace("1 bytes", "1 byte")).collect();
-        assert_eq!(said(&schema, new.clone(), Some(old.clone())), expected, "{new}");
+        assert_eq!(reported(&schema, new.clone(), Some(old.clone())), expected, "{new}");
     }
 }
 
@@ -277,13 +281,13 @@ fn causes_are_the_server_s() {
 fn status_is_checked_below_its_own_path() {
     let schema = Schema::lenient(&json!({"type": "object", "required": ["spec"], "properties": {
         "spec": {"type": "object"}, "status": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}}}));
-    let said = |object: Value| {
+    let reported = |object: Value| {
         validate_status(&schema, &object, None, &NoRules).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(json!({"status": {"n": 1}})), Vec::<String>::new());
-    assert_eq!(said(json!({"status": {}})), ["status.n: Required value"]);
+    assert_eq!(reported(json!({"status": {"n": 1}})), Vec::<String>::new());
+    assert_eq!(reported(json!({"status": {}})), ["status.n: Required value"]);
     assert_eq!(
-        said(json!({"status": {"n": "x"}})),
+        reported(json!({"status": {"n": "x"}})),
         [r#"status.n: Invalid value: "string": n in body must be of type integer: "string""#]
     );
 }
@@ -293,15 +297,15 @@ fn embedded_objects_are_objects() {
     let schema =
         json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
     assert_eq!(
-        said(&schema, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "Any_Name"}}), None),
+        reported(&schema, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "Any_Name"}}), None),
         Vec::<String>::new()
     );
     assert_eq!(
-        said(&schema, json!({"kind": ""}), None),
+        reported(&schema, json!({"kind": ""}), None),
         ["spec.apiVersion: Required value", "spec.kind: Invalid value: \"\": must not be empty"]
     );
     assert_eq!(
-        said(&schema, json!({"apiVersion": "a/b/c", "kind": "Pod"}), None),
+        reported(&schema, json!({"apiVersion": "a/b/c", "kind": "Pod"}), None),
         ["spec.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c"]
     );
 }
@@ -310,7 +314,7 @@ fn embedded_objects_are_objects() {
 fn rules_wait_until_the_shape_is_right() {
     let schema = json!({"type": "object", "required": ["a"], "x-kubernetes-validations": [{"rule": "true"}]});
     assert_eq!(
-        said(&schema, json!({}), None),
+        reported(&schema, json!({}), None),
         [
             "spec.a: Required value",
             "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",

@@ -23,7 +23,7 @@ impl Walk<'_> {
         At { base: self.base, path: &self.path }
     }
 
-    /// Errors about a value that is what it was are not told.
+    /// Errors about a value that is what it was are not reported.
     fn ratcheted(&mut self, schema: &Schema, value: &Value, old: Option<Old<'_>>) -> Outcome {
         let mut outcome = self.node(schema, value, old);
         if !outcome.is_valid() && old.is_some_and(|old| old.is(value)) {

@@ -195,7 +195,7 @@ fn a_slow_watch_holds_up_nobody_and_catches_up_from_the_file() {
 }
 
 #[test]
-fn watches_and_readers_are_told_when_the_store_closes() {
+fn watches_and_readers_are_reported_when_the_store_closes() {
     let scratch = Scratch::new();
     let store = open(&scratch.store());
     let mut watch = store.watch(Range::everything(), Revision(0)).unwrap();
@@ -273,7 +273,7 @@ fn a_backup_is_made_while_running_and_restored_without_going_back() {
     let page = again.list(&Range::everything(), None, None, Some(10)).unwrap();
     assert_eq!((page.revision, page.remaining), (revision, Some(90)));
     assert_eq!(page.items[..10], store.list(&Range::everything(), None, None, Some(10)).unwrap().items[..]);
-    // Whoever knew a revision of the lost store must read everything anew.
+    // Whoever knew a revision of the lost store must read everything again.
     assert!(matches!(again.watch(Range::everything(), Revision(301)), Err(ReadError::Compacted { .. })));
     assert_eq!(put(&again, &pod("a", "x"), "1"), Revision(revision.0 + 1));
     drop(store);

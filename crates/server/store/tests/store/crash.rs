@@ -2,7 +2,7 @@
 //! watch goes on where it was.
 //!
 //! A child process writes from several threads and tells on its standard output what was acknowledged
-//! and what its watch saw. It is killed at a random moment; what it has told stays in the pipe. The
+//! and what its watch saw. It is killed at a random moment; what it has reported stays in the pipe. The
 //! next child goes on with the same file. One life of a child is one history;
 //! `NETLOOM_STORE_HISTORIES` says how many there are.
 
@@ -56,7 +56,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     });
 }
 
-/// What is known of a store from what its children told and from its history.
+/// What is known of a store from what its children reported and from its history.
 #[derive(Default)]
 struct Known {
     objects: BTreeMap<Key, (Revision, Vec<u8>)>,
@@ -69,12 +69,12 @@ fn follow(lineage: u64, lives: u64) {
     let mut known = Known::default();
     for life in 0..lives {
         let seed = lineage * 1_000 + life + 1;
-        let told = live(&scratch.store(), known.seen, seed);
-        known.check(&scratch.store(), &told, &format!("seed {seed}"));
+        let reported = live(&scratch.store(), known.seen, seed);
+        known.check(&scratch.store(), &reported, &format!("seed {seed}"));
     }
 }
 
-/// Starts a child, kills it at a random moment, and returns what it told.
+/// Starts a child, kills it at a random moment, and returns what it reported.
 fn live(file: &Path, resume: u64, seed: u64) -> Vec<String> {
     let mut random = Random(seed);
     let mut child = Command::new(env::current_exe().unwrap())
@@ -88,17 +88,17 @@ fn live(file: &Path, resume: u64, seed: u64) -> Vec<String> {
         .unwrap();
     let lines = lines_of(&mut child);
     // Some die while they open the store, most under load.
-    let patience = if random.below(10) == 0 { 0 } else { 1 + random.below(300) };
-    let mut told = Vec::new();
-    while (told.len() as u64) < patience {
-        told.push(lines.recv_timeout(Duration::from_mins(1)).expect("the child writes"));
+    let time_limit = if random.below(10) == 0 { 0 } else { 1 + random.below(300) };
+    let mut reported = Vec::new();
+    while (reported.len() as u64) < time_limit {
+        reported.push(lines.recv_timeout(Duration::from_mins(1)).expect("the child writes"));
     }
     let moment = Duration::from_micros(random.below(3_000));
-    told.extend(lines.recv_timeout(moment));
+    reported.extend(lines.recv_timeout(moment));
     child.kill().unwrap();
     child.wait().unwrap();
-    told.extend(lines);
-    told
+    reported.extend(lines);
+    reported
 }
 
 fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
@@ -116,14 +116,14 @@ fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
 }
 
 impl Known {
-    fn check(&mut self, file: &Path, told: &[String], what: &str) {
+    fn check(&mut self, file: &Path, reported: &[String], what: &str) {
         let store = Store::open(file, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
         let before = self.revision;
         assert!(store.revision() >= before, "{what}: the revision went back");
         let events = events(&store, before);
         let mut by_revision = BTreeMap::new();
         for (expected, event) in (before.0 + 1..).zip(&events) {
-            assert_eq!(event.revision.0, expected, "{what}: a revision is missing or told twice");
+            assert_eq!(event.revision.0, expected, "{what}: a revision is missing or reported twice");
             let bytes = event.object().map(|object| object.bytes.to_vec());
             by_revision.insert(expected, (event.key.clone(), bytes.clone()));
             match bytes {
@@ -137,12 +137,12 @@ impl Known {
         let listed: BTreeMap<_, _> =
             listed.items.into_iter().map(|(key, object)| (key, (object.revision, object.bytes.to_vec()))).collect();
         assert!(listed == self.objects, "{what}: the objects are not what the history says");
-        self.check_told(told, &by_revision, what);
+        self.check_reported(reported, &by_revision, what);
         check_batches(&by_revision, what);
     }
 
-    fn check_told(&mut self, told: &[String], events: &BTreeMap<u64, (Key, Option<Vec<u8>>)>, what: &str) {
-        for line in told {
+    fn check_reported(&mut self, reported: &[String], events: &BTreeMap<u64, (Key, Option<Vec<u8>>)>, what: &str) {
+        for line in reported {
             let words: Vec<_> = line.split(' ').collect();
             match words[..] {
                 ["saw", revision] => {

@@ -9,7 +9,7 @@ use crate::scratch::{Scratch, open, pod, put};
 const FOLDER: &str = "NETLOOM_STORE_TEST_FOLDER";
 
 #[test]
-fn a_full_disk_is_told_in_words_and_recovers_when_there_is_room() {
+fn a_full_disk_is_reported_in_words_and_recovers_when_there_is_room() {
     let scratch = Scratch::new();
     let run = |script: &str| {
         Command::new("unshare")
@@ -26,10 +26,10 @@ fn a_full_disk_is_told_in_words_and_recovers_when_there_is_room() {
         return;
     }
     let output = run(&format!("{mount} && exec \"$2\" full::child --exact --nocapture")).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("recovered"),
-        "{said}\n{}",
+        output.status.success() && printed.contains("recovered"),
+        "{printed}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

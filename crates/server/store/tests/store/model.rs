@@ -19,7 +19,7 @@ type Objects = BTreeMap<Key, Object>;
 /// What happens to the store.
 #[derive(Debug, Clone)]
 enum Act {
-    Write(Vec<(usize, Wish, Option<u8>)>),
+    Write(Vec<(usize, Condition, Option<u8>)>),
     List { range: usize, at: Index, limit: usize },
     Watch { range: usize, from: Index },
     Follow { watch: Index, steps: usize },
@@ -29,7 +29,7 @@ enum Act {
 
 /// What a write expects, in terms of what is there.
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum Condition {
     Any,
     Absent,
     Present,
@@ -38,11 +38,11 @@ enum Wish {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let wish = prop_oneof![
-        4 => Just(Wish::Any), 1 => Just(Wish::Absent), 1 => Just(Wish::Present),
-        2 => Just(Wish::AsItIs), 1 => Just(Wish::Outdated),
+    let condition = prop_oneof![
+        4 => Just(Condition::Any), 1 => Just(Condition::Absent), 1 => Just(Condition::Present),
+        2 => Just(Condition::AsItIs), 1 => Just(Condition::Outdated),
     ];
-    let change = (0..KEYS, wish, proptest::option::weighted(0.7, any::<u8>()));
+    let change = (0..KEYS, condition, proptest::option::weighted(0.7, any::<u8>()));
     prop_oneof![
         8 => vec(change, 1..4).prop_map(Act::Write),
         4 => (0..RANGES, any::<Index>(), 0..4_usize).prop_map(|(range, at, limit)| Act::List { range, at, limit }),
@@ -156,18 +156,18 @@ impl Test {
         }
     }
 
-    fn write(&mut self, wishes: &[(usize, Wish, Option<u8>)]) {
+    fn write(&mut self, writes: &[(usize, Condition, Option<u8>)]) {
         let now = self.past.last().unwrap();
         let mut changes = Vec::new();
         let mut fits = true;
-        for (number, wish, value) in wishes {
+        for (number, condition, value) in writes {
             let current = now.get(&key(*number)).map(|object| object.revision);
-            let expect = match (wish, current) {
-                (Wish::Any, _) => Expect::Any,
-                (Wish::Absent, _) | (Wish::AsItIs, None) => Expect::Absent,
-                (Wish::Present, _) => Expect::Present,
-                (Wish::AsItIs, Some(revision)) => Expect::Revision(revision),
-                (Wish::Outdated, _) => Expect::Revision(Revision(current.map_or(1, |revision| revision.0 - 1))),
+            let expect = match (condition, current) {
+                (Condition::Any, _) => Expect::Any,
+                (Condition::Absent, _) | (Condition::AsItIs, None) => Expect::Absent,
+                (Condition::Present, _) => Expect::Present,
+                (Condition::AsItIs, Some(revision)) => Expect::Revision(revision),
+                (Condition::Outdated, _) => Expect::Revision(Revision(current.map_or(1, |revision| revision.0 - 1))),
             };
             fits &= match expect {
                 Expect::Any => true,
@@ -180,7 +180,7 @@ impl Test {
             });
             changes.push(Change { key: key(*number), expect, operation });
         }
-        let mut keys: Vec<_> = wishes.iter().map(|(number, ..)| number).collect();
+        let mut keys: Vec<_> = writes.iter().map(|(number, ..)| number).collect();
         keys.sort_unstable();
         let twice = keys.windows(2).any(|pair| pair[0] == pair[1]);
         let written = self.store().write_blocking(changes.clone());

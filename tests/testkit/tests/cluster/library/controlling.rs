@@ -120,14 +120,14 @@ async fn reconcile(
             Finalizing::Apply(parent) => {
                 let name = format!("child-of-{}", parent.name_any());
                 let children: Api<Secret> = Api::namespaced(scene.client.clone(), &scene.namespace);
-                let wish = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name,
+                let desired = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name,
                     "ownerReferences": [parent.controller_owner_ref(&())] }, "stringData": parent.data });
-                children.patch(&name, &apply, &Patch::Apply(wish)).await?;
+                children.patch(&name, &apply, &Patch::Apply(desired)).await?;
             }
             Finalizing::Cleanup(parent) => {
                 let name = format!("cleared-after-{}", parent.name_any());
-                let wish = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
-                parents.patch(&name, &apply, &Patch::Apply(wish)).await?;
+                let desired = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
+                parents.patch(&name, &apply, &Patch::Apply(desired)).await?;
             }
         }
         Ok(Action::await_change())

@@ -1,4 +1,4 @@
-//! Stories told with the `kube` library, the way controllers in Rust use a server.
+//! Stories with the `kube` library, the way controllers in Rust use a server.
 //!
 //! Each runs against both servers: what the real one does proves the story, what ours does proves us.
 
@@ -15,8 +15,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use netloom_testkit::{
-    patience::patient,
     runner::{Ended, Outcome},
+    timeouts::stretched,
 };
 use serde_json::json;
 
@@ -46,17 +46,17 @@ pub(crate) const STORIES: &[(&str, Story)] = &[
 ];
 
 /// No story takes longer, on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// Tells one story to each server.
 pub(crate) fn tell(stage: &Stage, name: &str, story: Story) -> Outcome {
     for (side, server) in &stage.servers {
-        let told = stage.runtime.block_on(async {
+        let reported = stage.runtime.block_on(async {
             let scene = Scene::open(&server.kubeconfig, &format!("library-{name}")).await?;
-            within(patient(PATIENCE), "the story", story(scene.clone())).await??;
+            within(stretched(TIME_LIMIT), "the story", story(scene.clone())).await??;
             scene.close().await
         });
-        told.map_err(|why| format!("with the {} server: {why}", side.name()))?;
+        reported.map_err(|why| format!("with the {} server: {why}", side.name()))?;
     }
     Ok(Ended::OK)
 }

@@ -72,15 +72,15 @@ pub(super) async fn definitions(scene: Scene) -> Result<(), String> {
 /// Server-side apply by two managers who disagree.
 pub(super) async fn apply(scene: Scene) -> Result<(), String> {
     let maps: Api<ConfigMap> = Api::namespaced(scene.client.clone(), &scene.namespace);
-    let wish = |value: &str| {
+    let desired = |value: &str| {
         Patch::Apply(
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "k": value } }),
         )
     };
-    maps.patch("a", &PatchParams::apply("one"), &wish("1")).await.map_err(text)?;
-    let reason = refused(maps.patch("a", &PatchParams::apply("two"), &wish("2")).await)?;
+    maps.patch("a", &PatchParams::apply("one"), &desired("1")).await.map_err(text)?;
+    let reason = refused(maps.patch("a", &PatchParams::apply("two"), &desired("2")).await)?;
     expect(reason == "Conflict", || format!("the reason is {reason}"))?;
-    let forced = maps.patch("a", &PatchParams::apply("two").force(), &wish("2")).await.map_err(text)?;
+    let forced = maps.patch("a", &PatchParams::apply("two").force(), &desired("2")).await.map_err(text)?;
     let managers: Vec<&str> = forced.managed_fields().iter().filter_map(|entry| entry.manager.as_deref()).collect();
     expect(managers == ["two"], || format!("the fields belong to {managers:?}"))?;
     let nothing = Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } }));
@@ -123,7 +123,7 @@ pub(super) async fn events(scene: Scene) -> Result<(), String> {
     let event = Event {
         type_: EventType::Warning,
         reason: "Told".to_owned(),
-        note: Some("a story was told".to_owned()),
+        note: Some("a story was run".to_owned()),
         action: "Telling".to_owned(),
         secondary: None,
     };
@@ -136,7 +136,7 @@ pub(super) async fn events(scene: Scene) -> Result<(), String> {
     expect(seen.len() == 1, || format!("{} events", seen.len()))?;
     let count = seen[0].series.as_ref().and_then(|series| series.count);
     expect(count == Some(2), || format!("the event was counted {count:?} times"))?;
-    expect(seen[0].message.as_deref() == Some("a story was told"), || format!("{:?}", seen[0]))
+    expect(seen[0].message.as_deref() == Some("a story was run"), || format!("{:?}", seen[0]))
 }
 
 /// Pages show one state, whatever happens between them.

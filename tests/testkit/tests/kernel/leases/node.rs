@@ -11,8 +11,8 @@ use netloom_dhcp::{
 use netloom_journal::{Clock as _, SystemClock};
 use netloom_netlink::frames::Frames;
 use netloom_testkit::{
-    patience::patient,
     space::{KernelStage, Space, ip},
+    timeouts::stretched,
 };
 use netloom_types::{FilterInstruction, IfName, MacAddr, VlanId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -23,7 +23,7 @@ use super::server::Server;
 /// The link to the server.
 const LINK: &str = "c1";
 /// As long as anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 const BOOT: &str = "this-boot";
 
 /// A machine with a client.
@@ -37,7 +37,7 @@ pub(crate) struct Node {
     /// How much later it is for the client than for everybody else.
     later: Duration,
     kept: Option<Lease>,
-    told: Vec<&'static str>,
+    reported: Vec<&'static str>,
 }
 
 impl Node {
@@ -74,18 +74,18 @@ impl Node {
         let client_id = ClientId::new(space.name(), "mgmt", vlan);
         let settings = Settings { probing, routes, vlan, ..Settings::new(mac, client_id, BOOT) };
         let (clients, frames) = (Clients::new(), Frames::new().map_err(text)?);
-        let (later, kept, told) = (Duration::ZERO, None, Vec::new());
-        let mut node = Self { space, stage, frames, clients, settings, link, later, kept, told };
+        let (later, kept, reported) = (Duration::ZERO, None, Vec::new());
+        let mut node = Self { space, stage, frames, clients, settings, link, later, kept, reported };
         node.listen(datagram::ETHERTYPE, filter::messages(mac))?;
         node.restart(None)?;
         Ok(node)
     }
 
-    /// Starts the client anew, as a new process would.
+    /// Starts the client again, as a new process would.
     pub(crate) fn restart(&mut self, remembered: Option<Remembered>) -> Result<(), String> {
         let now = self.now();
         self.kept = remembered.as_ref().map(|remembered| remembered.lease.clone());
-        self.told.clear();
+        self.reported.clear();
         let actions =
             self.clients.put(self.link, self.settings.clone(), now.since_boot.subsec_nanos().into(), remembered, now);
         self.act(actions)?;
@@ -104,18 +104,18 @@ impl Node {
         self.later += time;
     }
 
-    /// Goes on until the client has told this, and not before.
+    /// Goes on until the client has reported this, and not before.
     pub(crate) fn until(&mut self, reason: &str) -> Result<(), String> {
-        self.go_on(patient(PATIENCE), |node| node.told.contains(&reason))?;
-        if self.told.contains(&reason) {
+        self.go_on(stretched(TIME_LIMIT), |node| node.reported.contains(&reason))?;
+        if self.reported.contains(&reason) {
             return Ok(());
         }
-        Err(format!("the client never told {reason}, but {:?}", self.told))
+        Err(format!("the client never reported {reason}, but {:?}", self.reported))
     }
 
     /// Goes on until a lease like this is kept.
     pub(crate) fn until_kept(&mut self, like: impl Fn(&Lease) -> bool) -> Result<(), String> {
-        self.go_on(patient(PATIENCE), |node| node.kept.as_ref().is_some_and(&like))?;
+        self.go_on(stretched(TIME_LIMIT), |node| node.kept.as_ref().is_some_and(&like))?;
         let kept = self.kept.as_ref().is_some_and(&like);
         if kept { Ok(()) } else { Err(format!("the lease stayed as it was: {:?}", self.kept)) }
     }
@@ -190,7 +190,7 @@ impl Node {
                 }
                 Action::Keep(lease) => self.kept = Some(*lease),
                 Action::Forget => self.kept = None,
-                Action::Tell(standing) => self.told.push(standing.reason()),
+                Action::Tell(standing) => self.reported.push(standing.reason()),
             }
         }
         Ok(())

@@ -10,8 +10,8 @@ use std::{
 };
 
 use netloom_testkit::{
-    patience::patient,
     space::{Space, ip},
+    timeouts::stretched,
 };
 
 /// The bridge that the server is on.
@@ -19,7 +19,7 @@ pub(crate) const BRIDGE: &str = "br0";
 /// For how many seconds it gives an address: the least that dnsmasq can.
 pub(crate) const LEASE: u64 = 120;
 /// As long as a line of its log may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A running server; ends with this.
 pub(crate) struct Server {
@@ -96,18 +96,20 @@ impl Server {
         fs::read_to_string(path).map_err(|error| format!("the server's leases: {error}"))
     }
 
-    /// Waits until it has said this so many times, and not more.
+    /// Waits until it has reported this so many times, and not more.
     pub(crate) fn says(&mut self, words: &str, times: usize) -> Result<(), String> {
         loop {
             self.log.extend(self.lines.try_iter());
-            let said = self.log.matches(words).count();
-            if said == times {
+            let printed = self.log.matches(words).count();
+            if printed == times {
                 return Ok(());
             }
-            let next = if said < times { self.lines.recv_timeout(patient(PATIENCE)).ok() } else { None };
+            let next = if printed < times { self.lines.recv_timeout(stretched(TIME_LIMIT)).ok() } else { None };
             match next {
                 Some(line) => self.log += &line,
-                None => return Err(format!("the server said {words:?} {said} times, not {times}:\n{}", self.log)),
+                None => {
+                    return Err(format!("the server reported {words:?} {printed} times, not {times}:\n{}", self.log));
+                }
             }
         }
     }
@@ -154,8 +156,8 @@ fn dnsmasq(space: &Space, range: &str, more: &[String]) -> Result<Option<(Child,
     let (tell, lines) = channel();
     // Ends with the server's output.
     thread::spawn(move || {
-        let said = BufReader::new(output).lines().map_while(Result::ok);
-        for line in said {
+        let printed = BufReader::new(output).lines().map_while(Result::ok);
+        for line in printed {
             if tell.send(line + "\n").is_err() {
                 break;
             }

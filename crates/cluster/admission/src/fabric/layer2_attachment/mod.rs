@@ -207,7 +207,7 @@ fn check_network(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Atta
     neighbours::check(review, findings, spec, vlan);
 }
 
-/// Whether the nodes route the segment: only over the fabric, and unless told not to.
+/// Whether the nodes route the segment: only over the fabric, and unless that is turned off.
 fn has_gateway(spec: &Layer2AttachmentSpec) -> bool {
     spec.over_fabric() && spec.destinations.is_some() && !spec.disable_anycast
 }
@@ -246,7 +246,7 @@ fn check_pods(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Attachm
     }
 }
 
-/// Hand-written segments on the same nodes must go first.
+/// Manually written segments on the same nodes must go first.
 fn check_scope(
     review: &Review<'_>,
     findings: &mut Findings,
@@ -254,9 +254,9 @@ fn check_scope(
     vlan: Option<u64>,
     vni: Option<u64>,
 ) {
-    if let Some(other) = scope::by_hand_on_segment(review.view, vlan, vni, spec.node_selector.as_ref()) {
+    if let Some(other) = scope::manual_on_segment(review.view, vlan, vni, spec.node_selector.as_ref()) {
         let detail = format!(
-            "the segment is configured by hand in {} on some of the same nodes; remove that first",
+            "the segment is configured manually in {} on some of the same nodes; remove that first",
             raw::shown(&other)
         );
         findings.forbidden("spec.networkRef", detail);

@@ -277,8 +277,8 @@ fn one_node_has_a_vlan_and_a_name_once() {
 }
 
 #[test]
-fn a_segment_is_configured_by_intents_or_by_hand() {
-    let by_hand = |pool: &str| {
+fn a_segment_is_configured_by_intents_or_manually() {
+    let manual_object = |pool: &str| {
         object(
             "Layer2NetworkConfiguration",
             "hand",
@@ -286,9 +286,9 @@ fn a_segment_is_configured_by_intents_or_by_hand() {
         )
     };
     let wanted = || with(&over_fabric(), json!({"nodeSelector": {"matchLabels": {"pool": "a"}}}));
-    World::new([fabric_net(), by_hand("b")]).create(wanted()).taken();
-    World::new([fabric_net(), by_hand("a")]).create(wanted()).refused(&[
-        r#"spec.networkRef: Forbidden: the segment is configured by hand in Layer2NetworkConfiguration "hand" on some of the same nodes; remove that first"#,
+    World::new([fabric_net(), manual_object("b")]).create(wanted()).taken();
+    World::new([fabric_net(), manual_object("a")]).create(wanted()).refused(&[
+        r#"spec.networkRef: Forbidden: the segment is configured manually in Layer2NetworkConfiguration "hand" on some of the same nodes; remove that first"#,
     ]);
 }
 

@@ -11,7 +11,7 @@ const NODES: &[Effect] = &[
     Planned("fabric front end: limits what is generated to these nodes"),
 ];
 const PICKS: &[Effect] = &[
-    Admission("is a valid selector; picks no VRF that is configured by hand on the same nodes"),
+    Admission("is a valid selector; picks no VRF that is configured manually on the same nodes"),
     Planned("fabric front end: imports from and exports into the VRFs of the picked Destinations"),
 ];
 const COMMUNITIES: &[Effect] = &[
@@ -30,7 +30,7 @@ const WORKLOAD_AS: &[Effect] = &[Admission("is not reserved"), Planned("fabric f
 const MAX_PREFIXES: &[Effect] = &[Planned("fabric front end: prefix limit of the session")];
 const TRANSFER: &[Effect] = &[Planned("fabric front end: exports the network of the session to the workload")];
 const COUNT: &[Effect] = &[
-    Admission("excludes addresses; fits into the network beside all other wishes"),
+    Admission("excludes addresses; fits into the network beside all other requests"),
     Planned("fabric front end: that many addresses of each family are taken"),
 ];
 const ADDRESSES: &[Effect] = &[
@@ -336,7 +336,7 @@ pub(crate) const OUTBOUND: &[FieldEffect] = &[
         "spec.destinations",
         &[
             Admission(
-                "is a valid selector; picks something when it is set, and no VRF that is configured by hand on the same nodes",
+                "is a valid selector; picks something when it is set, and no VRF that is configured manually on the same nodes",
             ),
             Planned("fabric front end: exports into the VRFs of the picked Destinations"),
         ],
@@ -454,7 +454,7 @@ pub(crate) const TRAFFIC_MIRROR: &[FieldEffect] = &[
     field(
         "spec.source.name",
         &[
-            Admission("exists when the reference is made; its traffic is not copied by hand"),
+            Admission("exists when the reference is made; its traffic is not copied manually"),
             Planned("fabric front end: where traffic is copied"),
         ],
     ),

@@ -12,7 +12,7 @@ use crate::{effects::Effect, fabric::effects::PARTS};
 /// What the agent will report.
 const BY_AGENT: &[Effect] = &[Effect::Planned("agent: will report it for its node")];
 /// What the agent reports.
-const TOLD: &[Effect] = &[Effect::Status("agent: reports it for its node")];
-/// The same, where it is told on.
+const STATUS_REPORT: &[Effect] = &[Effect::Status("agent: reports it for its node")];
+/// The same, where it is passed on.
 const LISTED: &[Effect] =
     &[Effect::Status("agent: reports it for its node"), Effect::FrontEnd("controller: what monitors of links list")];

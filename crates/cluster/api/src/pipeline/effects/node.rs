@@ -1,6 +1,6 @@
 //! Objects of one node.
 
-use super::{BY_AGENT, LISTED, PARTS, TOLD};
+use super::{BY_AGENT, LISTED, PARTS, STATUS_REPORT};
 use crate::effects::{
     Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
@@ -60,29 +60,29 @@ const INSTALLED: &[Effect] = &[
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
-    field("status", TOLD),
-    field("status.conditions", TOLD),
+    field("status", STATUS_REPORT),
+    field("status.conditions", STATUS_REPORT),
     field("status.interfaces", LISTED),
-    field("status.interfaces[].addresses", TOLD),
+    field("status.interfaces[].addresses", STATUS_REPORT),
     field("status.interfaces[].controller", LISTED),
     field("status.interfaces[].index", LISTED),
     field("status.interfaces[].mac", LISTED),
     field("status.interfaces[].madeBy", INSTALLED),
-    field("status.interfaces[].members", TOLD),
-    field("status.interfaces[].mtu", TOLD),
+    field("status.interfaces[].members", STATUS_REPORT),
+    field("status.interfaces[].mtu", STATUS_REPORT),
     field("status.interfaces[].name", LISTED),
     field("status.interfaces[].parent", INSTALLED),
     field("status.interfaces[].promiscuous", LISTED),
     field("status.interfaces[].state", LISTED),
     field("status.interfaces[].type", LISTED),
     field("status.interfaces[].vlanID", INSTALLED),
-    field("status.lastUpdated", TOLD),
-    field("status.routes", TOLD),
-    field("status.routes[].destination", TOLD),
-    field("status.routes[].gateway", TOLD),
-    field("status.routes[].interface", TOLD),
-    field("status.routes[].table", TOLD),
-    field("status.conditions.**", TOLD),
+    field("status.lastUpdated", STATUS_REPORT),
+    field("status.routes", STATUS_REPORT),
+    field("status.routes[].destination", STATUS_REPORT),
+    field("status.routes[].gateway", STATUS_REPORT),
+    field("status.routes[].interface", STATUS_REPORT),
+    field("status.routes[].table", STATUS_REPORT),
+    field("status.conditions.**", STATUS_REPORT),
 ];
 
 pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
@@ -90,7 +90,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.revision", REVISION),
     field("spec.digest", REVISION),
     field("spec.stateDigest", PAIR),
-    field("spec.attempt", &[FrontEnd("agent: tried anew at once when it grows")]),
+    field("spec.attempt", &[FrontEnd("agent: tried again at once when it grows")]),
     field("spec.layer2s", PARTS),
     field("spec.layer2s{}.vni", VNI),
     field("spec.layer2s{}.vlan", KEY),

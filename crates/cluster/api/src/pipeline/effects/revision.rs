@@ -5,7 +5,7 @@ use crate::effects::{
     FieldEffect, field,
 };
 
-const TOLD: &[Effect] = &[Status("controller: how far the revision has come")];
+const STATUS_REPORT: &[Effect] = &[Status("controller: how far the revision has come")];
 const FROZEN: &[Effect] =
     &[Admission("immutable"), Planned("fabric front end: a copy of the object, compiled for each node")];
 const FROZEN_OBJECT: &[Effect] = &[
@@ -47,29 +47,29 @@ pub(crate) const REVISION: &[FieldEffect] = &[
         "spec.revision",
         &[Admission("starts with the name of the object"), FrontEnd("rollout: what nodes report to have applied")],
     ),
-    field("status", TOLD),
-    field("status.attempts", TOLD),
-    field("status.canaries", TOLD),
-    field("status.canaries[].healthySince", TOLD),
-    field("status.canaries[].policy", TOLD),
-    field("status.conditions", TOLD),
-    field("status.conditions.**", TOLD),
-    field("status.failedAt", TOLD),
-    field("status.failedMessage", TOLD),
-    field("status.failedNode", TOLD),
-    field("status.failedUnder", TOLD),
-    field("status.isInvalid", TOLD),
-    field("status.message", TOLD),
-    field("status.nextAttemptAt", TOLD),
-    field("status.ongoing", TOLD),
-    field("status.passedOver", TOLD),
-    field("status.passedOver[].node", TOLD),
-    field("status.passedOver[].reason", TOLD),
-    field("status.phase", TOLD),
-    field("status.provenAt", TOLD),
-    field("status.queued", TOLD),
-    field("status.ready", TOLD),
-    field("status.total", TOLD),
+    field("status", STATUS_REPORT),
+    field("status.attempts", STATUS_REPORT),
+    field("status.canaries", STATUS_REPORT),
+    field("status.canaries[].healthySince", STATUS_REPORT),
+    field("status.canaries[].policy", STATUS_REPORT),
+    field("status.conditions", STATUS_REPORT),
+    field("status.conditions.**", STATUS_REPORT),
+    field("status.failedAt", STATUS_REPORT),
+    field("status.failedMessage", STATUS_REPORT),
+    field("status.failedNode", STATUS_REPORT),
+    field("status.failedUnder", STATUS_REPORT),
+    field("status.isInvalid", STATUS_REPORT),
+    field("status.message", STATUS_REPORT),
+    field("status.nextAttemptAt", STATUS_REPORT),
+    field("status.ongoing", STATUS_REPORT),
+    field("status.passedOver", STATUS_REPORT),
+    field("status.passedOver[].node", STATUS_REPORT),
+    field("status.passedOver[].reason", STATUS_REPORT),
+    field("status.phase", STATUS_REPORT),
+    field("status.provenAt", STATUS_REPORT),
+    field("status.queued", STATUS_REPORT),
+    field("status.ready", STATUS_REPORT),
+    field("status.total", STATUS_REPORT),
 ];
 
 pub(crate) const REVISION_PART: &[FieldEffect] = &[

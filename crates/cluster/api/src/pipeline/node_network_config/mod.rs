@@ -45,18 +45,18 @@ pub struct NodeNetworkConfigSpec {
     #[schemars(length(max = 64))]
     pub revision: String,
     /// A digest of everything that the revision says for this node, here and in its
-    /// `NodeNetworkState`. It changes whenever the node has to report anew.
+    /// `NodeNetworkState`. It changes whenever the node has to report again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub digest: String,
     /// A digest of what policies want of this node, which its `NodeNetworkState` carries too. Only together do the two
     /// objects say what the node shall have, and they are written one after the other. Empty as long as that cannot be
-    /// told, because of what somebody wrote there by hand.
+    /// known, because of what somebody wrote there manually.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub state_digest: String,
-    /// How often the revision was tried before and failed. A node that is told the same revision after another failure
-    /// tries it anew at once.
+    /// How often the revision was tried before and failed. A node that is assigned the same revision after another
+    /// failure tries it again at once.
     #[serde(default, skip_serializing_if = "super::network_config_revision::is_zero")]
     pub attempt: u32,
     /// Segments by VLAN, written as a decimal number.
@@ -202,11 +202,11 @@ pub struct HostLease {
     /// When the address is given up; none for a lease without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// The name servers that the server named (option 6). They are told, not used: those of a node are its own.
+    /// The name servers that the server named (option 6). They are reported, not used: those of a node are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub name_servers: Vec<Ip>,
-    /// The domain that the server named (option 15). It is told, not used.
+    /// The domain that the server named (option 15). It is reported, not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 255))]
     pub domain: Option<String>,
@@ -228,7 +228,7 @@ pub struct LeaseProblem {
     /// A stable word, such as `DHCPNoOffer`, `DHCPNak`, `DHCPExpired` or `AddressConflict`.
     #[schemars(length(min = 1, max = 64))]
     pub reason: String,
-    /// A sentence for people.
+    /// A sentence for users.
     #[schemars(length(max = 1024))]
     pub message: String,
 }
@@ -241,7 +241,7 @@ pub enum ConfigStatus {
     #[default]
     #[serde(rename = "")]
     Unseen,
-    /// It is at it.
+    /// It is applying it.
     Provisioning,
     /// It is in place.
     Provisioned,

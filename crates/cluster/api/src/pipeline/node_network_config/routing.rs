@@ -224,7 +224,7 @@ pub struct BgpPeer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddressFamily {
-    /// What the other side is told.
+    /// What is announced to the other side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub export_filter: Option<Filter>,
     /// What is taken from the other side.

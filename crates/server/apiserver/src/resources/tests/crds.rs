@@ -112,7 +112,7 @@ async fn what_a_schema_lost_is_not_read_any_more_and_goes_with_the_next_write() 
     assert_eq!(bench.get(&path).await.json()["spec"]["color"], "red", "nothing was written meanwhile");
     bench.patch(&definition, "json", &change(json!({"size": {"type": "integer"}}))).await.expect(200);
     let same = bench.patch(&path, "merge", &json!({"spec": {"size": 1}})).await.expect(200);
-    assert_ne!(same["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"], "it is written anew");
+    assert_ne!(same["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"], "it is written again");
     let bench = bench.restarted().await;
     bench.patch(&definition, "json", &both).await.expect(200);
     assert_eq!(bench.get(&path).await.json()["spec"], json!({"size": 1}));

@@ -25,7 +25,7 @@ async fn a_store_that_fails_for_a_while_is_followed_again() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(20), known).await.expect("the problem is told");
+    timeout(Duration::from_secs(20), known).await.expect("the problem is reported");
     assert!(!resumed.is_finished(), "it has not given up");
     bench.switch.fail(false);
     assert!(timeout(Duration::from_secs(20), resumed).await.expect("it goes on").unwrap());

@@ -44,7 +44,7 @@ async fn pages_show_one_moment() {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_told_with_another_one() {
+async fn an_expired_token_is_reported_with_another_one() {
     let bench = five().await;
     let first = bench.get(&format!("{MAPS}?limit=2")).await.expect(200);
     bench.delete(&format!("{MAPS}/c")).await.expect(200);
@@ -140,8 +140,8 @@ async fn a_list_that_finds_little_in_much_lets_others_have_their_turn() {
         netloom_store::Change::create(key, format!(r#"{{"metadata":{{"name":"n{number}"}}}}"#))
     });
     bench.api.store().write(changes.collect()).await.unwrap();
-    let turns = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let counted = turns.clone();
+    let write_slots = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = write_slots.clone();
     let other = tokio::spawn(async move {
         loop {
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -150,10 +150,10 @@ async fn a_list_that_finds_little_in_much_lets_others_have_their_turn() {
     });
     tokio::task::yield_now().await;
     for query in ["labelSelector=x%3Dy&limit=1", "labelSelector=x%3Dy", "labelSelector=x%3Dy&pretty=true"] {
-        let before = turns.load(std::sync::atomic::Ordering::Relaxed);
+        let before = write_slots.load(std::sync::atomic::Ordering::Relaxed);
         let found = bench.get(&format!("{MAPS}?{query}")).await.expect(200);
         assert_eq!(names(&found), [""; 0]);
-        let had = turns.load(std::sync::atomic::Ordering::Relaxed) - before;
+        let had = write_slots.load(std::sync::atomic::Ordering::Relaxed) - before;
         assert!(had >= 4, "{query}: another task had {had} turns during six chunks");
     }
     other.abort();

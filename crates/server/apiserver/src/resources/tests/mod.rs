@@ -113,7 +113,7 @@ impl Bench {
         Self { api, clock, switch, folder }
     }
 
-    /// The same store, opened anew.
+    /// The same store, opened again.
     pub(super) async fn restarted(self) -> Self {
         let Self { api, clock, folder, .. } = self;
         drop(api);

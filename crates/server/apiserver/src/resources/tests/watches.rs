@@ -38,7 +38,7 @@ impl Events {
     }
 
     /// The next event as `TYPE name`.
-    async fn told(&mut self) -> String {
+    async fn reported(&mut self) -> String {
         let event = self.next().await.unwrap();
         format!("{} {}", event["type"].as_str().unwrap(), event["object"]["metadata"]["name"].as_str().unwrap_or("-"))
     }
@@ -49,11 +49,11 @@ async fn what_is_there_comes_first_and_then_every_change() {
     let bench = Bench::new().await;
     bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
-    assert_eq!(events.told().await, "ADDED a");
+    assert_eq!(events.reported().await, "ADDED a");
     bench.post(MAPS, &map("b", &json!({}))).await.expect(201);
-    assert_eq!(events.told().await, "ADDED b");
+    assert_eq!(events.reported().await, "ADDED b");
     bench.patch(&format!("{MAPS}/b"), "merge", &json!({"data": {"x": "1"}})).await.expect(200);
-    assert_eq!(events.told().await, "MODIFIED b");
+    assert_eq!(events.reported().await, "MODIFIED b");
     bench.delete(&format!("{MAPS}/b")).await.expect(200);
     let gone = events.next().await.unwrap();
     assert_eq!(gone["type"], "DELETED");
@@ -63,20 +63,20 @@ async fn what_is_there_comes_first_and_then_every_change() {
 }
 
 #[tokio::test]
-async fn who_reads_too_slowly_is_told_to_start_anew() {
+async fn who_reads_too_slowly_is_reported_to_start_again() {
     let short =
         Options { window: Duration::ZERO, window_events: 4, queue_events: 2, recent_events: 2, ..Options::default() };
     let bench = Bench::on(short).await;
     let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
     bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
-    assert_eq!(events.told().await, "ADDED a");
+    assert_eq!(events.reported().await, "ADDED a");
     for number in 0..40 {
         bench.patch(&format!("{MAPS}/a"), "merge", &json!({"data": {"x": number.to_string()}})).await.expect(200);
     }
-    let told = events.next().await.unwrap();
-    assert_eq!((&told["type"], &told["object"]["code"]), (&json!("ERROR"), &json!(410)), "{told}");
-    assert_eq!(told["object"]["reason"], "Expired");
-    assert!(told["object"]["message"].as_str().unwrap().starts_with("too old resource version: "), "{told}");
+    let reported = events.next().await.unwrap();
+    assert_eq!((&reported["type"], &reported["object"]["code"]), (&json!("ERROR"), &json!(410)), "{reported}");
+    assert_eq!(reported["object"]["reason"], "Expired");
+    assert!(reported["object"]["message"].as_str().unwrap().starts_with("too old resource version: "), "{reported}");
     assert_eq!(events.next().await, None);
 }
 
@@ -88,7 +88,7 @@ async fn a_watch_goes_on_behind_a_revision() {
     let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
     bench.post(WIDGETS, &widget("b", &json!({}))).await.expect(201);
     let mut events = Events::of(&bench, &format!("{WIDGETS}?watch=true&resourceVersion={revision}")).await;
-    assert_eq!(events.told().await, "ADDED b");
+    assert_eq!(events.reported().await, "ADDED b");
 }
 
 #[tokio::test]
@@ -98,9 +98,9 @@ async fn a_selector_makes_objects_come_and_go() {
     bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
     let label = |value: &str| json!({"metadata": {"labels": {"x": value}}});
     bench.patch(&format!("{MAPS}/a"), "merge", &label("1")).await.expect(200);
-    assert_eq!(events.told().await, "ADDED a");
+    assert_eq!(events.reported().await, "ADDED a");
     bench.patch(&format!("{MAPS}/a"), "merge", &json!({"data": {"k": "v"}})).await.expect(200);
-    assert_eq!(events.told().await, "MODIFIED a");
+    assert_eq!(events.reported().await, "MODIFIED a");
     bench.patch(&format!("{MAPS}/a"), "merge", &label("2")).await.expect(200);
     let gone = events.next().await.unwrap();
     assert_eq!(gone["type"], "DELETED");
@@ -117,13 +117,13 @@ async fn a_watch_of_one_name_sees_only_that_one() {
     let mut events = Events::of(&bench, &uri).await;
     let mut across = Events::of(&bench, "/api/v1/configmaps?watch=true&fieldSelector=metadata.name=b").await;
     for events in [&mut events, &mut across] {
-        assert_eq!(events.told().await, "ADDED b");
+        assert_eq!(events.reported().await, "ADDED b");
     }
     for name in ["a", "b"] {
         bench.delete(&format!("{MAPS}/{name}")).await.expect(200);
     }
     for events in [&mut events, &mut across] {
-        assert_eq!(events.told().await, "DELETED b");
+        assert_eq!(events.reported().await, "DELETED b");
     }
 }
 
@@ -134,17 +134,17 @@ async fn a_watch_list_marks_the_end_of_what_was_there() {
     let uri =
         format!("{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
     let mut events = Events::of(&bench, &uri).await;
-    assert_eq!(events.told().await, "ADDED a");
+    assert_eq!(events.reported().await, "ADDED a");
     let mark = events.next().await.unwrap();
     assert_eq!(mark["type"], "BOOKMARK");
     assert_eq!(mark["object"]["kind"], "ConfigMap");
     assert_eq!(mark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
     bench.post(MAPS, &map("b", &json!({}))).await.expect(201);
-    assert_eq!(events.told().await, "ADDED b");
+    assert_eq!(events.reported().await, "ADDED b");
 }
 
 #[tokio::test]
-async fn a_place_that_is_gone_is_told_in_the_stream() {
+async fn a_place_that_is_gone_is_reported_in_the_stream() {
     let bench = Bench::new().await;
     for name in ["a", "b"] {
         bench.post(MAPS, &map(name, &json!({}))).await.expect(201);
@@ -183,11 +183,11 @@ async fn rows_are_announced_once() {
 }
 
 #[tokio::test]
-async fn a_watch_that_fell_out_of_the_history_is_told_so_and_closed() {
+async fn a_watch_that_fell_out_of_the_history_is_reported_so_and_closed() {
     let bench = Bench::new().await;
     let mut events = Events::of(&bench, &format!("{MAPS}?watch=true")).await;
     bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
-    assert_eq!(events.told().await, "ADDED a");
+    assert_eq!(events.reported().await, "ADDED a");
     // More than are kept for one watch, and none of them is read.
     for number in 0..200 {
         let key = netloom_store::Key::new("/configmaps", "default", &format!("n{number}"));

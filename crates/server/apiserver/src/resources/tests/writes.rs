@@ -66,11 +66,11 @@ async fn a_custom_object_is_pruned_filled_in_and_counted() {
     status["status"] = json!({"phase": "Small"});
     status["spec"]["size"] = json!(9);
     status["metadata"]["labels"] = json!({"x": "z"});
-    let told = bench.put(&format!("{one}/status"), &status).await.expect(200);
-    assert_eq!(told["status"], json!({"phase": "Small"}));
-    assert_eq!(told["spec"]["size"], 2);
-    assert_eq!(told["metadata"]["labels"], json!({"x": "y"}));
-    assert_eq!(told["metadata"]["generation"], 2);
+    let reported = bench.put(&format!("{one}/status"), &status).await.expect(200);
+    assert_eq!(reported["status"], json!({"phase": "Small"}));
+    assert_eq!(reported["spec"]["size"], 2);
+    assert_eq!(reported["metadata"]["labels"], json!({"x": "y"}));
+    assert_eq!(reported["metadata"]["generation"], 2);
 }
 
 #[tokio::test]
@@ -240,19 +240,19 @@ async fn only_what_rules_look_at_waits_for_its_turn() {
     let bench = Bench::new().await;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
     bench.post(NODES, &node).await.expect(201);
-    let turn = bench.api.turns.judged.clone().lock_owned().await;
-    let patience = std::time::Duration::from_secs(20);
+    let write_slot = bench.api.write_slots.judged.clone().lock_owned().await;
+    let time_limit = std::time::Duration::from_secs(20);
     let free = async {
         bench.post(MAPS, &map("a", &json!({}))).await.expect(201);
         bench.patch(&format!("{NODES}/n/status"), "merge", &json!({"status": {"phase": "Running"}})).await.expect(200);
         bench.post(&format!("{NODES}?dryRun=All"), &json!({"metadata": {"name": "m"}})).await.expect(201);
     };
-    tokio::time::timeout(patience, free).await.expect("nobody waits for them");
+    tokio::time::timeout(time_limit, free).await.expect("nobody waits for them");
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     let one = format!("{NODES}/n");
     let mut judged = std::pin::pin!(bench.patch(&one, "merge", &labels));
     let early = tokio::time::timeout(std::time::Duration::from_millis(50), &mut judged).await;
     assert!(early.is_err(), "it does not wait for its turn");
-    drop(turn);
-    tokio::time::timeout(patience, judged).await.expect("it has its turn").expect(200);
+    drop(write_slot);
+    tokio::time::timeout(time_limit, judged).await.expect("it has its turn").expect(200);
 }

@@ -14,7 +14,7 @@ use std::{
 
 use jiff::SignedDuration;
 use netloom_agent_core::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
-use netloom_journal::{Error, Outcome, Probes, Request, Store, SystemClock, Turn, Verdict, Waiting};
+use netloom_journal::{Error, Outcome, Probes, Request, Store, SystemClock, Transaction, Verdict, Waiting};
 use netloom_local_host::{KernelProbes, LocalHost, NamedProbes, Place, RunFiles, possible_in};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{events::EVENT_BUFFER, probe::Probe};
@@ -26,7 +26,7 @@ use tracing::info;
 use crate::{
     clock::Clock,
     companion::Parting,
-    file::WishFile,
+    file::DesiredStateFile,
     managers::Managers,
     metrics::Metrics,
     notices::{self, Changes},
@@ -39,16 +39,16 @@ const WAIT: Duration = Duration::from_secs(10);
 /// on slow machines.
 const UNATTENDED: Duration = Duration::from_mins(10);
 
-/// The hands of an agent.
+/// The host worker of an agent.
 #[derive(Debug)]
-pub(crate) struct Hands {
+pub(crate) struct HostWorker {
     jobs: Option<Sender<Effect>>,
     thread: Option<JoinHandle<()>>,
     /// Raised to have a change under way taken back.
     stop: Arc<AtomicBool>,
 }
 
-/// What the hands need.
+/// What the host worker need.
 pub(crate) struct Tools {
     pub(crate) place: Place,
     pub(crate) store: Store,
@@ -65,8 +65,8 @@ pub(crate) struct Tools {
     pub(crate) run_files: RunFiles,
 }
 
-impl Hands {
-    /// Starts them. Answers go to `events`; `changed` is told of every change of the host.
+impl HostWorker {
+    /// Starts them. Answers go to `events`; `changed` is notified of every change of the host.
     pub(crate) fn start(
         tools: Tools,
         events: UnboundedSender<Event>,
@@ -77,7 +77,7 @@ impl Hands {
         notices::follow(tools.place.clone(), watch, Arc::clone(changed), Arc::clone(metrics))?;
         let (jobs, work) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let file = WishFile::in_folder(tools.store.dir());
+        let file = DesiredStateFile::in_folder(tools.store.dir());
         let managers = Managers::new(tools.run_files.clone(), events.clone());
         let (scope, foreseen) = (Scope::default(), Vec::new());
         let worker = Worker { file, tools, scope, stop: Arc::clone(&stop), events, foreseen, managers };
@@ -91,8 +91,8 @@ impl Hands {
         self.jobs.as_ref().map(|jobs| jobs.send(effect).ok());
     }
 
-    /// Lets what is under way end; after `patience` it is taken back. Blocks.
-    pub(crate) fn end(mut self, patience: Duration) {
+    /// Lets what is under way end; after `time_limit` it is taken back. Blocks.
+    pub(crate) fn end(mut self, time_limit: Duration) {
         drop(self.jobs.take());
         let Some(thread) = self.thread.take() else { return };
         let stop = Arc::clone(&self.stop);
@@ -101,14 +101,14 @@ impl Hands {
             thread.join().ok();
             ended.send(()).ok();
         });
-        if waits.recv_timeout(patience).is_err() {
+        if waits.recv_timeout(time_limit).is_err() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             waits.recv().ok();
         }
     }
 }
 
-/// Why the hands cannot work.
+/// Why the host worker cannot work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error(transparent)]
@@ -136,13 +136,14 @@ impl Probes for Logged<'_> {
 
 struct Worker {
     tools: Tools,
-    file: WishFile,
-    /// How much of the host is looked at: all that the last wish is about, or what it sets would seem to be gone.
+    file: DesiredStateFile,
+    /// How much of the host is looked at: all that the last desired state is about, or what it sets would seem to be
+    /// gone.
     scope: Scope,
     stop: Arc<AtomicBool>,
     /// Where answers go.
     events: UnboundedSender<Event>,
-    /// What was told last about what a change costs: the same is not told again with each try.
+    /// What was reported last about what a change costs: the same is not reported again with each try.
     foreseen: Vec<String>,
     managers: Managers,
 }
@@ -159,8 +160,8 @@ impl Worker {
                     }
                     Event::Observed(seen.map(Box::new).map_err(|error| error.to_string()))
                 }
-                Effect::Transact { wish, leases, protected, reach, timing } => {
-                    Event::Transacted(self.transact((&wish, &leases), protected, reach, timing))
+                Effect::Transact { desired, leases, protected, reach, timing } => {
+                    Event::Transacted(self.transact((&desired, &leases), protected, reach, timing))
                 }
                 Effect::Keep(kept) => Event::Kept(self.file.write(&kept).map_err(|error| error.to_string())),
                 Effect::Abandon => Event::Abandoned(self.abandon()),
@@ -172,9 +173,9 @@ impl Worker {
         }
     }
 
-    fn turn(tools: &mut Tools) -> Result<Turn<'_>, Failure> {
+    fn transaction(tools: &mut Tools) -> Result<Transaction<'_>, Failure> {
         let incarnation = tools.place.incarnation().map_err(|error| outcome::failed(&error))?;
-        Turn::take(&tools.store, &mut tools.host, &SystemClock, incarnation, WAIT)
+        Transaction::take(&tools.store, &mut tools.host, &SystemClock, incarnation, WAIT)
             .map_err(|error| outcome::failed(&error))
     }
 
@@ -185,31 +186,32 @@ impl Worker {
 
     fn recover(&mut self) -> Result<Option<String>, Failure> {
         let mut probes = self.probes();
-        let mut turn = Self::turn(&mut self.tools)?.with_probes(&mut probes);
-        let recovery = turn.recover().map_err(|error| outcome::failed(&error))?;
+        let mut transaction = Self::transaction(&mut self.tools)?.with_probes(&mut probes);
+        let recovery = transaction.recover().map_err(|error| outcome::failed(&error))?;
         Ok(outcome::recovered(&recovery))
     }
 
     fn abandon(&mut self) -> Result<(), String> {
         let (mut probes, events) = (self.probes(), self.events.clone());
-        let mut turn = Self::turn(&mut self.tools).map_err(|failure| failure.message)?.with_probes(&mut probes);
-        make_way(&mut turn, &events).map_err(|error| error.to_string())?;
-        turn.forget(OWNER).map_err(|error| error.to_string())?;
-        drop(turn);
+        let mut transaction =
+            Self::transaction(&mut self.tools).map_err(|failure| failure.message)?.with_probes(&mut probes);
+        make_way(&mut transaction, &events).map_err(|error| error.to_string())?;
+        transaction.forget(OWNER).map_err(|error| error.to_string())?;
+        drop(transaction);
         self.file.remove().map_err(|error| error.to_string())
     }
 
     #[expect(clippy::disallowed_methods, reason = "the outermost shell measures how long a change takes")]
     fn transact(
         &mut self,
-        wish: (&Prepared, &Leases),
+        desired: (&Prepared, &Leases),
         protected: Vec<IpAddr>,
         reach: bool,
         timing: ProbeTiming,
     ) -> Result<Done, Failure> {
         let began = Instant::now();
         let mut foreseen = std::mem::take(&mut self.foreseen);
-        let ended = self.change(wish, protected, reach, timing, &mut foreseen);
+        let ended = self.change(desired, protected, reach, timing, &mut foreseen);
         self.foreseen = foreseen;
         let (changed, drivers) = ended?;
         self.scope.ethtool = drivers;
@@ -217,10 +219,10 @@ impl Worker {
         Ok(Done { changed, took })
     }
 
-    /// The transaction; says whether anything had to be changed, and whether the wish is about drivers.
+    /// The transaction; says whether anything had to be changed, and whether the desired state is about drivers.
     fn change(
         &mut self,
-        (wish, leases): (&Prepared, &Leases),
+        (desired, leases): (&Prepared, &Leases),
         protected: Vec<IpAddr>,
         reach: bool,
         timing: ProbeTiming,
@@ -236,24 +238,24 @@ impl Worker {
         let failed = |error| outcome::failed(&error);
         // One turn for reading, planning and carrying out: nobody else may change the host in between.
         let mut earlier = self.probes();
-        let mut turn = Self::turn(&mut self.tools)?.with_probes(&mut earlier);
-        make_way(&mut turn, &events).map_err(failed)?;
-        let known = turn.ownership().map_err(failed)?;
-        let owned = wish.revised(known.clone());
+        let mut transaction = Self::transaction(&mut self.tools)?.with_probes(&mut earlier);
+        make_way(&mut transaction, &events).map_err(failed)?;
+        let known = transaction.ownership().map_err(failed)?;
+        let owned = desired.revised(known.clone());
         if owned != known {
-            turn.correct(&owned).map_err(failed)?;
+            transaction.correct(&owned).map_err(failed)?;
         }
         let mut scope = Scope::default();
         let (observed, state) = loop {
-            let observed = turn.observe(scope).map_err(failed)?;
-            let state = wish.resolve(&observed, &owned, leases, clock.now())?;
+            let observed = transaction.observe(scope).map_err(failed)?;
+            let state = desired.resolve(&observed, &owned, leases, clock.now())?;
             if scope.ethtool || !needs_drivers(&state, &owned) {
                 break (observed, state);
             }
             scope.ethtool = true;
         };
         possible_in(&namespace, &state).map_err(|error| Failure::new(Reason::InvalidDesiredState, error))?;
-        let source = wish.source();
+        let source = desired.source();
         let request = Request {
             options: netloom_plan::Options { protected, allow_cut: false },
             scope,
@@ -264,14 +266,14 @@ impl Worker {
             ..Request::new(&state, &source)
         };
         let drivers = needs_drivers(&state, &Ownership::default());
-        // Who else manages a link is said before it is changed, and stops nothing.
+        // Who else manages a link is reported before it is changed, and stops nothing.
         self.managers.attend(named(&state), &observed);
-        let prepared = turn.prepare_on(&request, &observed, owned).map_err(failed)?;
+        let prepared = transaction.prepare_on(&request, &observed, owned).map_err(failed)?;
         foresee(&prepared.planned, foreseen, &events);
         let mut probes = Logged(KernelProbes::new(namespace, &probes, &observed));
         let cut = cut_off(&prepared.planned.plan, &observed);
         partings.iter().for_each(|companion| companion.part(&cut));
-        let ended = turn.run(&prepared, &request, &mut probes).map_err(failed);
+        let ended = transaction.run(&prepared, &request, &mut probes).map_err(failed);
         if !matches!(ended, Ok(Outcome::Nothing | Outcome::Confirmed)) {
             partings.iter().for_each(|companion| companion.stay());
         }
@@ -286,19 +288,19 @@ impl Worker {
 }
 
 /// Finishes an earlier change that was left behind since this agent began, and tells of it.
-fn make_way(turn: &mut Turn<'_>, events: &UnboundedSender<Event>) -> Result<(), Error> {
-    if let Some(what) = outcome::recovered(&turn.make_way()?) {
+fn make_way(transaction: &mut Transaction<'_>, events: &UnboundedSender<Event>) -> Result<(), Error> {
+    if let Some(what) = outcome::recovered(&transaction.make_way()?) {
         events.send(Event::Found(what)).ok();
     }
     Ok(())
 }
 
 /// Tells what a change costs beside what was asked for, before it begins. Nobody who listens is no reason not to change.
-fn foresee(planned: &Planned, told: &mut Vec<String>, events: &UnboundedSender<Event>) {
-    if !planned.plan.is_empty() && *told != planned.notes {
-        told.clone_from(&planned.notes);
-        if !told.is_empty() {
-            events.send(Event::Foreseen(told.join("; "))).ok();
+fn foresee(planned: &Planned, reported: &mut Vec<String>, events: &UnboundedSender<Event>) {
+    if !planned.plan.is_empty() && *reported != planned.notes {
+        reported.clone_from(&planned.notes);
+        if !reported.is_empty() {
+            events.send(Event::Foreseen(reported.join("; "))).ok();
         }
     }
 }

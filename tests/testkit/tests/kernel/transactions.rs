@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netloom_journal::{
-    Clock as _, Incarnation, NoProbes, Outcome as Became, Recovery, Request, Store, SystemClock, Turn,
+    Clock as _, Incarnation, NoProbes, Outcome as Became, Recovery, Request, Store, SystemClock, Transaction,
 };
 use netloom_model::{Engine as _, Scope};
 use netloom_testkit::{
@@ -18,8 +18,8 @@ pub(crate) fn second_is_refused() -> Outcome {
     let (space, folder) = (Space::new()?, StateFolder::new());
     let store = Store::of_netns(folder.path(), space.name()).map_err(|error| error.to_string())?;
     let (mut first, mut second) = (space.stage()?, space.stage()?);
-    let turn = take(&store, &mut first)?;
-    match Turn::take(&store, &mut second, &SystemClock, life(), Duration::ZERO) {
+    let transaction = take(&store, &mut first)?;
+    match Transaction::take(&store, &mut second, &SystemClock, life(), Duration::ZERO) {
         Err(error) if error.reason() == "AnotherChangeAtWork" => {
             let own = format!("process {}", std::process::id());
             if !error.to_string().contains(&own) {
@@ -29,7 +29,7 @@ pub(crate) fn second_is_refused() -> Outcome {
         Err(error) => return Err(format!("refused for another reason: {error}")),
         Ok(_) => return Err("two changes at once".to_owned()),
     }
-    drop(turn);
+    drop(transaction);
     take(&store, &mut second)?;
     Ok(Ended::OK)
 }
@@ -42,12 +42,13 @@ pub(crate) fn namespaces_are_apart() -> Outcome {
     let blue_store = Store::of_netns(folder.path(), blue.name()).map_err(|error| error.to_string())?;
     // The other namespace's turn is taken all the while: it must not be in the way.
     let other = take(&blue_store, &mut blue_stage)?;
-    let wish = play::wish("site.yaml", DOCUMENT, &red_stage.observe(Scope::default()).map_err(|e| e.to_string())?)?;
-    let request = Request::new(&wish, "site.yaml");
-    let mut turn = take(&red_store, &mut red_stage)?;
-    let prepared = turn.prepare(&request).map_err(|error| error.to_string())?;
-    let became = turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
-    drop((turn, other));
+    let desired =
+        play::desired("site.yaml", DOCUMENT, &red_stage.observe(Scope::default()).map_err(|e| e.to_string())?)?;
+    let request = Request::new(&desired, "site.yaml");
+    let mut transaction = take(&red_store, &mut red_stage)?;
+    let prepared = transaction.prepare(&request).map_err(|error| error.to_string())?;
+    let became = transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
+    drop((transaction, other));
     if became != Became::Confirmed {
         return Err(format!("it ended otherwise: {became:?}"));
     }
@@ -62,13 +63,13 @@ pub(crate) fn deadline() -> Outcome {
     let store = Store::of_netns(folder.path(), space.name()).map_err(|error| error.to_string())?;
     let mut stage = space.stage()?;
     let before = stage.observe(Scope::default()).map_err(|error| error.to_string())?;
-    let wish = play::wish("site.yaml", DOCUMENT, &before)?;
+    let desired = play::desired("site.yaml", DOCUMENT, &before)?;
     let timeout = Duration::from_secs(2);
-    let request = Request { confirm: false, timeout, ..Request::new(&wish, "site.yaml") };
-    let mut turn = take(&store, &mut stage)?;
-    let prepared = turn.prepare(&request).map_err(|error| error.to_string())?;
-    let became = turn.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
-    drop(turn);
+    let request = Request { confirm: false, timeout, ..Request::new(&desired, "site.yaml") };
+    let mut transaction = take(&store, &mut stage)?;
+    let prepared = transaction.prepare(&request).map_err(|error| error.to_string())?;
+    let became = transaction.run(&prepared, &request, &mut NoProbes).map_err(|error| error.to_string())?;
+    drop(transaction);
     let Became::Open(summary) = became else { return Err(format!("it ended otherwise: {became:?}")) };
     match take(&store, &mut stage)?.recover().map_err(|error| error.to_string())? {
         Recovery::Open(_) => {}
@@ -87,8 +88,8 @@ pub(crate) fn deadline() -> Outcome {
     Ok(Ended::OK)
 }
 
-fn take<'a>(store: &'a Store, stage: &'a mut KernelStage) -> Result<Turn<'a>, String> {
-    Turn::take(store, stage, &SystemClock, life(), Duration::ZERO).map_err(|error| error.to_string())
+fn take<'a>(store: &'a Store, stage: &'a mut KernelStage) -> Result<Transaction<'a>, String> {
+    Transaction::take(store, stage, &SystemClock, life(), Duration::ZERO).map_err(|error| error.to_string())
 }
 
 fn life() -> Incarnation {

@@ -6,14 +6,14 @@
 
 use std::{env, sync::LazyLock, time::Duration};
 
-static PATIENCE: LazyLock<u32> = LazyLock::new(|| {
-    let said = env::var("NETLOOM_PATIENCE").ok().filter(|text| !text.is_empty());
-    said.map_or(1, |text| parse(&text))
+static TIME_LIMIT: LazyLock<u32> = LazyLock::new(|| {
+    let given = env::var("NETLOOM_PATIENCE").ok().filter(|text| !text.is_empty());
+    given.map_or(1, |text| parse(&text))
 });
 
 /// How long to wait on this machine for what comes within this time on one of its own.
-pub fn patient(time: Duration) -> Duration {
-    time * *PATIENCE
+pub fn stretched(time: Duration) -> Duration {
+    time * *TIME_LIMIT
 }
 
 fn parse(text: &str) -> u32 {

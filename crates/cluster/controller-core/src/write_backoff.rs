@@ -11,7 +11,7 @@ use crate::controller::{Settings, later};
 
 /// Objects whose last write was refused.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience(BTreeMap<ObjectRef, Wait>);
+pub(crate) struct WriteBackoff(BTreeMap<ObjectRef, Wait>);
 
 #[derive(Debug, Clone, Copy)]
 struct Wait {
@@ -19,7 +19,7 @@ struct Wait {
     until: Timestamp,
 }
 
-impl Patience {
+impl WriteBackoff {
     /// A write was refused: the next one waits, longer with each.
     pub(crate) fn refused(&mut self, now: Timestamp, target: ObjectRef, settings: &Settings) {
         let wait = self.0.entry(target).or_insert(Wait { refusals: 0, until: now });

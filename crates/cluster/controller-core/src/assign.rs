@@ -16,7 +16,7 @@ use netloom_api::{
     fabric::GROUP,
     rollout::{Drift, annotation},
 };
-use netloom_compile::{NodeWish, ObjectKey, Wishes};
+use netloom_compile::{NodeTarget, NodeTargets, ObjectKey};
 use netloom_object::{Action, LateField, ObjectRef};
 use netloom_rollout::{Assignment, Decision, Terms};
 use serde_json::{Map, Value, json};
@@ -24,8 +24,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     index::Index,
     kinds::{CONFIG, NODE},
-    picture,
     policies::STATE,
+    rollout_view,
     work::Work,
 };
 
@@ -33,14 +33,14 @@ use crate::{
 pub(crate) fn assign(
     now: Timestamp,
     index: &Index,
-    wishes: &Wishes,
+    node_targets: &NodeTargets,
     assignment: &Assignment,
     terms: Terms,
     work: &mut Work,
 ) {
-    let Some(wish) = wishes.get(&assignment.node) else { return };
-    let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(wish.node) };
-    let mut object = config(now, index, assignment, wish);
+    let Some(node_target) = node_targets.get(&assignment.node) else { return };
+    let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(node_target.node) };
+    let mut object = config(now, index, assignment, node_target);
     if assignment.attempt > 0 {
         object["spec"]["attempt"] = json!(assignment.attempt);
     }
@@ -49,64 +49,68 @@ pub(crate) fn assign(
             object["metadata"]["annotations"][key] = json!(value);
         }
     }
-    let mut chain = vec![(target, Action::Apply { object, late: host(wish) })];
-    chain.extend(state(index, wish, &assignment.revision));
+    let mut chain = vec![(target, Action::Apply { object, late: host(node_target) })];
+    chain.extend(state(index, node_target, &assignment.revision));
     work.0.push(chain);
 }
 
 /// What host networks want of a node, shared with what was compiled until it is sent.
-fn host(wish: NodeWish<'_>) -> Option<LateField> {
-    let part = wish.host.filter(|part| part.config.is_some())?.clone();
+fn host(node_target: NodeTarget<'_>) -> Option<LateField> {
+    let part = node_target.host.filter(|part| part.config.is_some())?.clone();
     Some(LateField::new("host", move || json!(part.config)))
 }
 
-/// Completes what was told to nodes and is only half written, but for those that are told something now. Where the
-/// revision means something else on the node by now, as after its labels changed or when somebody deleted what was
-/// written there by hand, the node is told that anew: today's wish under yesterday's digest would be a pair that nobody
-/// ever decided on. One that had answered waits for others that are at work, and for nothing else: as long as it has no
-/// pair, its leases are not renewed.
+/// Completes what was assigned to nodes and is only half written, but for those that are assigned something now. Where
+/// the revision means something else on the node by now, as after its labels changed or when somebody deleted what was
+/// written there manually, the node is assigned that again: today's desired state under yesterday's digest would be a
+/// pair that nobody ever decided on. One that had answered waits for others that are at work, and for nothing else: as
+/// long as it has no pair, its leases are not renewed.
 pub(crate) fn finish(
     now: Timestamp,
     index: &Index,
-    wishes: &BTreeMap<String, Arc<Wishes>>,
+    node_targets: &BTreeMap<String, Arc<NodeTargets>>,
     decision: &Decision,
     work: &mut Work,
 ) {
-    let told: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
-    let mut at_work: BTreeSet<&str> = decision.at_work.iter().map(String::as_str).chain(told.iter().copied()).collect();
-    for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
+    let assigned: BTreeSet<&str> = decision.assignments.iter().map(|assignment| assignment.node.as_str()).collect();
+    let mut at_work: BTreeSet<&str> =
+        decision.at_work.iter().map(String::as_str).chain(assigned.iter().copied()).collect();
+    for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !assigned.contains(key.name.as_str())) {
         let revision = index.snapshot().revisions.get(&ObjectKey::global(config.spec.revision.as_str()));
         let failed = revision.and_then(|revision| revision.status.as_ref()).is_some_and(|status| status.is_invalid);
         // What failed is left, not completed.
         if revision.is_none() || failed {
             continue;
         }
-        let Some(wishes) = wishes.get(&config.spec.revision) else { continue };
-        let Some(wish) = wishes.get(&key.name) else { continue };
-        if picture::is_paired(index, config, wish) || picture::is_merged_elsewhere(index, config, wish) {
+        let Some(node_targets) = node_targets.get(&config.spec.revision) else { continue };
+        let Some(node_target) = node_targets.get(&key.name) else { continue };
+        if rollout_view::is_paired(index, config, node_target)
+            || rollout_view::is_merged_elsewhere(index, config, node_target)
+        {
             continue;
         }
         let (node, revision) = (key.name.clone(), config.spec.revision.clone());
-        if wish.digest() == config.spec.digest && wish.state_digest() == config.spec.state_digest {
-            work.0.extend(state(index, wish, &revision).map(|request| vec![request]));
-        } else if !picture::has_answered(config) || at_work.iter().all(|other| *other == key.name) {
+        if node_target.digest() == config.spec.digest && node_target.state_digest() == config.spec.state_digest {
+            work.0.extend(state(index, node_target, &revision).map(|request| vec![request]));
+        } else if !rollout_view::has_answered(config) || at_work.iter().all(|other| *other == key.name) {
             at_work.insert(&key.name);
             let terms = decision.terms.get(&node).copied().unwrap_or_default();
-            let (cause, attempt) = (picture::cause(config), config.spec.attempt);
-            let gates = picture::gates_before(config).unwrap_or_default();
+            let (cause, attempt) = (rollout_view::cause(config), config.spec.attempt);
+            let gates = rollout_view::gates_before(config).unwrap_or_default();
             let assignment = Assignment { node, revision, cause, attempt, gates };
-            assign(now, index, wishes, &assignment, terms, work);
+            assign(now, index, node_targets, &assignment, terms, work);
         }
     }
 }
 
-/// Tells nodes on which terms they keep to what they were told, where that has changed, but for those in `told`.
-pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, told: &BTreeSet<&str>, work: &mut Work) {
-    for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !told.contains(key.name.as_str())) {
+/// Tells nodes on which terms they keep to what they were assigned, where that has changed, but for those in
+/// `assigned`.
+pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, assigned: &BTreeSet<&str>, work: &mut Work) {
+    for (key, config) in index.snapshot().configs.iter().filter(|(key, _)| !assigned.contains(key.name.as_str())) {
         let wanted = annotations(terms.get(&key.name).copied().unwrap_or_default());
-        let said = config.metadata.annotations.as_ref();
+        let reported = config.metadata.annotations.as_ref();
         let differs = |(key, value): &(&str, Option<Cow<'_, str>>)| {
-            said.and_then(|all| all.get(*key)).map(String::as_str) != value.as_deref()
+            reported.and_then(|all| all.get(*key)).map(String::as_str) != value.as_deref()
         };
         let changes: Map<String, Value> =
             wanted.into_iter().filter(differs).map(|(key, value)| (key.to_owned(), json!(value))).collect();
@@ -118,7 +122,7 @@ pub(crate) fn terms(index: &Index, terms: &BTreeMap<String, Terms>, told: &BTree
     }
 }
 
-/// Terms as they are written on a node's object; what is as usual is not said.
+/// Terms as they are written on a node's object; what is as usual is not specified.
 fn annotations(terms: Terms) -> [(&'static str, Option<Cow<'static, str>>); 3] {
     let drift = match terms.drift {
         Drift::Repair => None,
@@ -129,7 +133,7 @@ fn annotations(terms: Terms) -> [(&'static str, Option<Cow<'static, str>>); 3] {
     [(annotation::DRIFT, drift), (annotation::MAY_BE_CUT_OFF, may_be_cut_off), (annotation::PROBE_TIMING, timing)]
 }
 
-fn config(now: Timestamp, index: &Index, assignment: &Assignment, wish: NodeWish<'_>) -> Value {
+fn config(now: Timestamp, index: &Index, assignment: &Assignment, node_target: NodeTarget<'_>) -> Value {
     let key = ObjectKey::global(assignment.node.as_str());
     let mut metadata = json!({
         "name": assignment.node,
@@ -151,17 +155,17 @@ fn config(now: Timestamp, index: &Index, assignment: &Assignment, wish: NodeWish
         "kind": "NodeNetworkConfig",
         "metadata": metadata,
         "spec": {
-            "revision": assignment.revision, "digest": wish.digest(), "stateDigest": wish.state_digest(),
+            "revision": assignment.revision, "digest": node_target.digest(), "stateDigest": node_target.state_digest(),
         },
     })
 }
 
 /// The request for the network state; none where it is not ours to write, or says this under an earlier revision.
-fn state(index: &Index, wish: NodeWish<'_>, revision: &str) -> Option<(ObjectRef, Action)> {
-    if picture::stays(index, wish) || picture::has_state(index, wish) {
+fn state(index: &Index, node_target: NodeTarget<'_>, revision: &str) -> Option<(ObjectRef, Action)> {
+    if rollout_view::stays(index, node_target) || rollout_view::has_state(index, node_target) {
         return None;
     }
-    let mut patch = wish.patch(index.snapshot(), revision);
-    patch["metadata"]["annotations"][annotation::DIGEST] = json!(wish.state_digest());
-    Some((ObjectRef { kind: STATE, key: wish.object.clone() }, Action::Patch { patch }))
+    let mut patch = node_target.patch(index.snapshot(), revision);
+    patch["metadata"]["annotations"][annotation::DIGEST] = json!(node_target.state_digest());
+    Some((ObjectRef { kind: STATE, key: node_target.object.clone() }, Action::Patch { patch }))
 }

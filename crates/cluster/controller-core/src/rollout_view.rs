@@ -14,8 +14,8 @@ use netloom_api::{
     },
     rollout::{Retry, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
 };
-use netloom_compile::{NodeWish, ObjectKey, Unreadable, Wishes};
-use netloom_rollout::{Assigned, Cause, Failure, Node, Policy, Progress, Report, Revision, Wish};
+use netloom_compile::{NodeTarget, NodeTargets, ObjectKey, Unreadable};
+use netloom_rollout::{Assigned, Cause, Failure, Node, NodeChange, Policy, Progress, Report, Revision};
 use serde_json::Value;
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     sightings::Sightings,
 };
 
-/// The revision that was wished for last.
+/// The revision that was desired last.
 pub(crate) fn newest(index: &Index) -> Option<&NetworkConfigRevision> {
     let all = index.snapshot().revisions.iter().map(|(_, revision)| revision.as_ref());
     all.max_by_key(|revision| (revision.sequence(), name(revision)))
@@ -53,35 +53,39 @@ pub(crate) fn worth_compiling(index: &Index) -> BTreeSet<String> {
     first.chain(named).chain(pinned).collect()
 }
 
-/// Revisions that nodes have in place while they are told another one, or could not have it.
+/// Revisions that nodes have in place while they are assigned another one, or could not have it.
 pub(crate) fn left_behind(index: &Index) -> BTreeSet<String> {
     let configs = index.snapshot().configs.iter();
     configs.filter_map(|(_, config)| in_place_before(config)).map(str::to_owned).collect()
 }
 
-/// The revision that a node says to have in place, unless it is the one that it was told and says to have: told that one
-/// anew, after its labels changed, it has something else in place than what the revision says today.
+/// The revision that a node says to have in place, unless it is the one that it was assigned and says to have: assigned
+/// that one again, after its labels changed, it has something else in place than what the revision says today.
 pub(crate) fn in_place_before(config: &NodeNetworkConfig) -> Option<&str> {
     let status = config.status.as_ref()?;
     let has = match status.config_status {
         ConfigStatus::Provisioning | ConfigStatus::Provisioned | ConfigStatus::Unseen => true,
         ConfigStatus::Invalid => false,
     };
-    let anew = has && status.last_applied_revision.as_ref() == Some(&config.spec.revision);
-    status.in_place_revision.as_deref().filter(|_| !anew)
+    let again = has && status.last_applied_revision.as_ref() == Some(&config.spec.revision);
+    status.in_place_revision.as_deref().filter(|_| !again)
 }
 
 /// Every revision, with what it says for nodes where that was worked out.
-pub(crate) fn revisions(now: Timestamp, index: &Index, wishes: &BTreeMap<String, Arc<Wishes>>) -> Vec<Revision> {
+pub(crate) fn revisions(
+    now: Timestamp,
+    index: &Index,
+    node_targets: &BTreeMap<String, Arc<NodeTargets>>,
+) -> Vec<Revision> {
     let all = index.snapshot().revisions.iter().map(|(_, revision)| revision);
-    all.map(|revision| revision_of(now, index, revision, wishes.get(name(revision)))).collect()
+    all.map(|revision| revision_of(now, index, revision, node_targets.get(name(revision)))).collect()
 }
 
 fn revision_of(
     now: Timestamp,
     index: &Index,
     revision: &NetworkConfigRevision,
-    wishes: Option<&Arc<Wishes>>,
+    node_targets: Option<&Arc<NodeTargets>>,
 ) -> Revision {
     let status = revision.status.clone().unwrap_or_default();
     let annotation = |key: &str| revision.metadata.annotations.as_ref()?.get(key);
@@ -89,9 +93,10 @@ fn revision_of(
     let asks = annotation(annotation::RETRY).and_then(|number| number.parse().ok());
     let asked = failed.as_ref().is_some_and(|failed| asks == Some(failed.attempts));
     let changed = status.failed_under.as_ref().is_some_and(|then| {
-        let wish = wishes.zip(failed.as_ref()).and_then(|(wishes, failed)| wishes.get(&failed.node));
+        let node_target =
+            node_targets.zip(failed.as_ref()).and_then(|(node_targets, failed)| node_targets.get(&failed.node));
         let message = status.failed_message.as_deref().unwrap_or_default();
-        wish.is_some_and(|wish| bearing::of(now, index, wish, message) != *then)
+        node_target.is_some_and(|node_target| bearing::of(now, index, node_target, message) != *then)
     });
     let changed = changed || failed.as_ref().is_some_and(|failed| has_by_now(index, name(revision), &failed.node));
     let (failure, before) = if status.is_invalid { (failed, None) } else { (None, failed) };
@@ -106,9 +111,9 @@ fn revision_of(
         canaries: status.canaries.into_iter().map(|watch| (watch.policy, watch.healthy_since.0)).collect(),
         phase: status.phase,
         paused: annotation(annotation::PAUSED).is_some_and(|value| value == "true"),
-        wishes: wishes.map(|wishes| {
-            let managed = wishes.iter().filter(|wish| is_managed(index, wish.object));
-            managed.map(|wish| (wish.node.to_owned(), wish_of(index, wish))).collect()
+        node_changes: node_targets.map(|node_targets| {
+            let managed = node_targets.iter().filter(|node_target| is_managed(index, node_target.object));
+            managed.map(|node_target| (node_target.node.to_owned(), change_of(index, node_target))).collect()
         }),
     }
 }
@@ -144,24 +149,24 @@ fn is_managed(index: &Index, state: &ObjectKey) -> bool {
     index.snapshot().states.get(state).is_some_and(|state| state.managed)
 }
 
-fn wish_of(index: &Index, wish: NodeWish<'_>) -> Wish {
+fn change_of(index: &Index, node_target: NodeTarget<'_>) -> NodeChange {
     let snapshot = index.snapshot();
-    let config = snapshot.configs.get(&ObjectKey::global(wish.node));
-    let state = snapshot.states.get(wish.object);
-    let stays = stays(index, wish);
+    let config = snapshot.configs.get(&ObjectKey::global(node_target.node));
+    let state = snapshot.states.get(node_target.object);
+    let stays = stays(index, node_target);
     let written = config.zip(state).is_some_and(|(config, state)| {
-        let content = stays || wish.is_content_of(state);
-        is_paired(index, config, wish) && content && wish.is_host_of(config)
+        let content = stays || node_target.is_content_of(state);
+        is_paired(index, config, node_target) && content && node_target.is_host_of(config)
     });
     let removals = match state {
         Some(state) if !written && is_limited(index) => {
-            let told = config.and_then(|config| config.spec.host.as_ref());
-            let of_wish = if stays { 0 } else { removals::count(state, wish.desired.document.as_ref()) };
-            of_wish + removals::of_host(told, wish.host_config())
+            let given = config.and_then(|config| config.spec.host.as_ref());
+            let of_target = if stays { 0 } else { removals::count(state, node_target.desired.document.as_ref()) };
+            of_target + removals::of_host(given, node_target.host_config())
         }
         Some(_) | None => 0,
     };
-    Wish { written, removals, apart: stays }
+    NodeChange { written, removals, apart: stays }
 }
 
 /// Whether anybody asks how much goes: it takes longer than all the rest.
@@ -170,23 +175,24 @@ fn is_limited(index: &Index) -> bool {
     index.snapshot().rollouts.iter().any(|(_, policy)| limits(policy))
 }
 
-/// Whether the network state of a node is not ours to write: what stands there by hand cannot be read, or the node
+/// Whether the network state of a node is not ours to write: what stands there manually cannot be read, or the node
 /// merges policies itself and each of us would undo what the other writes.
-pub(crate) fn stays(index: &Index, wish: NodeWish<'_>) -> bool {
-    let merges = || index.snapshot().states.get(wish.object).is_some_and(|state| state.merges_itself);
-    !wish.desired.held.is_empty() || merges()
+pub(crate) fn stays(index: &Index, node_target: NodeTarget<'_>) -> bool {
+    let merges = || index.snapshot().states.get(node_target.object).is_some_and(|state| state.merges_itself);
+    !node_target.desired.held.is_empty() || merges()
 }
 
 /// Whether somebody merged policies into the network state of a node without a revision, as the node itself does or a
-/// client. That may be newer than what the node was told, so only its turn takes it back.
-pub(crate) fn is_merged_elsewhere(index: &Index, config: &NodeNetworkConfig, wish: NodeWish<'_>) -> bool {
-    let state = index.snapshot().states.get(wish.object);
-    let apart =
-        state.is_some_and(|state| state.revision.is_none() && state.provenance.is_some() && !wish.is_content_of(state));
+/// client. That may be newer than what the node was assigned, so only its turn takes it back.
+pub(crate) fn is_merged_elsewhere(index: &Index, config: &NodeNetworkConfig, node_target: NodeTarget<'_>) -> bool {
+    let state = index.snapshot().states.get(node_target.object);
+    let apart = state.is_some_and(|state| {
+        state.revision.is_none() && state.provenance.is_some() && !node_target.is_content_of(state)
+    });
     apart && has_answered(config)
 }
 
-/// Whether a node has answered what it was told last.
+/// Whether a node has answered what it was assigned last.
 pub(crate) fn has_answered(config: &NodeNetworkConfig) -> bool {
     config.status.as_ref().is_some_and(|status| {
         status.last_applied_revision.as_ref() == Some(&config.spec.revision)
@@ -195,28 +201,28 @@ pub(crate) fn has_answered(config: &NodeNetworkConfig) -> bool {
 }
 
 /// Whether both objects of a node belong together: they are written one after the other.
-pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, wish: NodeWish<'_>) -> bool {
-    if stays(index, wish) {
+pub(crate) fn is_paired(index: &Index, config: &NodeNetworkConfig, node_target: NodeTarget<'_>) -> bool {
+    if stays(index, node_target) {
         return true;
     }
-    config.spec.belongs_to(digest_of_state(index, wish))
+    config.spec.belongs_to(digest_of_state(index, node_target))
 }
 
-/// Whether the network state of a node has what is wished for, by whichever revision it was written.
-pub(crate) fn has_state(index: &Index, wish: NodeWish<'_>) -> bool {
-    let content = index.snapshot().states.get(wish.object).is_some_and(|state| wish.is_content_of(state));
-    content && digest_of_state(index, wish) == wish.state_digest()
+/// Whether the network state of a node has what is desired, by whichever revision it was written.
+pub(crate) fn has_state(index: &Index, node_target: NodeTarget<'_>) -> bool {
+    let content = index.snapshot().states.get(node_target.object).is_some_and(|state| node_target.is_content_of(state));
+    content && digest_of_state(index, node_target) == node_target.state_digest()
 }
 
-fn digest_of_state<'a>(index: &'a Index, wish: NodeWish<'_>) -> &'a str {
+fn digest_of_state<'a>(index: &'a Index, node_target: NodeTarget<'_>) -> &'a str {
     index
-        .mark(STATE, wish.object)
+        .mark(STATE, node_target.object)
         .and_then(|mark| mark.notes.get(annotation::DIGEST))
         .map(String::as_str)
         .unwrap_or_default()
 }
 
-/// Every node that stays, with what it was told and what it answered.
+/// Every node that stays, with what it was assigned and what it answered.
 pub(crate) fn nodes(now: Timestamp, index: &Index, sightings: &Sightings) -> Vec<Node> {
     let snapshot = index.snapshot();
     let nodes = snapshot.nodes.iter().filter(|(_, node)| !node.meta.deleted);
@@ -251,13 +257,13 @@ fn assigned(config: &NodeNetworkConfig, known_since: Option<Timestamp>) -> Assig
     }
 }
 
-/// The conditions that the node showed when it was told; none where that was not written down.
+/// The conditions that the node showed when it was assigned; none where that was not written down.
 pub(crate) fn gates_before(config: &NodeNetworkConfig) -> Option<BTreeSet<String>> {
     let gates = config.metadata.annotations.as_ref()?.get(annotation::GATES_BEFORE)?;
     Some(gates.split(',').filter(|gate| !gate.is_empty()).map(str::to_owned).collect())
 }
 
-/// Why a node was told what it was told.
+/// Why a node was assigned what it was assigned.
 pub(crate) fn cause(config: &NodeNetworkConfig) -> Cause {
     let word = config.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ASSIGNED_FOR));
     word.and_then(|word| Cause::parse(word)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the node's objects want of it, before it is held against the host.
+//! What the node's objects want of it, before it is compared with the host.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::objects::STATE;
 /// no difference to that.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
+pub struct DesiredState {
     /// The uid of the node's network state.
     pub uid: String,
     /// Its generation.
@@ -37,7 +37,7 @@ pub struct Wish {
     pub config: Option<ConfigPart>,
 }
 
-impl PartialEq for Wish {
+impl PartialEq for DesiredState {
     fn eq(&self, other: &Self) -> bool {
         let Self { uid, generation, source, created: _, document, provenance: _, config } = self;
         (uid, generation, source, document, config)
@@ -75,22 +75,23 @@ pub struct Kept {
     /// The uid of the network state under which the host was last changed. When that object is gone, nothing
     /// of what it wanted is taken back any more.
     pub uid: String,
-    /// The last wish that was fulfilled; none while the node is not managed.
-    pub wish: Option<Wish>,
-    /// The wish that is being brought about, put here before the host is changed for it: a life that ends between the
-    /// change and the word that it is good would else be followed by one that begins with the wish before it.
+    /// The last desired state that was reached; none while the node is not managed.
+    #[serde(rename = "wish")]
+    pub desired: Option<DesiredState>,
+    /// The desired state that is being applied, put here before the host is changed for it: a run that ends between the
+    /// change and the word that it is good would else be followed by one that begins with the desired state before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trying: Option<Wish>,
+    pub trying: Option<DesiredState>,
 }
 
 impl Kept {
-    /// The wish that the node was turned to last.
-    pub(crate) fn present(&self) -> Option<&Wish> {
-        self.trying.as_ref().or(self.wish.as_ref())
+    /// The desired state that the node was turned to last.
+    pub(crate) fn present(&self) -> Option<&DesiredState> {
+        self.trying.as_ref().or(self.desired.as_ref())
     }
 }
 
-impl Wish {
+impl DesiredState {
     /// What a network state wants, together with what the controller has.
     pub(crate) fn of(state: &NodeState, raw: &Value, config: Option<ConfigPart>) -> Self {
         Self {

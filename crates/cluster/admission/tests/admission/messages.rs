@@ -77,21 +77,21 @@ fn every_text_of_a_rule_is_in_a_test() {
         shown += &proof.replace("\\\"", "\"");
         rules.push((file, rule));
     }
-    let (mut told, mut untold) = (0, Vec::new());
+    let (mut reported, mut untested) = (0, Vec::new());
     for (file, rule) in &rules {
         for way in TELLING {
             for (at, _) in rule.match_indices(way) {
-                // Paths and words are not what is told.
+                // Paths and words are not what is reported.
                 let words = literals(&rule[at + way.len() - 1..]).into_iter().filter(|literal| literal.contains(' '));
                 for text in words.map(|literal| fixed(&literal)).filter(|text| text.contains(' ')) {
-                    told += 1;
+                    reported += 1;
                     if !shown.contains(&text) {
-                        untold.push(format!("{}: {text}", file.display()));
+                        untested.push(format!("{}: {text}", file.display()));
                     }
                 }
             }
         }
     }
-    assert!(told > 100, "only {told} texts were found: this test looks in the wrong places");
-    assert!(untold.is_empty(), "no test has these:\n{}", untold.join("\n"));
+    assert!(reported > 100, "only {reported} texts were found: this test looks in the wrong places");
+    assert!(untested.is_empty(), "no test has these:\n{}", untested.join("\n"));
 }

@@ -22,7 +22,7 @@ use crate::{
     Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport, Unreached,
     decide::{Verdict, decide},
     error::{Cause, Leftover},
-    hands::{self, Hands},
+    executor::{self, Executor},
     lock::Lock,
     probe::{self, Judged},
     record::{Begin, Log, Phase, Reading, Record},
@@ -31,15 +31,15 @@ use crate::{
     undo::Undo,
 };
 
-/// How many steps are sent to the kernel at once, unless told otherwise: enough to fill a socket's
+/// How many steps are sent to the kernel at once, unless set otherwise: enough to fill a socket's
 /// buffer, few enough that a refusal is noticed before much more was done.
 pub const BATCH: usize = 256;
 
 /// What is wanted, and how carefully.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The wish.
-    pub wish: &'a HostState,
+    /// The desired state.
+    pub desired: &'a HostState,
     /// The document that it came from, for people.
     pub source: &'a str,
     /// What the plan may do.
@@ -62,9 +62,9 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// A request that reads back and confirms by itself, within a minute.
-    pub fn new(wish: &'a HostState, source: &'a str) -> Self {
+    pub fn new(desired: &'a HostState, source: &'a str) -> Self {
         Self {
-            wish,
+            desired,
             source,
             options: Options::default(),
             scope: Scope::default(),
@@ -87,14 +87,14 @@ pub struct Prepared {
     pub owned: Ownership,
     /// The links that must have carrier before the change is judged.
     pub touched: Touched,
-    /// What was done about an earlier transaction, to be told.
+    /// What was done about an earlier transaction, to be reported.
     pub recovered: Recovery,
 }
 
 /// What became of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The host was as wished.
+    /// The host was as desired.
     Nothing,
     /// It is in place for good.
     Confirmed,
@@ -139,9 +139,9 @@ pub enum Recovery {
 }
 
 /// One turn at a host: its lock, and all that a transaction needs.
-pub struct Turn<'a> {
+pub struct Transaction<'a> {
     store: &'a Store,
-    hands: Hands<'a>,
+    executor: Executor<'a>,
     incarnation: Incarnation,
     batch: usize,
     /// Whether the plan was made in this turn, so that nobody can have changed anything since.
@@ -153,7 +153,7 @@ pub struct Turn<'a> {
     _lock: Lock,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Transaction<'a> {
     /// Takes the turn, waiting at most `wait` for another one to end.
     pub fn take(
         store: &'a Store,
@@ -163,8 +163,8 @@ impl<'a> Turn<'a> {
         wait: Duration,
     ) -> Result<Self, Error> {
         let lock = Lock::take(store, clock, wait)?;
-        let hands = Hands { engine, clock, scope: Scope::default(), with_derived: false };
-        Ok(Self { store, hands, incarnation, batch: BATCH, prepared: false, guard: None, probes: None, _lock: lock })
+        let executor = Executor { engine, clock, scope: Scope::default(), with_derived: false };
+        Ok(Self { store, executor, incarnation, batch: BATCH, prepared: false, guard: None, probes: None, _lock: lock })
     }
 
     /// Sends this many steps at once.
@@ -192,13 +192,13 @@ impl<'a> Turn<'a> {
     /// Which of the probes that passed before a change do not pass now, after somebody else took it back.
     pub fn unreached(&mut self, change: &Summary) -> Vec<Unreached> {
         self.probes.as_mut().map_or_else(Vec::new, |probes| {
-            regained::unreached(&mut **probes, &change.probes, regained::WITHIN, &mut self.hands)
+            regained::unreached(&mut **probes, &change.probes, regained::WITHIN, &mut self.executor)
         })
     }
 
-    /// Reads the host, for a wish that depends on it: nobody else changes it until the turn ends.
+    /// Reads the host, for a desired state that depends on it: nobody else changes it until the turn ends.
     pub fn observe(&mut self, scope: Scope) -> Result<Observed, Error> {
-        Ok(self.hands.engine.observe(scope)?)
+        Ok(self.executor.engine.observe(scope)?)
     }
 
     /// Who asked for what, as it is recorded now.
@@ -233,7 +233,7 @@ impl<'a> Turn<'a> {
             }
         };
         let summary = Summary::of(&log);
-        match decide(&log, &self.incarnation, self.hands.clock.now()) {
+        match decide(&log, &self.incarnation, self.executor.clock.now()) {
             Verdict::Drop => self.store.remove_journal().map(|()| Recovery::Dropped),
             Verdict::Finish => self.record(&log.begin.ownership).map(|()| Recovery::Finished(summary)),
             Verdict::StayOpen => Ok(Recovery::Open(summary)),
@@ -249,7 +249,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Plans what fulfils a wish. Moves nothing, but finishes an earlier transaction first; one that
+    /// Plans what fulfils a desired state. Moves nothing, but finishes an earlier transaction first; one that
     /// waits for a person is an error.
     pub fn prepare(&mut self, request: &Request<'_>) -> Result<Prepared, Error> {
         let recovered = self.make_way()?;
@@ -266,7 +266,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Plans what fulfils a wish on a host that was read in this turn, after
+    /// Plans what fulfils a desired state on a host that was read in this turn, after
     /// [`make_way`](Self::make_way).
     pub fn prepare_on(
         &mut self,
@@ -274,13 +274,13 @@ impl<'a> Turn<'a> {
         observed: &Observed,
         owned: Ownership,
     ) -> Result<Prepared, Error> {
-        let planned = plan(request.wish, observed, &owned, &request.options)?;
+        let planned = plan(request.desired, observed, &owned, &request.options)?;
         let touched = Touched::of(&planned.plan, observed);
         self.prepared = true;
         Ok(Prepared { planned, owned, touched, recovered: Recovery::Nothing })
     }
 
-    /// Carries a plan out: in the end the wish is fulfilled, or the host is as it was.
+    /// Carries a plan out: in the end the desired state is fulfilled, or the host is as it was.
     ///
     /// The plan may have been made in an earlier turn, so that nobody waits while a person reads it.
     /// When another change was recorded since, or is open, nothing is touched.
@@ -298,7 +298,7 @@ impl<'a> Turn<'a> {
             }
             return Ok(Outcome::Nothing);
         }
-        self.hands.scope = request.scope;
+        self.executor.scope = request.scope;
         let passing = probe::passing(probes, request.timing);
         if !request.first.is_empty() && !request.first.iter().any(|name| passing.contains(name)) {
             return Err(Error::OutOfReach(request.first.clone()));
@@ -314,7 +314,8 @@ impl<'a> Turn<'a> {
             .and_then(|seen| {
                 let judged =
                     Judged { timing: request.timing, touched: &prepared.touched, passing: log.begin.probes.to_vec() };
-                judged.still_passing(probes, seen, &mut self.hands, &|hands| late(hands, deadline, request.stop))
+                judged
+                    .still_passing(probes, seen, &mut self.executor, &|executor| late(executor, deadline, request.stop))
             })
             .and_then(|()| self.in_time(deadline, request.stop))
             .and_then(|()| {
@@ -329,9 +330,9 @@ impl<'a> Turn<'a> {
             }
             Err(why) => {
                 let mut report = self.undo_with(&mut journal, &log, Undo::of(&log), &why)?;
-                // Whoever was told to stop asks once and waits for nothing more.
+                // Whoever was asked to stop asks once and waits for nothing more.
                 let within = if why == Cause::Stopped { Duration::ZERO } else { regained::WITHIN };
-                report.unreached = regained::unreached(probes, &log.begin.probes, within, &mut self.hands);
+                report.unreached = regained::unreached(probes, &log.begin.probes, within, &mut self.executor);
                 Ok(Outcome::RolledBack { why, report })
             }
         }
@@ -395,7 +396,7 @@ impl<'a> Turn<'a> {
     }
 
     fn begin<'b>(&self, planned: &'b Planned, request: &'b Request<'_>, passing: &'b [String]) -> Begin<'b> {
-        let now = self.hands.clock.now();
+        let now = self.executor.clock.now();
         Begin {
             // Only one turn at a time, and the boot-time clock does not stand still between two.
             id: format!("{}-{}", now.wall, now.boot.as_micros()).into(),
@@ -427,7 +428,7 @@ impl<'a> Turn<'a> {
             record(journal, &Record::Sent { through })?;
             log.sent = through;
             let steps: Vec<Step> = log.begin.steps[first..through].iter().map(|planned| planned.step.clone()).collect();
-            let carried = self.hands.carry_out(&steps).map_err(Cause::Host)?;
+            let carried = self.executor.carry_out(&steps).map_err(Cause::Host)?;
             if !carried.not_ours.is_empty() {
                 let not_ours: Vec<usize> = carried.not_ours.iter().map(|at| first + at).collect();
                 log.not_ours.extend(&not_ours);
@@ -447,7 +448,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// The host as it is, when it is read back and as wished.
+    /// The host as it is, when it is read back and as desired.
     fn verified(
         &mut self,
         prepared: &Prepared,
@@ -457,16 +458,16 @@ impl<'a> Turn<'a> {
         if !request.verify {
             return Ok(None);
         }
-        let late = |hands: &Hands<'_>| late(hands, deadline, request.stop).is_some();
+        let late = |executor: &Executor<'_>| late(executor, deadline, request.stop).is_some();
         let (observed, left) = self
-            .hands
-            .read_back(&hands::CHECKS, |observed| prepared.planned.expected.unmet(observed), late)
+            .executor
+            .read_back(&executor::CHECKS, |observed| prepared.planned.expected.unmet(observed), late)
             .map_err(Cause::Host)?;
         if left.is_empty() { Ok(Some(observed)) } else { Err(Cause::Unmet(left)) }
     }
 
     fn in_time(&self, deadline: Moment, stop: Option<&AtomicBool>) -> Result<(), Cause> {
-        late(&self.hands, deadline, stop).map_or(Ok(()), Err)
+        late(&self.executor, deadline, stop).map_or(Ok(()), Err)
     }
 
     /// Writes down who asked for what; the journal is only needed until then.
@@ -478,9 +479,9 @@ impl<'a> Turn<'a> {
     }
 
     fn undo(&mut self, log: &Log<'_>, why: &Cause) -> Result<UndoReport, Error> {
-        self.hands.scope = Scope { ethtool: log.begin.ethtool, ..Scope::default() };
+        self.executor.scope = Scope { ethtool: log.begin.ethtool, ..Scope::default() };
         let undo = match log.phase {
-            Phase::Running | Phase::Undoing => Undo::of_cut(log, &self.hands.engine.observe(self.hands.scope)?),
+            Phase::Running | Phase::Undoing => Undo::of_cut(log, &self.executor.engine.observe(self.executor.scope)?),
             Phase::Open | Phase::Confirmed | Phase::Undone => Undo::of(log),
         };
         let mut journal = self.store.reopen_journal(log)?;
@@ -490,7 +491,7 @@ impl<'a> Turn<'a> {
     }
 
     fn undo_files(&mut self, log: &Log<'_>) -> Result<UndoReport, Error> {
-        let observed = self.hands.engine.observe(self.hands.scope)?;
+        let observed = self.executor.engine.observe(self.executor.scope)?;
         let undo = Undo::of_files(log, &observed);
         let mut journal = self.store.reopen_journal(log)?;
         self.undo_with(&mut journal, log, undo, &Cause::Interrupted)
@@ -506,9 +507,10 @@ impl<'a> Turn<'a> {
         // A full disk must not keep the host from being put back: without these two lines the next
         // turn only does the same once more.
         journal.note(&Record::Undoing { why: why.to_string().into() }).ok();
-        let undo = undo.after(log.begin.created.until(self.hands.clock.now()));
-        let ended =
-            undo.carry_out(&mut self.hands, self.batch).map_err(|source| Error::Lost { why: why.clone(), source })?;
+        let undo = undo.after(log.begin.created.until(self.executor.clock.now()));
+        let ended = undo
+            .carry_out(&mut self.executor, self.batch)
+            .map_err(|source| Error::Lost { why: why.clone(), source })?;
         match ended {
             Ok(report) => {
                 journal.settle(&Record::Undone).ok();
@@ -525,10 +527,10 @@ impl<'a> Turn<'a> {
 }
 
 /// Why it is too late to go on, if it is.
-pub(crate) fn late(hands: &Hands<'_>, deadline: Moment, stop: Option<&AtomicBool>) -> Option<Cause> {
+pub(crate) fn late(executor: &Executor<'_>, deadline: Moment, stop: Option<&AtomicBool>) -> Option<Cause> {
     if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
         Some(Cause::Stopped)
-    } else if hands.clock.now().boot >= deadline.boot {
+    } else if executor.clock.now().boot >= deadline.boot {
         Some(Cause::Deadline(deadline))
     } else {
         None

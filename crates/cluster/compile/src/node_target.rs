@@ -20,7 +20,7 @@ pub const PROVENANCE: &str = "netloom.dev/provenance";
 
 /// What all nodes shall have under one set of policies. Nodes that nothing tells apart share it.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct NodeTargets {
     pub(crate) placement: Arc<Placement>,
     /// By place.
     pub(crate) desired: Vec<Arc<Desired>>,
@@ -28,20 +28,20 @@ pub struct Wishes {
     pub(crate) hosts: BTreeMap<String, Arc<HostPart>>,
 }
 
-impl Wishes {
+impl NodeTargets {
     /// What a node shall have; none for a node without a network state.
-    pub fn get(&self, node: &str) -> Option<NodeWish<'_>> {
-        let (node, seat) = self.placement.nodes.get_key_value(node)?;
+    pub fn get(&self, node: &str) -> Option<NodeTarget<'_>> {
+        let (node, placed_node) = self.placement.nodes.get_key_value(node)?;
         let host = self.hosts.get(node);
-        Some(NodeWish { node, object: &seat.object, desired: &self.desired[seat.place], host })
+        Some(NodeTarget { node, object: &placed_node.object, desired: &self.desired[placed_node.place], host })
     }
 
     /// What every node shall have, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = NodeWish<'_>> {
-        self.placement.nodes.iter().map(|(node, seat)| NodeWish {
+    pub fn iter(&self) -> impl Iterator<Item = NodeTarget<'_>> {
+        self.placement.nodes.iter().map(|(node, placed_node)| NodeTarget {
             node,
-            object: &seat.object,
-            desired: &self.desired[seat.place],
+            object: &placed_node.object,
+            desired: &self.desired[placed_node.place],
             host: self.hosts.get(node),
         })
     }
@@ -65,7 +65,7 @@ impl Wishes {
 
 /// What one node shall have.
 #[derive(Debug, Clone, Copy)]
-pub struct NodeWish<'a> {
+pub struct NodeTarget<'a> {
     /// The node.
     pub node: &'a str,
     /// Its network state.
@@ -76,7 +76,7 @@ pub struct NodeWish<'a> {
     pub host: Option<&'a Arc<HostPart>>,
 }
 
-impl<'a> NodeWish<'a> {
+impl<'a> NodeTarget<'a> {
     /// What the node's configuration shall say of the host itself.
     pub fn host_config(&self) -> Option<&'a HostConfig> {
         self.host.and_then(|part| part.config.as_ref())
@@ -101,19 +101,19 @@ impl<'a> NodeWish<'a> {
     }
 
     /// Whether the node's network state says all this already, under that revision. What was written
-    /// by hand and cannot be read is left as it is, so there is nothing to write then.
+    /// manually and cannot be read is left as it is, so there is nothing to write then.
     pub fn is_written(&self, snapshot: &Snapshot, revision: &str) -> bool {
         let Some(state) = snapshot.states.get(self.object) else { return true };
         !self.desired.held.is_empty() || (self.is_content_of(state) && state.revision.as_deref() == Some(revision))
     }
 
-    /// Whether the node's network state has this wish, under whatever revision.
+    /// Whether the node's network state has this desired state, under whatever revision.
     pub fn is_content_of(&self, state: &NodeState) -> bool {
         state.desired == self.desired.document && state.provenance == self.desired.provenance.encode()
     }
 
-    /// What to write, as a JSON merge patch of the network state. It is tied to the version that the
-    /// wish was made from: what somebody writes by hand in the meantime must not be lost.
+    /// What to write, as a JSON merge patch of the network state. It is tied to the version that the desired
+    /// state was made from: what somebody writes manually in the meantime must not be lost.
     pub fn patch(&self, snapshot: &Snapshot, revision: &str) -> Value {
         let state = snapshot.states.get(self.object);
         let mut metadata = json!({
@@ -122,7 +122,7 @@ impl<'a> NodeWish<'a> {
         if let Some(state) = state.filter(|state| !state.meta.resource_version.is_empty()) {
             metadata["resourceVersion"] = json!(state.meta.resource_version);
         }
-        // A merge patch leaves alone what it does not name, and a wish must go as a whole; so what is
+        // A merge patch leaves alone what it does not name, and a desired state must go as a whole; so what is
         // there and not wanted is named as nothing.
         let before = state.and_then(|state| state.desired.as_ref());
         json!({"metadata": metadata, "spec": {"desiredState": replacement(before, self.desired.document.as_ref())}})

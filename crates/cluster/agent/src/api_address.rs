@@ -1,6 +1,6 @@
 //! Where the API is.
 //!
-//! An address is one for ever; a name is looked up anew whenever the API was reached. A node that starts without
+//! An address is one for ever; a name is looked up again whenever the API was reached. A node that starts without
 //! its network cannot look up anything, and what it must not be cut off from is known as soon as it can.
 
 use std::{
@@ -11,13 +11,13 @@ use std::{
 use kube::Config;
 use tokio::{net::lookup_host, time::timeout};
 
-/// How long a name may take to be looked up: without the network there is no answer, and the last good wish must
-/// not wait for one.
+/// How long a name may take to be looked up: without the network there is no answer, and the last good desired state
+/// must not wait for one.
 const LOOKUP: Duration = Duration::from_secs(2);
 
 /// Where the API is, as the configuration says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Whereabouts {
+pub(crate) struct ApiAddress {
     host: Host,
     pub(crate) port: u16,
 }
@@ -28,7 +28,7 @@ enum Host {
     Name(String),
 }
 
-impl Whereabouts {
+impl ApiAddress {
     /// Reads them off a configuration; none when it names no host.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let url = &config.cluster_url;
@@ -37,7 +37,7 @@ impl Whereabouts {
         Some(Self { host, port: url.port_u16().unwrap_or(443) })
     }
 
-    /// The addresses; none when they cannot be told now.
+    /// The addresses; none when they cannot be known now.
     pub(crate) async fn addresses(&self) -> Option<Vec<IpAddr>> {
         match &self.host {
             Host::Address(address) => Some(vec![*address]),
@@ -58,12 +58,12 @@ impl Whereabouts {
 mod tests {
     use super::*;
 
-    fn of(url: &str) -> Option<Whereabouts> {
-        Whereabouts::of(&Config::new(url.parse().unwrap()))
+    fn of(url: &str) -> Option<ApiAddress> {
+        ApiAddress::of(&Config::new(url.parse().unwrap()))
     }
 
     #[tokio::test]
-    async fn addresses_are_told_at_once_and_names_are_looked_up_each_time() {
+    async fn addresses_are_reported_at_once_and_names_are_looked_up_each_time() {
         let fixed = of("https://[2001:db8::1]:6443").unwrap();
         assert_eq!(fixed.addresses().await, Some(vec!["2001:db8::1".parse().unwrap()]));
         assert_eq!((fixed.port, fixed.may_change()), (6443, false));

@@ -38,10 +38,10 @@ const EARLY: usize = 2;
 const REPORTS: usize = 1_000;
 
 /// A host within reach.
-pub(crate) struct Hands<'a> {
+pub(crate) struct Executor<'a> {
     pub(crate) engine: &'a mut dyn Engine,
     pub(crate) clock: &'a dyn Clock,
-    /// What the change is about. A host is read back without what no wish is about.
+    /// What the change is about. A host is read back without what no desired state is about.
     pub(crate) scope: Scope,
     /// Whether routes that nobody configured are to be put back, and so are read back too.
     pub(crate) with_derived: bool,
@@ -52,11 +52,11 @@ pub(crate) struct Hands<'a> {
 pub(crate) struct Carried {
     /// Steps that were refused for good, in order.
     pub(crate) refused: Vec<(usize, StepError)>,
-    /// Steps that met somebody else's object, equal to the wish or not.
+    /// Steps that met somebody else's object, equal to the desired state or not.
     pub(crate) not_ours: Vec<usize>,
 }
 
-impl Hands<'_> {
+impl Executor<'_> {
     /// Carries out steps as one batch. What is there already, or gone already, counts as done; what
     /// the kernel could not do at the moment is tried again.
     pub(crate) fn carry_out(&mut self, steps: &[Step]) -> Result<Carried, EngineError> {
@@ -237,8 +237,9 @@ mod tests {
         };
         let refused = |source: &str, times: usize| {
             let (mut engine, clock) = (OnTrial(times), Ticks(Cell::new(0)));
-            let mut hands = Hands { engine: &mut engine, clock: &clock, scope: Scope::default(), with_derived: false };
-            hands.carry_out(&[route(source)]).unwrap().refused.len()
+            let mut executor =
+                Executor { engine: &mut engine, clock: &clock, scope: Scope::default(), with_derived: false };
+            executor.carry_out(&[route(source)]).unwrap().refused.len()
         };
         assert_eq!(refused("2001:db8::1", 5), 0);
         assert_eq!(refused("2001:db8::1", 1_000), 1);

@@ -12,14 +12,14 @@ const PAUSE: (SignedDuration, SignedDuration) = (SignedDuration::from_millis(100
 
 /// Requests under way.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asking {
+pub(crate) struct ApiRequests {
     outstanding: BTreeSet<RequestId>,
     last_id: u64,
     refusals: u32,
     not_before: Option<Timestamp>,
 }
 
-impl Asking {
+impl ApiRequests {
     /// Whether something may be asked now.
     pub(crate) fn is_free(&self, now: Timestamp) -> bool {
         self.outstanding.is_empty() && self.not_before.is_none_or(|not_before| not_before <= now)
@@ -78,14 +78,14 @@ mod tests {
 
     #[test]
     fn a_pause_that_is_over_wakes_nobody_again() {
-        let mut asking = Asking::default();
+        let mut api_requests = ApiRequests::default();
         let target = ObjectRef { kind: crate::STATE, key: ObjectKey::new("default", "n") };
-        let chain = asking.chain(vec![(target, Action::Create { object: json!({}) })]);
+        let chain = api_requests.chain(vec![(target, Action::Create { object: json!({}) })]);
         let now = Timestamp::UNIX_EPOCH;
-        asking.answered(now, chain.0[0].id, &Answer::Refused, 0);
-        let end = asking.resumes_at().unwrap();
-        assert!(!asking.is_free(now) && asking.is_free(end));
-        asking.resume();
-        assert_eq!((asking.resumes_at(), asking.is_clear()), (None, true));
+        api_requests.answered(now, chain.0[0].id, &Answer::Refused, 0);
+        let end = api_requests.resumes_at().unwrap();
+        assert!(!api_requests.is_free(now) && api_requests.is_free(end));
+        api_requests.resume();
+        assert_eq!((api_requests.resumes_at(), api_requests.is_clear()), (None, true));
     }
 }

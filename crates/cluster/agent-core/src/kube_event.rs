@@ -8,19 +8,19 @@ use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::{condition::short, wish::uid};
+use crate::{condition::short, desired_state::uid};
 
 pub(crate) const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Event");
 
-/// Something to be told to people about the node's network state.
+/// Something to be reported to people about the node's network state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct KubeEvent {
     pub(crate) reason: &'static str,
     pub(crate) note: String,
 }
 
-impl Told {
-    /// The wish is in place. These are the words that people know from the first implementation.
+impl KubeEvent {
+    /// The desired state is in place. These are the words that people know from the first implementation.
     pub(crate) fn synced() -> Self {
         Self { reason: "Synced", note: "NodeNetworkState synced successfully".to_owned() }
     }

@@ -1,8 +1,8 @@
-//! From a file to a wish for one host, and who must stay reachable meanwhile.
+//! From a file to a desired state for one host, and who must stay reachable meanwhile.
 
 use std::{net::IpAddr, sync::Arc};
 
-use netloom_journal::Turn;
+use netloom_journal::Transaction;
 use netloom_local_host::{RunFiles, possible_in};
 use netloom_model::{Adoption, HostState, Observed, Ownership, Scope};
 use netloom_netlink::Namespace;
@@ -11,7 +11,7 @@ use netloom_plan::{Options, Planned, needs_drivers};
 use netloom_types::Protocol;
 
 use crate::{
-    args::WishArgs,
+    args::DocumentArgs,
     failure::Failure,
     input,
     login::{Login, login},
@@ -19,9 +19,9 @@ use crate::{
     session::{self, Session},
 };
 
-/// A document that was read and is not yet held against a host.
+/// A document that was read and is not yet compared with a host.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct DesiredDocument {
     /// Its name in messages and records.
     pub(crate) source: String,
     /// The document.
@@ -34,10 +34,10 @@ pub(crate) struct Wish {
     pub(crate) others: RunFiles,
 }
 
-impl Wish {
+impl DesiredDocument {
     /// Reads the document that the command line names.
-    pub(crate) fn load(args: WishArgs, session: &Session) -> Result<Self, Failure> {
-        let WishArgs { file, whole_of, mut protect, allow_cut, run_dir } = args;
+    pub(crate) fn load(args: DocumentArgs, session: &Session) -> Result<Self, Failure> {
+        let DocumentArgs { file, whole_of, mut protect, allow_cut, run_dir } = args;
         let (source, document) = document(&file)?;
         if session.place.namespace == Namespace::Host {
             protect.extend(far_end(session));
@@ -51,8 +51,8 @@ impl Wish {
         Ok(Self { source, document, resolve, options: Options { protected: protect, allow_cut }, others })
     }
 
-    /// Reads the host, as much of it as the document needs, and holds the document against it; what
-    /// a person should know is said.
+    /// Reads the host, as much of it as the document needs, and compares the document with it; what
+    /// a person should know is reported.
     pub(crate) fn on(&self, host: &mut impl Read, session: &Session) -> Result<Resolved, Failure> {
         let owned = host.ownership()?;
         let mut scope = Scope::default();
@@ -83,7 +83,7 @@ pub(crate) fn warn_of(planned: &Planned, observed: &Observed, others: &RunFiles,
     }
 }
 
-/// A host that a wish is held against.
+/// A host that a desired state is compared with.
 pub(crate) trait Read {
     /// The host as it is.
     fn observe(&mut self, scope: Scope) -> Result<Observed, Failure>;
@@ -92,24 +92,24 @@ pub(crate) trait Read {
     fn ownership(&mut self) -> Result<Ownership, Failure>;
 }
 
-impl Read for Turn<'_> {
+impl Read for Transaction<'_> {
     fn observe(&mut self, scope: Scope) -> Result<Observed, Failure> {
-        Turn::observe(self, scope).map_err(|error| session::failure(&error))
+        Transaction::observe(self, scope).map_err(|error| session::failure(&error))
     }
 
     fn ownership(&mut self) -> Result<Ownership, Failure> {
-        Turn::ownership(self).map_err(|error| session::failure(&error))
+        Transaction::ownership(self).map_err(|error| session::failure(&error))
     }
 }
 
-/// A wish, and the host that it was held against.
+/// A desired state, and the host that it was compared with.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     /// The host.
     pub(crate) observed: Observed,
     /// Who asked for what before.
     pub(crate) owned: Ownership,
-    /// The wish.
+    /// The desired state.
     pub(crate) state: HostState,
     /// How much of the host was read.
     pub(crate) scope: Scope,
@@ -127,9 +127,9 @@ fn far_end(session: &Session) -> Option<IpAddr> {
     match login() {
         Login::Local => None,
         Login::From(address) => Some(address),
-        Login::Unclear(said) => {
+        Login::Unclear(given) => {
             session.output.warn(&format!(
-                "SSH_CONNECTION is {said:?}, which names no address, so the way back to you is not protected; \
+                "SSH_CONNECTION is {given:?}, which names no address, so the way back to you is not protected; \
                  name your machine with --protect ADDRESS"
             ));
             None

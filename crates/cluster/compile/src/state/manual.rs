@@ -1,4 +1,4 @@
-//! What somebody wrote into a node's desired state by hand: everything that the record of
+//! What somebody wrote into a node's desired state manually: everything that the record of
 //! provenance does not name.
 //!
 //! It is kept as it was written, has precedence over every policy and is never taken away.
@@ -23,13 +23,13 @@ use crate::{
     resolution::{Part, Unit, is_absent_item, makes_link, route_subject},
 };
 
-/// The place of a node's wish in its object.
+/// The place of a node's desired state in its object.
 const PLACE: &str = "spec.desiredState";
 
-/// The part of a wish that no policy has asked for.
+/// The part of a desired state that no policy has asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hand {
-    /// The wish without what came from policies, as it was written.
+pub struct Manual {
+    /// The desired state without what came from policies, as it was written.
     pub(crate) rest: Map<String, Value>,
     /// The same in units.
     pub(crate) units: Vec<Unit>,
@@ -46,34 +46,34 @@ pub struct Hand {
     notes: Vec<Finding>,
 }
 
-impl Hand {
-    /// Takes from a wish what policies have asked for.
+impl Manual {
+    /// Takes from a desired state what policies have asked for.
     pub fn split(desired: Option<&Value>, provenance: Option<&str>, inventory: &Inventory) -> Self {
-        let mut hand = Self::default();
+        let mut manual = Self::default();
         let record = provenance.map_or_else(|| Ok(Provenance::default()), Provenance::decode);
         let record = record.unwrap_or_else(|why| {
             let message = format!(
-                "the record of what came from policies cannot be read, so all of the desired state counts as written by hand: {why}"
+                "the record of what came from policies cannot be read, so all of the desired state counts as written manually: {why}"
             );
-            hand.notes.push(Finding::new(reason::UNREADABLE_PROVENANCE, "metadata.annotations", message));
+            manual.notes.push(Finding::new(reason::UNREADABLE_PROVENANCE, "metadata.annotations", message));
             Provenance::default()
         });
-        hand.before = silent_vlans(&record, inventory);
-        hand.unreported = inventory.links.is_empty() && !record.is_empty();
-        let Some(desired) = desired else { return hand };
+        manual.before = silent_vlans(&record, inventory);
+        manual.unreported = inventory.links.is_empty() && !record.is_empty();
+        let Some(desired) = desired else { return manual };
         let rest = without(desired, &record);
         match canonical(PLACE, &rest) {
-            Ok(read) => hand.take(&read, inventory),
-            Err(findings) => hand.refuse(desired, findings),
+            Ok(read) => manual.take(&read, inventory),
+            Err(findings) => manual.refuse(desired, findings),
         }
         match rest {
-            Value::Object(rest) => hand.rest = rest,
+            Value::Object(rest) => manual.rest = rest,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {}
         }
-        hand
+        manual
     }
 
-    /// The wish without what came from policies; none when nothing is left.
+    /// The desired state without what came from policies; none when nothing is left.
     pub fn written(&self) -> Option<Value> {
         (!self.rest.is_empty()).then(|| Value::Object(self.rest.clone()))
     }
@@ -127,7 +127,7 @@ impl Hand {
         &self.notes
     }
 
-    /// Whether nothing was written by hand.
+    /// Whether nothing was written manually.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty() && self.refused.is_empty()
     }
@@ -137,7 +137,7 @@ impl Hand {
     /// networks that do not want it any more: a policy that matched it would keep it.
     pub(crate) fn found(&self, inventory: &Arc<Inventory>, leaving: &BTreeSet<&str>) -> Arc<Inventory> {
         let asked = |name: &str| self.entries.get(name).is_some_and(|entries| entries.iter().any(makes_link));
-        let goes = |name: &str, link: &Link| (link.wished || leaving.contains(name)) && !asked(name);
+        let goes = |name: &str, link: &Link| (link.desired || leaving.contains(name)) && !asked(name);
         if !inventory.links.iter().any(|(name, link)| goes(name, link)) {
             return inventory.clone();
         }
@@ -150,7 +150,7 @@ impl Hand {
         self.before.get(policy)
     }
 
-    /// Whether what policies want of the node cannot be told, although they wanted something before.
+    /// Whether what policies want of the node cannot be known, although they wanted something before.
     pub(crate) fn is_unreported(&self) -> bool {
         self.unreported
     }
@@ -165,7 +165,7 @@ impl Hand {
     }
 }
 
-/// The wish without what the record names.
+/// The desired state without what the record names.
 fn without(desired: &Value, record: &Provenance) -> Value {
     let mut rest = desired.clone();
     if record.is_empty() {
@@ -283,7 +283,7 @@ mod tests {
             "dns-resolver": {"config": {"server": ["192.0.2.53"]}},
         });
         let record = record(&[("eth0", &["mtu"]), ("eth0.7", &["type", "state", "vlan/id", "vlan/base-iface"])]);
-        let hand = Hand::split(Some(&desired), Some(&record), &Inventory::default());
+        let manual = Manual::split(Some(&desired), Some(&record), &Inventory::default());
         let wanted = json!({
             "interfaces": [
                 {"name": "eth0", "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.1", "prefix-length": 24}]}},
@@ -291,25 +291,25 @@ mod tests {
             ],
             "routes": {"config": [{"destination": "198.51.100.0/24", "next-hop-interface": "eth0"}]},
         });
-        assert_eq!(Value::Object(hand.rest.clone()), wanted);
-        assert_eq!(hand.entries.keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
-        assert!(hand.refused().is_empty() && hand.notes().is_empty());
+        assert_eq!(Value::Object(manual.rest.clone()), wanted);
+        assert_eq!(manual.entries.keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
+        assert!(manual.refused().is_empty() && manual.notes().is_empty());
     }
 
     #[test]
-    fn without_a_record_everything_is_by_hand() {
+    fn without_a_record_everything_is_manually() {
         let desired = json!({"interfaces": [{"name": "eth0", "mtu": 9000}]});
-        let hand = Hand::split(Some(&desired), Some("{"), &Inventory::default());
-        assert_eq!(Value::Object(hand.rest.clone()), desired);
-        assert_eq!(hand.notes()[0].reason, reason::UNREADABLE_PROVENANCE);
+        let manual = Manual::split(Some(&desired), Some("{"), &Inventory::default());
+        assert_eq!(Value::Object(manual.rest.clone()), desired);
+        assert_eq!(manual.notes()[0].reason, reason::UNREADABLE_PROVENANCE);
     }
 
     #[test]
-    fn a_wish_that_no_node_can_read_says_where() {
+    fn a_desired_state_that_no_node_can_read_says_where() {
         let desired = json!({"interfaces": [{"name": "eth0"}, {"name": "eth1", "mtu": "many"}]});
-        let hand = Hand::split(Some(&desired), None, &Inventory::default());
+        let manual = Manual::split(Some(&desired), None, &Inventory::default());
         assert_eq!(
-            (hand.refused()[0].reason, hand.refused()[0].path.as_str()),
+            (manual.refused()[0].reason, manual.refused()[0].path.as_str()),
             (reason::INVALID_DESIRED_STATE, "spec.desiredState.interfaces[1].mtu")
         );
     }

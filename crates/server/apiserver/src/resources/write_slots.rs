@@ -17,17 +17,17 @@ use super::{Api, prepare::Part, write::Job};
 
 /// Who is being judged or stored.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct WriteSlots {
     pub(super) judged: Arc<Mutex<()>>,
 }
 
 /// The right to be judged and stored; none for a write that nobody waits for.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct WriteSlot {
     _held: Option<OwnedMutexGuard<()>>,
 }
 
-impl Turn {
+impl WriteSlot {
     /// For writes that no rule judges.
     pub(crate) const FREE: Self = Self { _held: None };
 }
@@ -35,17 +35,17 @@ impl Turn {
 impl Api {
     /// Waits until a write can be judged. The answer goes to [`Api::commit`], or is dropped when
     /// nothing is stored.
-    pub(crate) async fn turn(&self, job: &Job<'_>) -> Turn {
+    pub(crate) async fn write_slot(&self, job: &Job<'_>) -> WriteSlot {
         let stored = !job.options.dry_run && job.part == Part::Main;
         let judged = self.admission.is_some() && stored && self.follow.shows(&job.asked.resource.store_name());
         if !judged {
-            return Turn::FREE;
+            return WriteSlot::FREE;
         }
-        Turn { _held: Some(Arc::clone(&self.turns.judged).lock_owned().await) }
+        WriteSlot { _held: Some(Arc::clone(&self.write_slots.judged).lock_owned().await) }
     }
 
     /// Stores one change and waits until everything inside the server that follows it has seen it.
-    pub(crate) async fn commit(&self, change: Change, turn: Turn) -> Result<Revision, WriteError> {
+    pub(crate) async fn commit(&self, change: Change, write_slot: WriteSlot) -> Result<Revision, WriteError> {
         let followed = self.follow.follows(change.key.resource());
         let (store, follow) = (self.store.clone(), Arc::clone(&self.follow));
         let all = async move {
@@ -53,7 +53,7 @@ impl Api {
             if followed {
                 follow.reached(revision).await;
             }
-            drop(turn);
+            drop(write_slot);
             Ok(revision)
         };
         if !followed {

@@ -12,24 +12,28 @@ use crate::{
     Agent, CONFIG, Mode, NODE, STATE, Settings,
     agent::Work,
     attempt::Stage,
-    configured, policy,
+    configured,
+    desired_state::is_pair,
+    policy,
     settings::Drift,
-    status::{self, Picture},
+    status::{self, StatusInput},
     taint,
     target::{Target, chosen},
-    wish::is_pair,
 };
 
 impl Agent {
-    /// Whether nothing can be said yet that would not be said otherwise in a moment.
+    /// Whether nothing can be reported yet that would not be reported otherwise in a moment.
     fn holds_back(&self, now: Timestamp) -> bool {
         // What is held is not what the object says, so there is nothing to say of that yet.
-        if self.waits_for_half() || self.looking.must || matches!(self.at_work, Some(Work::Keep(_) | Work::Observe)) {
+        if self.waits_for_other_object()
+            || self.host_view.must
+            || matches!(self.current_work, Some(Work::Keep(_) | Work::Observe))
+        {
             return true;
         }
         match &self.attempt.stage {
             // Without a look at the host nothing is known of leases, and nothing will be tried before that.
-            Stage::Untried if self.leasing.waits && self.looking.blind.is_some() => false,
+            Stage::Untried if self.leasing.waits && self.host_view.blind.is_some() => false,
             Stage::Untried => self.needs_transaction(),
             Stage::Running { .. } => self.attempt.slow_at(&self.settings).is_some_and(|at| now < at),
             Stage::Reached { .. } => {
@@ -48,7 +52,7 @@ impl Agent {
         }
         if let Some((state, raw)) = chosen(&self.objects) {
             let node = &self.settings.node;
-            requests.extend(self.untold.iter().map(|told| vec![told.request(now, node, raw)]));
+            requests.extend(self.unsent_events.iter().map(|event| vec![event.request(now, node, raw)]));
             let key = state.meta.key.clone();
             let unmarked = policy::unmarked(&self.settings, state, raw);
             self.merge_policies();
@@ -61,8 +65,8 @@ impl Agent {
         }
         let asked = match &self.target {
             Target::Nothing => self.create(),
-            Target::Unmanaged { .. } => self.say_unmanaged(now),
-            Target::Wanted(_) | Target::Unreadable { .. } => self.say(now),
+            Target::Unmanaged { .. } => self.unmanaged_statuses(now),
+            Target::Wanted(_) | Target::Unreadable { .. } => self.statuses(now),
             Target::Unknown => Vec::new(),
         };
         requests.extend(asked.into_iter().map(|request| vec![request]));
@@ -70,7 +74,7 @@ impl Agent {
             // One after the other: what is not there has no status.
             requests.extend(Some(self.list_links(now)).filter(|chain| !chain.is_empty()));
         }
-        requests.extend(self.say_conflicts(now).into_iter().map(|request| vec![request]));
+        requests.extend(self.conflict_statuses(now).into_iter().map(|request| vec![request]));
         requests
     }
 
@@ -89,7 +93,7 @@ impl Agent {
     fn create(&mut self) -> Vec<(ObjectRef, Action)> {
         let Settings { node, namespace, .. } = &self.settings;
         let key = ObjectKey::new(namespace.as_str(), node.as_str());
-        if self.kept.is_some() || self.looking.must || self.objects.raw(STATE, &key).is_some() {
+        if self.kept.is_some() || self.host_view.must || self.objects.raw(STATE, &key).is_some() {
             return Vec::new();
         }
         let object = json!({
@@ -101,7 +105,7 @@ impl Agent {
         vec![(ObjectRef { kind: STATE, key }, Action::Create { object })]
     }
 
-    fn say_unmanaged(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+    fn unmanaged_statuses(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
         let reported = self.objects.report(&state.meta.key);
         let object = status::unmanaged(now, raw, state.meta.generation, reported);
@@ -110,7 +114,7 @@ impl Agent {
     }
 
     /// What there is to say of a node that is managed.
-    fn say(&mut self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+    fn statuses(&mut self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let Some((state, raw)) = chosen(&self.objects) else { return Vec::new() };
         if self.holds_back(now) {
             return Vec::new();
@@ -118,43 +122,43 @@ impl Agent {
         let lost = if let Target::Wanted(prepared) = &self.target { prepared.state_lost.as_slice() } else { &[] };
         let mut conflicts: Vec<String> = lost.iter().map(|lost| lost.0.clone()).collect();
         conflicts.extend(self.merged.1.conflicts.iter().cloned());
-        let mut said = Vec::new();
-        let status = status::managed(&Picture {
+        let mut writes = Vec::new();
+        let status = status::managed(&StatusInput {
             now,
             object: raw,
             generation: state.meta.generation,
             reported: self.objects.report(&state.meta.key),
-            current: self.looking.current.as_ref(),
-            report_due: self.looking.pace.due(now) <= now,
-            blind: self.looking.blind.as_deref(),
+            current: self.host_view.current.as_ref(),
+            report_due: self.host_view.pace.due(now) <= now,
+            blind: self.host_view.blind.as_deref(),
             attempt: &self.attempt,
-            wanted: self.target.wish().is_some_and(|wish| !wish.is_empty()),
+            wanted: self.target.desired().is_some_and(|desired| !desired.is_empty()),
             conflicts: &conflicts,
             drift: self.after_drift(),
             lease: self.leasing.trouble(self.host_config()),
-            managed: &self.looking.managed,
+            managed: &self.host_view.managed,
         });
         let key = state.meta.key.clone();
         let target = ObjectRef { kind: STATE, key: key.clone() };
         let report_only = status.as_ref().is_some_and(|status| status.report_only);
-        said.extend(status.map(|status| (target, Action::ApplyStatus { object: status.object })));
-        said.extend(self.answer(now, raw));
-        said.extend(self.untaint());
-        let matches = self.looking.current.as_ref() == self.objects.report(&key);
+        writes.extend(status.map(|status| (target, Action::ApplyStatus { object: status.object })));
+        writes.extend(self.answer(now, raw));
+        writes.extend(self.untaint());
+        let matches = self.host_view.current.as_ref() == self.objects.report(&key);
         if report_only {
-            self.looking.pace.reported(now);
+            self.host_view.pace.reported(now);
         } else if matches {
-            self.looking.pace.matches();
+            self.host_view.pace.matches();
         }
-        said
+        writes
     }
 
     /// What the controller has for the node, as far as it is wanted now.
     fn host_config(&self) -> Option<&HostConfig> {
-        self.target.wish()?.config.as_ref()?.host.as_ref()
+        self.target.desired()?.config.as_ref()?.host.as_ref()
     }
 
-    /// The answer on the controller's object: only for a pair, and only about the wish that was tried.
+    /// The answer on the controller's object: only for a pair, and only about the desired state that was tried.
     fn answer(&self, now: Timestamp, state: &Value) -> Option<(ObjectRef, Action)> {
         let key = ObjectKey::global(self.settings.node.as_str());
         self.objects.raw(CONFIG, &key)?;
@@ -185,18 +189,18 @@ impl Agent {
     }
 
     /// Tells every further object for the node that it has no effect.
-    fn say_conflicts(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
+    fn conflict_statuses(&self, now: Timestamp) -> Vec<(ObjectRef, Action)> {
         let states = self.objects.states();
         let Some((first, others)) = states.split_first() else { return Vec::new() };
         let node = &self.settings.node;
         let winner = &first.meta.key;
         let message =
             format!("spec.nodeName: {winner} is for node {node:?} too and takes effect; this object does not");
-        let tell = |state: &&Arc<netloom_compile::NodeState>| {
+        let other_status = |state: &&Arc<netloom_compile::NodeState>| {
             let key = state.meta.key.clone();
             let object = status::conflicting(now, self.objects.raw(STATE, &key)?, state.meta.generation, &message)?;
             Some((ObjectRef { kind: STATE, key }, Action::ApplyStatus { object }))
         };
-        others.iter().filter_map(tell).collect()
+        others.iter().filter_map(other_status).collect()
     }
 }

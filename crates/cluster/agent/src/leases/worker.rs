@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_agent_core::{CompanionNews, Event, Given, LeaseOrder, LeaseWish, Leased, NameChoice, Others, problem};
+use netloom_agent_core::{CompanionNews, Event, Given, LeaseOrder, LeaseRequest, Leased, NameChoice, Others, problem};
 use netloom_api::pipeline::node_network_config::{LeaseProblem, NO_SOCKET};
 use netloom_dhcp::{
     Action, ClientId, Clients, Configuration, Input, Lease, Now, Probing, Remembered, Settings, arp,
@@ -50,7 +50,7 @@ enum Mute {
 /// A link that asks for a lease.
 #[derive(Debug)]
 struct Tenancy {
-    wish: LeaseWish,
+    desired: LeaseRequest,
     /// The link as it was last seen; none while it is not there or was not looked at.
     sight: Option<Sight>,
     /// Whether it was looked at since it was ordered.
@@ -66,23 +66,23 @@ enum Next {
     Stays,
     /// It asks no more, and gives back what it has when the host does without; then it asks for another network's, if
     /// for any.
-    Parts(Option<Box<LeaseWish>>),
+    Parts(Option<Box<LeaseRequest>>),
     /// The same, and it has given back what it had.
-    Parted(Option<Box<LeaseWish>>),
+    Parted(Option<Box<LeaseRequest>>),
 }
 
 impl Tenancy {
-    fn new(wish: LeaseWish) -> Self {
-        Self { wish, sight: None, looked: false, has: Leased::default(), next: Next::Stays }
+    fn new(desired: LeaseRequest) -> Self {
+        Self { desired, sight: None, looked: false, has: Leased::default(), next: Next::Stays }
     }
 
     /// Asks no more once the host does without its lease.
-    fn part(&mut self, heir: Option<LeaseWish>) {
+    fn part(&mut self, heir: Option<LeaseRequest>) {
         let heir = heir.map(Box::new);
         self.next = if matches!(self.next, Next::Parted(_)) { Next::Parted(heir) } else { Next::Parts(heir) };
     }
 
-    /// What the agent is told: what another network gave is nothing to it.
+    /// What is sent to the agent: what another network gave is nothing to it.
     fn tells(&self) -> Leased {
         match &self.next {
             Next::Stays | Next::Parts(None) | Next::Parted(None) => self.has.clone(),
@@ -92,7 +92,7 @@ impl Tenancy {
 }
 
 /// The clients of a node.
-pub(super) struct Tenant {
+pub(super) struct LeaseWorker {
     tools: Tools,
     files: LeaseFiles,
     identity: Identity,
@@ -103,11 +103,11 @@ pub(super) struct Tenant {
     order: u64,
     /// Links whose clients had something to do since it was looked what they have.
     touched: BTreeSet<IfName>,
-    /// What the agent was not told.
+    /// What was not sent to the agent.
     news: News,
 }
 
-impl Tenant {
+impl LeaseWorker {
     pub(super) fn new(tools: Tools) -> io::Result<Self> {
         let identity = Identity::of(&tools.node, &tools.folder)?;
         let files = LeaseFiles::in_folder(&tools.folder);
@@ -169,20 +169,20 @@ impl Tenant {
         self.order = number;
         let had: Vec<IfName> = self.links.keys().copied().collect();
         for link in had {
-            let wish = links.remove(&link);
+            let desired = links.remove(&link);
             let Some(tenancy) = self.links.get_mut(&link) else { continue };
-            match wish {
-                Some(wish) if wish.key() == tenancy.wish.key() => self.goes_on(link, wish),
-                wish if others == Others::Keep => tenancy.part(wish),
-                wish => {
+            match desired {
+                Some(desired) if desired.key() == tenancy.desired.key() => self.goes_on(link, desired),
+                desired if others == Others::Keep => tenancy.part(desired),
+                desired => {
                     self.leave(link, others == Others::GiveBack);
-                    self.links.extend(wish.map(|wish| (link, Tenancy::new(wish))));
+                    self.links.extend(desired.map(|desired| (link, Tenancy::new(desired))));
                 }
             }
         }
-        self.links.extend(links.into_iter().map(|(link, wish)| (link, Tenancy::new(wish))));
+        self.links.extend(links.into_iter().map(|(link, desired)| (link, Tenancy::new(desired))));
         if others == Others::GiveBack {
-            let kept = self.files.keep_only(self.links.values().map(|tenancy| tenancy.wish.key()));
+            let kept = self.files.keep_only(self.links.values().map(|tenancy| tenancy.desired.key()));
             log(kept, "leases of networks that are gone cannot be removed");
         }
         if self.links.is_empty() {
@@ -192,10 +192,10 @@ impl Tenant {
     }
 
     /// A link asks for the lease of the same network as before.
-    fn goes_on(&mut self, link: IfName, wish: LeaseWish) {
+    fn goes_on(&mut self, link: IfName, desired: LeaseRequest) {
         let Some(tenancy) = self.links.get_mut(&link) else { return };
-        let same = tenancy.wish.asks_like(&wish);
-        tenancy.wish = wish;
+        let same = tenancy.desired.asks_like(&desired);
+        tenancy.desired = desired;
         match std::mem::replace(&mut tenancy.next, Next::Stays) {
             Next::Stays | Next::Parts(_) if same => {}
             Next::Stays | Next::Parts(_) | Next::Parted(_) => self.begin(link),
@@ -258,7 +258,7 @@ impl Tenant {
             let listens = match found.as_ref().map(|found| found.get(&link)) {
                 // It was not looked for, and is no worse off when those that were cannot be found.
                 Ok(None) | Err(_) if same && self.listens(link) => Ok(()),
-                Ok(Some(on)) => self.listen_anew(*on, &sight),
+                Ok(Some(on)) => self.listen_again(*on, &sight),
                 Ok(None) => Err(FrameError::NoLink(link).into()),
                 Err(error) => Err(error.clone().into()),
             };
@@ -283,25 +283,25 @@ impl Tenant {
     fn begin(&mut self, link: IfName) {
         let Some(tenancy) = self.links.get(&link) else { return };
         let Some(sight) = &tenancy.sight else { return };
-        let wish = &tenancy.wish;
-        let id = ClientId::new(&self.identity.machine, &wish.network, wish.vlan);
+        let desired = &tenancy.desired;
+        let id = ClientId::new(&self.identity.machine, &desired.network, desired.vlan);
         let settings = Settings {
-            host_name: match &wish.name {
+            host_name: match &desired.name {
                 NameChoice::Nothing => None,
-                // A name of a node that is none of a host is not told.
+                // A name of a node that is none of a host is not reported.
                 NameChoice::Own => self.tools.node.parse().ok(),
                 NameChoice::Other(name) => Some(name.clone()),
             },
             mtu: sight.mtu,
-            vlan: wish.vlan,
-            routes: wish.routes,
+            vlan: desired.vlan,
+            routes: desired.routes,
             protected: sight.guarded.clone(),
             probing: Probing::QUICK,
             ..Settings::new(sight.mac, id, self.identity.boot.as_str())
         };
         let had = self.clients.get(link).and_then(|client| client.lease()).cloned();
         let lease = had.or_else(|| {
-            let kept = self.files.load(wish.key());
+            let kept = self.files.load(desired.key());
             log(kept, "a lease cannot be read").flatten()
         });
         let up = sight.up;
@@ -343,7 +343,7 @@ impl Tenant {
     fn act(&mut self, link: IfName, action: Action) {
         let Some(tenancy) = self.links.get_mut(&link) else { return };
         self.touched.insert(link);
-        let key = tenancy.wish.key();
+        let key = tenancy.desired.key();
         match action {
             Action::Send(frame) => {
                 let sent = self.open.as_ref().map(|(_, frames)| frames.send(link, &frame));
@@ -389,10 +389,10 @@ impl Tenant {
             let before = self.links.get(link).and_then(|tenancy| tenancy.sight.as_ref());
             before.is_some_and(|before| before.is(sight))
         };
-        let anew = |(link, sight): (&IfName, &Option<Sight>)| {
+        let again = |(link, sight): (&IfName, &Option<Sight>)| {
             sight.as_ref().filter(|sight| !(same(link, sight) && self.listens(*link))).map(|_| *link)
         };
-        let links: BTreeSet<IfName> = sights.iter().filter_map(anew).collect();
+        let links: BTreeSet<IfName> = sights.iter().filter_map(again).collect();
         if links.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -405,7 +405,7 @@ impl Tenant {
     }
 
     /// Opens what a link needs that was not there before under this number.
-    fn listen_anew(&mut self, on: LinkAddress, sight: &Sight) -> Result<(), Mute> {
+    fn listen_again(&mut self, on: LinkAddress, sight: &Sight) -> Result<(), Mute> {
         self.listen(on, datagram::ETHERTYPE, filter::messages(sight.mac))?;
         let held = self.clients.get(on.link()).and_then(|client| client.lease()).map(|lease| lease.address.addr());
         held.map_or(Ok(()), |address| self.listen(on, arp::ETHERTYPE, filter::conflicts(address)))
@@ -447,7 +447,7 @@ impl Tenant {
         }
     }
 
-    /// All sockets are closed; the next look opens them anew.
+    /// All sockets are closed; the next look opens them again.
     fn fail(&mut self, mute: &Mute) {
         self.open = None;
         let links: BTreeSet<IfName> = self.links.keys().copied().collect();
@@ -495,7 +495,7 @@ fn now() -> Now {
     Now { since_boot: SystemClock.now().boot, wall: Timestamp::now() }
 }
 
-/// Goes on without what the disk refuses; that it does is said.
+/// Goes on without what the disk refuses; that it does is reported.
 fn log<T>(result: io::Result<T>, what: &str) -> Option<T> {
     result.inspect_err(|error| tracing::warn!(%error, "{what}")).ok()
 }

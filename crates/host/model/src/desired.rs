@@ -1,6 +1,6 @@
 //! What is wanted on one host.
 //!
-//! A wish is partial: what it does not name stays as it is. By the time a `HostState` exists every
+//! A desired state is partial: what it does not name stays as it is. By the time a `HostState` exists every
 //! name is resolved and every value valid; it holds no wildcard and no reference to a document.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +17,18 @@ use crate::{
 /// Everything wanted on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostState {
-    /// Links, at most one wish for each name.
-    pub links: BTreeMap<IfName, LinkWish>,
+    /// Links, at most one entry for each name.
+    pub links: BTreeMap<IfName, DesiredLink>,
     /// Routes that shall be there.
-    pub routes: Vec<RouteWish>,
+    pub routes: Vec<DesiredRoute>,
     /// Routes that shall go, each one that exists.
     pub absent_routes: Vec<RouteKey>,
     /// Rules that shall be there.
-    pub rules: Vec<RuleWish>,
+    pub rules: Vec<DesiredRule>,
     /// Rules that shall go, each one that exists.
     pub absent_rules: Vec<RuleKey>,
     /// Settings of the whole host.
-    pub settings: BTreeMap<SettingKey, SettingWish>,
+    pub settings: BTreeMap<SettingKey, DesiredSetting>,
     /// Set when this is all that one source wants: what it wanted before and no longer names is
     /// taken back.
     pub whole_of: Option<Arc<str>>,
@@ -39,7 +39,7 @@ pub struct HostState {
 impl HostState {
     /// Wants a setting.
     pub fn set(&mut self, setting: Setting, origin: Origin) {
-        self.settings.insert(setting.key(), SettingWish { setting, origin });
+        self.settings.insert(setting.key(), DesiredSetting { setting, origin });
     }
 }
 
@@ -52,18 +52,18 @@ pub enum Presence {
     Absent,
 }
 
-/// Whether a wish may take over a link that somebody else made.
+/// Whether a desired state may take over a link that somebody else made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Adoption {
     /// A person named the link: the named properties are changed.
     ByName,
-    /// A controller generated the wish: a foreign link of that name is an error.
+    /// A controller generated the desired state: a foreign link of that name is an error.
     Never,
 }
 
-/// What a wish says about a link's controller.
+/// What a desired state says about a link's controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ControllerWish {
+pub enum DesiredController {
     /// Nothing.
     Keep,
     /// It shall be no port.
@@ -74,7 +74,7 @@ pub enum ControllerWish {
 
 /// What is wanted of one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkWish {
+pub struct DesiredLink {
     /// Its name.
     pub name: IfName,
     /// Its kind; for a link that exists, the kind that it has.
@@ -86,7 +86,7 @@ pub struct LinkWish {
     /// Whether it shall be up; a new link without a word is made up.
     pub up: Option<bool>,
     /// The controller.
-    pub controller: ControllerWish,
+    pub controller: DesiredController,
     /// Named properties, those of its port role included.
     pub attrs: Attrs,
     /// A person's text; kept in the alias.
@@ -94,9 +94,9 @@ pub struct LinkWish {
     /// Further names that shall come or go.
     pub alt_names: BTreeMap<AltName, Presence>,
     /// IPv4.
-    pub ipv4: IpWish,
+    pub ipv4: DesiredIp,
     /// IPv6.
-    pub ipv6: IpWish,
+    pub ipv6: DesiredIp,
     /// All VLANs of the port, or of the bridge itself.
     pub vlans: Option<VlanMembership>,
     /// Forwarding entries that shall come, or go (`None`).
@@ -109,8 +109,8 @@ pub struct LinkWish {
     pub origin: Origin,
 }
 
-impl LinkWish {
-    /// A wish that the link exists, and nothing more.
+impl DesiredLink {
+    /// A desired state that the link exists, and nothing more.
     pub fn new(name: IfName, kind: LinkKind, origin: Origin) -> Self {
         Self {
             name,
@@ -118,12 +118,12 @@ impl LinkWish {
             presence: Presence::Present,
             adoption: Adoption::ByName,
             up: None,
-            controller: ControllerWish::Keep,
+            controller: DesiredController::Keep,
             attrs: Attrs::new(),
             description: None,
             alt_names: BTreeMap::new(),
-            ipv4: IpWish::default(),
-            ipv6: IpWish::default(),
+            ipv4: DesiredIp::default(),
+            ipv6: DesiredIp::default(),
             vlans: None,
             fdb: BTreeMap::new(),
             mirrors: BTreeMap::new(),
@@ -132,8 +132,8 @@ impl LinkWish {
         }
     }
 
-    /// The wish for one family.
-    pub fn ip(&self, family: Family) -> &IpWish {
+    /// The desired state for one family.
+    pub fn ip(&self, family: Family) -> &DesiredIp {
         match family {
             Family::Ipv4 => &self.ipv4,
             Family::Ipv6 => &self.ipv6,
@@ -143,22 +143,22 @@ impl LinkWish {
 
 /// What is wanted of one address family of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IpWish {
+pub struct DesiredIp {
     /// `false` removes the family's addresses and routes from the link.
     pub enabled: Option<bool>,
     /// The addresses, in order; replaces the list.
-    pub addresses: Option<Vec<AddressWish>>,
+    pub addresses: Option<Vec<DesiredAddress>>,
     /// Keeps addresses of others beside the listed ones.
     pub keep_extra: bool,
     /// The permanent neighbours; replaces the list.
     pub neighbours: Option<BTreeSet<Neighbour>>,
     /// A lease.
-    pub dhcp: Option<Box<DhcpWish>>,
+    pub dhcp: Option<Box<DesiredDhcp>>,
 }
 
 /// One wanted address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AddressWish {
+pub struct DesiredAddress {
     /// The address.
     pub address: Address,
     /// Who asked.
@@ -167,7 +167,7 @@ pub struct AddressWish {
 
 /// How a lease shall be asked for; the client reads this, the kernel engine does not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DhcpWish {
+pub struct DesiredDhcp {
     /// Whether a lease is wanted at all.
     pub enabled: bool,
     /// Takes name servers from the lease.
@@ -192,7 +192,7 @@ pub struct DhcpWish {
 
 /// One wanted route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouteWish {
+pub struct DesiredRoute {
     /// The route.
     pub route: Route,
     /// Who asked.
@@ -201,7 +201,7 @@ pub struct RouteWish {
 
 /// One wanted rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleWish {
+pub struct DesiredRule {
     /// The rule.
     pub rule: crate::Rule,
     /// Who asked.
@@ -210,7 +210,7 @@ pub struct RuleWish {
 
 /// One wanted setting of the whole host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettingWish {
+pub struct DesiredSetting {
     /// The setting.
     pub setting: Setting,
     /// Who asked.

@@ -32,7 +32,7 @@ const WANTED: [u8; 11] = [
     code::RENEWAL_TIME,
     code::REBINDING_TIME,
 ];
-/// How many questions go unanswered before people are told: one may be lost, and servers that check an
+/// How many questions go unanswered before users are notified: one may be lost, and servers that check an
 /// address before they offer it take seconds.
 const UNANSWERED: u32 = 2;
 /// How many times an offer is taken up before another is looked for: a minute in all.
@@ -63,8 +63,8 @@ impl Client {
 
     fn send_discover(&mut self, exchange: Exchange, actions: &mut Vec<Action>) {
         let mut message = self.question(Kind::Discover, exchange);
-        if let Some(wish) = self.wish {
-            message.options = message.options.with(code::REQUESTED_ADDRESS, wish.octets());
+        if let Some(requested) = self.requested {
+            message.options = message.options.with(code::REQUESTED_ADDRESS, requested.octets());
         }
         actions.push(Action::Send(self.to_everybody(Ipv4Addr::UNSPECIFIED, &message)));
         self.state = State::Selecting(exchange);

@@ -14,15 +14,15 @@ pub(crate) const NAMESPACE: &str = "default";
 pub(crate) const REVISION: GroupKind<'static> = GroupKind::new(netloom_api::fabric::GROUP, "NetworkConfigRevision");
 /// How changes reach nodes.
 pub(crate) const ROLLOUT: GroupKind<'static> = GroupKind::new("netloom.dev", "RolloutPolicy");
-/// The link that a person wishes for on one node alone.
-pub(crate) const HAND: &str = "hand0";
+/// The link that a person adds on one node alone.
+pub(crate) const MANUAL: &str = "hand0";
 
 /// What a policy wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// An MTU of the wire that every node can have.
     Mtu(u64),
-    /// One that no card takes; the number only tells wishes apart.
+    /// One that no card takes; the number only tells desired states apart.
     Refused(u64),
     /// An MTU of the path with which the API is not reached any more.
     CutsPath(u64),
@@ -176,12 +176,12 @@ fn with_spec(mut object: Value, spec: Value) -> Value {
     object
 }
 
-/// Puts the wish of a person beside whatever else is wished for.
-pub(crate) fn wish_by_hand(state: &mut Value) {
-    let link = json!({"name": HAND, "type": "dummy", "state": "up", "mtu": 1350});
+/// Puts the desired state of a person beside whatever else is desired.
+pub(crate) fn add_manual_link(state: &mut Value) {
+    let link = json!({"name": MANUAL, "type": "dummy", "state": "up", "mtu": 1350});
     let document = &mut state["spec"]["desiredState"];
     match document["interfaces"].as_array_mut() {
-        Some(links) if links.iter().any(|known| known["name"] == HAND) => {}
+        Some(links) if links.iter().any(|known| known["name"] == MANUAL) => {}
         Some(links) => links.push(link),
         None => document["interfaces"] = json!([link]),
     }

@@ -17,14 +17,14 @@ use crate::{
 
 /// What is known of the host.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Looking {
+pub(crate) struct HostView {
     /// The last report.
     pub(crate) current: Option<ReportText>,
-    /// How often that is told when nothing but the host is the reason.
+    /// How often that is reported when nothing but the host is the reason.
     pub(crate) pace: Pace,
     /// Why there is none newer.
     pub(crate) blind: Option<String>,
-    /// Whether the host must be read before anything is said of it.
+    /// Whether the host must be read before anything is reported of it.
     pub(crate) must: bool,
     /// The first and the last change of the host that was not looked at.
     dirty: Option<(Timestamp, Timestamp)>,
@@ -32,11 +32,11 @@ pub(crate) struct Looking {
     bystanders: Bystanders,
     poll_at: Option<Timestamp>,
     polls: u64,
-    /// The links of the wish that other programs manage.
+    /// The links of the desired state that other programs manage.
     pub(crate) managed: Vec<Managed>,
 }
 
-impl Looking {
+impl HostView {
     /// Nothing was seen yet.
     pub(crate) fn new() -> Self {
         Self { must: true, ..Self::default() }

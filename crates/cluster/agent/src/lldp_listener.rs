@@ -1,8 +1,8 @@
-//! Listening for neighbours: packet sockets on the links that the wish names, and what comes in there.
+//! Listening for neighbours: packet sockets on the links that the desired state names, and what comes in there.
 //!
 //! It is a thread of its own that sleeps until a frame, an order or the end of somebody's time comes. A link
 //! that goes and comes again is known by its number in what the agent observes, so that nothing has to be
-//! looked up while nothing changes. What cannot be listened on is said in the log, and tried again with the
+//! looked up while nothing changes. What cannot be listened on is reported in the log, and tried again with the
 //! polls.
 
 use std::{
@@ -36,7 +36,7 @@ const AGAIN: Duration = Duration::from_secs(45);
 
 /// The ears of an agent.
 #[derive(Debug)]
-pub(crate) struct Ears {
+pub(crate) struct LldpListener {
     lane: Lane<Order>,
     /// The links that are listened on.
     links: BTreeSet<IfName>,
@@ -46,7 +46,7 @@ pub(crate) struct Ears {
 /// The links to listen on, each with its number when it is there.
 type Order = BTreeMap<IfName, Option<u32>>;
 
-impl Ears {
+impl LldpListener {
     /// Starts them. Nothing is opened as long as there is nothing to listen on. The thread ends with this value.
     pub(crate) fn start(place: Place, events: UnboundedSender<Event>) -> io::Result<Self> {
         let early = Arc::new(AtomicBool::new(false));
@@ -56,7 +56,7 @@ impl Ears {
     }
 }
 
-impl Companion for Ears {
+impl Companion for LldpListener {
     /// Listens on exactly these links. Their numbers come with the next observation.
     fn order(&mut self, order: &CompanionOrder) {
         let CompanionOrder::Listen(links) = order else { return };
@@ -96,7 +96,7 @@ struct Listener {
     obeyed: Duration,
     open: Option<(KernelHost, Hearing)>,
     tables: Tables,
-    told: Heard,
+    reported: Heard,
 }
 
 impl Listener {
@@ -111,7 +111,7 @@ impl Listener {
             obeyed: Duration::ZERO,
             open: None,
             tables: Tables::default(),
-            told: Heard::new(),
+            reported: Heard::new(),
         }
     }
 
@@ -189,8 +189,8 @@ impl Listener {
         let now = self.began.elapsed();
         self.tables.expire(now);
         let heard = self.tables.heard(now);
-        if heard != self.told {
-            self.told.clone_from(&heard);
+        if heard != self.reported {
+            self.reported.clone_from(&heard);
             self.events.send(Event::Companion(CompanionNews::Heard(heard))).ok();
         }
         // After the event: who finds that it is not early any more must find the news in the queue.
