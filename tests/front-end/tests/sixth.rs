@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use netloom_agent_core::{Leases, Wish, prepare};
+use netloom_agent_core::{DesiredState, Leases, prepare};
 use netloom_compile::{
     Compiler, FrontEnd, ObjectRef, Snapshot,
     difference::{Change as Becomes, differences},
@@ -129,7 +129,7 @@ impl Cluster {
             return;
         }
         let host = config["spec"]["host"].clone();
-        let desired: Wish = serde_json::from_value(json!({
+        let desired: DesiredState = serde_json::from_value(json!({
             "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1", "document": null,
             "config": {"name": "n1", "generation": generation, "revision": revision, "host": host},
         }))
