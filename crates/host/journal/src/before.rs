@@ -84,7 +84,7 @@ mod tests {
                 {"step": link, "undo": [{"SetBridgeIptables": true}]},
             ],
             "before": {
-                "links": [], "routes": [], "rules": [], "resolver": null, "hostname_running": null,
+                "links": {}, "routes": [], "rules": [], "resolver": null, "hostname_running": null,
                 "hostname_config": "", "bridge_iptables": false,
             },
             "ownership": {"claims": [["HostnameConfig", claim(json!("Absent"), name("Hostname", "b"))]]},

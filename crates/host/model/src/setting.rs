@@ -128,8 +128,8 @@ impl fmt::Display for Setting {
     }
 }
 
-/// The settings that a host has. One that is not in here is empty.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// The settings that a host has. One that is empty is not in here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Setting>", into = "Vec<Setting>")]
 pub struct HostSettings(BTreeMap<SettingKey, Setting>);
 
@@ -146,7 +146,11 @@ impl HostSettings {
 
     /// Sets one.
     pub fn set(&mut self, setting: Setting) {
-        self.0.insert(setting.key(), setting);
+        if setting.is_empty() {
+            self.remove(setting.key());
+        } else {
+            self.0.insert(setting.key(), setting);
+        }
     }
 
     /// Forgets one: it is empty, or the host has none such.
@@ -188,19 +192,11 @@ impl HostSettings {
     }
 }
 
-impl PartialEq for HostSettings {
-    fn eq(&self, other: &Self) -> bool {
-        let set =
-            |settings: &Self| settings.0.values().filter(|setting| !setting.is_empty()).cloned().collect::<Vec<_>>();
-        set(self) == set(other)
-    }
-}
-
-impl Eq for HostSettings {}
-
 impl FromIterator<Setting> for HostSettings {
     fn from_iter<I: IntoIterator<Item = Setting>>(all: I) -> Self {
-        Self(all.into_iter().map(|setting| (setting.key(), setting)).collect())
+        let mut settings = Self::default();
+        all.into_iter().for_each(|setting| settings.set(setting));
+        settings
     }
 }
 
