@@ -39,7 +39,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 ];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
             files(&entry, found);
         } else if entry.extension().is_some_and(|ending| ending == "rs") {

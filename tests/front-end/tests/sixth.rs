@@ -16,6 +16,7 @@ use netloom_front_end_test::Beacons;
 use netloom_kernel_sim::SimHost;
 use netloom_model::Ownership;
 use netloom_object::{Action, Answer, Change, Request, with_late};
+use netloom_plan::Options;
 use netloom_types::{IfName, MacAddr};
 use serde_json::{Value, json};
 
@@ -52,7 +53,7 @@ struct Cluster {
 impl Cluster {
     fn new() -> Self {
         let mut host = SimHost::new();
-        host.add_ethernet("eth0".parse().unwrap(), MacAddr::new([2, 0, 0, 0, 0, 1]));
+        host.add_ethernet("eth0".parse().expect("a name"), MacAddr::new([2, 0, 0, 0, 0, 1]));
         let mut cluster = Self {
             objects: BTreeMap::new(),
             index: Index::of(FRONT_ENDS),
@@ -60,7 +61,7 @@ impl Cluster {
             version: 0,
             host,
             owned: Ownership::default(),
-            now: "2030-02-01T00:00:00Z".parse().unwrap(),
+            now: "2030-02-01T00:00:00Z".parse().expect("a time"),
         };
         for kind in cluster.index.kinds().all().to_vec() {
             cluster.index.take(cluster.now, Change::Listed { kind, objects: Vec::new() });
@@ -107,13 +108,15 @@ impl Cluster {
 
     fn perform(&mut self, request: &Request) {
         let known = self.objects.get(&request.target).cloned();
-        let merged = |patch: &Value| netloom_patch::merge_patch(&known.clone().unwrap_or_default(), patch).unwrap();
+        let before = known.clone().unwrap_or_default();
+        let merged = |patch: &Value| netloom_patch::merge_patch(&before, patch).expect("a merge patch");
         match &request.action {
             Action::Create { object } => self.write(object.clone()),
             Action::Apply { object, late } => {
                 // The controller is the only one who applies these, so what it leaves out goes.
-                let mut stored = merged(&with_late(object, late.as_ref()));
-                stored["spec"] = object["spec"].clone();
+                let sent = with_late(object, late.as_ref());
+                let mut stored = merged(&sent);
+                stored["spec"] = sent["spec"].clone();
                 self.write(stored);
             }
             Action::ApplyStatus { object } | Action::Patch { patch: object } => self.write(merged(object)),
@@ -133,12 +136,18 @@ impl Cluster {
             "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1", "document": null,
             "config": {"name": "n1", "generation": generation, "revision": revision, "host": host},
         }))
-        .unwrap();
-        let wanted = prepare(desired).unwrap().resolve(self.host.observed(), &self.owned, &Leases::new(), self.now);
-        let planned = netloom_plan::plan(&wanted.unwrap(), self.host.observed(), &self.owned, &Default::default());
-        let planned = planned.unwrap();
+        .expect("a desired state");
+        let wanted = prepare(desired).expect("a configuration without faults").resolve(
+            self.host.observed(),
+            &self.owned,
+            &Leases::new(),
+            self.now,
+        );
+        let planned =
+            netloom_plan::plan(&wanted.expect("a host state"), self.host.observed(), &self.owned, &Options::default());
+        let planned = planned.expect("a plan");
         for step in &planned.plan.steps {
-            self.host.apply(&step.step).unwrap();
+            self.host.apply(&step.step).expect("a step that the host takes");
         }
         self.owned = planned.ownership;
         config["status"] = json!({
@@ -151,7 +160,7 @@ impl Cluster {
     /// Until nobody has anything to do.
     fn run(&mut self) {
         for _ in 0..60 {
-            self.now = self.now.checked_add(SignedDuration::from_mins(10)).unwrap();
+            self.now = self.now.checked_add(SignedDuration::from_mins(10)).expect("a time");
             let turn = self.controller.decide(self.now, &self.index, Leadership::Leading { until: Timestamp::MAX });
             for request in turn.chains.into_iter().flat_map(|chain| chain.0) {
                 self.perform(&request);
@@ -180,7 +189,7 @@ fn its_link_comes_onto_the_host_and_its_object_is_reported_so() {
     assert_eq!(made.attrs.int(netloom_model::Attr::Mtu), Some(1400));
     assert_eq!(cluster.ready("b"), ("True".to_owned(), "Applied".to_owned(), "nodes that have it: 1".to_owned()));
     // Who asks why the link is there is led to the object and the field.
-    let alias = made.alias.as_ref().map(|alias| alias.owners()).unwrap_or_default();
+    let alias = made.alias.as_ref().map(netloom_model::Alias::owners).unwrap_or_default();
     assert_eq!(alias.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Beacon b"]);
     let claim = &cluster.owned.claims[&netloom_model::ObjectKey::Link(link)];
     assert_eq!(
@@ -194,7 +203,9 @@ fn its_link_comes_onto_the_host_and_its_object_is_reported_so() {
 
 fn snapshot(objects: &[Value]) -> Snapshot {
     let mut cluster = Cluster::new();
-    objects.iter().for_each(|object| cluster.write(object.clone()));
+    for object in objects {
+        cluster.write(object.clone());
+    }
     cluster.index.snapshot().clone()
 }
 

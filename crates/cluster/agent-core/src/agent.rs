@@ -297,7 +297,7 @@ impl Agent {
         let Some(event_answered) = self.events_in_flight.remove(&request) else { return };
         match answer {
             Answer::Refused | Answer::Skipped if self.unsent_events.len() < MOST_EVENTS => {
-                self.unsent_events.insert(0, event_answered)
+                self.unsent_events.insert(0, event_answered);
             }
             Answer::Refused | Answer::Skipped | Answer::Done | Answer::Denied => {}
         }

@@ -322,7 +322,7 @@ impl Shell {
                     Ok(done) if done.changed => tracing::info!(took = %done.took, "the desired state is in place"),
                     Ok(_) => tracing::debug!("the desired state was in place"),
                     Err(failure) => {
-                        tracing::warn!(reason = failure.reason(), %failure, "failed to apply the desired state")
+                        tracing::warn!(reason = failure.reason(), %failure, "failed to apply the desired state");
                     }
                 }
             }

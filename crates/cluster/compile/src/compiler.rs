@@ -79,7 +79,7 @@ pub struct Compiler {
     /// What was wanted in the last run.
     last: Vec<Arc<dyn Wants>>,
     /// What revisions want. Their content never changes, so it is read once.
-    thawed: Memory<(Option<String>, String), Vec<Arc<dyn Wants>>>,
+    thawed: Memory<RevisionKey, Vec<Arc<dyn Wants>>>,
     selections: Memory<(u64, u32), bool>,
     contributions: Memory<(u64, u32, (u64, u64)), Arc<Contribution>>,
     resolved: Memory<(u64, Links, u32), Arc<Desired>>,
@@ -89,6 +89,8 @@ pub struct Compiler {
     revision: Option<(Vec<u64>, Arc<Revision>)>,
 }
 
+/// The uid and the name of a revision.
+type RevisionKey = (Option<String>, String);
 /// Links that nodes report, and those of them that are leaving, by number.
 type Links = (u32, u64);
 
@@ -368,7 +370,7 @@ impl InGroup {
 
 fn class_of<'a>(facts: &'a Facts, node: Option<&'a str>) -> NodeClass<'a> {
     let Facts { inventory, manual, .. } = facts;
-    NodeClass { reported: inventory, node, found: inventory, manual: manual, leaving_id: 0, found_id: 0, manual_id: 0 }
+    NodeClass { reported: inventory, node, found: inventory, manual, leaving_id: 0, found_id: 0, manual_id: 0 }
 }
 
 /// What a node gets for its configuration. Until it reports its links, it keeps what it was assigned where somebody must

@@ -113,7 +113,9 @@ impl NodeClassifier {
         let before = (self.labels.len(), self.by_name);
         for Looks { labels, names } in all {
             self.by_name |= names;
-            labels.into_iter().for_each(|label| self.look_at(label));
+            for label in labels {
+                self.look_at(label);
+            }
         }
         let same_eyes = before == (self.labels.len(), self.by_name);
         if !same_eyes {

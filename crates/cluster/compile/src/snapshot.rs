@@ -88,8 +88,8 @@ impl Snapshot {
 
     /// The objects of a kind of a front end; none where nobody has put that front end in.
     fn all<T: Kept>(&self) -> Option<&Shelf<T>> {
-        let shelf: &dyn Any = self.kinds.get(&T::KIND)?.as_ref();
-        shelf.downcast_ref()
+        let objects: &dyn Any = self.kinds.get(&T::KIND)?.as_ref();
+        objects.downcast_ref()
     }
 
     /// The object of that key, when it can be read.

@@ -116,7 +116,8 @@ impl Kinds {
     }
 
     pub(crate) fn of(front_ends: &FrontEnds) -> Self {
-        let rows: Vec<Row> = CORE.iter().copied().chain(front_ends.iter().flat_map(|one| one.kinds())).collect();
+        let rows: Vec<Row> =
+            CORE.iter().copied().chain(front_ends.iter().flat_map(super::front_end::FrontEndStatus::kinds)).collect();
         let mut all = Vec::new();
         for row in &rows {
             if !all.contains(&row.kind) {

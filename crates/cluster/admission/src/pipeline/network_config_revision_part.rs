@@ -52,8 +52,8 @@ mod tests {
 
     use crate::fabric::table::{World, object};
 
-    fn part(attachments: &Value) -> Value {
-        object("NetworkConfigRevisionPart", &"a".repeat(64), json!({"attachments": attachments}))
+    fn part(objects: &Value) -> Value {
+        object("NetworkConfigRevisionPart", &"a".repeat(64), json!({"objects": objects}))
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
             .create(object("NetworkConfigRevisionPart", "x", json!({})))
             .refused(&[r#"metadata.name: Invalid value: "x": must be the SHA-256 of the content, in hexadecimal"#]);
         World::new([part(&json!([]))]).update(part(&json!([]))).taken();
-        let other = json!([{"namespace": "n", "name": "a", "clusterNetwork": "c", "vlans": [{"min": 1, "max": 2}]}]);
+        let other = json!([{"group": "g.io", "kind": "K", "namespace": "n", "name": "a", "spec": {"vlan": 1}}]);
         World::new([part(&json!([]))])
             .update(part(&other))
             .refused(&["spec: Forbidden: a part of a revision cannot change; other content is another part"]);

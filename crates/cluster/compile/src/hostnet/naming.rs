@@ -23,8 +23,8 @@ pub(super) struct Chosen(BTreeMap<(String, String, u16), String>);
 
 impl Chosen {
     /// The names that a revision keeps.
-    pub(super) fn in_revision(revision: Option<Frozen<'_>>) -> Self {
-        let all = revision.iter().flat_map(|revision| revision.of_kind(HostNetworkConfig::KIND));
+    pub(super) fn in_revision(revision: Option<&Frozen<'_>>) -> Self {
+        let all = revision.into_iter().flat_map(|revision| revision.of_kind(HostNetworkConfig::KIND));
         Self(all.filter_map(|frozen| Some((key(frozen)?, interface_of(frozen).to_owned()))).collect())
     }
 

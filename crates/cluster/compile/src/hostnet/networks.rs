@@ -96,7 +96,7 @@ impl Networks {
         networks.read_uplinks(snapshot, readings);
         let good = networks.read_hosts(snapshot, readings);
         networks.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
-        let chosen = Chosen::in_revision(newest(snapshot).map(|revision| snapshot.frozen(revision)));
+        let chosen = Chosen::in_revision(newest(snapshot).map(|revision| snapshot.frozen(revision)).as_ref());
         networks.name(&good, &chosen, readings);
         // What no uplink carries is nobody's here: others use that kind too.
         let ours: BTreeSet<String> =

@@ -103,8 +103,8 @@ impl Wants for PolicySet {
     fn looks(&self) -> Looks<'_> {
         let terms = || self.prepared().iter().map(|policy| &policy.terms);
         Looks {
-            labels: terms().flat_map(|terms| terms.labels()).collect(),
-            names: terms().any(|terms| terms.by_name()),
+            labels: terms().flat_map(super::selection::Terms::labels).collect(),
+            names: terms().any(super::selection::Terms::by_name),
         }
     }
 

@@ -206,7 +206,7 @@ impl PolicySet {
         for policy in snapshot.unreadable::<Policy>().filter(|policy| !policy.meta.deleted) {
             set.break_off(&policy.meta.key, policy.meta.generation, unreadable(&policy.why));
         }
-        set.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
+        set.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)).as_ref());
         set.sort();
         set
     }
@@ -230,8 +230,8 @@ impl PolicySet {
         self.broken.insert(key.clone(), Broken { generation, findings, stays: false });
     }
 
-    fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
-        let frozen = revision.iter().flat_map(|revision| revision.of_kind(Policy::KIND));
+    fn fall_back(&mut self, revision: Option<&Frozen<'_>>) {
+        let frozen = revision.into_iter().flat_map(|revision| revision.of_kind(Policy::KIND));
         for policy in frozen {
             let key = ObjectKey::new(&policy.namespace, &policy.name.0);
             let Some(broken) = self.broken.get_mut(&key) else { continue };

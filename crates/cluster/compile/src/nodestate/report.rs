@@ -116,7 +116,9 @@ pub(super) fn reports(set: &PolicySet, outcome: &Outcome<'_>) -> Vec<(ObjectRef,
     let mut reports: BTreeMap<Source, PolicyReport> = BTreeMap::new();
     let mut selected: HashMap<u64, usize> = HashMap::new();
     for (nodes, _, chosen) in outcome.groups() {
-        chosen.iter().for_each(|policy| *selected.entry(policy.id()).or_default() += nodes);
+        for policy in chosen {
+            *selected.entry(policy.id()).or_default() += nodes;
+        }
     }
     for policy in set.prepared() {
         let live = outcome.snapshot.get::<Policy>(&policy.source.key);

@@ -77,12 +77,12 @@ fn set(object: &mut Value, path: &str, value: &Value) {
     let (last, way) = steps.split_last().expect("a path has a step");
     let mut here = object;
     for step in way {
-        let (name, list) = step.strip_suffix("[]").map_or((*step, false), |name| (name, true));
+        let (name, is_list) = step.strip_suffix("[]").map_or((*step, false), |name| (name, true));
         if !here.is_object() {
             *here = Map::new().into();
         }
         here = &mut here[name];
-        if list {
+        if is_list {
             if here.as_array().is_none_or(Vec::is_empty) {
                 *here = vec![Value::Object(Map::new())].into();
             }
@@ -183,11 +183,11 @@ fn assigned(rig: &Rig, own: &(Value, Value)) -> String {
         for name in ["uid", "generation", "resourceVersion", "ownerReferences"] {
             drop(object["metadata"][name].take());
         }
-        text += &format!("{object}\n");
+        text.extend([object.to_string().as_str(), "\n"]);
     }
     for (verb, kind, name) in &rig.api.writes {
         if kind != "Event" {
-            text += &format!("{verb} {kind} {name}\n");
+            text.extend([verb, " ", kind, " ", name, "\n"]);
         }
     }
     revisions.iter().fold(text, |text, revision| text.replace(revision, "…"))

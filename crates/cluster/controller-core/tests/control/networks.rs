@@ -351,7 +351,7 @@ fn a_network_that_a_node_cannot_have_is_taken_back_everywhere() {
     let name = failed.unwrap()["metadata"]["name"].as_str().unwrap();
     for node in ["n0", "n1", "n2"] {
         let message = entry(&rig, node)["conditions"][0]["message"].as_str().unwrap();
-        assert!(message.contains(name) && message.contains("failed on n0"), "{node} waits for nothing else: {message}");
+        assert!(message.contains(name) && message.contains("n0 failed"), "{node} waits for nothing else: {message}");
     }
 }
 
@@ -678,7 +678,7 @@ fn what_a_node_is_reported_to_have_stands_while_it_is_at_something_else_and_noth
         });
         let connection = netloom_api::hostnet::names::vlan_status("cn1", "n1");
         edit(&mut rig, "VlanStatus", &connection, |status| {
-            status["status"]["conditions"][0]["status"] = json!(reported)
+            status["status"]["conditions"][0]["status"] = json!(reported);
         });
         rig.now = rig.now.checked_add(jiff::SignedDuration::from_secs(1)).unwrap();
         let turn = rig.turn();
@@ -926,8 +926,8 @@ fn a_deletion_that_fails_says_why() {
     rig.run_for(SignedDuration::from_mins(5));
     let held = rig.api.get("HostNetworkConfig", "h").unwrap();
     let reported = held["status"]["conditions"][0]["message"].as_str().unwrap();
-    assert!(reported.starts_with("is being deleted; nodes that still have it: 3; revision "), "{reported}");
-    assert!(reported.ends_with("the driver takes at most 9000"), "{reported}");
+    assert!(reported.starts_with("is being deleted; nodes that still have it: 3; rollout of revision "), "{reported}");
+    assert!(reported.contains("n0 failed (eth1: the driver takes at most 9000)"), "{reported}");
     let reported = entry(&rig, "n2")["conditions"][0]["message"].as_str().unwrap();
     assert!(reported.contains("rollout of revision"), "{reported}");
 }
