@@ -41,6 +41,8 @@ pub struct Kind {
     pub frozen: bool,
     /// Whether the front end generates objects of it.
     pub generated: bool,
+    /// The list in which revisions of the first version hold its objects.
+    pub earlier: Option<&'static str>,
     pub(crate) shelf: fn() -> Box<dyn AnyShelf>,
 }
 
@@ -52,6 +54,7 @@ impl Kind {
             version: T::VERSION,
             frozen: false,
             generated: false,
+            earlier: None,
             shelf: || Box::new(Shelf::<T>::default()),
         }
     }
@@ -59,6 +62,12 @@ impl Kind {
     /// A kind whose objects revisions hold.
     pub const fn frozen<T: Kept>() -> Self {
         Self { frozen: true, ..Self::read::<T>() }
+    }
+
+    /// The same for a kind that revisions of the first version hold in a list of its own.
+    #[must_use]
+    pub const fn formerly(self, list: &'static str) -> Self {
+        Self { earlier: Some(list), ..self }
     }
 
     /// The same for a kind of which the front end generates objects.

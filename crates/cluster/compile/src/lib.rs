@@ -20,6 +20,7 @@ mod compiler;
 mod contribution;
 pub mod difference;
 mod digest;
+mod earlier;
 mod finding;
 mod front_end;
 mod frozen;

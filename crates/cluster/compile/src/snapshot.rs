@@ -5,6 +5,7 @@
 
 use std::{
     any::Any,
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    earlier::{List, with_objects},
     front_end::{BUILT_IN, FrontEnd},
     frozen::Frozen,
     key::{Meta, ObjectKey, ObjectRef},
@@ -46,6 +48,8 @@ pub struct Snapshot {
     pub rollouts: Shelf<RolloutPolicy>,
     /// What nodes are able to do.
     pub statuses: Shelf<NodeNetworkStatus>,
+    /// The lists in which revisions of the first version hold objects.
+    earlier: Vec<List>,
     /// The kinds of front ends.
     kinds: BTreeMap<GroupKind<'static>, Box<dyn AnyShelf>>,
 }
@@ -73,8 +77,9 @@ pub enum Put {
 impl Snapshot {
     /// One that keeps the kinds of these front ends.
     pub fn of(front_ends: &[&dyn FrontEnd]) -> Self {
-        let kinds = front_ends.iter().flat_map(|front_end| front_end.kinds());
+        let kinds = || front_ends.iter().flat_map(|front_end| front_end.kinds());
         Self {
+            earlier: kinds().filter_map(|kind| Some((kind.earlier?, kind.kind))).collect(),
             nodes: Shelf::default(),
             states: Shelf::default(),
             configs: Shelf::default(),
@@ -82,7 +87,7 @@ impl Snapshot {
             parts: Shelf::default(),
             rollouts: Shelf::default(),
             statuses: Shelf::default(),
-            kinds: kinds.map(|kind| (kind.kind, (kind.shelf)())).collect(),
+            kinds: kinds().map(|kind| (kind.kind, (kind.shelf)())).collect(),
         }
     }
 
@@ -119,10 +124,13 @@ impl Snapshot {
         if text("/metadata/name").is_empty() {
             return Put::Foreign;
         }
-        match self.shelf(GroupKind::new(group, text("/kind"))) {
-            Some(place) => place.put(object),
-            None => Put::Foreign,
-        }
+        self.put_of(GroupKind::new(group, text("/kind")), object)
+    }
+
+    fn put_of(&mut self, kind: GroupKind<'_>, object: &Value) -> Put {
+        let is_frozen = kind.group == GROUP && kind.kind.starts_with("NetworkConfigRevision");
+        let object = if is_frozen { with_objects(object, &self.earlier) } else { Cow::Borrowed(object) };
+        self.shelf(kind).map_or(Put::Foreign, |place| place.put(&object))
     }
 
     /// Takes an object out; says whether it was there.
@@ -140,7 +148,7 @@ impl Snapshot {
             }
         }
         for object in objects {
-            place.put(object);
+            self.put_of(kind, object);
         }
     }
 

@@ -40,6 +40,7 @@ use crate::{
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = earlier_lists)]
 pub struct NetworkConfigRevisionSpec {
     /// Segments, in the order of their VLAN.
     #[serde(default)]
@@ -80,7 +81,7 @@ pub struct NetworkConfigRevisionSpec {
 pub struct Layer2Revision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it reported.
+    /// The `spec` of the object.
     #[serde(flatten)]
     pub spec: Layer2NetworkConfigurationSpec,
 }
@@ -90,7 +91,7 @@ pub struct Layer2Revision {
 pub struct VrfRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it reported.
+    /// The `spec` of the object.
     #[serde(flatten)]
     pub spec: VrfRouteConfigurationSpec,
 }
@@ -100,7 +101,7 @@ pub struct VrfRevision {
 pub struct BgpRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it reported.
+    /// The `spec` of the object.
     #[serde(flatten)]
     pub spec: BgpPeeringSpec,
 }
@@ -110,7 +111,7 @@ pub struct BgpRevision {
 pub struct MirrorTargetRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it reported.
+    /// The `spec` of the object.
     #[serde(flatten)]
     pub spec: MirrorTargetSpec,
 }
@@ -120,7 +121,7 @@ pub struct MirrorTargetRevision {
 pub struct MirrorSelectorRevision {
     /// The name of the object.
     pub name: ObjectName,
-    /// What it reported.
+    /// The `spec` of the object.
     #[serde(flatten)]
     pub spec: MirrorSelectorSpec,
 }
@@ -146,7 +147,7 @@ pub struct FrozenObject {
     /// What was chosen for it once and later revisions keep, such as the name of its interface.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: BTreeMap<String, String>,
-    /// What it reported.
+    /// The `spec` of the object.
     pub spec: FrozenSpec,
 }
 
@@ -154,6 +155,23 @@ impl FrozenObject {
     /// Group and kind, namespace and name.
     pub fn key(&self) -> [&str; 4] {
         [&self.group, &self.kind, &self.namespace, &self.name.0]
+    }
+}
+
+/// The lists in which the first version held objects, one for each kind. They stay in the schema, so that a server does not
+/// drop what stored objects have in them; nothing writes them.
+const EARLIER_LISTS: [&str; 4] = ["nodePolicies", "vlanConfigs", "hostNetworkConfigs", "attachments"];
+
+pub(super) fn earlier_lists(schema: &mut Schema) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for name in EARLIER_LISTS {
+        let list = json_schema!({
+            "description": "Objects in revisions of earlier versions; `objects` has them now.",
+            "type": "array",
+            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "x-kubernetes-list-type": "atomic",
+        });
+        properties.insert(name.to_owned(), list.into());
     }
 }
 

@@ -7,7 +7,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::network_config_revision::FrozenObject;
+use super::network_config_revision::{FrozenObject, earlier_lists};
 
 /// Frozen objects that revisions share. It cannot change.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,7 @@ use super::network_config_revision::FrozenObject;
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = earlier_lists)]
 pub struct NetworkConfigRevisionPartSpec {
     /// What objects want, in the order of group, kind, namespace and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -50,11 +50,11 @@ impl FrontEnd for HostNetworks {
         const {
             &[
                 Kind::read::<ClusterNetwork>(),
-                Kind::frozen::<VlanConfig>(),
-                Kind::frozen::<HostNetworkConfig>(),
+                Kind::frozen::<VlanConfig>().formerly("vlanConfigs"),
+                Kind::frozen::<HostNetworkConfig>().formerly("hostNetworkConfigs"),
                 Kind::read::<VlanStatus>(),
                 Kind::read::<LinkMonitor>(),
-                Kind::frozen::<Attachment>(),
+                Kind::frozen::<Attachment>().formerly("attachments"),
             ]
         }
     }

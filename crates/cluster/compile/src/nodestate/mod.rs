@@ -53,7 +53,7 @@ impl FrontEnd for NodePolicies {
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        const { &[Kind::frozen::<Policy>()] }
+        const { &[Kind::frozen::<Policy>().formerly("nodePolicies")] }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

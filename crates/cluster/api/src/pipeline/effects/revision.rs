@@ -13,6 +13,11 @@ const FROZEN_OBJECT: &[Effect] = &[
     FrontEnd("the front end of its kind: a copy of the object, compiled for each node that has the revision"),
 ];
 
+const EARLIER: &[Effect] = &[
+    Admission("immutable"),
+    FrontEnd("the front end of its kind: objects in revisions of earlier versions, read in the place of `objects`"),
+];
+
 pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec", &[Admission("immutable")]),
     field("spec.layer2", FROZEN),
@@ -25,6 +30,10 @@ pub(crate) const REVISION: &[FieldEffect] = &[
     field("spec.mirrorTargets.**", FROZEN),
     field("spec.mirrorSelectors", FROZEN),
     field("spec.mirrorSelectors.**", FROZEN),
+    field("spec.nodePolicies", EARLIER),
+    field("spec.vlanConfigs", EARLIER),
+    field("spec.hostNetworkConfigs", EARLIER),
+    field("spec.attachments", EARLIER),
     field("spec.objects", FROZEN_OBJECT),
     field("spec.objects[].group", FROZEN_OBJECT),
     field("spec.objects[].kind", FROZEN_OBJECT),
@@ -74,6 +83,10 @@ pub(crate) const REVISION: &[FieldEffect] = &[
 
 pub(crate) const REVISION_PART: &[FieldEffect] = &[
     field("spec", &[Admission("immutable")]),
+    field("spec.nodePolicies", EARLIER),
+    field("spec.vlanConfigs", EARLIER),
+    field("spec.hostNetworkConfigs", EARLIER),
+    field("spec.attachments", EARLIER),
     field("spec.objects", FROZEN_OBJECT),
     field("spec.objects.**", FROZEN_OBJECT),
 ];
