@@ -1,4 +1,4 @@
-//! Properties with their values: the desired states for a link, or the facts of one.
+//! Properties with their values: the desired values for a link, or the facts of one.
 //!
 //! Invariant of facts: a value equal to the row's default is not stored, so two sets can be compared
 //! with `==`; read through [`Attrs::get`] to see defaults.
@@ -108,7 +108,7 @@ impl Attrs {
         self.0.len()
     }
 
-    /// The desired states in `self` that `fact` does not fulfil.
+    /// The desired values in `self` that `fact` does not fulfil.
     #[must_use]
     pub fn unmet_by(&self, fact: &Self) -> Self {
         Self(self.0.iter().filter(|(attr, value)| !attr.same(Some(value), fact.get(*attr).as_ref())).cloned().collect())
@@ -116,7 +116,7 @@ impl Attrs {
 }
 
 impl FromIterator<(Attr, Value)> for Attrs {
-    /// Collects desired states.
+    /// Collects desired values.
     fn from_iter<I: IntoIterator<Item = (Attr, Value)>>(pairs: I) -> Self {
         let mut attrs = Self::new();
         for (attr, value) in pairs {

@@ -128,8 +128,8 @@ impl fmt::Display for Setting {
     }
 }
 
-/// The settings that a host has. One that is empty is not in here.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The settings that a host has. One that is not in here is empty.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Setting>", into = "Vec<Setting>")]
 pub struct HostSettings(BTreeMap<SettingKey, Setting>);
 
@@ -146,7 +146,9 @@ impl HostSettings {
 
     /// Sets one.
     pub fn set(&mut self, setting: Setting) {
-        if setting.is_empty() {
+        // An empty resolver may still have a file, which a release puts back.
+        let has_file = matches!(&setting, Setting::Resolver(resolver) if resolver.file.is_some());
+        if setting.is_empty() && !has_file {
             self.remove(setting.key());
         } else {
             self.0.insert(setting.key(), setting);
@@ -192,6 +194,16 @@ impl HostSettings {
     }
 }
 
+impl PartialEq for HostSettings {
+    fn eq(&self, other: &Self) -> bool {
+        let set =
+            |settings: &Self| settings.0.values().filter(|setting| !setting.is_empty()).cloned().collect::<Vec<_>>();
+        set(self) == set(other)
+    }
+}
+
+impl Eq for HostSettings {}
+
 impl FromIterator<Setting> for HostSettings {
     fn from_iter<I: IntoIterator<Item = Setting>>(all: I) -> Self {
         let mut settings = Self::default();
@@ -215,6 +227,7 @@ impl From<HostSettings> for Vec<Setting> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ResolverFile;
 
     #[test]
     fn a_setting_that_nobody_set_is_empty_and_one_that_the_kernel_lacks_is_not_there() {
@@ -223,6 +236,10 @@ mod tests {
         assert_eq!(settings.get(SettingKey::BridgeIptables), None);
         settings.set(Setting::HostnameConfig(String::new()));
         assert_eq!(settings, HostSettings::default());
+        let absent = Resolver { file: Some(ResolverFile::Absent), ..Resolver::default() };
+        settings.set(Setting::Resolver(absent));
+        assert_eq!(settings, HostSettings::default());
+        assert_eq!(settings.resolver().file, Some(ResolverFile::Absent), "a release puts it back");
         settings.set(Setting::BridgeIptables(false));
         assert_ne!(settings, HostSettings::default());
         assert_eq!(settings.bridge_iptables(), Some(false));
