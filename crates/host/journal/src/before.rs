@@ -14,19 +14,19 @@ const SETTINGS: [(&str, &str, &str); 4] = [
 /// A line of a journal.
 pub(crate) fn record(mut record: Value) -> Value {
     if let Some(begin) = record.get_mut("Begin") {
-        for planned in items(&mut begin["steps"]) {
-            step(&mut planned["step"]);
-            items(&mut planned["undo"]).for_each(step);
+        for planned in begin.get_mut("steps").into_iter().flat_map(items) {
+            planned.get_mut("step").into_iter().for_each(step);
+            planned.get_mut("undo").into_iter().flat_map(items).for_each(step);
         }
-        target(&mut begin["before"]);
-        claims(&mut begin["ownership"]);
+        begin.get_mut("before").into_iter().for_each(target);
+        begin.get_mut("ownership").into_iter().for_each(claims);
     }
     record
 }
 
 /// Who asked for what.
 pub(crate) fn ownership(mut file: Value) -> Value {
-    claims(&mut file["ownership"]);
+    file.get_mut("ownership").into_iter().for_each(claims);
     file
 }
 
@@ -53,13 +53,15 @@ fn target(target: &mut Value) {
 }
 
 fn claims(ownership: &mut Value) {
-    for pair in items(&mut ownership["claims"]) {
-        let Some((name, ..)) = SETTINGS.iter().find(|(name, ..)| pair[0] == **name) else { continue };
-        pair[0] = json!({"Setting": name});
+    for pair in ownership.get_mut("claims").into_iter().flat_map(items) {
+        let Some([key, claim]) = pair.as_array_mut().map(Vec::as_mut_slice) else { continue };
+        let Some((name, ..)) = SETTINGS.iter().find(|(name, ..)| *key == **name) else { continue };
+        *key = json!({"Setting": name});
         for side in ["before", "ours"] {
-            let known = pair[1][side].as_object_mut().and_then(|value| value.values_mut().next().map(Value::take));
+            let Some(held) = claim.get_mut(side) else { continue };
+            let known = held.as_object_mut().and_then(|value| value.values_mut().next().map(Value::take));
             if let Some(value) = known {
-                pair[1][side] = json!({"Setting": {*name: value}});
+                *held = json!({"Setting": {*name: value}});
             }
         }
     }
@@ -72,6 +74,17 @@ mod tests {
     use netloom_model::{ObjectKey, Ownership, Previous, Setting, SettingKey, Step, Target};
 
     use super::*;
+
+    #[test]
+    fn what_is_damaged_stays_for_the_reader_to_refuse() {
+        for text in ["[]", "5", "\"x\"", "null", r#"{"Begin":5}"#, r#"{"Begin":{"before":5,"ownership":[]}}"#] {
+            let damaged: Value = serde_json::from_str(text).unwrap();
+            assert_eq!((record(damaged.clone()), ownership(damaged.clone())), (damaged.clone(), damaged));
+        }
+        for claims in [json!(5), json!([5]), json!([[]]), json!([["HostnameConfig"]]), json!([["HostnameConfig", 5]])] {
+            ownership(json!({"ownership": {"claims": claims}}));
+        }
+    }
 
     #[test]
     fn settings_had_names_of_their_own() {
