@@ -330,7 +330,7 @@ results_come_as_data() {
     grep -q '"result": "confirmed"' out || fail "no result"
     grep -q '"add": 1' out || fail "no plan"
     netloom 0 state set one.yaml -o yaml
-    grep -q '^result: "nothing"' out || fail "no result"
+    grep -q '^result: nothing$' out || fail "no result"
     netloom 0 state revert two.yaml
     netloom 3 state diff two.yaml -o yaml
     says "192.0.2.2"

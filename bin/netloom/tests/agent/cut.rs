@@ -142,11 +142,10 @@ fn a_cable_that_is_pulled_during_a_change_leaves_all_of_it_or_nothing_and_the_tr
     site.until("the object is made", || site.condition("Available").is_some());
     let journal = site.folder().join("state/netns").join(&site.node.0).join("journal");
     site.desire(&bridge(1400));
-    site.until("the change has begun", || journal.exists() || wired.printed("the desired state is") > 0);
+    let ended = || wired.printed("the desired state is") + wired.printed("failed to apply the desired state") > 0;
+    site.until("the change has begun", || journal.exists() || ended());
     wired.cable("down");
-    site.until("the change has ended, whatever the API", || {
-        wired.printed("the desired state is") > 0 && !journal.exists()
-    });
+    site.until("the change has ended, whatever the API", || ended() && !journal.exists());
     let undone = wired.printed("failed to apply the desired state");
     let there = site.node.mtu("d0");
     assert!(there.is_none_or(|mtu| mtu == 1400), "neither half: {there:?}");

@@ -35,7 +35,7 @@ impl Machines {
         machines.add(SWITCH)?;
         let switch = host(SWITCH)?;
         for number in 1..=nodes {
-            let node = Node { name: format!("node{number}"), netns: format!("netloom-agent-core{number}") };
+            let node = Node { name: format!("node{number}"), netns: format!("netloom-node{number}") };
             machines.add(&node.netns)?;
             for card in 0..cards {
                 let (near, far) = (format!("{}-eth{card}", node.name), format!("eth{card}"));
