@@ -139,7 +139,7 @@ fn is_failure(condition: &Value) -> bool {
     part(condition, "reason") == REFUSED || tells_of_failure(condition)
 }
 
-/// Whether something was not reported to a node because another one could not have it.
+/// Whether something was not assigned to a node because another one could not have it.
 fn tells_of_failure(condition: &Value) -> bool {
     part(condition, "reason") == ROLLOUT_STOPPED
 }

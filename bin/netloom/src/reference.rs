@@ -55,7 +55,7 @@ fn describe(command: &Command, text: &mut String) {
     command.get_subcommands().filter(|sub| !sub.is_hide_set()).for_each(|sub| describe(sub, text));
 }
 
-/// Help and version are the same everywhere; what all verbs of `state` share is reported there once.
+/// Help and version are the same everywhere; what all verbs of `state` share is listed there once.
 fn is_described(arg: &Arg, command: &Command) -> bool {
     let reported_above = arg.is_global_set() && command.get_name() != "state";
     !reported_above && !matches!(arg.get_id().as_str(), "help" | "version")

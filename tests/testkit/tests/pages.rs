@@ -32,7 +32,6 @@ const OTHER_NAMES: &[&str] = &[
     // Kinds that others define.
     "Event",
     "Lease",
-    "NetworkAttachmentDefinition",
     "Node",
     // Whether a condition holds.
     "False",

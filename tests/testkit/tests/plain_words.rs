@@ -25,7 +25,7 @@ struct Retired {
 }
 
 fn root() -> PathBuf {
-    scenarios().join("..")
+    scenarios().join("..").canonicalize().expect("the root of the tree")
 }
 
 /// The table of retired words: each line has some in the type of a machine, and what to write.
@@ -165,8 +165,12 @@ fn no_retired_word_is_in_messages_reasons_and_documentation() {
     let retired = retired(&read(&root().join(GLOSSARY)));
     assert!(retired.len() > 10, "the glossary retires only {} words", retired.len());
     let (mut texts, mut sources, mut wrong) = (Vec::new(), Vec::new(), String::new());
-    TEXTS.into_iter().for_each(|path| files(&root().join(path), is_text, &mut texts));
-    PROGRAMS.into_iter().for_each(|path| files(&root().join(path), is_source, &mut sources));
+    for path in TEXTS {
+        files(&root().join(path), is_text, &mut texts);
+    }
+    for path in PROGRAMS {
+        files(&root().join(path), is_source, &mut sources);
+    }
     assert!(texts.len() > 50 && sources.len() > 300, "{} texts and {} sources", texts.len(), sources.len());
     for path in texts {
         wrong += &judge(&path.display().to_string(), "", &read(&path), &retired);

@@ -18,10 +18,10 @@ to standard error; NETLOOM_LOG says how much of it.";
 
 const CLIENT_EXAMPLES: &str = "\
 Examples:
-  netloom client state --kubeconfig admin.conf --host n1     make or fulfil the node's network state, and report
+  netloom client state --kubeconfig admin.conf --host n1     create the node's network state or apply it, and report
   netloom client policy --kubeconfig admin.conf --host n1    merge policies into its desired state
 
-Exit status: 0 done, 1 the desired state is not fulfilled (that is reported), 2 the API or this machine cannot be
+Exit status: 0 done, 1 the desired state was not reached (the status says why), 2 the API or this machine cannot be
 used, 3 the desired state is refused and nothing was touched.";
 
 /// The verbs of one node.

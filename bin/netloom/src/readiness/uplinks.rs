@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_uplinks_of_the_installer_are_not_reported_to_nodes() {
+    fn the_uplinks_of_the_installer_are_not_assigned_to_nodes() {
         let of = |network: &str| {
             is_reported("network.harvesterhci.io", "VlanConfig", &json!({"spec": {"clusterNetwork": network}}))
         };

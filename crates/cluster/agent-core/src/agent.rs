@@ -204,7 +204,7 @@ impl Agent {
         &self.attempt.drift
     }
 
-    /// The kinds whose objects must be reported, and those of other nodes left out.
+    /// The kinds that must be followed, and those of other nodes left out.
     pub fn kinds(mode: Mode) -> &'static [GroupKind<'static>] {
         match mode {
             Mode::Centralized => &[STATE, CONFIG, NODE, LINKS],

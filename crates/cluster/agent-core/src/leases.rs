@@ -26,7 +26,7 @@ use crate::{
 const METRIC: u32 = 1024;
 /// A lease counts as over so many seconds before its end: an address must not end while it is being set.
 const LAST: i64 = 2;
-/// The objects whose interfaces are as large as their uplinks allow, and not as somebody reported.
+/// The objects whose interfaces are as large as their uplinks allow, and not as somebody specified.
 const HOST_NETWORK: (&str, &str) = (hostnet::GROUP, "HostNetworkConfig");
 
 /// How a link asks for a lease.
@@ -44,7 +44,7 @@ pub struct LeaseRequest {
     pub(crate) table: RouteTable,
     /// Their metric.
     pub(crate) metric: u32,
-    /// Whether a person reported how large packets are: then no lease makes them smaller.
+    /// Whether a person specified how large packets are: then no lease makes them smaller.
     pub(crate) sized: bool,
     pub(crate) origin: Origin,
 }

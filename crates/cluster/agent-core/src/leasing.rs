@@ -68,13 +68,13 @@ impl Leasing {
         !self.stale.is_empty()
     }
 
-    /// The host is being reported what links have: which of them is news to it.
+    /// The host is being given what links have: which of them is news to it.
     pub(crate) fn begin(&mut self) -> BTreeSet<IfName> {
         self.trying.append(&mut self.stale);
         self.trying.clone()
     }
 
-    /// Whether the host was reported well.
+    /// Whether the host took it.
     pub(crate) fn ended(&mut self, well: bool) {
         let trying = std::mem::take(&mut self.trying);
         if !well {
@@ -87,7 +87,7 @@ impl Leasing {
         self.now.iter().filter_map(|(link, has)| Some((*link, has.given.clone()?))).collect()
     }
 
-    /// What the controller is notified of the links for which it wants leases.
+    /// What is reported to the controller about the links for which it wants leases.
     pub(crate) fn report(&self, host: Option<&HostConfig>) -> Vec<HostLease> {
         let wanted = host.into_iter().flat_map(|host| &host.dhcp);
         wanted.filter_map(|wanted| self.report_of(wanted.link.0.parse().ok()?)).collect()

@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, sync::Semaphore, time::Instant};
 
 use crate::{health::AgentHealth, metrics::Metrics};
 
-/// What the text is reported as.
+/// The content type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Connections at one time: a scraper, a kubelet and a person.
 const PLACES: usize = 16;

@@ -13,7 +13,7 @@ use crate::{
 
 impl Compiled {
     /// The revision after its new parts, then for each node its configuration and its network state, then what is
-    /// reported to the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
+    /// reported about the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
     pub fn objects(&self, snapshot: &Snapshot, only: Option<&str>) -> Vec<Value> {
         let revision = &self.revision.name;
         let mut objects = self.revision.lay_out(snapshot).objects(revision);

@@ -49,7 +49,7 @@ pub(crate) enum StatusPath {
 
 /// What is wanted of one kind.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent desired state")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent choice")]
 pub(crate) struct Row {
     pub(crate) kind: GroupKind<'static>,
     /// The version that objects are written in.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! definitions ─► follow ─┬─► view ─► webhook            questions of API servers
-//!                        └─► drive ─► carry ─► the API  what nodes are reported
+//!                        └─► drive ─► carry ─► the API  what nodes are assigned
 //!                              ▲
 //!                  elect ──────┘                        only one of several controllers writes
 //! ```

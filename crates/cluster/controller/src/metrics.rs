@@ -10,7 +10,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// What the text is reported as.
+/// The content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Bounds of the classes of times, in seconds: a decision in a small cluster takes less than a millisecond, one

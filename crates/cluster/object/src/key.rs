@@ -62,7 +62,7 @@ impl ObjectRef {
 pub struct Meta {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// How often its desired state has changed.
+    /// How often its `spec` has changed.
     pub generation: Option<i64>,
     /// The version that a write can be tied to; empty for an object out of a file.
     pub resource_version: String,

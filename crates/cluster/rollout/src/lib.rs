@@ -38,8 +38,7 @@
 //!   itself. What fails later holds up others and is reported, but does not take back what works elsewhere.
 //! - A revision that failed is assigned to no node until it is tried again: when somebody asks, when what bears on the
 //!   failure changes, or after a delay that doubles with each failure. Then one node is assigned it, the one that
-//! failed,
-//!   and no other node of any policy before that one has it.
+//!   failed, and no other node of any policy before that one has it.
 //! - How long a node may take is counted on the deciding clock alone, from when it knows what the node was assigned.
 
 mod decision;

@@ -6,7 +6,7 @@
 //! them are reported as such.
 //!
 //! After a failed write the database does not go on. It is then opened again, which also tells whether
-//! the last transaction is there after all. If it is, its writers are still not notified so: what the
+//! the last transaction is there after all. If it is, its writers still get the failure as answer: what the
 //! system could not write for sure may be gone after a power cut.
 
 use std::{sync::Arc, time::Duration};

@@ -52,7 +52,7 @@ pub(crate) fn examples(stage: &Stage) -> Outcome {
             let words = ["apply", "--server-side", "--validate=strict", "-f", &file.to_string_lossy()];
             match kubectl(stage, server, &words) {
                 Ok(printed) if printed.lines().any(is_warned_of) => {
-                    wrong.push(format!("{} {shown}: {printed}", side.name()))
+                    wrong.push(format!("{} {shown}: {printed}", side.name()));
                 }
                 Ok(_) => {}
                 Err(why) => wrong.push(format!("{} {shown}: {why}", side.name())),

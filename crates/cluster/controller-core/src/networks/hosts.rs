@@ -74,7 +74,7 @@ impl room::Readiness for Entry<'_> {
     }
 }
 
-/// Every host network, also those whose desired state cannot be read.
+/// Every host network, also those whose `spec` cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, Option<&HostNetworkConfigSpec>, &Mark)> {
     let snapshot = index.snapshot();
     let readable = snapshot.iter::<HostNetworkConfig>().map(|(_, object)| (&object.meta, Some(&object.spec)));

@@ -93,7 +93,7 @@ impl Connection {
     }
 }
 
-/// Every uplink, also those whose desired state cannot be read.
+/// Every uplink, also those whose `spec` cannot be read.
 fn all(index: &Index) -> impl Iterator<Item = (&Meta, &Mark)> {
     let snapshot = index.snapshot();
     let unreadable = snapshot.unreadable::<VlanConfig>().map(|object| &object.meta);

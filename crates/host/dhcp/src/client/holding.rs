@@ -224,7 +224,7 @@ impl Client {
         self.defended = Some(now.since_boot);
     }
 
-    /// Somebody else has the address: it is released and declined, and nothing is asked for a while.
+    /// Somebody else has the address: it is dropped and declined, and nothing is asked for a while.
     fn give_up(&mut self, lease: &Lease, by: MacAddr, now: Now, actions: &mut Vec<Action>) {
         self.let_go(actions);
         let frame = self.decline(lease);

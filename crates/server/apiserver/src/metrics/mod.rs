@@ -17,7 +17,7 @@ use prometheus_client::{
 
 use self::storage::Storage;
 
-/// What the text is reported as.
+/// The content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Bounds of the classes of times, in seconds: a read takes less than a millisecond, a write as long
