@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use netloom_model::{
-    Address, BRIDGE_IPTABLES, Claim, KernelFeatures, Link, ObjectKey, Observed, Origin, Ownership, Previous, Route,
+    Address, BRIDGE_IPTABLES, Claim, ClaimKey, KernelFeatures, Link, Observed, Origin, Ownership, Previous, Route,
     RouteMetrics, Setting, SettingKey,
 };
 use netloom_types::{Family, IfName, IpNet, Protocol, RouteTable};
@@ -86,7 +86,7 @@ fn addresses_explained(ip: IpAddr, len: Option<u8>, observed: &Observed, owned: 
             found.push(Explanation {
                 what: format!("address {address} on {}", link.name),
                 mark: address_mark(observed.kernel, address, owned.made_address(observed.kernel, link.name, address)),
-                asked: claimed(&ObjectKey::Address(link.name, ip), owned),
+                asked: claimed(&ClaimKey::Address(link.name, ip), owned),
             });
         }
     }
@@ -94,14 +94,14 @@ fn addresses_explained(ip: IpAddr, len: Option<u8>, observed: &Observed, owned: 
 }
 
 fn bridges_explained(seen: bool, owned: &Ownership) -> Explanation {
-    let key = ObjectKey::Setting(SettingKey::BridgeIptables);
+    let key = ClaimKey::Setting(SettingKey::BridgeIptables);
     let what =
         if seen { "1: iptables sees the frames of bridges" } else { "0: iptables does not see the frames of bridges" };
     let mark = "a setting, which carries no mark".to_owned();
     Explanation { what: format!("{key} {what}"), mark, asked: claimed(&key, owned) }
 }
 
-fn claimed(key: &ObjectKey, owned: &Ownership) -> Vec<Asked> {
+fn claimed(key: &ClaimKey, owned: &Ownership) -> Vec<Asked> {
     owned.claims.get(key).map(|claim| asked(key, claim)).into_iter().collect()
 }
 
@@ -133,7 +133,7 @@ fn route_explained(route: &Route, owned: &Ownership) -> Explanation {
     };
     let RouteMetrics { mtu, .. } = route.metrics;
     let mtu = if mtu > 0 { format!(" mtu {mtu}") } else { String::new() };
-    Explanation { what: format!("route {route}{mtu}"), mark, asked: claimed(&ObjectKey::Route(route.key()), owned) }
+    Explanation { what: format!("route {route}{mtu}"), mark, asked: claimed(&ClaimKey::Route(route.key()), owned) }
 }
 
 /// The route in the main table that a packet to `ip` takes.
@@ -146,7 +146,7 @@ fn way_to(ip: IpAddr, observed: &Observed, owned: &Ownership) -> Option<Explanat
     Some(explained)
 }
 
-fn asked(key: &ObjectKey, claim: &Claim) -> Asked {
+fn asked(key: &ClaimKey, claim: &Claim) -> Asked {
     Asked {
         object: key.to_string(),
         by: claim.origins.iter().map(|(owner, origin)| by(owner, origin)).collect(),
@@ -160,7 +160,7 @@ fn by(owner: &str, origin: &Origin) -> String {
 }
 
 /// The value that something had before.
-fn previous(key: &ObjectKey, before: &Previous) -> String {
+fn previous(key: &ClaimKey, before: &Previous) -> String {
     let list = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     match before {
         Previous::Absent => "not there".to_owned(),
@@ -168,7 +168,7 @@ fn previous(key: &ObjectKey, before: &Previous) -> String {
         Previous::Up(up) => if *up { "up" } else { "down" }.to_owned(),
         Previous::Controller(controller) => controller.map_or_else(|| "none".to_owned(), |name| name.to_string()),
         Previous::Attr(value) => match key {
-            ObjectKey::Attr(_, attr) => value.display(*attr),
+            ClaimKey::Attr(_, attr) => value.display(*attr),
             _ => format!("{value:?}"),
         },
         Previous::Alias(alias) => format!("{:?}", alias.as_str()),
@@ -251,12 +251,12 @@ mod tests {
         };
         let owned = Ownership {
             claims: [
-                (ObjectKey::Link(name("eth0.5")), claim(Previous::Absent)),
-                (ObjectKey::Addresses(name("eth0.5"), Family::Ipv4), claim(Previous::Addresses(vec![]))),
-                (ObjectKey::Attr(name("eth0"), Attr::Mtu), claim(Previous::Attr(Value::Int(1500)))),
-                (ObjectKey::Route(routes[0].key()), claim(Previous::Absent)),
+                (ClaimKey::Link(name("eth0.5")), claim(Previous::Absent)),
+                (ClaimKey::Addresses(name("eth0.5"), Family::Ipv4), claim(Previous::Addresses(vec![]))),
+                (ClaimKey::Attr(name("eth0"), Attr::Mtu), claim(Previous::Attr(Value::Int(1500)))),
+                (ClaimKey::Route(routes[0].key()), claim(Previous::Absent)),
                 (
-                    ObjectKey::Setting(SettingKey::BridgeIptables),
+                    ClaimKey::Setting(SettingKey::BridgeIptables),
                     claim(Previous::Setting(Setting::BridgeIptables(true))),
                 ),
             ]

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
-use netloom_journal::{Probes, Verdict, Waiting};
+use netloom_journal::{ProbeResult, Probes, Waiting};
 use netloom_model::{Engine, EngineError, Observed, Scope, Step, StepError};
 
 use crate::{
@@ -73,7 +73,7 @@ pub(crate) struct ReportingProbes<'a> {
     output: Output,
     before: bool,
     /// What was reported of each probe last: one that is tried again and again is reported once.
-    reported: BTreeMap<String, Verdict>,
+    reported: BTreeMap<String, ProbeResult>,
 }
 
 impl<'a> ReportingProbes<'a> {
@@ -88,21 +88,21 @@ impl Probes for ReportingProbes<'_> {
         self.probes.names()
     }
 
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<ProbeResult> {
         let verdicts = self.probes.run(names, limit);
         for (name, verdict) in names.iter().zip(&verdicts) {
             if !self.before && self.reported.insert(name.clone(), verdict.clone()).as_ref() == Some(verdict) {
                 continue;
             }
             match (verdict, self.before) {
-                (Verdict::Failed(why) | Verdict::Refused(why), true) => {
+                (ProbeResult::Failed(why) | ProbeResult::Refused(why), true) => {
                     self.output.note(&format!("probe {name} fails already, so it will not count: {why}"));
                 }
-                (Verdict::Failed(why) | Verdict::Refused(why), false) => {
+                (ProbeResult::Failed(why) | ProbeResult::Refused(why), false) => {
                     self.output.note(&format!("probe {name} fails: {why}"));
                 }
-                (Verdict::Passed, false) => self.output.note(&format!("probe {name} passes")),
-                (Verdict::Passed, true) | (Verdict::NotApplicable, _) => {}
+                (ProbeResult::Passed, false) => self.output.note(&format!("probe {name} passes")),
+                (ProbeResult::Passed, true) | (ProbeResult::NotApplicable, _) => {}
             }
         }
         self.before = false;

@@ -10,7 +10,7 @@ use netloom_agent_core::Event;
 use netloom_api::{GroupKind, rollout::RolloutPolicySpec};
 use netloom_controller_core::{
     Controller, Index, Leadership,
-    lease::{Candidate, Outcome, Step},
+    lease::{Candidate, LeaseAction, Outcome},
 };
 use netloom_object::{Answer, Chain, Change};
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(crate) enum Happening {
     Relist { to: Process, life: u32, kind: GroupKind<'static> },
     Wake { to: Process, life: u32 },
     Look { controller: usize, life: u32 },
-    Stand { controller: usize, life: u32, step: Step },
+    Stand { controller: usize, life: u32, step: LeaseAction },
     Leased { controller: usize, life: u32, outcome: Outcome },
     Arrive { from: Process, life: u32, chain: Requests },
     Answered { to: Process, life: u32, chain: Requests, reply: Reply },

@@ -5,7 +5,7 @@
 //! and find their senders dead like all others.
 
 use jiff::SignedDuration;
-use netloom_controller_core::lease::{Candidate, Moment, Outcome, Step, Terms};
+use netloom_controller_core::lease::{Candidate, LeaseAction, Moment, Outcome, Terms};
 use serde_json::{Value, json};
 
 use crate::{Bug, Cluster, Micros, Process, SECOND, cluster::Happening, users};
@@ -28,13 +28,15 @@ impl Lease {
         self.object.as_ref()?.pointer("/spec/holderIdentity")?.as_str()
     }
 
-    fn perform(&mut self, step: &Step) -> Outcome {
+    fn perform(&mut self, step: &LeaseAction) -> Outcome {
         let object = match (step, &self.object) {
-            (Step::Read | Step::Wait(_), known) => return known.clone().map_or(Outcome::Missing, Outcome::Found),
-            (Step::Create(_), Some(_)) => return Outcome::Conflict,
-            (Step::Replace(_), None) => return Outcome::Missing,
-            (Step::Create(object), None) => object,
-            (Step::Replace(object), Some(known)) => {
+            (LeaseAction::Read | LeaseAction::Wait(_), known) => {
+                return known.clone().map_or(Outcome::Missing, Outcome::Found);
+            }
+            (LeaseAction::Create(_), Some(_)) => return Outcome::Conflict,
+            (LeaseAction::Replace(_), None) => return Outcome::Missing,
+            (LeaseAction::Create(object), None) => object,
+            (LeaseAction::Replace(object), Some(known)) => {
                 if object["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
                     return Outcome::Conflict;
                 }
@@ -67,11 +69,11 @@ impl Cluster {
         let deputy = &mut self.controllers[controller];
         let clock = deputy.shell.clock(now);
         match deputy.candidate.next(Moment { steady: clock, wall: clock }) {
-            Step::Wait(until) => {
+            LeaseAction::Wait(until) => {
                 let at = deputy.shell.moment(until);
                 self.schedule(at.saturating_sub(now), Happening::Look { controller, life });
             }
-            step @ (Step::Read | Step::Create(_) | Step::Replace(_)) => {
+            step @ (LeaseAction::Read | LeaseAction::Create(_) | LeaseAction::Replace(_)) => {
                 let latency = self.latency();
                 self.schedule(latency, Happening::Stand { controller, life, step });
             }
@@ -79,14 +81,14 @@ impl Cluster {
     }
 
     /// A request about the lease reaches the server, or does not.
-    pub(crate) fn stand(&mut self, controller: usize, life: u32, step: &Step) {
+    pub(crate) fn stand(&mut self, controller: usize, life: u32, step: &LeaseAction) {
         let process = Process::Controller(controller);
         let answer = |outcome| Happening::Leased { controller, life, outcome };
         if self.shell(process).is_cut(self.now) || self.random.chance(self.faults.unanswered / 2) {
             self.schedule(TIME_LIMIT, answer(Outcome::Unknown));
             return;
         }
-        let outcome = if *step != Step::Read && self.lives(process, life) {
+        let outcome = if *step != LeaseAction::Read && self.lives(process, life) {
             let holder = self.lease.holder().map(str::to_owned);
             let Some(outcome) = self.step(process, |cluster| cluster.lease.perform(step)) else { return };
             self.last_is_renewal = holder.is_some() && holder.as_deref() == self.lease.holder();
@@ -131,12 +133,12 @@ mod tests {
     fn only_one_who_knows_the_lease_replaces_it() {
         let mut lease = Lease::default();
         let object = |holder: &str, version: &str| json!({"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": holder}});
-        assert_eq!(lease.perform(&Step::Read), Outcome::Missing);
-        assert_eq!(lease.perform(&Step::Replace(object("a", "1"))), Outcome::Missing);
-        assert_eq!(lease.perform(&Step::Create(object("a", ""))), Outcome::Found(object("a", "1")));
-        assert_eq!(lease.perform(&Step::Create(object("b", ""))), Outcome::Conflict);
-        assert_eq!(lease.perform(&Step::Replace(object("b", "0"))), Outcome::Conflict);
+        assert_eq!(lease.perform(&LeaseAction::Read), Outcome::Missing);
+        assert_eq!(lease.perform(&LeaseAction::Replace(object("a", "1"))), Outcome::Missing);
+        assert_eq!(lease.perform(&LeaseAction::Create(object("a", ""))), Outcome::Found(object("a", "1")));
+        assert_eq!(lease.perform(&LeaseAction::Create(object("b", ""))), Outcome::Conflict);
+        assert_eq!(lease.perform(&LeaseAction::Replace(object("b", "0"))), Outcome::Conflict);
         assert_eq!(lease.holder(), Some("a"));
-        assert_eq!(lease.perform(&Step::Replace(object("b", "1"))), Outcome::Found(object("b", "2")));
+        assert_eq!(lease.perform(&LeaseAction::Replace(object("b", "1"))), Outcome::Found(object("b", "2")));
     }
 }

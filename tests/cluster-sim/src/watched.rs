@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use netloom_probing::{Course, Ending, Next, ProbeTiming, Verdict};
+use netloom_probing::{Course, Ending, Next, ProbeResult, ProbeTiming};
 
 use crate::{
     Cluster, Micros,
@@ -68,19 +68,19 @@ impl Cluster {
         }
     }
 
-    fn probed(&self, number: usize, name: &str) -> Verdict {
+    fn probed(&self, number: usize, name: &str) -> ProbeResult {
         let node = &self.nodes[number];
         let lost = self.now < node.dark_until || !node.host.has_path();
         if lost {
-            Verdict::Failed("no answer in time".to_owned())
+            ProbeResult::Failed("no answer in time".to_owned())
         } else if name == GATEWAY {
-            Verdict::Passed
+            ProbeResult::Passed
         } else if self.now < self.away_until {
-            Verdict::Refused("connection refused".to_owned())
+            ProbeResult::Refused("connection refused".to_owned())
         } else if node.shell.is_cut(self.now) {
-            Verdict::Failed("no answer in time".to_owned())
+            ProbeResult::Failed("no answer in time".to_owned())
         } else {
-            Verdict::Passed
+            ProbeResult::Passed
         }
     }
 }

@@ -18,8 +18,8 @@ use netloom_api::{
     },
 };
 use netloom_compile::{
-    Contribution, Finding, FrontEnd, Frozen, Kept, Kind, Looks, Meta, NodeClass, ObjectKey, ObjectRef, Outcome, Reader,
-    Report, Selected, Selects, Snapshot, Verdict, Wants, Weighed, frozen, origin, plain,
+    Contribution, Finding, FrontEnd, Frozen, Looks, Meta, NodeClass, ObjectKey, ObjectRef, Outcome, Readable, Reader,
+    Report, Selected, Selects, ServedKind, Snapshot, UntimedCondition, Wants, Weighed, frozen, origin, plain,
 };
 use netloom_model::Source;
 use netloom_object::GroupKind;
@@ -54,7 +54,7 @@ pub struct BeaconSpec {
     pub mtu: Option<u32>,
 }
 
-impl Kept for Beacon {
+impl Readable for Beacon {
     const KIND: GroupKind<'static> = GroupKind::new("beacons.example", "Beacon");
     const VERSION: &'static str = "v1";
 
@@ -78,8 +78,8 @@ impl FrontEnd for Beacons {
         "beacons"
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        const { &[Kind::frozen::<Beacon>()] }
+    fn kinds(&self) -> &'static [ServedKind] {
+        const { &[ServedKind::frozen::<Beacon>()] }
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -232,12 +232,17 @@ pub struct BeaconReport {
 }
 
 impl Report for BeaconReport {
-    fn verdicts(&self) -> Vec<Verdict> {
+    fn verdicts(&self) -> Vec<UntimedCondition> {
         let Some((node, Finding { reason, message, .. })) = self.refused.first_key_value() else { return Vec::new() };
-        vec![Verdict { kind: "Ready", status: Truth::False, reason, message: format!("on node {node}: {message}") }]
+        vec![UntimedCondition {
+            kind: "Ready",
+            status: Truth::False,
+            reason,
+            message: format!("on node {node}: {message}"),
+        }]
     }
 
-    fn written(&self, _: &[Verdict]) -> Value {
+    fn written(&self, _: &[UntimedCondition]) -> Value {
         json!({"apiVersion": "beacons.example/v1"})
     }
 

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use netloom_agent_core::{DesiredState, Leases, prepare};
 use netloom_compile::{
     Compiler, FrontEnd, ObjectRef, Snapshot,
-    difference::{Change as Becomes, differences},
+    difference::{ChangeKind, differences},
     hostnet::HostNetworks,
     nodestate::NodePolicies,
 };
@@ -191,7 +191,7 @@ fn its_link_comes_onto_the_host_and_its_object_is_reported_so() {
     // Who asks why the link is there is led to the object and the field.
     let alias = made.alias.as_ref().map(netloom_model::Alias::owners).unwrap_or_default();
     assert_eq!(alias.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Beacon b"]);
-    let claim = &cluster.owned.claims[&netloom_model::ObjectKey::Link(link)];
+    let claim = &cluster.owned.claims[&netloom_model::ClaimKey::Link(link)];
     assert_eq!(
         claim.origins.iter().map(|(_, origin)| origin.to_string()).collect::<Vec<_>>(),
         ["Beacon b (spec.link)"]
@@ -216,7 +216,7 @@ fn a_plan_says_what_it_would_change_and_who_asks() {
     let found = differences(&compiler.compile(&before).nodes, &compiler.compile(&after).nodes);
     let [difference] = &found[..] else { panic!("{found:?}") };
     let [entry] = &difference.entries[..] else { panic!("{difference:?}") };
-    assert_eq!((entry.thing.as_str(), entry.change), ("interface beacon0", Becomes::Added));
+    assert_eq!((entry.thing.as_str(), entry.change), ("interface beacon0", ChangeKind::Added));
     assert_eq!(entry.policies, ["Beacon b"]);
     assert_eq!(difference.nodes, ["n1"]);
 }

@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Incarnation, NoProbes, Outcome, Prepared, Recovery, Request, Store, SystemClock, Transaction};
+use netloom_journal::{
+    Incarnation, NoProbes, Outcome, PreparedTransaction, Recovery, Request, Store, SystemClock, Transaction,
+};
 use netloom_model::{Adoption, Engine, Host, HostState, Observed, Scope, Step};
 use netloom_plan::{Options as PlanOptions, text, unmet};
 use netloom_types::{IfName, MacAddr};
@@ -183,7 +185,7 @@ impl<'a, S: Stage> Player<'a, S> {
     }
 
     /// Plans a desired state.
-    pub fn prepare(&mut self, round: &Round, desired: &HostState) -> Result<Prepared, String> {
+    pub fn prepare(&mut self, round: &Round, desired: &HostState) -> Result<PreparedTransaction, String> {
         let request = request(round, desired);
         self.transaction()?.prepare(&request).map_err(|error| match &error {
             netloom_journal::Error::Plan(why) => format!("{}: {why}", why.reason()),
@@ -302,7 +304,7 @@ pub fn desired(source: &str, document: &[u8], observed: &Observed) -> Result<Hos
 }
 
 /// The plan as people read it, with its notes.
-pub fn plan_text(prepared: &Prepared) -> String {
+pub fn plan_text(prepared: &PreparedTransaction) -> String {
     let plan = &prepared.planned.plan;
     let mut out = String::new();
     for line in text::lines(plan) {

@@ -5,7 +5,7 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use netloom_journal::{Cause, Outcome, Probes, SystemClock, Transaction, Verdict};
+use netloom_journal::{Cause, Outcome, ProbeResult, Probes, SystemClock, Transaction};
 use netloom_model::{Engine, EngineError, HostState, Observed, Scope, Step, StepError};
 
 use crate::{
@@ -45,8 +45,9 @@ impl Probes for AsItWas {
         vec!["as-it-was".to_owned()]
     }
 
-    fn run(&mut self, names: &[String], _: Duration) -> Vec<Verdict> {
-        let verdict = if self.0.get() { Verdict::Passed } else { Verdict::Failed("the host is another".to_owned()) };
+    fn run(&mut self, names: &[String], _: Duration) -> Vec<ProbeResult> {
+        let verdict =
+            if self.0.get() { ProbeResult::Passed } else { ProbeResult::Failed("the host is another".to_owned()) };
         vec![verdict; names.len()]
     }
 }

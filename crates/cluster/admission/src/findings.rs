@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The answer to a write.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Verdict {
+pub struct ReviewResult {
     /// The broken rules; none means that the write is taken, unless it is forbidden.
     pub errors: Vec<FieldError>,
     /// Why this user may not do this at all.
@@ -16,7 +16,7 @@ pub struct Verdict {
     pub patch: Option<Value>,
 }
 
-impl Verdict {
+impl ReviewResult {
     /// Whether the write is taken.
     pub fn is_allowed(&self) -> bool {
         self.errors.is_empty() && self.forbidden.is_none()
@@ -83,7 +83,7 @@ impl Findings {
     }
 }
 
-impl From<Findings> for Verdict {
+impl From<Findings> for ReviewResult {
     fn from(findings: Findings) -> Self {
         let Findings { errors, forbidden, warnings } = findings;
         Self { errors, forbidden, warnings, patch: None }

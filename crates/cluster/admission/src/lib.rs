@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use self::{
-    findings::{Findings, Verdict},
+    findings::{Findings, ReviewResult},
     user::{CONTROLLER_GROUP, CONTROLLER_SERVICE_ACCOUNT, User},
     view::{Objects, View},
 };
@@ -148,7 +148,7 @@ pub fn complete(review: &Review<'_>) -> Option<Value> {
 }
 
 /// Judges a write whose object is complete and keeps its schema.
-pub fn validate(review: &Review<'_>) -> Verdict {
+pub fn validate(review: &Review<'_>) -> ReviewResult {
     let mut findings = Findings::default();
     if let Some(reason) = agent::refusal(review) {
         findings.forbid(reason);
@@ -184,10 +184,10 @@ fn warn_of_planned(kind: &Kind, operation: Operation, findings: &mut Findings) {
 }
 
 /// Completes and judges a write in one step.
-pub fn review(review: &Review<'_>) -> Verdict {
+pub fn review(review: &Review<'_>) -> ReviewResult {
     let (patch, filled) = completion::completed(review).unzip();
     let verdict = validate(&Review { object: filled.as_ref().or(review.object), ..*review });
-    Verdict { patch, ..verdict }
+    ReviewResult { patch, ..verdict }
 }
 
 /// Reads the objects of a write in their type and calls the kind's own rules.

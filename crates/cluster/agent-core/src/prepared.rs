@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::Provenance;
 use netloom_model::{
-    Adoption, Claim, DesiredLink, HostState, Link, ObjectKey, Observed, Origin, Ownership, Previous, Setting,
+    Adoption, Claim, ClaimKey, DesiredLink, HostState, Link, Observed, Origin, Ownership, Previous, Setting,
     VlanMembership,
 };
 use netloom_nmstate::{Document, ResolveOptions};
@@ -118,7 +118,7 @@ impl Prepared {
     pub fn revised(&self, mut owned: Ownership) -> Ownership {
         for (port, named) in self.named_vlans() {
             if let Some(Claim { origins, before: Previous::Vlans(before), ours: Previous::Vlans(ours) }) =
-                owned.claims.get_mut(&ObjectKey::Vlans(port))
+                owned.claims.get_mut(&ClaimKey::Vlans(port))
                 && origins.contains_key(OWNER)
             {
                 *before = without_named(before, ours, &named);
@@ -239,7 +239,7 @@ impl Prepared {
 /// among them, whoever named it, nor what another owner of the record asked for. A port that one of those made has no
 /// record of its VLANs: there it is what the desired states before named.
 fn added(owned: &Ownership, port: &Link, named_before: &[HostBridgeVlan]) -> VlanSet {
-    match owned.claims.get(&ObjectKey::Vlans(port.name)) {
+    match owned.claims.get(&ClaimKey::Vlans(port.name)) {
         Some(Claim { origins, before: Previous::Vlans(before), ours: Previous::Vlans(ours) })
             if origins.contains_key(OWNER) =>
         {
@@ -391,7 +391,7 @@ mod tests {
                 before: Previous::Vlans(before.clone()),
                 ours: Previous::Vlans(ours.clone()),
             };
-            Ownership { claims: [(ObjectKey::Vlans(name), claim)].into() }
+            Ownership { claims: [(ClaimKey::Vlans(name), claim)].into() }
         };
         let mut bond = Link::new(name, LinkKind::Bond);
         assert_eq!(added(&owned_by(OWNER), &bond, &[]), set(&[2015]));

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use netloom_api::{
     condition::{Conditions, Observation, seconds},
-    nodestate::{LastApplied, NodeNetworkStateStatus, Retry, StateDocument},
+    nodestate::{LastApplied, NextTry, NodeNetworkStateStatus, StateDocument},
 };
 use netloom_compile::reason::NODE_NOT_FOUND;
 use netloom_managers::Managed;
@@ -74,7 +74,7 @@ pub(crate) fn managed(input: &StatusInput<'_>) -> Option<Status> {
         }
     }
     if let Some((failure, count, next)) = input.attempt.failure() {
-        after.retry = next.map(|next| Retry { count, next_time: seconds(next) });
+        after.retry = next.map(|next| NextTry { count, next_time: seconds(next) });
         after.checkpoint.clone_from(&failure.waits_for);
     }
     after.last_applied = last_applied(input, before.last_applied.as_ref());

@@ -14,7 +14,7 @@ use std::{
 
 use jiff::SignedDuration;
 use netloom_agent_core::{Done, Effect, Event, Failure, Leases, OWNER, Prepared, Reason, cut_off};
-use netloom_journal::{Error, Outcome, Probes, Request, Store, SystemClock, Transaction, Verdict, Waiting};
+use netloom_journal::{Error, Outcome, ProbeResult, Probes, Request, Store, SystemClock, Transaction, Waiting};
 use netloom_local_host::{KernelProbes, LocalHost, NamedProbes, Place, RunFiles, possible_in};
 use netloom_model::{Engine as _, EngineError, Ownership, Scope};
 use netloom_netlink::{events::EVENT_BUFFER, probe::Probe};
@@ -125,7 +125,7 @@ impl Probes for Logged<'_> {
         self.0.names()
     }
 
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<ProbeResult> {
         self.0.run(names, limit)
     }
 

@@ -23,7 +23,7 @@ use crate::{
     contribution::{Contribution, HostPart},
     digest,
     finding::{Asker, Conflict, Finding, reason},
-    front_end::{BUILT_IN, FrontEnd, Generated, Medium, NodeClass, Reader, Selected, Wants},
+    front_end::{BUILT_IN, ConfigPart, FrontEnd, Generated, NodeClass, Reader, Selected, Wants},
     key::{ObjectKey, ObjectRef},
     layout::Weighed,
     node_target::NodeTargets,
@@ -33,7 +33,7 @@ use crate::{
     report::{Report, Reports, StateReport},
     resolution::{Desired, Ground, HostUnits, resolve, without},
     revision::Revision,
-    snapshot::{Kept as _, Snapshot},
+    snapshot::{Readable as _, Snapshot},
 };
 
 /// Everything that follows from a snapshot.
@@ -268,7 +268,7 @@ impl Compiler {
                 }));
             }
             counts.merges += 1;
-            let config = contested.iter().zip(&first).filter(|(one, _)| one.medium() == Medium::Config);
+            let config = contested.iter().zip(&first).filter(|(one, _)| one.medium() == ConfigPart::Config);
             let config: Vec<HostUnits> =
                 config.map(|(_, contribution)| HostUnits::of(contribution, &facts.inventory)).collect();
             Arc::new(resolve(Ground { class, config: &config }, contested, first))
@@ -350,11 +350,11 @@ struct InGroup {
 
 impl InGroup {
     fn of(chosen: &Chosen) -> Self {
-        let of = |medium: Medium| chosen.iter().flatten().filter(move |one| one.medium() == medium).cloned();
-        let mut all: Vec<Arc<dyn Selected>> = of(Medium::Config).collect();
+        let of = |medium: ConfigPart| chosen.iter().flatten().filter(move |one| one.medium() == medium).cloned();
+        let mut all: Vec<Arc<dyn Selected>> = of(ConfigPart::Config).collect();
         let configs = all.len();
         let whole_id = digest::number(&json!(all.iter().map(|one| one.whole_id()).collect::<Vec<_>>()));
-        all.extend(of(Medium::State));
+        all.extend(of(ConfigPart::State));
         Self { all, configs, whole_id }
     }
 

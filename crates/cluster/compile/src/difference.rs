@@ -42,7 +42,7 @@ pub struct Entry {
     /// What it is, such as `interface eth1`.
     pub thing: String,
     /// What becomes of the desired state.
-    pub change: Change,
+    pub change: ChangeKind,
     /// Its values that differ.
     pub fields: Vec<Field>,
     /// Who asks for it; for what is no longer wanted, who did. Empty for what was written manually. Policies are named,
@@ -52,7 +52,7 @@ pub struct Entry {
 
 /// What becomes of what is desired of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeKind {
     /// It is wanted now.
     Added,
     /// It is wanted otherwise.
@@ -131,7 +131,7 @@ fn of_documents(before: Option<&Desired>, after: Option<&Desired>) -> Vec<Entry>
     let all: BTreeSet<&Thing> = old.keys().chain(new.keys()).collect();
     let entries = all.into_iter().filter_map(|thing| {
         let (change, fields) = change(old.get(thing), new.get(thing))?;
-        let asker = if change == Change::Removed { before } else { after };
+        let asker = if change == ChangeKind::Removed { before } else { after };
         let policies = asker.map(|desired| thing.policies(&desired.provenance)).unwrap_or_default();
         Some(Entry { thing: thing.to_string(), change, fields, policies })
     });
@@ -151,13 +151,16 @@ fn of_hosts(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -> 
 }
 
 /// What becomes of a thing; none when it stays as it is.
-fn change(was: Option<&BTreeMap<String, Value>>, is: Option<&BTreeMap<String, Value>>) -> Option<(Change, Vec<Field>)> {
+fn change(
+    was: Option<&BTreeMap<String, Value>>,
+    is: Option<&BTreeMap<String, Value>>,
+) -> Option<(ChangeKind, Vec<Field>)> {
     let fields = fields(was, is);
     let change = match (was, is) {
-        (None, _) => Change::Added,
-        (Some(_), None) => Change::Removed,
+        (None, _) => ChangeKind::Added,
+        (Some(_), None) => ChangeKind::Removed,
         (Some(_), Some(_)) if fields.is_empty() => return None,
-        (Some(_), Some(_)) => Change::Changed,
+        (Some(_), Some(_)) => ChangeKind::Changed,
     };
     Some((change, fields))
 }
@@ -222,7 +225,7 @@ mod tests {
         let found = compared(&[mtu(1400)], &[mtu(9000)]);
         let entry = Entry {
             thing: "interface eth1".to_owned(),
-            change: Change::Changed,
+            change: ChangeKind::Changed,
             fields: vec![field("mtu", Some(json!(1400)), Some(json!(9000)))],
             policies: vec!["default/a".to_owned()],
         };
@@ -245,14 +248,14 @@ mod tests {
         let [difference] = &found[..] else { panic!("{found:?}") };
         let things: Vec<_> = difference.entries.iter().map(|entry| (entry.thing.as_str(), entry.change)).collect();
         let route = "route 10.9.0.0/16 via 10.0.1.1 over eth1";
-        assert_eq!(things, [("interface eth1", Change::Added), (route, Change::Added)]);
+        assert_eq!(things, [("interface eth1", ChangeKind::Added), (route, ChangeKind::Added)]);
         assert!(difference.entries.iter().all(|entry| entry.policies == ["default/a"]), "{difference:?}");
         assert_eq!(difference.gained, ["10.0.1.0/24 over eth1", "10.9.0.0/16 via 10.0.1.1 over eth1"]);
         assert_eq!(difference.lost, [""; 0]);
 
         let back = compared(&[policy("a", &addressed("10.0.1.7"))], &[]);
         let things: Vec<_> = back[0].entries.iter().map(|entry| (entry.thing.as_str(), entry.change)).collect();
-        assert_eq!(things, [("interface eth1", Change::Removed), (route, Change::Removed)]);
+        assert_eq!(things, [("interface eth1", ChangeKind::Removed), (route, ChangeKind::Removed)]);
         assert!(back[0].entries.iter().all(|entry| entry.policies == ["default/a"]), "{back:?}");
         assert_eq!(back[0].lost, difference.gained);
 
@@ -289,9 +292,9 @@ mod tests {
         assert_eq!(
             things(&made[0]),
             [
-                ("interface cn1-bo".to_owned(), Change::Changed, both.clone()),
-                ("interface cn1-br".to_owned(), Change::Changed, both),
-                ("interface cn1-br.20".to_owned(), Change::Added, vec!["HostNetworkConfig h".to_owned()]),
+                ("interface cn1-bo".to_owned(), ChangeKind::Changed, both.clone()),
+                ("interface cn1-br".to_owned(), ChangeKind::Changed, both),
+                ("interface cn1-br.20".to_owned(), ChangeKind::Added, vec!["HostNetworkConfig h".to_owned()]),
             ]
         );
         assert_eq!(made[0].entries[1].fields, [field("vlans", Some(json!(["1"])), Some(json!(["1", "20"])))]);

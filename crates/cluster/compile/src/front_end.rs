@@ -26,13 +26,13 @@ use crate::{
     objects::Node,
     outcome::Outcome,
     report::Report,
-    snapshot::{AnyShelf, Kept, Shelf, Snapshot},
+    snapshot::{AnyShelf, Readable, Shelf, Snapshot},
     state::{Inventory, Manual},
 };
 
 /// A kind that a front end reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct ServedKind {
     /// Its names.
     pub kind: GroupKind<'static>,
     /// The version that its objects are written in.
@@ -46,9 +46,9 @@ pub struct Kind {
     pub(crate) shelf: fn() -> Box<dyn AnyShelf>,
 }
 
-impl Kind {
+impl ServedKind {
     /// A kind whose objects are only looked at.
-    pub const fn read<T: Kept>() -> Self {
+    pub const fn read<T: Readable>() -> Self {
         Self {
             kind: T::KIND,
             version: T::VERSION,
@@ -60,7 +60,7 @@ impl Kind {
     }
 
     /// A kind whose objects revisions hold.
-    pub const fn frozen<T: Kept>() -> Self {
+    pub const fn frozen<T: Readable>() -> Self {
         Self { frozen: true, ..Self::read::<T>() }
     }
 
@@ -71,7 +71,7 @@ impl Kind {
     }
 
     /// The same for a kind of which the front end generates objects.
-    pub const fn generated<T: Kept>() -> Self {
+    pub const fn generated<T: Readable>() -> Self {
         Self { generated: true, ..Self::frozen::<T>() }
     }
 }
@@ -82,7 +82,7 @@ pub trait FrontEnd: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Its kinds.
-    fn kinds(&self) -> &'static [Kind];
+    fn kinds(&self) -> &'static [ServedKind];
 
     /// Somebody who reads its objects and remembers what was read.
     fn reader(&self) -> Box<dyn Reader>;
@@ -149,7 +149,7 @@ pub struct Generated {
 
 /// Where the entries of a contribution are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Medium {
+pub enum ConfigPart {
     /// Into the node's configuration.
     Config,
     /// Into its desired state, beside what was written there manually.
@@ -167,8 +167,8 @@ pub trait Selected: Any + fmt::Debug + Send + Sync {
     }
 
     /// Where its entries are written.
-    fn medium(&self) -> Medium {
-        Medium::Config
+    fn medium(&self) -> ConfigPart {
+        ConfigPart::Config
     }
 
     /// What makes a difference beside the links that nodes report.

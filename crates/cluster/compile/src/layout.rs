@@ -29,7 +29,7 @@ use crate::{
     digest,
     key::{Meta, ObjectKey},
     revision::newest,
-    snapshot::{Kept, Snapshot},
+    snapshot::{Readable, Snapshot},
 };
 
 /// The most bytes of frozen objects that a revision or a part has. A server stores objects of up to 1.5 MiB; this leaves
@@ -64,7 +64,7 @@ impl Weighed {
 }
 
 /// An object as revisions hold it.
-pub fn frozen<T: Kept>(meta: &Meta, given: BTreeMap<String, String>, spec: Value) -> Weighed {
+pub fn frozen<T: Readable>(meta: &Meta, given: BTreeMap<String, String>, spec: Value) -> Weighed {
     Weighed::of(FrozenObject {
         group: T::KIND.group.to_owned(),
         kind: T::KIND.kind.to_owned(),

@@ -44,7 +44,9 @@ pub use compiler::{Compiled, Compiler, Counts, compile};
 pub use contribution::{Contribution, HostPart, origin};
 pub use digest::of_text as sha256;
 pub use finding::{Asker, Conflict, Finding, reason};
-pub use front_end::{BUILT_IN, FrontEnd, Generated, Kind, Looks, Medium, NodeClass, Reader, Selected, Selects, Wants};
+pub use front_end::{
+    BUILT_IN, ConfigPart, FrontEnd, Generated, Looks, NodeClass, Reader, Selected, Selects, ServedKind, Wants,
+};
 pub use frozen::Frozen;
 pub use layout::{Layout, MOST, Weighed, frozen, unnamed};
 use netloom_object::key;
@@ -52,8 +54,8 @@ pub use netloom_object::{Meta, ObjectKey, ObjectRef};
 pub use node_target::{NodeTarget, NodeTargets, PROVENANCE, REVISION};
 pub use objects::{Node, NodeState, Taint};
 pub use outcome::Outcome;
-pub use report::{Report, Reports, Seen, StateReport, Verdict};
+pub use report::{Report, Reports, Seen, StateReport, UntimedCondition};
 pub use resolution::{Desired, contradiction};
 pub use revision::{Revision, newest_sound};
-pub use snapshot::{Kept, Put, Shelf, Snapshot, Unreadable, plain};
+pub use snapshot::{Put, Readable, Shelf, Snapshot, Unreadable, plain};
 pub use state::{Inventory, Link, Manual, Neighbour, Provenance, Share};

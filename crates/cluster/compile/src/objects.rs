@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     key::Meta,
     node_target::{PROVENANCE, REVISION},
-    snapshot::{Kept, plain},
+    snapshot::{Readable, plain},
     state::{Inventory, Manual},
 };
 
@@ -66,7 +66,7 @@ impl Node {
     }
 }
 
-impl Kept for Node {
+impl Readable for Node {
     const KIND: GroupKind<'static> = foreign::NODE;
     const VERSION: &'static str = "v1";
 
@@ -120,7 +120,7 @@ pub struct NodeState {
     pub status: NodeNetworkStateStatus,
 }
 
-impl Kept for NodeState {
+impl Readable for NodeState {
     const KIND: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
     const VERSION: &'static str = "v1";
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::{
     compiler::Compiled,
     objects::NodeState,
-    report::{Report, Verdict},
-    snapshot::{Kept as _, Snapshot},
+    report::{Report, UntimedCondition},
+    snapshot::{Readable as _, Snapshot},
 };
 
 impl Compiled {
@@ -73,8 +73,8 @@ fn identity(ObjectRef { kind, key }: &ObjectRef) -> Value {
 }
 
 /// Conditions without the times of their changes, which only a clock can tell.
-pub(crate) fn conditions(verdicts: &[Verdict], generation: Option<i64>) -> Vec<Value> {
-    let condition = |verdict: &Verdict| {
+pub(crate) fn conditions(verdicts: &[UntimedCondition], generation: Option<i64>) -> Vec<Value> {
+    let condition = |verdict: &UntimedCondition| {
         let mut value = spoken(verdict);
         if let Some(generation) = generation {
             value["observedGeneration"] = json!(generation);
@@ -84,8 +84,8 @@ pub(crate) fn conditions(verdicts: &[Verdict], generation: Option<i64>) -> Vec<V
     verdicts.iter().map(condition).collect()
 }
 
-fn spoken(verdict: &Verdict) -> Value {
-    let Verdict { kind, status, reason, message } = verdict;
+fn spoken(verdict: &UntimedCondition) -> Value {
+    let UntimedCondition { kind, status, reason, message } = verdict;
     let truth = match status {
         Truth::True => "True",
         Truth::False => "False",

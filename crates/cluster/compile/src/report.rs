@@ -15,15 +15,15 @@ use crate::{finding::Finding, key::ObjectRef, output::conditions};
 /// What there is to say about one object.
 pub trait Report: Any + fmt::Debug + Send + Sync {
     /// The conditions that follow from it before nodes have answered.
-    fn verdicts(&self) -> Vec<Verdict>;
+    fn verdicts(&self) -> Vec<UntimedCondition>;
 
     /// The same for who looks ahead, where nothing is reported as wrong with an object that is for no node.
-    fn foreseen(&self) -> Vec<Verdict> {
+    fn foreseen(&self) -> Vec<UntimedCondition> {
         self.verdicts()
     }
 
     /// What is written of it into the object, beside its names, with the version that it is written in.
-    fn written(&self, verdicts: &[Verdict]) -> Value;
+    fn written(&self, verdicts: &[UntimedCondition]) -> Value;
 
     /// The nodes that the object is for, as far as that is known by name.
     fn nodes(&self) -> Option<&BTreeSet<String>> {
@@ -54,7 +54,7 @@ impl Reports {
 
 /// A condition without its times: those are for whoever writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct UntimedCondition {
     /// The type of the condition, such as `Ready`.
     pub kind: &'static str,
     /// Whether it holds.
@@ -112,13 +112,13 @@ pub struct StateReport {
 
 impl Report for StateReport {
     /// `Conflict` for a second object of one node, else `Degraded` for the first thing that was found.
-    fn verdicts(&self) -> Vec<Verdict> {
+    fn verdicts(&self) -> Vec<UntimedCondition> {
         let Some(first) = self.findings.first() else { return Vec::new() };
         let kind = if first.reason == crate::reason::CONFLICT { "Conflict" } else { "Degraded" };
-        vec![Verdict { kind, status: Truth::True, reason: first.reason, message: short(first.to_string()) }]
+        vec![UntimedCondition { kind, status: Truth::True, reason: first.reason, message: short(first.to_string()) }]
     }
 
-    fn written(&self, verdicts: &[Verdict]) -> Value {
+    fn written(&self, verdicts: &[UntimedCondition]) -> Value {
         let mut written = json!({"apiVersion": "nmstate.io/v1"});
         if !verdicts.is_empty() {
             written["status"] = json!({"conditions": conditions(verdicts, self.generation)});

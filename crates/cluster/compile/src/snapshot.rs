@@ -92,28 +92,28 @@ impl Snapshot {
     }
 
     /// The objects of a kind of a front end; none where nobody has put that front end in.
-    fn all<T: Kept>(&self) -> Option<&Shelf<T>> {
+    fn all<T: Readable>(&self) -> Option<&Shelf<T>> {
         let objects: &dyn Any = self.kinds.get(&T::KIND)?.as_ref();
         objects.downcast_ref()
     }
 
     /// The object of that key, when it can be read.
-    pub fn get<T: Kept>(&self, key: &ObjectKey) -> Option<&Arc<T>> {
+    pub fn get<T: Readable>(&self, key: &ObjectKey) -> Option<&Arc<T>> {
         self.all()?.get(key)
     }
 
     /// Every object of a kind that can be read, in the order of the keys.
-    pub fn iter<T: Kept>(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
+    pub fn iter<T: Readable>(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
         self.all().into_iter().flat_map(Shelf::iter)
     }
 
     /// Every object of a kind that cannot be read, in the order of the keys.
-    pub fn unreadable<T: Kept>(&self) -> impl Iterator<Item = &Arc<Unreadable>> {
+    pub fn unreadable<T: Readable>(&self) -> impl Iterator<Item = &Arc<Unreadable>> {
         self.all::<T>().into_iter().flat_map(Shelf::unreadable)
     }
 
     /// Whether there is no object of a kind, readable or not.
-    pub fn has_none<T: Kept>(&self) -> bool {
+    pub fn has_none<T: Readable>(&self) -> bool {
         self.all::<T>().is_none_or(Shelf::is_empty)
     }
 
@@ -188,7 +188,7 @@ impl<'a> FromIterator<&'a Value> for Snapshot {
 }
 
 /// A kind that a snapshot keeps.
-pub trait Kept: Sized + fmt::Debug + Send + Sync + 'static {
+pub trait Readable: Sized + fmt::Debug + Send + Sync + 'static {
     /// Its names.
     const KIND: GroupKind<'static>;
     /// The version that its objects are written in.
@@ -301,7 +301,7 @@ impl Clone for Box<dyn AnyShelf> {
     }
 }
 
-impl<T: Kept> AnyShelf for Shelf<T> {
+impl<T: Readable> AnyShelf for Shelf<T> {
     fn copy(&self) -> Box<dyn AnyShelf> {
         Box::new(self.clone())
     }
@@ -334,7 +334,7 @@ impl<T: Kept> AnyShelf for Shelf<T> {
 /// compared: by all they hold, or, where their type cannot be compared, by the server's version.
 macro_rules! kept {
     ($by:ident: $($group:expr, $kind:ident),*) => {$(
-        impl Kept for $kind {
+        impl Readable for $kind {
             const KIND: GroupKind<'static> = GroupKind::new($group, stringify!($kind));
             const VERSION: &'static str = "v1alpha1";
 

@@ -110,8 +110,8 @@ mod tests {
     use jiff::Timestamp;
     use netloom_api::GroupKind;
     use netloom_compile::{
-        Compiler, FrontEnd, Frozen, Kept, Kind, Looks, ObjectKey, Outcome, Reader, Report, Selected, Selects, Snapshot,
-        Wants, Weighed,
+        Compiler, FrontEnd, Frozen, Looks, ObjectKey, Outcome, Readable, Reader, Report, Selected, Selects, ServedKind,
+        Snapshot, Wants, Weighed,
     };
     use netloom_object::Change;
 
@@ -133,7 +133,7 @@ mod tests {
 
     macro_rules! kept {
         ($($kind:ident),*) => {$(
-            impl Kept for $kind {
+            impl Readable for $kind {
                 const KIND: GroupKind<'static> = GroupKind::new("g.io", stringify!($kind));
                 const VERSION: &'static str = "v1";
 
@@ -158,8 +158,8 @@ mod tests {
             "pieces"
         }
 
-        fn kinds(&self) -> &'static [Kind] {
-            const { &[Kind::read::<Intent>(), Kind::generated::<Piece>()] }
+        fn kinds(&self) -> &'static [ServedKind] {
+            const { &[ServedKind::read::<Intent>(), ServedKind::generated::<Piece>()] }
         }
 
         fn reader(&self) -> Box<dyn Reader> {

@@ -34,7 +34,7 @@ pub struct Terms {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum LeaseAction {
     /// Read the lease.
     Read,
     /// Make it.
@@ -106,16 +106,16 @@ impl Candidate {
     }
 
     /// What to do now.
-    pub fn next(&mut self, now: Moment) -> Step {
+    pub fn next(&mut self, now: Moment) -> LeaseAction {
         if let Some(not_before) = self.not_before.filter(|not_before| now.steady < *not_before) {
-            return Step::Wait(not_before);
+            return LeaseAction::Wait(not_before);
         }
         match (self.look, self.known.clone()) {
-            (Look::Needed, _) | (Look::Done, None) => Step::Read,
+            (Look::Needed, _) | (Look::Done, None) => LeaseAction::Read,
             (Look::Missing, _) => {
                 let metadata = json!({"namespace": self.terms.namespace, "name": self.terms.name});
                 let spec = self.claim(now, 0);
-                Step::Create(
+                LeaseAction::Create(
                     json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}),
                 )
             }
@@ -151,21 +151,21 @@ impl Candidate {
     }
 
     /// What a holder does.
-    fn keep(&mut self, now: Moment, mut object: Value) -> Step {
+    fn keep(&mut self, now: Moment, mut object: Value) -> LeaseAction {
         let due = self.held_since.map_or(now.steady, |held| after(held, self.terms.length / 3));
         if now.steady < due {
-            return Step::Wait(due);
+            return LeaseAction::Wait(due);
         }
         let mut spec = self.claim(now, transitions(&object));
         if let Some(acquired) = object.pointer("/spec/acquireTime") {
             spec["acquireTime"] = acquired.clone();
         }
         object["spec"] = spec;
-        Step::Replace(object)
+        LeaseAction::Replace(object)
     }
 
     /// What the others do: wait, with a look now and then for a holder that leaves early.
-    fn covet(&mut self, now: Moment, known: Known) -> Step {
+    fn covet(&mut self, now: Moment, known: Known) -> LeaseAction {
         let Known { mut object, since, looked } = known;
         let free = match holder(&object) {
             "" => since,
@@ -175,11 +175,11 @@ impl Candidate {
         if free <= now.steady {
             let spec = self.claim(now, transitions(&object).saturating_add(1));
             object["spec"] = spec;
-            Step::Replace(object)
+            LeaseAction::Replace(object)
         } else if look <= now.steady {
-            Step::Read
+            LeaseAction::Read
         } else {
-            Step::Wait(free.min(look))
+            LeaseAction::Wait(free.min(look))
         }
     }
 
@@ -249,13 +249,13 @@ mod tests {
     }
 
     impl Api {
-        fn perform(&mut self, step: &Step) -> Outcome {
+        fn perform(&mut self, step: &LeaseAction) -> Outcome {
             let (object, expected) = match step {
-                Step::Read => return self.lease.clone().map_or(Outcome::Missing, Outcome::Found),
-                Step::Create(_) if self.lease.is_some() => return Outcome::Conflict,
-                Step::Create(object) => (object, None),
-                Step::Replace(object) => (object, version(object)),
-                Step::Wait(_) => panic!("nothing to do"),
+                LeaseAction::Read => return self.lease.clone().map_or(Outcome::Missing, Outcome::Found),
+                LeaseAction::Create(_) if self.lease.is_some() => return Outcome::Conflict,
+                LeaseAction::Create(object) => (object, None),
+                LeaseAction::Replace(object) => (object, version(object)),
+                LeaseAction::Wait(_) => panic!("nothing to do"),
             };
             if expected != self.lease.as_ref().and_then(version) {
                 return Outcome::Conflict;
@@ -287,7 +287,7 @@ mod tests {
     fn run(candidate: &mut Candidate, api: &mut Api, now: i64) -> i64 {
         for _ in 0..10 {
             match candidate.next(at(now)) {
-                Step::Wait(until) => return until.as_millisecond(),
+                LeaseAction::Wait(until) => return until.as_millisecond(),
                 step => {
                     let outcome = api.perform(&step);
                     candidate.answered(at(now).steady, outcome);
@@ -336,7 +336,7 @@ mod tests {
         let look = run(&mut two, &mut api, 0);
         let left = one.leave(at(500)).unwrap();
         assert!(!leads(&one, 500));
-        assert!(matches!(api.perform(&Step::Replace(left)), Outcome::Found(_)));
+        assert!(matches!(api.perform(&LeaseAction::Replace(left)), Outcome::Found(_)));
         run(&mut two, &mut api, look);
         assert!(leads(&two, look) && look <= 1000, "{look}");
         assert_eq!(two.leave(at(look + LENGTH * 1000)), None, "what has ended is not left");
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_write_whose_answer_is_lost_is_recognised() {
         let (mut api, mut one) = (Api::default(), candidate("one"));
-        assert_eq!(one.next(at(0)), Step::Read);
+        assert_eq!(one.next(at(0)), LeaseAction::Read);
         one.answered(at(0).steady, Outcome::Missing);
         let step = one.next(at(0));
         api.perform(&step);
@@ -365,8 +365,8 @@ mod tests {
             let step = two.next(at(now));
             let lost = number % 2 == 0;
             match step {
-                Step::Wait(_) => {}
-                Step::Read if lost => two.answered(at(now).steady, Outcome::Unknown),
+                LeaseAction::Wait(_) => {}
+                LeaseAction::Read if lost => two.answered(at(now).steady, Outcome::Unknown),
                 step => two.answered(at(now).steady, api.perform(&step)),
             }
         }
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn a_lease_without_sense_is_waited_for_and_then_taken() {
         let mut api = Api::default();
-        api.perform(&Step::Create(
+        api.perform(&LeaseAction::Create(
             json!({"metadata": {}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": -4}}),
         ));
         let mut one = candidate("one");
@@ -405,7 +405,7 @@ mod tests {
             let mut api = Api::default();
             let mut both = [candidate("one"), candidate("two")];
             // What is on its way for each: when it arrives, the step, when its answer does.
-            let mut on_the_way: [Option<(i64, Step, Option<Outcome>)>; 2] = [None, None];
+            let mut on_the_way: [Option<(i64, LeaseAction, Option<Outcome>)>; 2] = [None, None];
             let mut asleep = [0_i64; 2];
             for now in (0_i64..300_000).step_by(100) {
                 for who in 0..2 {
@@ -426,7 +426,7 @@ mod tests {
                             asleep[who] = now + i64::try_from(below(60_000)).unwrap();
                         }
                         match both[who].next(at(now)) {
-                            Step::Wait(_) => {}
+                            LeaseAction::Wait(_) => {}
                             step => on_the_way[who] = Some((now + i64::try_from(below(3000)).unwrap(), step, None)),
                         }
                     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use netloom_api::condition::{Conditions, Observation, Truth};
-use netloom_compile::{FrontEnd, Report, Verdict};
+use netloom_compile::{FrontEnd, Report, UntimedCondition};
 use netloom_object::ObjectRef;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ impl FrontEndStatus for Plain {
     }
 
     fn kinds(&self) -> Vec<Row> {
-        let row = |kind: &netloom_compile::Kind| Row {
+        let row = |kind: &netloom_compile::ServedKind| Row {
             optional: true,
             reported: Some(StatusPath::Subresource),
             status: Some(Kept::read::<PlainStatus>),
@@ -56,7 +56,7 @@ impl FrontEndStatus for Plain {
         for (object, report) in compiled.reports.iter().filter(|(object, _)| ours(object)) {
             let Some(mark) = index.mark(object.kind, &object.key) else { continue };
             let before: PlainStatus = mark.status_as().cloned().unwrap_or_default();
-            let Verdict { kind, status, reason, message } = ready(object, report, &answers);
+            let UntimedCondition { kind, status, reason, message } = ready(object, report, &answers);
             let seen = Observation::new(kind, status, reason, message);
             let conditions = Conditions(vec![seen.at(now, mark.generation, &before.conditions)]);
             let after = PlainStatus { observed_generation: mark.generation, conditions };
@@ -68,11 +68,11 @@ impl FrontEndStatus for Plain {
 }
 
 /// What is wrong with an object before nodes are asked, else what the first node says that does not have it.
-fn ready(object: &ObjectRef, report: &dyn Report, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> Verdict {
+fn ready(object: &ObjectRef, report: &dyn Report, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> UntimedCondition {
     if let Some(wrong) = report.verdicts().into_iter().find(|verdict| verdict.status == Truth::False) {
         return wrong;
     }
-    let verdict = |status, reason, message| Verdict { kind: "Ready", status, reason, message };
+    let verdict = |status, reason, message| UntimedCondition { kind: "Ready", status, reason, message };
     let nodes = || report.nodes().into_iter().flatten();
     for node in nodes() {
         match answers.get(node.as_str()).map(|answer| answer.progress(object, false)) {

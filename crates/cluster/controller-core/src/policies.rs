@@ -7,7 +7,9 @@ use netloom_api::{
     pipeline::NetworkConfigRevision,
     rollout::annotation,
 };
-use netloom_compile::{Compiled, Frozen, ObjectKey, Report, StateReport, Verdict, nodestate::PolicyReport, reason};
+use netloom_compile::{
+    Compiled, Frozen, ObjectKey, Report, StateReport, UntimedCondition, nodestate::PolicyReport, reason,
+};
 use netloom_object::ObjectRef;
 use serde_json::json;
 
@@ -66,7 +68,7 @@ fn tell_policies(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
                 (verdict.status, verdict.reason, verdict.message) =
                     (Truth::False, reason::ROLLOUT_FAILED, trial.words());
             }
-            let Verdict { kind, status, reason, message } = verdict;
+            let UntimedCondition { kind, status, reason, message } = verdict;
             let seen = Observation::new(kind, status, reason, message);
             conditions.0.push(seen.at(now, report.generation, &before.conditions));
         }
@@ -126,7 +128,7 @@ fn tell_states(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
         let verdicts = report.map(Report::verdicts).unwrap_or_default();
         let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
         let after: Vec<Condition> = wanted
-            .map(|Verdict { kind, status, reason, message }| {
+            .map(|UntimedCondition { kind, status, reason, message }| {
                 Observation::new(kind, *status, *reason, message).at(now, state.meta.generation, before)
             })
             .collect();

@@ -12,7 +12,7 @@ use netloom_api::{
         network_config_revision::NetworkConfigRevisionStatus,
         node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
     },
-    rollout::{Retry, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
+    rollout::{RetryPolicy, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
 };
 use netloom_compile::{NodeTarget, NodeTargets, ObjectKey, Unreadable};
 use netloom_rollout::{Assigned, Cause, Failure, Node, NodeChange, Policy, Progress, Report, Revision};
@@ -125,7 +125,7 @@ fn failure(status: &NetworkConfigRevisionStatus) -> Option<Failure> {
     }
     let at = status.failed_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
     // One that an earlier version gave up is tried once more.
-    let first = || later(at, SignedDuration::from_secs(Retry::default().first_seconds.into()));
+    let first = || later(at, SignedDuration::from_secs(RetryPolicy::default().first_seconds.into()));
     let retry_at = status.next_attempt_at.as_ref().map(|time| time.0);
     Some(Failure {
         node: status.failed_node.clone().unwrap_or_default(),

@@ -9,7 +9,7 @@ use kube::{
     Api, Client,
     api::{DynamicObject, PostParams},
 };
-use netloom_controller_core::lease::{Candidate, Moment, Outcome, Step, Terms};
+use netloom_controller_core::lease::{Candidate, LeaseAction, Moment, Outcome, Terms};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
@@ -79,12 +79,12 @@ impl Election {
         loop {
             let now = self.clock.now();
             match candidate.next(now) {
-                Step::Wait(until) => tokio::select! {
+                LeaseAction::Wait(until) => tokio::select! {
                     () = tokio::time::sleep_until(self.clock.at(until)) => {}
                     _ = &mut stop => break,
                 },
                 // Waited for even when it is time to stop: what is given back is what was stored last.
-                request @ (Step::Read | Step::Create(_) | Step::Replace(_)) => {
+                request @ (LeaseAction::Read | LeaseAction::Create(_) | LeaseAction::Replace(_)) => {
                     let outcome = self.perform(&request).await;
                     candidate.answered(self.clock.now().steady, outcome);
                 }
@@ -125,12 +125,12 @@ impl Election {
         // An error means that whoever would say so has ended.
         idle.await.ok();
         if let Some(object) = candidate.leave(self.clock.now()).filter(|_| led) {
-            let left = self.perform(&Step::Replace(object)).await;
+            let left = self.perform(&LeaseAction::Replace(object)).await;
             tracing::info!(given_back = matches!(left, Outcome::Found(_)), "this process leads no more");
         }
     }
 
-    async fn perform(&self, step: &Step) -> Outcome {
+    async fn perform(&self, step: &LeaseAction) -> Outcome {
         let time_limit = (self.terms.length / 5).unsigned_abs();
         match tokio::time::timeout(time_limit, self.request(step)).await {
             Ok(Ok(object)) => serde_json::to_value(object).map_or(Outcome::Unknown, Outcome::Found),
@@ -142,20 +142,22 @@ impl Election {
         }
     }
 
-    async fn request(&self, step: &Step) -> kube::Result<DynamicObject> {
+    async fn request(&self, step: &LeaseAction) -> kube::Result<DynamicObject> {
         let read = |object: &Value| serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError);
         match step {
-            Step::Create(object) => self.api.create(&PostParams::default(), &read(object)?).await,
-            Step::Replace(object) => self.api.replace(&self.terms.name, &PostParams::default(), &read(object)?).await,
-            Step::Read | Step::Wait(_) => self.api.get(&self.terms.name).await,
+            LeaseAction::Create(object) => self.api.create(&PostParams::default(), &read(object)?).await,
+            LeaseAction::Replace(object) => {
+                self.api.replace(&self.terms.name, &PostParams::default(), &read(object)?).await
+            }
+            LeaseAction::Read | LeaseAction::Wait(_) => self.api.get(&self.terms.name).await,
         }
     }
 }
 
-fn judge(step: &Step, why: &kube::Error) -> Outcome {
+fn judge(step: &LeaseAction, why: &kube::Error) -> Outcome {
     if let kube::Error::Api(status) = why {
         match (step, status.code) {
-            (Step::Read | Step::Replace(_), 404) => return Outcome::Missing,
+            (LeaseAction::Read | LeaseAction::Replace(_), 404) => return Outcome::Missing,
             (_, 409) => return Outcome::Conflict,
             _ => {}
         }

@@ -71,7 +71,7 @@ fn claims(ownership: &mut Value) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use netloom_model::{ObjectKey, Ownership, Previous, Setting, SettingKey, Step, Target};
+    use netloom_model::{ClaimKey, Ownership, Previous, Setting, SettingKey, Step, Target};
 
     use super::*;
 
@@ -117,7 +117,7 @@ mod tests {
             shown.map(|setting| (setting.key(), setting)).into_iter().collect::<BTreeMap<_, _>>()
         );
         let owned: Ownership = serde_json::from_value(new["ownership"].clone()).unwrap();
-        let claim = &owned.claims[&ObjectKey::Setting(SettingKey::HostnameConfig)];
+        let claim = &owned.claims[&ClaimKey::Setting(SettingKey::HostnameConfig)];
         assert_eq!((&claim.before, &claim.ours), (&Previous::Absent, &Previous::Setting(config("b"))));
     }
 }

@@ -35,13 +35,13 @@ mod witness;
 
 pub use clock::{Clock, Incarnation, Moment, NetnsId, SystemClock};
 pub use error::{Cause, Error, Leftover};
-pub use netloom_probing::{ProbeTiming, Verdict};
+pub use netloom_probing::{ProbeResult, ProbeTiming};
 pub use probe::{NoProbes, Probes, Waiting};
 pub use record::Phase;
 pub use regained::Unreached;
 pub use store::Store;
 pub use summary::Summary;
-pub use transaction::{BATCH, Outcome, Prepared, Recovery, Request, Transaction};
+pub use transaction::{BATCH, Outcome, PreparedTransaction, Recovery, Request, Transaction};
 pub use undo::UndoReport;
 pub use watch::{Ended, wait_for_deadline, wait_for_holder};
 pub use witness::{Fate, Witness};

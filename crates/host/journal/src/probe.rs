@@ -8,7 +8,7 @@
 use std::{fmt, time::Duration};
 
 use netloom_model::Observed;
-use netloom_probing::{Course, Ending, Next, PauseReason, ProbeTiming, Touched, Verdict};
+use netloom_probing::{Course, Ending, Next, PauseReason, ProbeResult, ProbeTiming, Touched};
 
 use crate::{Moment, error::Cause, executor::Executor};
 
@@ -18,7 +18,7 @@ pub trait Probes {
     fn names(&self) -> Vec<String>;
 
     /// Runs these probes, at best side by side, and answers in their order within `limit`.
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict>;
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<ProbeResult>;
 
     /// Tells a person what is waited for, when that begins.
     fn waits(&mut self, _: &Waiting) {}
@@ -51,7 +51,7 @@ impl Probes for NoProbes {
         Vec::new()
     }
 
-    fn run(&mut self, _: &[String], _: Duration) -> Vec<Verdict> {
+    fn run(&mut self, _: &[String], _: Duration) -> Vec<ProbeResult> {
         Vec::new()
     }
 }
@@ -70,7 +70,12 @@ pub(crate) fn passing(probes: &mut dyn Probes, timing: ProbeTiming) -> Vec<Strin
         return names;
     }
     let verdicts = probes.run(&names, timing.before);
-    names.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict == Verdict::Passed).map(|(name, _)| name).collect()
+    names
+        .into_iter()
+        .zip(verdicts)
+        .filter(|(_, verdict)| *verdict == ProbeResult::Passed)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// A change between its last step and its verdict.

@@ -6,7 +6,7 @@
 
 use std::{fmt, time::Duration};
 
-use netloom_probing::Verdict;
+use netloom_probing::ProbeResult;
 
 use crate::{executor::Executor, probe::Probes};
 
@@ -63,10 +63,10 @@ pub(crate) fn unreached(
     missing
 }
 
-fn complaint((name, verdict): (String, Verdict)) -> Option<Unreached> {
+fn complaint((name, verdict): (String, ProbeResult)) -> Option<Unreached> {
     match verdict {
-        Verdict::Passed => None,
-        Verdict::Failed(why) | Verdict::Refused(why) => Some(Unreached { name, why }),
-        Verdict::NotApplicable => Some(Unreached { name, why: "there is nothing to probe any more".to_owned() }),
+        ProbeResult::Passed => None,
+        ProbeResult::Failed(why) | ProbeResult::Refused(why) => Some(Unreached { name, why }),
+        ProbeResult::NotApplicable => Some(Unreached { name, why: "there is nothing to probe any more".to_owned() }),
     }
 }

@@ -259,7 +259,7 @@ fn private() -> OpenOptions {
 pub(crate) mod tests {
     use std::{os::unix::fs::PermissionsExt as _, sync::atomic::AtomicU32, sync::atomic::Ordering};
 
-    use netloom_model::{Claim, ObjectKey, Origin, Previous, Setting, SettingKey, Source};
+    use netloom_model::{Claim, ClaimKey, Origin, Previous, Setting, SettingKey, Source};
 
     use super::*;
     use crate::record::tests::begin;
@@ -285,7 +285,7 @@ pub(crate) mod tests {
 
     fn some_ownership() -> Ownership {
         let ours = Setting::HostnameRunning("a".into());
-        let key = ObjectKey::Setting(ours.key());
+        let key = ClaimKey::Setting(ours.key());
         let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Setting(ours) };
         Ownership { claims: [(key, claim)].into() }
     }
@@ -309,7 +309,7 @@ pub(crate) mod tests {
         let scratch = Scratch::new();
         let store = |life| Store::of_netns(&scratch.0, "blue").unwrap().in_life(Incarnation::named(life));
         let mut owned = some_ownership();
-        let [running, config] = [SettingKey::HostnameRunning, SettingKey::HostnameConfig].map(ObjectKey::Setting);
+        let [running, config] = [SettingKey::HostnameRunning, SettingKey::HostnameConfig].map(ClaimKey::Setting);
         owned.claims.insert(config.clone(), owned.claims[&running].clone());
         store("first").write_ownership(&owned).unwrap();
         assert_eq!(store("first").ownership().unwrap(), owned);
@@ -326,7 +326,7 @@ pub(crate) mod tests {
         fs::write(store.dir().join("ownership.json"), old).unwrap();
         let state = Source::object(("nmstate.io", "NodeNetworkState"), "d", "n");
         let mut wanted = some_ownership();
-        let claim = wanted.claims.get_mut(&ObjectKey::Setting(SettingKey::HostnameRunning)).unwrap();
+        let claim = wanted.claims.get_mut(&ClaimKey::Setting(SettingKey::HostnameRunning)).unwrap();
         claim.origins.insert("agent".into(), Origin::new(state, "spec", 0));
         assert_eq!(store.ownership().unwrap(), wanted);
     }

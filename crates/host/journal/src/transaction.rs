@@ -20,7 +20,7 @@ use netloom_probing::{ProbeTiming, Touched};
 
 use crate::{
     Clock, Error, Incarnation, Moment, Probes, Store, Summary, UndoReport, Unreached,
-    decide::{Verdict, decide},
+    decide::{LogDecision, decide},
     error::{Cause, Leftover},
     executor::{self, Executor},
     lock::Lock,
@@ -80,7 +80,7 @@ impl<'a> Request<'a> {
 
 /// A plan that is ready to be carried out; nothing has moved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedTransaction {
     /// The plan, to be shown.
     pub planned: Planned,
     /// The ownership record as it is.
@@ -234,15 +234,17 @@ impl<'a> Transaction<'a> {
         };
         let summary = Summary::of(&log);
         match decide(&log, &self.incarnation, self.executor.clock.now()) {
-            Verdict::Drop => self.store.remove_journal().map(|()| Recovery::Dropped),
-            Verdict::Finish => self.record(&log.begin.ownership).map(|()| Recovery::Finished(summary)),
-            Verdict::StayOpen => Ok(Recovery::Open(summary)),
-            Verdict::Undo(why) => {
+            LogDecision::Drop => self.store.remove_journal().map(|()| Recovery::Dropped),
+            LogDecision::Finish => self.record(&log.begin.ownership).map(|()| Recovery::Finished(summary)),
+            LogDecision::StayOpen => Ok(Recovery::Open(summary)),
+            LogDecision::Undo(why) => {
                 let report = self.undo(&log, &why)?;
                 Ok(Recovery::RolledBack { summary, why, report })
             }
-            Verdict::Elsewhere => Err(Error::Elsewhere { path: self.store.journal_path(), summary: Box::new(summary) }),
-            Verdict::AfterReboot => {
+            LogDecision::Elsewhere => {
+                Err(Error::Elsewhere { path: self.store.journal_path(), summary: Box::new(summary) })
+            }
+            LogDecision::AfterReboot => {
                 let report = self.undo_files(&log)?;
                 Ok(Recovery::Rebooted { summary, report })
             }
@@ -251,11 +253,11 @@ impl<'a> Transaction<'a> {
 
     /// Plans what fulfils a desired state. Moves nothing, but finishes an earlier transaction first; one that
     /// waits for a person is an error.
-    pub fn prepare(&mut self, request: &Request<'_>) -> Result<Prepared, Error> {
+    pub fn prepare(&mut self, request: &Request<'_>) -> Result<PreparedTransaction, Error> {
         let recovered = self.make_way()?;
         let (owned, observed) = (self.ownership()?, self.observe(request.scope)?);
         let prepared = self.prepare_on(request, &observed, owned)?;
-        Ok(Prepared { recovered, ..prepared })
+        Ok(PreparedTransaction { recovered, ..prepared })
     }
 
     /// Finishes an earlier transaction; one that waits for a person is an error.
@@ -273,11 +275,11 @@ impl<'a> Transaction<'a> {
         request: &Request<'_>,
         observed: &Observed,
         owned: Ownership,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedTransaction, Error> {
         let planned = plan(request.desired, observed, &owned, &request.options)?;
         let touched = Touched::of(&planned.plan, observed);
         self.prepared = true;
-        Ok(Prepared { planned, owned, touched, recovered: Recovery::Nothing })
+        Ok(PreparedTransaction { planned, owned, touched, recovered: Recovery::Nothing })
     }
 
     /// Carries a plan out: in the end the desired state is fulfilled, or the host is as it was.
@@ -286,7 +288,7 @@ impl<'a> Transaction<'a> {
     /// When another change was recorded since, or is open, nothing is touched.
     pub fn run(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedTransaction,
         request: &Request<'_>,
         probes: &mut dyn Probes,
     ) -> Result<Outcome, Error> {
@@ -372,7 +374,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn still_current(&mut self, prepared: &Prepared) -> Result<(), Error> {
+    fn still_current(&mut self, prepared: &PreparedTransaction) -> Result<(), Error> {
         if self.prepared {
             return Ok(());
         }
@@ -451,7 +453,7 @@ impl<'a> Transaction<'a> {
     /// The host as it is, when it is read back and as desired.
     fn verified(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedTransaction,
         request: &Request<'_>,
         deadline: Moment,
     ) -> Result<Option<Observed>, Cause> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netloom_journal::{Probes, Verdict};
+use netloom_journal::{ProbeResult, Probes};
 use netloom_model::{Engine, EngineError, Observed, Scope};
 use netloom_netlink::{
     KernelHost, Namespace,
@@ -44,12 +44,12 @@ impl Probes for KernelProbes<'_> {
         self.probes.iter().map(ToString::to_string).collect()
     }
 
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<ProbeResult> {
         let asked: Vec<Probe> =
             self.probes.iter().filter(|probe| names.contains(&probe.to_string())).cloned().collect();
         match self.ask(&asked, limit) {
             Ok(answers) => answers.into_iter().map(verdict).collect(),
-            Err(error) => asked.iter().map(|_| Verdict::Failed(error.to_string())).collect(),
+            Err(error) => asked.iter().map(|_| ProbeResult::Failed(error.to_string())).collect(),
         }
     }
 }
@@ -64,21 +64,21 @@ impl Probes for NamedProbes {
         Vec::new()
     }
 
-    fn run(&mut self, names: &[String], limit: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], limit: Duration) -> Vec<ProbeResult> {
         let probes: Vec<Probe> = names.iter().filter_map(|name| name.parse().ok()).collect();
         if probes.len() != names.len() {
             let why = "this version of netloom does not know the probe".to_owned();
-            return names.iter().map(|_| Verdict::Failed(why.clone())).collect();
+            return names.iter().map(|_| ProbeResult::Failed(why.clone())).collect();
         }
         KernelProbes { namespace: self.0.clone(), probes: &probes, before: None }.run(names, limit)
     }
 }
 
-fn verdict(answer: Answer) -> Verdict {
+fn verdict(answer: Answer) -> ProbeResult {
     match answer {
-        Answer::Reached => Verdict::Passed,
-        Answer::Failed(why) => Verdict::Failed(why),
-        Answer::Refused(why) => Verdict::Refused(why),
-        Answer::NotApplicable => Verdict::NotApplicable,
+        Answer::Reached => ProbeResult::Passed,
+        Answer::Failed(why) => ProbeResult::Failed(why),
+        Answer::Refused(why) => ProbeResult::Refused(why),
+        Answer::NotApplicable => ProbeResult::NotApplicable,
     }
 }

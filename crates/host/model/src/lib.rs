@@ -51,7 +51,7 @@ pub use kernel::{KernelFeatures, KernelVersion, NoVersion};
 pub use link::{Link, LinkKind};
 pub use mirror::{Direction, FlowMatch, Mirror, MirrorAction, MirrorKey};
 pub use origin::{CoOwner, Origin, Source, SourceObject};
-pub use ownership::{Claim, ObjectKey, Origins, Ownership, Previous};
+pub use ownership::{Claim, ClaimKey, Origins, Ownership, Previous};
 pub use resolver::{Resolver, ResolverFile};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};

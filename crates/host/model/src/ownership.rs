@@ -19,7 +19,7 @@ use crate::{
 
 /// One thing on a host that somebody can ask for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ObjectKey {
+pub enum ClaimKey {
     /// The link itself.
     Link(IfName),
     /// Its administrative state.
@@ -54,7 +54,7 @@ pub enum ObjectKey {
     Setting(SettingKey),
 }
 
-impl ObjectKey {
+impl ClaimKey {
     /// The link that the object belongs to.
     pub fn link(&self) -> Option<IfName> {
         match self {
@@ -76,7 +76,7 @@ impl ObjectKey {
     }
 }
 
-/// The value of an [`ObjectKey`] at some moment.
+/// The value of a [`ClaimKey`] at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Previous {
     /// It was not there.
@@ -220,11 +220,11 @@ fn is_marked(address: &Address) -> bool {
 pub struct Ownership {
     /// Claims by object.
     #[serde(serialize_with = "crate::pairs::serialize", deserialize_with = "shared")]
-    pub claims: BTreeMap<ObjectKey, Claim>,
+    pub claims: BTreeMap<ClaimKey, Claim>,
 }
 
 /// Reads claims, of which many have one owner and one source.
-fn shared<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<ObjectKey, Claim>, D::Error> {
+fn shared<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<ClaimKey, Claim>, D::Error> {
     let mut shared = Shared::default();
     crate::pairs::deserialize_each(from, |claim: &mut Claim| {
         claim.origins.0.iter_mut().for_each(|(owner, origin)| shared.share(owner, origin));
@@ -233,20 +233,20 @@ fn shared<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<ObjectKe
 
 impl Ownership {
     /// The claims on a link and on what stands on it.
-    pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ObjectKey, &Claim)> {
+    pub fn of_link(&self, name: IfName) -> impl Iterator<Item = (&ClaimKey, &Claim)> {
         self.claims.iter().filter(move |(key, _)| key.link() == Some(name))
     }
 
     /// Whether netloom put this address there: by the kernel's own mark, or by this record where the kernel keeps none. An
     /// address that was there before anybody asked for it is not ours.
     pub fn made_address(&self, kernel: KernelFeatures, link: IfName, address: &Address) -> bool {
-        let claim = self.claims.get(&ObjectKey::Address(link, address.ip));
+        let claim = self.claims.get(&ClaimKey::Address(link, address.ip));
         if kernel.address_protocol { is_marked(address) } else { claim.is_some_and(Claim::was_absent) }
     }
 
     /// Forgets what went with an earlier life of the namespace: everything but what is kept in files.
     pub fn forget_kernel(&mut self) {
-        self.claims.retain(|key, _| matches!(key, ObjectKey::Setting(setting) if setting.medium() == Medium::File));
+        self.claims.retain(|key, _| matches!(key, ClaimKey::Setting(setting) if setting.medium() == Medium::File));
     }
 
     /// Forgets that one owner ever asked for anything. What nobody else asked for stays on the host as it is
@@ -260,7 +260,7 @@ impl Ownership {
     }
 }
 
-impl std::fmt::Display for ObjectKey {
+impl std::fmt::Display for ClaimKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Link(name) => write!(f, "link {name}"),
@@ -297,11 +297,11 @@ mod tests {
         };
         let mut owned = Ownership::default();
         let [both, first, second] = [SettingKey::Resolver, SettingKey::HostnameRunning, SettingKey::HostnameConfig];
-        owned.claims.insert(ObjectKey::Setting(both), claim(&["a", "b"]));
-        owned.claims.insert(ObjectKey::Setting(first), claim(&["a"]));
-        owned.claims.insert(ObjectKey::Setting(second), claim(&["b"]));
+        owned.claims.insert(ClaimKey::Setting(both), claim(&["a", "b"]));
+        owned.claims.insert(ClaimKey::Setting(first), claim(&["a"]));
+        owned.claims.insert(ClaimKey::Setting(second), claim(&["b"]));
         owned.forget("a");
         let left: Vec<_> = owned.claims.iter().map(|(key, claim)| (key.clone(), claim.origins.len())).collect();
-        assert_eq!(left, [(ObjectKey::Setting(both), 1), (ObjectKey::Setting(second), 1)]);
+        assert_eq!(left, [(ClaimKey::Setting(both), 1), (ClaimKey::Setting(second), 1)]);
     }
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use netloom_model::{
-    Attr, Claim, DesiredController, DesiredIp, DesiredLink, HostState, LinkKind, ObjectKey, Observed, Origin, Origins,
+    Attr, Claim, ClaimKey, DesiredController, DesiredIp, DesiredLink, HostState, LinkKind, Observed, Origin, Origins,
     Ownership, Presence, Previous, Value,
 };
 use netloom_types::{Family, Protocol};
@@ -38,7 +38,7 @@ pub(crate) fn after(
         claim_link(desired, link, observed, &mut record);
     }
     for wanted in &desired.routes {
-        let key = ObjectKey::Route(wanted.route.key());
+        let key = ClaimKey::Route(wanted.route.key());
         let ours = goal.routes.get(&wanted.route.key()).and_then(|goal| goal.route.clone());
         claim(
             &mut record,
@@ -50,7 +50,7 @@ pub(crate) fn after(
         );
     }
     for wanted in &desired.rules {
-        let key = ObjectKey::Rule(wanted.rule.key.into());
+        let key = ClaimKey::Rule(wanted.rule.key.into());
         let ours = goal.rules.get(&wanted.rule.key).and_then(|goal| goal.protocol);
         claim(&mut record, desired, key, &wanted.origin, observed, ours.map_or(Previous::Absent, Previous::Rule));
     }
@@ -59,7 +59,7 @@ pub(crate) fn after(
         let (key, ours) = (wanted.setting.key(), &wanted.setting);
         if observed.settings.get(key).is_some() {
             let ours = Previous::Setting(ours.clone());
-            claim(&mut record, desired, ObjectKey::Setting(key), &wanted.origin, observed, ours);
+            claim(&mut record, desired, ClaimKey::Setting(key), &wanted.origin, observed, ours);
         }
     }
     drop_gone(desired, goal, &mut record);
@@ -76,7 +76,7 @@ pub(crate) fn says_addresses(desired: &DesiredIp) -> bool {
 fn claim(
     record: &mut Ownership,
     desired: &HostState,
-    key: ObjectKey,
+    key: ClaimKey,
     origin: &Origin,
     observed: &Observed,
     ours: Previous,
@@ -94,7 +94,7 @@ fn claim(
 }
 
 /// Has what there is to return to follow what others did since, where they and we write the same list.
-fn follow(record: &mut Ownership, key: &ObjectKey, observed: &Observed, desired: &Previous) {
+fn follow(record: &mut Ownership, key: &ClaimKey, observed: &Observed, desired: &Previous) {
     let Previous::Vlans(desired) = desired else { return };
     let Some(claim) = record.claims.get_mut(key) else { return };
     if let (Previous::Vlans(before), Previous::Vlans(ours)) = (&claim.before, &claim.ours)
@@ -106,7 +106,7 @@ fn follow(record: &mut Ownership, key: &ObjectKey, observed: &Observed, desired:
 
 /// What there is to return to. A link of ours is no controller to return to: it was somebody's hand that put the port
 /// there, and the link goes when nobody asks for it any more.
-fn before(key: &ObjectKey, observed: &Observed) -> Previous {
+fn before(key: &ClaimKey, observed: &Observed) -> Previous {
     match value(key, observed) {
         Previous::Controller(Some(controller))
             if observed.links.get(&controller).is_some_and(netloom_model::Link::is_ours) =>
@@ -118,29 +118,29 @@ fn before(key: &ObjectKey, observed: &Observed) -> Previous {
 }
 
 /// Whether the kernel itself says that netloom made the object, even when the record of it was lost.
-fn is_marked(key: &ObjectKey, observed: &Observed) -> bool {
+fn is_marked(key: &ClaimKey, observed: &Observed) -> bool {
     match key {
-        ObjectKey::Link(name) => observed.links.get(name).is_some_and(netloom_model::Link::is_ours),
-        ObjectKey::Address(name, ip) => observed.links.get(name).is_some_and(|link| {
+        ClaimKey::Link(name) => observed.links.get(name).is_some_and(netloom_model::Link::is_ours),
+        ClaimKey::Address(name, ip) => observed.links.get(name).is_some_and(|link| {
             // Where the kernel keeps no marks of addresses, none has this one.
             link.addresses.iter().any(|address| address.ip == *ip && address.protocol == Protocol::NETLOOM)
         }),
-        ObjectKey::Route(key) => observed.routes.get(key).is_some_and(|route| route.protocol == Protocol::NETLOOM),
-        ObjectKey::Rule(key) => observed.rules.get(key) == Some(&Protocol::NETLOOM),
-        ObjectKey::Mirror(name, key) => {
+        ClaimKey::Route(key) => observed.routes.get(key).is_some_and(|route| route.protocol == Protocol::NETLOOM),
+        ClaimKey::Rule(key) => observed.rules.get(key) == Some(&Protocol::NETLOOM),
+        ClaimKey::Mirror(name, key) => {
             observed.links.get(name).and_then(|link| link.mirrors.get(key)).is_some_and(|mirror| mirror.ours)
         }
-        ObjectKey::Up(_)
-        | ObjectKey::Controller(_)
-        | ObjectKey::Attr(..)
-        | ObjectKey::Alias(_)
-        | ObjectKey::AltName(..)
-        | ObjectKey::Addresses(..)
-        | ObjectKey::Vlans(_)
-        | ObjectKey::Fdb(..)
-        | ObjectKey::Neighbours(..)
-        | ObjectKey::Feature(..)
-        | ObjectKey::Setting(_) => false,
+        ClaimKey::Up(_)
+        | ClaimKey::Controller(_)
+        | ClaimKey::Attr(..)
+        | ClaimKey::Alias(_)
+        | ClaimKey::AltName(..)
+        | ClaimKey::Addresses(..)
+        | ClaimKey::Vlans(_)
+        | ClaimKey::Fdb(..)
+        | ClaimKey::Neighbours(..)
+        | ClaimKey::Feature(..)
+        | ClaimKey::Setting(_) => false,
     }
 }
 
@@ -156,67 +156,67 @@ fn claim_link(desired: &HostState, link: &DesiredLink, observed: &Observed, reco
             claim(
                 record,
                 desired,
-                ObjectKey::Address(name, address.address.ip),
+                ClaimKey::Address(name, address.address.ip),
                 &address.origin,
                 observed,
                 Previous::Present,
             );
         }
     }
-    let mut put = |key: ObjectKey, ours: Previous| claim(record, desired, key, origin, observed, ours);
+    let mut put = |key: ClaimKey, ours: Previous| claim(record, desired, key, origin, observed, ours);
     if !foreign {
-        put(ObjectKey::Link(name), Previous::Present);
+        put(ClaimKey::Link(name), Previous::Present);
         return;
     }
     // A card that was a port is left up when it is released: it is the next one's who looks whether there is a cable.
     let port = link.kind == LinkKind::Ethernet && matches!(link.controller, DesiredController::Of(_));
     if let Some(up) = link.up.filter(|up| !(*up && port)) {
-        put(ObjectKey::Up(name), Previous::Up(up));
+        put(ClaimKey::Up(name), Previous::Up(up));
     }
     match link.controller {
         DesiredController::Keep => {}
-        DesiredController::Detached => put(ObjectKey::Controller(name), Previous::Controller(None)),
-        DesiredController::Of(controller) => put(ObjectKey::Controller(name), Previous::Controller(Some(controller))),
+        DesiredController::Detached => put(ClaimKey::Controller(name), Previous::Controller(None)),
+        DesiredController::Of(controller) => put(ClaimKey::Controller(name), Previous::Controller(Some(controller))),
     }
     for (attr, value) in link.attrs.iter() {
-        put(ObjectKey::Attr(name, attr), Previous::Attr(value.clone()));
+        put(ClaimKey::Attr(name, attr), Previous::Attr(value.clone()));
     }
     if let Some(enabled) = link.ipv6.enabled {
-        put(ObjectKey::Attr(name, Attr::Ipv6Disabled), Previous::Attr(Value::Bool(!enabled)));
+        put(ClaimKey::Attr(name, Attr::Ipv6Disabled), Previous::Attr(Value::Bool(!enabled)));
     }
     if let Some(text) = &link.description {
-        put(ObjectKey::Alias(name), Previous::Alias(netloom_model::Alias::raw(text)));
+        put(ClaimKey::Alias(name), Previous::Alias(netloom_model::Alias::raw(text)));
     }
     for (alt, presence) in &link.alt_names {
         let ours = if *presence == Presence::Present { Previous::Present } else { Previous::Absent };
-        put(ObjectKey::AltName(name, alt.clone()), ours);
+        put(ClaimKey::AltName(name, alt.clone()), ours);
     }
     claim_lists(link, &mut put);
 }
 
-fn claim_lists(link: &DesiredLink, put: &mut impl FnMut(ObjectKey, Previous)) {
+fn claim_lists(link: &DesiredLink, put: &mut impl FnMut(ClaimKey, Previous)) {
     let name = link.name;
     for family in [Family::Ipv4, Family::Ipv6] {
         let ip = link.ip(family);
         if says_addresses(ip) {
             let list = ip.addresses.iter().flatten().map(|desired| desired.address).collect();
-            put(ObjectKey::Addresses(name, family), Previous::Addresses(list));
+            put(ClaimKey::Addresses(name, family), Previous::Addresses(list));
         }
         if let Some(neighbours) = &ip.neighbours {
-            put(ObjectKey::Neighbours(name, family), Previous::Neighbours(neighbours.clone()));
+            put(ClaimKey::Neighbours(name, family), Previous::Neighbours(neighbours.clone()));
         }
     }
     if let Some(vlans) = &link.vlans {
-        put(ObjectKey::Vlans(name), Previous::Vlans(vlans.clone()));
+        put(ClaimKey::Vlans(name), Previous::Vlans(vlans.clone()));
     }
     for (key, entry) in &link.fdb {
-        put(ObjectKey::Fdb(name, *key), entry.map_or(Previous::Absent, Previous::Fdb));
+        put(ClaimKey::Fdb(name, *key), entry.map_or(Previous::Absent, Previous::Fdb));
     }
     for (key, mirror) in &link.mirrors {
-        put(ObjectKey::Mirror(name, *key), mirror.map_or(Previous::Absent, |mirror| Previous::Mirror(mirror.into())));
+        put(ClaimKey::Mirror(name, *key), mirror.map_or(Previous::Absent, |mirror| Previous::Mirror(mirror.into())));
     }
     for (feature, on) in &link.features {
-        put(ObjectKey::Feature(name, feature.clone()), Previous::Feature(*on));
+        put(ClaimKey::Feature(name, feature.clone()), Previous::Feature(*on));
     }
 }
 
@@ -227,9 +227,9 @@ fn drop_gone(desired: &HostState, goal: &Goal, record: &mut Ownership) {
     record.claims.retain(|key, claim| {
         let link_goes = key.link().is_some_and(|name| goal.is_absent(name) || given_back.contains(&name));
         let object_goes = match key {
-            ObjectKey::Route(key) => goal.routes.get(key).is_some_and(|goal| goal.route.is_none()),
-            ObjectKey::Rule(key) => goal.rules.get(key).is_some_and(|goal| goal.protocol.is_none()),
-            ObjectKey::Address(name, ip) => {
+            ClaimKey::Route(key) => goal.routes.get(key).is_some_and(|goal| goal.route.is_none()),
+            ClaimKey::Rule(key) => goal.rules.get(key).is_some_and(|goal| goal.protocol.is_none()),
+            ClaimKey::Address(name, ip) => {
                 goal.link(*name).is_some_and(|goal| !goal.link.addresses.iter().any(|address| address.ip == *ip))
             }
             _ => false,
@@ -239,53 +239,53 @@ fn drop_gone(desired: &HostState, goal: &Goal, record: &mut Ownership) {
 }
 
 /// The value that an object has on the host.
-pub(crate) fn value(key: &ObjectKey, observed: &Observed) -> Previous {
+pub(crate) fn value(key: &ClaimKey, observed: &Observed) -> Previous {
     if let Some(name) = key.link() {
         return observed.links.get(&name).map_or(Previous::Absent, |link| value_on_link(key, link));
     }
     match key {
-        ObjectKey::Route(key) => {
+        ClaimKey::Route(key) => {
             observed.routes.get(key).cloned().map_or(Previous::Absent, |route| Previous::Route(route.into()))
         }
-        ObjectKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
-        ObjectKey::Setting(key) => {
+        ClaimKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
+        ClaimKey::Setting(key) => {
             observed.settings.get(*key).map_or(Previous::Absent, |setting| Previous::Setting(setting.into_owned()))
         }
         _ => Previous::Absent,
     }
 }
 
-fn value_on_link(key: &ObjectKey, link: &netloom_model::Link) -> Previous {
+fn value_on_link(key: &ClaimKey, link: &netloom_model::Link) -> Previous {
     let there = |there: bool| if there { Previous::Present } else { Previous::Absent };
     match key {
-        ObjectKey::Link(_) => Previous::Present,
-        ObjectKey::Up(_) => Previous::Up(link.up),
-        ObjectKey::Controller(_) => Previous::Controller(link.controller),
-        ObjectKey::Attr(_, attr) => link.attrs.get(*attr).map_or(Previous::Absent, Previous::Attr),
-        ObjectKey::Alias(_) => link.alias.clone().map_or(Previous::Absent, Previous::Alias),
-        ObjectKey::AltName(_, alt) => there(link.alt_names.contains(alt)),
-        ObjectKey::Addresses(_, family) => Previous::Addresses(link.addresses_of(*family).copied().collect()),
-        ObjectKey::Address(_, ip) => there(link.addresses.iter().any(|address| address.ip == *ip)),
-        ObjectKey::Vlans(_) => Previous::Vlans(link.vlans.clone()),
-        ObjectKey::Fdb(_, fdb) => link.fdb.get(fdb).copied().map_or(Previous::Absent, Previous::Fdb),
-        ObjectKey::Neighbours(_, family) => Previous::Neighbours(
+        ClaimKey::Link(_) => Previous::Present,
+        ClaimKey::Up(_) => Previous::Up(link.up),
+        ClaimKey::Controller(_) => Previous::Controller(link.controller),
+        ClaimKey::Attr(_, attr) => link.attrs.get(*attr).map_or(Previous::Absent, Previous::Attr),
+        ClaimKey::Alias(_) => link.alias.clone().map_or(Previous::Absent, Previous::Alias),
+        ClaimKey::AltName(_, alt) => there(link.alt_names.contains(alt)),
+        ClaimKey::Addresses(_, family) => Previous::Addresses(link.addresses_of(*family).copied().collect()),
+        ClaimKey::Address(_, ip) => there(link.addresses.iter().any(|address| address.ip == *ip)),
+        ClaimKey::Vlans(_) => Previous::Vlans(link.vlans.clone()),
+        ClaimKey::Fdb(_, fdb) => link.fdb.get(fdb).copied().map_or(Previous::Absent, Previous::Fdb),
+        ClaimKey::Neighbours(_, family) => Previous::Neighbours(
             link.neighbours.iter().filter(|neighbour| Family::of(neighbour.ip) == *family).copied().collect(),
         ),
-        ObjectKey::Mirror(_, key) => {
+        ClaimKey::Mirror(_, key) => {
             link.mirrors.get(key).map_or(Previous::Absent, |mirror| Previous::Mirror((*mirror).into()))
         }
-        ObjectKey::Feature(_, feature) => {
+        ClaimKey::Feature(_, feature) => {
             link.features.get(feature).copied().map_or(Previous::Absent, Previous::Feature)
         }
-        ObjectKey::Route(_) | ObjectKey::Rule(_) | ObjectKey::Setting(_) => Previous::Absent,
+        ClaimKey::Route(_) | ClaimKey::Rule(_) | ClaimKey::Setting(_) => Previous::Absent,
     }
 }
 
 /// Whether the host still has what was set. Lists count as ours when all that was set is there, and
 /// times that the kernel rounds when they are near enough.
-pub(crate) fn still_ours(key: &ObjectKey, ours: &Previous, now: &Previous) -> bool {
+pub(crate) fn still_ours(key: &ClaimKey, ours: &Previous, now: &Previous) -> bool {
     match (key, ours, now) {
-        (ObjectKey::Attr(_, attr), Previous::Attr(ours), Previous::Attr(now)) => attr.same(Some(ours), Some(now)),
+        (ClaimKey::Attr(_, attr), Previous::Attr(ours), Previous::Attr(now)) => attr.same(Some(ours), Some(now)),
         (_, Previous::Addresses(ours), Previous::Addresses(now)) => {
             ours.iter().all(|address| now.iter().any(|there| there.key() == address.key()))
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use netloom_model::{
-    Address, Attr, Claim, HostState, Link, LinkKind, Neighbour, ObjectKey, Observed, Presence, Previous, RouteKey,
+    Address, Attr, Claim, ClaimKey, HostState, Link, LinkKind, Neighbour, Observed, Presence, Previous, RouteKey,
     RuleKey, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, Protocol};
@@ -58,49 +58,49 @@ impl<'a> Named<'a> {
     }
 
     /// Whether the desired state names the object.
-    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+    pub(crate) fn has(&self, key: &ClaimKey) -> bool {
         let desired = self.desired;
         let link = |name: &IfName| desired.links.get(name);
         match key {
-            ObjectKey::Link(name) => {
+            ClaimKey::Link(name) => {
                 link(name).is_some_and(|l| l.presence == Presence::Present) || self.peers.contains(name)
             }
-            ObjectKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
-            ObjectKey::Controller(name) => {
+            ClaimKey::Up(name) => link(name).is_some_and(|l| l.up.is_some()),
+            ClaimKey::Controller(name) => {
                 link(name).is_some_and(|l| l.controller != netloom_model::DesiredController::Keep)
             }
-            ObjectKey::Attr(name, Attr::Ipv6Disabled) => {
+            ClaimKey::Attr(name, Attr::Ipv6Disabled) => {
                 link(name).is_some_and(|l| l.ipv6.enabled.is_some() || l.attrs.given(Attr::Ipv6Disabled).is_some())
             }
-            ObjectKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.given(*attr).is_some()),
-            ObjectKey::Alias(name) => link(name).is_some_and(|l| l.description.is_some()),
-            ObjectKey::AltName(name, alt) => link(name).is_some_and(|l| l.alt_names.contains_key(alt)),
-            ObjectKey::Addresses(name, family) => link(name).is_some_and(|l| claims::says_addresses(l.ip(*family))),
-            ObjectKey::Address(name, ip) => link(name).is_some_and(|l| {
+            ClaimKey::Attr(name, attr) => link(name).is_some_and(|l| l.attrs.given(*attr).is_some()),
+            ClaimKey::Alias(name) => link(name).is_some_and(|l| l.description.is_some()),
+            ClaimKey::AltName(name, alt) => link(name).is_some_and(|l| l.alt_names.contains_key(alt)),
+            ClaimKey::Addresses(name, family) => link(name).is_some_and(|l| claims::says_addresses(l.ip(*family))),
+            ClaimKey::Address(name, ip) => link(name).is_some_and(|l| {
                 l.ip(Family::of(*ip)).addresses.iter().flatten().any(|desired| desired.address.ip == *ip)
             }),
-            ObjectKey::Vlans(name) => link(name).is_some_and(|l| l.vlans.is_some()),
-            ObjectKey::Fdb(name, fdb) => link(name).is_some_and(|l| l.fdb.contains_key(fdb)),
-            ObjectKey::Neighbours(name, family) => link(name).is_some_and(|l| l.ip(*family).neighbours.is_some()),
-            ObjectKey::Mirror(name, mirror) => link(name).is_some_and(|l| l.mirrors.contains_key(mirror)),
-            ObjectKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
-            ObjectKey::Route(key) => self.routes.contains(key),
-            ObjectKey::Rule(key) => self.rules.contains(key),
-            ObjectKey::Setting(key) => desired.settings.contains_key(key),
+            ClaimKey::Vlans(name) => link(name).is_some_and(|l| l.vlans.is_some()),
+            ClaimKey::Fdb(name, fdb) => link(name).is_some_and(|l| l.fdb.contains_key(fdb)),
+            ClaimKey::Neighbours(name, family) => link(name).is_some_and(|l| l.ip(*family).neighbours.is_some()),
+            ClaimKey::Mirror(name, mirror) => link(name).is_some_and(|l| l.mirrors.contains_key(mirror)),
+            ClaimKey::Feature(name, feature) => link(name).is_some_and(|l| l.features.contains_key(feature)),
+            ClaimKey::Route(key) => self.routes.contains(key),
+            ClaimKey::Rule(key) => self.rules.contains(key),
+            ClaimKey::Setting(key) => desired.settings.contains_key(key),
         }
     }
 }
 
 /// Lays the value of before into the goal, when the host still has the value that was set.
-fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
+fn give_back(key: &ClaimKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
     let now = claims::value(key, observed);
     // What the kernel has no more has nothing to be given back to.
-    let is_over = matches!(key, ObjectKey::Setting(_)) && now == Previous::Absent;
+    let is_over = matches!(key, ClaimKey::Setting(_)) && now == Previous::Absent;
     if now == claim.before || is_over {
         return;
     }
     // VLANs are distinguished one by one.
-    let is_shared = matches!(key, ObjectKey::Vlans(_));
+    let is_shared = matches!(key, ClaimKey::Vlans(_));
     if !is_shared && !claims::still_ours(key, &claim.ours, &now) {
         laid.notes.push(format!("{key} was changed manually since netloom set it, so it is left as it is"));
         return;
@@ -111,14 +111,14 @@ fn give_back(key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Lai
     }
 }
 
-fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
+fn give_back_on_link(name: IfName, key: &ClaimKey, claim: &Claim, observed: &Observed, laid: &mut Laid) {
     if let Previous::Controller(Some(controller)) = claim.before
         && !observed.links.contains_key(&controller)
     {
         laid.notes.push(format!("{key} was {controller}, which is gone, so {name} is left without one"));
     }
     let goal = &mut laid.goal;
-    if let (ObjectKey::Link(_), Previous::Absent) = (key, &claim.before) {
+    if let (ClaimKey::Link(_), Previous::Absent) = (key, &claim.before) {
         if observed.links.get(&name).is_some_and(Link::is_ours) {
             goal.links.insert(name, None);
         }
@@ -130,10 +130,10 @@ fn give_back_on_link(name: IfName, key: &ObjectKey, claim: &Claim, observed: &Ob
     put_back(&mut goal.link, key, claim, observed);
 }
 
-fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed) {
+fn put_back(link: &mut Link, key: &ClaimKey, claim: &Claim, observed: &Observed) {
     match (key, &claim.before) {
-        (ObjectKey::Up(_), Previous::Up(up)) => link.up = *up,
-        (ObjectKey::Controller(_), Previous::Controller(controller)) => {
+        (ClaimKey::Up(_), Previous::Up(up)) => link.up = *up,
+        (ClaimKey::Controller(_), Previous::Controller(controller)) => {
             let controller = controller.filter(|name| observed.links.contains_key(name));
             if link.controller != controller {
                 // What it was as a port goes with the role; claims on what it was before that come after this one.
@@ -142,20 +142,20 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             }
             link.controller = controller;
         }
-        (ObjectKey::Attr(_, attr), _) if link.controller.is_none() && goal::is_of_port(*attr) => {}
-        (ObjectKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.require(*attr, value.clone()),
-        (ObjectKey::Attr(_, attr), Previous::Absent) => {
+        (ClaimKey::Attr(_, attr), _) if link.controller.is_none() && goal::is_of_port(*attr) => {}
+        (ClaimKey::Attr(_, attr), Previous::Attr(value)) => link.attrs.require(*attr, value.clone()),
+        (ClaimKey::Attr(_, attr), Previous::Absent) => {
             link.attrs.require(*attr, attr.default_value().unwrap_or(Value::Unset));
         }
-        (ObjectKey::Alias(_), Previous::Alias(alias)) => link.alias = Some(alias.clone()),
-        (ObjectKey::Alias(_), Previous::Absent) => link.alias = None,
-        (ObjectKey::AltName(_, name), Previous::Absent) => {
+        (ClaimKey::Alias(_), Previous::Alias(alias)) => link.alias = Some(alias.clone()),
+        (ClaimKey::Alias(_), Previous::Absent) => link.alias = None,
+        (ClaimKey::AltName(_, name), Previous::Absent) => {
             link.alt_names.remove(name);
         }
-        (ObjectKey::AltName(_, name), Previous::Present) => {
+        (ClaimKey::AltName(_, name), Previous::Present) => {
             link.alt_names.insert(name.clone());
         }
-        (ObjectKey::Addresses(..), Previous::Addresses(before)) => {
+        (ClaimKey::Addresses(..), Previous::Addresses(before)) => {
             // What somebody added since is not ours to take away.
             let ours = |address: &Address| matches!(&claim.ours, Previous::Addresses(list) if has(list, address));
             link.addresses.retain(|address| !ours(address) || has(before, address));
@@ -163,29 +163,29 @@ fn put_back(link: &mut Link, key: &ObjectKey, claim: &Claim, observed: &Observed
             link.addresses.extend(lost);
         }
         // On a link of ours nothing but the single address is claimed, and somebody else may keep the link.
-        (ObjectKey::Address(name, ip), Previous::Absent) if observed.links.get(name).is_some_and(Link::is_ours) => {
+        (ClaimKey::Address(name, ip), Previous::Absent) if observed.links.get(name).is_some_and(Link::is_ours) => {
             link.addresses.retain(|address| address.ip != *ip || !claim.made_address(observed.kernel, address));
         }
-        (ObjectKey::Vlans(_), Previous::Vlans(before)) => put_back_vlans(link, before, &claim.ours, observed),
-        (ObjectKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
+        (ClaimKey::Vlans(_), Previous::Vlans(before)) => put_back_vlans(link, before, &claim.ours, observed),
+        (ClaimKey::Fdb(_, fdb), Previous::Fdb(entry)) => {
             link.fdb.insert(*fdb, *entry);
         }
-        (ObjectKey::Fdb(_, fdb), Previous::Absent) => {
+        (ClaimKey::Fdb(_, fdb), Previous::Absent) => {
             link.fdb.remove(fdb);
         }
-        (ObjectKey::Neighbours(..), Previous::Neighbours(before)) => {
+        (ClaimKey::Neighbours(..), Previous::Neighbours(before)) => {
             let ours =
                 |neighbour: &Neighbour| matches!(&claim.ours, Previous::Neighbours(set) if set.contains(neighbour));
             link.neighbours.retain(|neighbour| !ours(neighbour));
             link.neighbours.extend(before.iter().copied());
         }
-        (ObjectKey::Mirror(_, mirror), Previous::Mirror(value)) => {
+        (ClaimKey::Mirror(_, mirror), Previous::Mirror(value)) => {
             link.mirrors.insert(*mirror, **value);
         }
-        (ObjectKey::Mirror(_, mirror), Previous::Absent) => {
+        (ClaimKey::Mirror(_, mirror), Previous::Absent) => {
             link.mirrors.remove(mirror);
         }
-        (ObjectKey::Feature(_, feature), Previous::Feature(on)) => {
+        (ClaimKey::Feature(_, feature), Previous::Feature(on)) => {
             link.features.insert(feature.clone(), *on);
         }
         // Every other pair cannot come out of `claims`, or follows a list.
@@ -212,23 +212,23 @@ fn has(list: &[Address], address: &Address) -> bool {
     list.iter().any(|other| other.key() == address.key())
 }
 
-fn give_back_object(key: &ObjectKey, claim: &Claim, observed: &Observed, goal: &mut Goal) {
+fn give_back_object(key: &ClaimKey, claim: &Claim, observed: &Observed, goal: &mut Goal) {
     match (key, &claim.before) {
-        (ObjectKey::Route(key), Previous::Absent)
+        (ClaimKey::Route(key), Previous::Absent)
             if observed.routes.get(key).is_some_and(|route| route.protocol == Protocol::NETLOOM) =>
         {
             goal.routes.insert(*key, GoalRoute { route: None, origin: None });
         }
-        (ObjectKey::Route(key), Previous::Route(route)) => {
+        (ClaimKey::Route(key), Previous::Route(route)) => {
             goal.routes.insert(*key, GoalRoute { route: Some((**route).clone()), origin: None });
         }
-        (ObjectKey::Rule(key), Previous::Absent) if observed.rules.get(key) == Some(&Protocol::NETLOOM) => {
+        (ClaimKey::Rule(key), Previous::Absent) if observed.rules.get(key) == Some(&Protocol::NETLOOM) => {
             goal.rules.insert(**key, GoalRule { protocol: None, origin: None });
         }
-        (ObjectKey::Rule(key), Previous::Rule(protocol)) => {
+        (ClaimKey::Rule(key), Previous::Rule(protocol)) => {
             goal.rules.insert(**key, GoalRule { protocol: Some(*protocol), origin: None });
         }
-        (ObjectKey::Setting(key), Previous::Setting(setting)) => {
+        (ClaimKey::Setting(key), Previous::Setting(setting)) => {
             goal.settings.insert(*key, setting.clone());
         }
         // Every other pair cannot come out of `claims`.

@@ -15,7 +15,7 @@ use std::{
 
 use netloom_kernel_sim::stand_in;
 use netloom_model::{
-    Attr, Attrs, Claim, Link, LinkKind, ObjectKey, Observed, Origin, Origins, Ownership, Previous, Route, RouteKey,
+    Attr, Attrs, Claim, ClaimKey, Link, LinkKind, Observed, Origin, Origins, Ownership, Previous, Route, RouteKey,
 };
 use netloom_types::{IfName, RouteTable};
 
@@ -109,11 +109,11 @@ fn refuse(
 /// Has claims follow the routes that moved.
 pub(crate) fn move_claims(moved: &[Move], record: &mut Ownership) {
     let claims: Vec<(RouteKey, Claim)> =
-        moved.iter().filter_map(|(old, new)| Some((*new, record.claims.remove(&ObjectKey::Route(*old))?))).collect();
+        moved.iter().filter_map(|(old, new)| Some((*new, record.claims.remove(&ClaimKey::Route(*old))?))).collect();
     for (key, Claim { origins, before, ours }) in claims {
         let (before, ours) = (in_table(before, key.table), in_table(ours, key.table));
         let claim =
-            record.claims.entry(ObjectKey::Route(key)).or_insert(Claim { origins: Origins::default(), before, ours });
+            record.claims.entry(ClaimKey::Route(key)).or_insert(Claim { origins: Origins::default(), before, ours });
         for (owner, origin) in origins.iter() {
             claim.origins.insert(Arc::clone(owner), origin.clone());
         }

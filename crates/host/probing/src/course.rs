@@ -29,7 +29,7 @@ const ROUNDS: usize = 10_000;
 
 /// What a probe found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProbeResult {
     /// It passed.
     Passed,
     /// It failed, for this reason.
@@ -171,16 +171,16 @@ impl Course {
     }
 
     /// What the probes of the last round reported, in their order.
-    pub fn answered(&mut self, now: Duration, verdicts: Vec<Verdict>) -> Next {
+    pub fn answered(&mut self, now: Duration, verdicts: Vec<ProbeResult>) -> Next {
         self.rounds += 1;
         let asked = std::mem::take(&mut self.asked);
         let (mut failed, mut refused) = (Vec::new(), Vec::new());
         for (name, verdict) in asked.into_iter().zip(verdicts) {
             match verdict {
-                Verdict::Passed => {}
-                Verdict::Failed(why) => failed.push((name, why)),
-                Verdict::NotApplicable => failed.push((name, "there is nothing to probe any more".to_owned())),
-                Verdict::Refused(why) => refused.push((name, why)),
+                ProbeResult::Passed => {}
+                ProbeResult::Failed(why) => failed.push((name, why)),
+                ProbeResult::NotApplicable => failed.push((name, "there is nothing to probe any more".to_owned())),
+                ProbeResult::Refused(why) => refused.push((name, why)),
             }
         }
         match (failed.first(), refused.first()) {
@@ -266,7 +266,7 @@ mod tests {
     fn drive(
         timing: ProbeTiming,
         missing: impl Fn(Duration) -> Vec<IfName>,
-        answer: impl Fn(&str, Duration) -> Verdict,
+        answer: impl Fn(&str, Duration) -> ProbeResult,
     ) -> (Ending, Duration) {
         let mut now = Duration::ZERO;
         let mut course = Course::new(timing, vec!["gateway".to_owned(), "api".to_owned()], true, now);
@@ -280,8 +280,8 @@ mod tests {
                     course.looked(now, missing(now))
                 }
                 Next::Run { names, limit } => {
-                    let verdicts: Vec<Verdict> = names.iter().map(|name| answer(name, now)).collect();
-                    if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Failed(_))) {
+                    let verdicts: Vec<ProbeResult> = names.iter().map(|name| answer(name, now)).collect();
+                    if verdicts.iter().any(|verdict| matches!(verdict, ProbeResult::Failed(_))) {
                         now += limit.min(SECOND);
                     }
                     course.answered(now, verdicts)
@@ -299,8 +299,8 @@ mod tests {
         vec!["eth0".parse().unwrap()]
     }
 
-    fn no() -> Verdict {
-        Verdict::Failed("no answer".to_owned())
+    fn no() -> ProbeResult {
+        ProbeResult::Failed("no answer".to_owned())
     }
 
     fn failed(name: &str) -> Ending {
@@ -311,7 +311,7 @@ mod tests {
     fn a_carrier_that_comes_after_twenty_seconds_is_waited_for() {
         let at = 20 * SECOND;
         let missing = |now| if now < at { link() } else { Vec::new() };
-        let answer = |_: &str, now| if now < at { no() } else { Verdict::Passed };
+        let answer = |_: &str, now| if now < at { no() } else { ProbeResult::Passed };
         assert_eq!(drive(ProbeTiming::default(), missing, answer), (Ending::Passed, at));
     }
 
@@ -321,7 +321,7 @@ mod tests {
         let away = move |now| (gone..back).contains(&now) || now == Duration::ZERO;
         // The first look finds it there still; packets are lost already.
         let missing = move |now: Duration| if now > Duration::ZERO && away(now) { link() } else { Vec::new() };
-        let answer = move |_: &str, now| if away(now) { no() } else { Verdict::Passed };
+        let answer = move |_: &str, now| if away(now) { no() } else { ProbeResult::Passed };
         assert_eq!(drive(ProbeTiming::default(), missing, answer), (Ending::Passed, back));
     }
 
@@ -330,7 +330,7 @@ mod tests {
         let (ending, at) = drive(ProbeTiming::default(), |_| link(), |_, _| no());
         assert_eq!(ending, failed("gateway"));
         assert!(at >= 45 * SECOND && at <= 50 * SECOND, "{at:?}");
-        let (ending, at) = drive(ProbeTiming::default(), |_| link(), |_, _| Verdict::Passed);
+        let (ending, at) = drive(ProbeTiming::default(), |_| link(), |_, _| ProbeResult::Passed);
         assert_eq!((ending, at), (Ending::Passed, 45 * SECOND));
     }
 
@@ -341,10 +341,10 @@ mod tests {
         assert!(at <= 5 * SECOND, "{at:?}");
     }
 
-    fn refusing(until: Duration) -> impl Fn(&str, Duration) -> Verdict {
+    fn refusing(until: Duration) -> impl Fn(&str, Duration) -> ProbeResult {
         move |name, now| match name {
-            "api" if now < until => Verdict::Refused("connection refused".to_owned()),
-            _ => Verdict::Passed,
+            "api" if now < until => ProbeResult::Refused("connection refused".to_owned()),
+            _ => ProbeResult::Passed,
         }
     }
 
@@ -369,8 +369,8 @@ mod tests {
         let gone = 10 * SECOND;
         let answer = |name: &str, now| match name {
             "gateway" if now >= gone => no(),
-            "gateway" => Verdict::Passed,
-            _ => Verdict::Refused("connection refused".to_owned()),
+            "gateway" => ProbeResult::Passed,
+            _ => ProbeResult::Refused("connection refused".to_owned()),
         };
         let (ending, at) = drive(ProbeTiming::default(), |_| Vec::new(), answer);
         assert_eq!(ending, failed("gateway"));

@@ -14,6 +14,6 @@ mod course;
 mod timing;
 mod touched;
 
-pub use course::{Course, Ending, Next, PauseReason, Verdict};
+pub use course::{Course, Ending, Next, PauseReason, ProbeResult};
 pub use timing::{ProbeTimes, ProbeTiming, Wait};
 pub use touched::Touched;

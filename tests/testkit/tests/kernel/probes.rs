@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netloom_journal::{
-    Cause, Clock as _, Moment, Outcome as Became, Probes, Request, SystemClock, Transaction, Verdict,
+    Cause, Clock as _, Moment, Outcome as Became, ProbeResult, Probes, Request, SystemClock, Transaction,
 };
 use netloom_model::{Engine as _, Scope};
 use netloom_netlink::{
@@ -31,17 +31,17 @@ impl Probes for Ping {
         vec![self.probe.to_string()]
     }
 
-    fn run(&mut self, _: &[String], limit: Duration) -> Vec<Verdict> {
+    fn run(&mut self, _: &[String], limit: Duration) -> Vec<ProbeResult> {
         let asked = self.host.observe(Scope::default());
         let answers = asked.and_then(|observed| self.host.probe(std::slice::from_ref(&self.probe), &observed, limit));
         let verdict = match answers.map(|mut answers| answers.pop()) {
-            Ok(Some(Answer::Reached)) => Verdict::Passed,
-            Ok(Some(Answer::Failed(why))) => Verdict::Failed(why),
-            Ok(Some(Answer::Refused(why))) => Verdict::Refused(why),
-            Ok(Some(Answer::NotApplicable) | None) => Verdict::NotApplicable,
-            Err(error) => Verdict::Failed(error.to_string()),
+            Ok(Some(Answer::Reached)) => ProbeResult::Passed,
+            Ok(Some(Answer::Failed(why))) => ProbeResult::Failed(why),
+            Ok(Some(Answer::Refused(why))) => ProbeResult::Refused(why),
+            Ok(Some(Answer::NotApplicable) | None) => ProbeResult::NotApplicable,
+            Err(error) => ProbeResult::Failed(error.to_string()),
         };
-        if matches!(verdict, Verdict::Failed(_)) && self.failed.is_none() {
+        if matches!(verdict, ProbeResult::Failed(_)) && self.failed.is_none() {
             self.failed = Some(SystemClock.now());
         }
         vec![verdict]

@@ -12,8 +12,8 @@ use std::{
 
 use netloom_api::{condition::Truth, foreign, pipeline::network_config_revision::RevisionPhase};
 use netloom_compile::{
-    Compiled, Compiler, Frozen, Kept as _, NodeState, ObjectRef, Snapshot,
-    difference::{Change, Entry, NodeDifference, differences},
+    Compiled, Compiler, Frozen, NodeState, ObjectRef, Readable as _, Snapshot,
+    difference::{ChangeKind, Entry, NodeDifference, differences},
     reason,
 };
 use netloom_controller_core::Kinds;
@@ -210,10 +210,10 @@ fn mention_trouble(given: &[Value], before: &Compiled, after: &Compiled, output:
 }
 
 fn data(found: &[NodeDifference], nodes: usize) -> Value {
-    let word = |change: Change| match change {
-        Change::Added => "add",
-        Change::Changed => "change",
-        Change::Removed => "remove",
+    let word = |change: ChangeKind| match change {
+        ChangeKind::Added => "add",
+        ChangeKind::Changed => "change",
+        ChangeKind::Removed => "remove",
     };
     let entry = |entry: &Entry| {
         let fields: Vec<Value> = entry
@@ -243,9 +243,9 @@ fn for_users(found: &[NodeDifference], nodes: usize, output: Output) -> String {
         push(&mut text, format_args!("{}\n", plain(&names(&difference.nodes))));
         for entry in &difference.entries {
             let (symbol, colour) = match entry.change {
-                Change::Added => ("  +", Colour::Green),
-                Change::Changed => ("  ~", Colour::Yellow),
-                Change::Removed => ("  -", Colour::Red),
+                ChangeKind::Added => ("  +", Colour::Green),
+                ChangeKind::Changed => ("  ~", Colour::Yellow),
+                ChangeKind::Removed => ("  -", Colour::Red),
             };
             push(
                 &mut text,
@@ -280,9 +280,9 @@ fn line(entry: &Entry) -> String {
         .fields
         .iter()
         .map(|field| match entry.change {
-            Change::Added => format!("{} {}", field.path, shown(&field.after)),
-            Change::Removed => format!("{} {}", field.path, shown(&field.before)),
-            Change::Changed => format!("{} {} -> {}", field.path, shown(&field.before), shown(&field.after)),
+            ChangeKind::Added => format!("{} {}", field.path, shown(&field.after)),
+            ChangeKind::Removed => format!("{} {}", field.path, shown(&field.before)),
+            ChangeKind::Changed => format!("{} {} -> {}", field.path, shown(&field.before), shown(&field.after)),
         })
         .collect();
     let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
@@ -294,7 +294,7 @@ fn summary(found: &[NodeDifference], nodes: usize) -> String {
     if found.is_empty() {
         return format!("Nothing would change for {}.\n", counted(nodes, "node"));
     }
-    let count = |change: Change| {
+    let count = |change: ChangeKind| {
         let of =
             |one: &NodeDifference| one.nodes.len() * one.entries.iter().filter(|entry| entry.change == change).count();
         found.iter().map(of).sum::<usize>()
@@ -303,9 +303,9 @@ fn summary(found: &[NodeDifference], nodes: usize) -> String {
         "Plan: {} of {} touched; {} to add, {} to change, {} to remove.\n",
         touched(found),
         counted(nodes, "node"),
-        count(Change::Added),
-        count(Change::Changed),
-        count(Change::Removed)
+        count(ChangeKind::Added),
+        count(ChangeKind::Changed),
+        count(ChangeKind::Removed)
     )
 }
 

@@ -49,13 +49,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::Verdict;
+    use crate::ReviewResult;
 
     fn found(items: Value) -> Vec<String> {
         let items: Vec<PrefixItem> = serde_json::from_value(items).unwrap();
         let mut findings = Findings::default();
         check(&mut findings, "spec.import", &items);
-        Verdict::from(findings).errors.iter().map(ToString::to_string).collect()
+        ReviewResult::from(findings).errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]

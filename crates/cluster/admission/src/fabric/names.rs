@@ -66,14 +66,14 @@ pub(crate) fn not_taken(findings: &mut Findings, path: &str, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Verdict;
+    use crate::ReviewResult;
 
     #[test]
     fn names_of_the_nodes_own_interfaces_are_refused() {
         let errors = |check: fn(&mut Findings, &str, &str), name: &str| {
             let mut findings = Findings::default();
             check(&mut findings, "n", name);
-            Verdict::from(findings).errors.len()
+            ReviewResult::from(findings).errors.len()
         };
         for (name, as_vrf, as_loopback) in
             [("m2m_enc", 0, 0), ("cluster", 1, 1), ("s-m2m", 1, 1), ("lo.mir", 1, 0), ("vx.100", 1, 1), ("mgmt", 0, 0)]
@@ -87,7 +87,7 @@ mod tests {
         for name in [".", "..", "..."] {
             let mut findings = Findings::default();
             not_taken(&mut findings, "spec.name", name);
-            let found: Vec<String> = Verdict::from(findings).errors.iter().map(ToString::to_string).collect();
+            let found: Vec<String> = ReviewResult::from(findings).errors.iter().map(ToString::to_string).collect();
             let refused = format!("spec.name: Invalid value: {name:?}: cannot be the name of an interface");
             assert_eq!(found, if name == "..." { Vec::new() } else { vec![refused] });
         }

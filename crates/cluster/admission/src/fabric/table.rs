@@ -9,7 +9,7 @@ use netloom_api::{GroupKind, fabric::GROUP, kinds};
 use netloom_schema::{NoRules, Schema, apply_defaults, prune, validate};
 use serde_json::{Value, json};
 
-use crate::{Objects, Operation, PLANNED, Review, User, Verdict, View, complete, review};
+use crate::{Objects, Operation, PLANNED, Review, ReviewResult, User, View, complete, review};
 
 static SCHEMAS: LazyLock<HashMap<&str, Schema>> = LazyLock::new(|| {
     let own = kinds().iter().filter(|kind| kind.group == GROUP);
@@ -44,7 +44,7 @@ pub(crate) struct World {
 
 /// The answer to a write, and what the schema says of the object.
 pub(crate) struct Answer {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ReviewResult,
     broken: Vec<String>,
 }
 

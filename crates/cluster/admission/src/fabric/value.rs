@@ -240,12 +240,12 @@ pub(crate) fn shown(family: Family) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Verdict;
+    use crate::ReviewResult;
 
     fn found(check: impl FnOnce(&mut Findings)) -> Vec<String> {
         let mut findings = Findings::default();
         check(&mut findings);
-        Verdict::from(findings).errors.iter().map(ToString::to_string).collect()
+        ReviewResult::from(findings).errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]

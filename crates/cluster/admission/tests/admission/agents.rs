@@ -90,9 +90,10 @@ fn people_and_the_controller_are_not_restricted() {
 fn every_kind_says_whose_it_is_and_the_rule_holds_for_it() {
     for kind in kinds() {
         let object = |name: &str, node: &str| json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": name}, "spec": {"nodeName": node}});
-        let judge = |operation: fn(&Cluster, &Value) -> netloom_admission::Verdict, object: &Value, user: &User| {
-            operation(&Cluster::new([object.clone()]).by(user.clone()), object).forbidden
-        };
+        let judge =
+            |operation: fn(&Cluster, &Value) -> netloom_admission::ReviewResult, object: &Value, user: &User| {
+                operation(&Cluster::new([object.clone()]).by(user.clone()), object).forbidden
+            };
         for user in agents("n1") {
             let (own, foreign) = (object("n1", "n1"), object("n2", "n2"));
             let wanted = kind.owner != Owner::Cluster;

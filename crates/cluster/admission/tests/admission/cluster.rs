@@ -1,6 +1,6 @@
 //! A few stored objects, and writes to them.
 
-use netloom_admission::{Objects, Operation, Review, User, Verdict, View, review};
+use netloom_admission::{Objects, Operation, Review, ReviewResult, User, View, review};
 use netloom_api::GroupKind;
 use serde_json::{Value, json};
 
@@ -28,27 +28,27 @@ impl Cluster {
         self
     }
 
-    pub(crate) fn create(&self, object: &Value) -> Verdict {
+    pub(crate) fn create(&self, object: &Value) -> ReviewResult {
         self.judge(Operation::Create, object, Some(object), None, None)
     }
 
     /// Writes `object` in the place of what is stored under its names.
-    pub(crate) fn update(&self, object: &Value) -> Verdict {
+    pub(crate) fn update(&self, object: &Value) -> ReviewResult {
         let old = self.stored(object);
         self.judge(Operation::Update, object, Some(object), Some(&old), None)
     }
 
     /// An update of an object of which the view keeps less than the server.
-    pub(crate) fn replace(&self, old: &Value, new: &Value) -> Verdict {
+    pub(crate) fn replace(&self, old: &Value, new: &Value) -> ReviewResult {
         self.judge(Operation::Update, new, Some(new), Some(old), None)
     }
 
-    pub(crate) fn update_status(&self, object: &Value) -> Verdict {
+    pub(crate) fn update_status(&self, object: &Value) -> ReviewResult {
         let old = self.stored(object);
         self.judge(Operation::Update, object, Some(object), Some(&old), Some("status"))
     }
 
-    pub(crate) fn delete(&self, object: &Value) -> Verdict {
+    pub(crate) fn delete(&self, object: &Value) -> ReviewResult {
         let old = self.stored(object);
         self.judge(Operation::Delete, object, None, Some(&old), None)
     }
@@ -66,7 +66,7 @@ impl Cluster {
         object: Option<&Value>,
         old: Option<&Value>,
         subresource: Option<&str>,
-    ) -> Verdict {
+    ) -> ReviewResult {
         let (kind, namespace, name) = names(names_of);
         review(&Review {
             operation,
@@ -94,7 +94,7 @@ fn names(object: &Value) -> (GroupKind<'_>, Option<&str>, &str) {
 }
 
 /// What a verdict refuses, one line each.
-pub(crate) fn refusals(verdict: &Verdict) -> Vec<String> {
+pub(crate) fn refusals(verdict: &ReviewResult) -> Vec<String> {
     verdict.errors.iter().map(ToString::to_string).chain(verdict.forbidden.clone()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! VLANs on the bridge and the bond that an installer made: others go on using them.
 
 use netloom_model::{
-    Attr, Attrs, Claim, LinkKind, ObjectKey, Origin, Previous, Step, Value as Property, VlanMembership,
+    Attr, Attrs, Claim, ClaimKey, LinkKind, Origin, Previous, Step, Value as Property, VlanMembership,
 };
 use netloom_types::{IfName, VlanId, VlanSet};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ fn what_another_owner_of_the_record_asked_for_is_not_ours_to_take() {
             before: tagged(ids([2021])),
             ours: tagged(ids([2021, 2022])),
         };
-        rig.host.owned.claims.insert(ObjectKey::Vlans(name(port)), claim);
+        rig.host.owned.claims.insert(ClaimKey::Vlans(name(port)), claim);
     }
     ask(&mut rig, "r1", &[2014]);
     assert_vlans(&rig, [2014, 2021, 2022]);
@@ -147,7 +147,7 @@ fn a_record_that_took_the_vlans_of_others_for_ours_is_corrected() {
         ask(rig, "r1", &[2014, 2015]);
         change_manually(rig, &ids([2022]), &ids([2021]));
         for port in PORTS {
-            let claim = rig.host.owned.claims.get_mut(&ObjectKey::Vlans(name(port))).unwrap();
+            let claim = rig.host.owned.claims.get_mut(&ClaimKey::Vlans(name(port))).unwrap();
             claim.ours = Previous::Vlans(rig.host.sim.observed().links[&name(port)].vlans.clone());
             let tagged = ids([2021]);
             assert_eq!(claim.before, Previous::Vlans(VlanMembership { tagged, ..VlanMembership::access(VlanId::MIN) }));

@@ -12,4 +12,4 @@ pub use document::StateDocument;
 pub use policy::{
     AutoConfig, InterfaceMatchRule, LldpMatch, NodeNetConfPolicy, NodeNetConfPolicySpec, NodeNetConfPolicyStatus,
 };
-pub use state::{Checkpoint, LastApplied, NodeNetworkState, NodeNetworkStateSpec, NodeNetworkStateStatus, Retry};
+pub use state::{Checkpoint, LastApplied, NextTry, NodeNetworkState, NodeNetworkStateSpec, NodeNetworkStateStatus};

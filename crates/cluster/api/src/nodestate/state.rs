@@ -76,7 +76,7 @@ pub struct NodeNetworkStateStatus {
     pub conditions: Conditions,
     /// Present while the node will try again after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<Retry>,
+    pub retry: Option<NextTry>,
     /// The last desired state that was reached and verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied: Option<LastApplied>,
@@ -88,7 +88,7 @@ pub struct NodeNetworkStateStatus {
 /// The next try after a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Retry {
+pub struct NextTry {
     /// How often the present desired state has failed.
     pub count: u32,
     /// When it is tried again.

@@ -5,7 +5,7 @@ mod policy;
 mod share;
 
 pub use policy::{
-    Canary, Drift, FailureAction, Limits, NodeCounts, Phase, Probing, Retry, RolloutPolicy, RolloutPolicySpec,
+    Canary, Drift, FailureAction, Limits, NodeCounts, Phase, Probing, RetryPolicy, RolloutPolicy, RolloutPolicySpec,
     RolloutPolicyStatus,
 };
 pub use share::Share;

@@ -78,7 +78,7 @@ pub struct RolloutPolicySpec {
     pub on_failure: FailureAction,
     /// When a change that failed is tried again.
     #[serde(default)]
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     /// Changes that touch more than this are not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
@@ -115,7 +115,7 @@ impl Default for RolloutPolicySpec {
             timeout_seconds: three_minutes(),
             tolerated_failures: 0,
             on_failure: FailureAction::default(),
-            retry: Retry::default(),
+            retry: RetryPolicy::default(),
             limits: None,
             drift: Drift::default(),
             probes: None,
@@ -161,7 +161,7 @@ pub enum FailureAction {
 /// When a change that failed is tried again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Retry {
+pub struct RetryPolicy {
     /// The delay after the first failure, in seconds; it doubles with each further one. When the links of the node that
     /// failed change in a way that bears on the failure, that is not waited for.
     #[serde(default = "one_minute")]
@@ -173,13 +173,13 @@ pub struct Retry {
     pub most_seconds: u32,
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { first_seconds: one_minute(), most_seconds: one_hour() }
     }
 }
 
-impl Retry {
+impl RetryPolicy {
     /// The delay after so many failed attempts, in seconds.
     pub fn delay(&self, attempts: u32) -> u32 {
         let doubled = 2_u32.checked_pow(attempts.saturating_sub(1)).unwrap_or(u32::MAX);

@@ -27,7 +27,7 @@ use std::sync::{Arc, Weak};
 use netloom_object::ObjectRef;
 
 use crate::{
-    front_end::{FrontEnd, Kind, Looks, Reader, Selected, Selects, Wants},
+    front_end::{FrontEnd, Looks, Reader, Selected, Selects, ServedKind, Wants},
     frozen::Frozen,
     layout::Weighed,
     outcome::Outcome,
@@ -46,15 +46,15 @@ impl FrontEnd for HostNetworks {
         "host-networks"
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [ServedKind] {
         const {
             &[
-                Kind::read::<ClusterNetwork>(),
-                Kind::frozen::<VlanConfig>().formerly("vlanConfigs"),
-                Kind::frozen::<HostNetworkConfig>().formerly("hostNetworkConfigs"),
-                Kind::read::<VlanStatus>(),
-                Kind::read::<LinkMonitor>(),
-                Kind::frozen::<Attachment>().formerly("attachments"),
+                ServedKind::read::<ClusterNetwork>(),
+                ServedKind::frozen::<VlanConfig>().formerly("vlanConfigs"),
+                ServedKind::frozen::<HostNetworkConfig>().formerly("hostNetworkConfigs"),
+                ServedKind::read::<VlanStatus>(),
+                ServedKind::read::<LinkMonitor>(),
+                ServedKind::frozen::<Attachment>().formerly("attachments"),
             ]
         }
     }

@@ -15,7 +15,7 @@ use netloom_api::{hostnet::names, pipeline::network_config_revision::FrozenObjec
 use netloom_types::IfName;
 
 use super::{objects::HostNetworkConfig, prepared::interface_of};
-use crate::{frozen::Frozen, snapshot::Kept as _};
+use crate::{frozen::Frozen, snapshot::Readable as _};
 
 /// Names by the object and the place that they were chosen for.
 #[derive(Debug, Default)]

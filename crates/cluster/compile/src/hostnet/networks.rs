@@ -21,7 +21,7 @@ use crate::{
     key::{Meta, ObjectKey},
     layout::{Weighed, frozen},
     revision::{newest, newest_sound},
-    snapshot::{Kept as _, Snapshot, plain},
+    snapshot::{Readable as _, Snapshot, plain},
 };
 
 /// An object that cannot be used as it stands.

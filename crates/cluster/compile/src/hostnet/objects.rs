@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     key::Meta,
-    snapshot::{Kept, plain},
+    snapshot::{Readable, plain},
 };
 
 /// A network of layer 2 that nodes share.
@@ -82,7 +82,7 @@ pub struct Attachment {
     pub label: Option<String>,
 }
 
-impl Kept for ClusterNetwork {
+impl Readable for ClusterNetwork {
     const KIND: GroupKind<'static> = GroupKind::new(GROUP, "ClusterNetwork");
     const VERSION: &'static str = "v1beta1";
 
@@ -95,7 +95,7 @@ impl Kept for ClusterNetwork {
     }
 }
 
-impl Kept for VlanStatus {
+impl Readable for VlanStatus {
     const KIND: GroupKind<'static> = GroupKind::new(GROUP, "VlanStatus");
     const VERSION: &'static str = "v1beta1";
 
@@ -127,7 +127,7 @@ impl Spec for LinkMonitorSpec {
     const KIND: &'static str = "LinkMonitor";
 }
 
-impl<S: Spec> Kept for SpecOnly<S> {
+impl<S: Spec> Readable for SpecOnly<S> {
     const KIND: GroupKind<'static> = GroupKind::new(GROUP, S::KIND);
     const VERSION: &'static str = "v1beta1";
 
@@ -143,7 +143,7 @@ impl<S: Spec> Kept for SpecOnly<S> {
     }
 }
 
-impl Kept for Attachment {
+impl Readable for Attachment {
     const KIND: GroupKind<'static> = foreign::ATTACHMENT;
     const VERSION: &'static str = "v1";
 

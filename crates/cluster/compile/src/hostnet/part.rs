@@ -28,7 +28,7 @@ use crate::{
     digest,
     finding::{Finding, reason},
     front_end::{NodeClass, Selected},
-    snapshot::Kept as _,
+    snapshot::Readable as _,
     state::Inventory,
 };
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use netloom_admission::{Findings, Objects, Operation, Review, User, Verdict};
+use netloom_admission::{Findings, Objects, Operation, Review, ReviewResult, User};
 use netloom_api::{
     GroupKind,
     fabric::text::ObjectName,
@@ -21,7 +21,7 @@ use crate::{
     key::{Meta, ObjectKey, ObjectRef},
     layout::{Weighed, frozen},
     objects::Node,
-    snapshot::{Kept as _, plain},
+    snapshot::{Readable as _, plain},
 };
 
 /// An uplink that keeps its rules.
@@ -98,7 +98,7 @@ impl HostNetwork {
             netloom_admission::selector::check("spec.nodeSelector", selector, &mut findings);
         }
         let mut broken: Vec<Finding> =
-            Verdict::from(findings).errors.into_iter().map(|error| invalid(&error.to_string())).collect();
+            ReviewResult::from(findings).errors.into_iter().map(|error| invalid(&error.to_string())).collect();
         // Which nodes there are, and what reaches them, is no matter of the object alone.
         let alone = HostNetworkConfigSpec { node_selector: None, underlay: false, ..object.spec.clone() };
         let network = &object.spec.cluster_network;

@@ -21,7 +21,7 @@ use crate::{
     finding::{Finding, reason},
     outcome::Outcome,
     output::conditions,
-    report::{Report, Seen, Verdict, short},
+    report::{Report, Seen, UntimedCondition, short},
 };
 
 /// What there is to say about one object.
@@ -46,9 +46,9 @@ pub struct NetworkReport {
 
 impl Report for NetworkReport {
     /// What does not work, as conditions `ready`: that of the whole object, else of the first node.
-    fn verdicts(&self) -> Vec<Verdict> {
+    fn verdicts(&self) -> Vec<UntimedCondition> {
         let not_ready =
-            |reason, message| Verdict { kind: "ready", status: Truth::False, reason, message: short(message) };
+            |reason, message| UntimedCondition { kind: "ready", status: Truth::False, reason, message: short(message) };
         if let Some((first, broken)) = self.broken.as_ref().and_then(|broken| Some((broken.findings.first()?, broken)))
         {
             let then = if broken.stays { "its last good version stays in effect" } else { "it has no effect" };
@@ -60,15 +60,15 @@ impl Report for NetworkReport {
         vec![not_ready(first.reason, seen.sentence())]
     }
 
-    fn foreseen(&self) -> Vec<Verdict> {
+    fn foreseen(&self) -> Vec<UntimedCondition> {
         let nobody = self.broken.is_none() && self.matched.is_empty() && self.stranded.is_empty();
         let message = "no node is selected".to_owned();
-        let idle = Verdict { kind: "ready", status: Truth::True, reason: reason::NO_MATCHING_NODE, message };
+        let idle = UntimedCondition { kind: "ready", status: Truth::True, reason: reason::NO_MATCHING_NODE, message };
         self.verdicts().into_iter().chain(nobody.then_some(idle)).collect()
     }
 
     /// The nodes that an object is for, and what does not work: as a whole, or on some of them.
-    fn written(&self, verdicts: &[Verdict]) -> Value {
+    fn written(&self, verdicts: &[UntimedCondition]) -> Value {
         let annotations = json!({names::MATCHED_NODES: json!(*self.matched).to_string()});
         let version = format!("{GROUP}/v1beta1");
         let mut object = json!({"apiVersion": version, "metadata": {"annotations": annotations}});

@@ -31,7 +31,7 @@ use netloom_object::ObjectRef;
 use crate::{
     contribution::Contribution,
     finding::Finding,
-    front_end::{FrontEnd, Kind, Looks, NodeClass, Reader, Selected, Selects, Wants},
+    front_end::{FrontEnd, Looks, NodeClass, Reader, Selected, Selects, ServedKind, Wants},
     frozen::Frozen,
     key::ObjectKey,
     layout::Weighed,
@@ -52,8 +52,8 @@ impl FrontEnd for NodePolicies {
         "node-policies"
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        const { &[Kind::frozen::<Policy>().formerly("nodePolicies")] }
+    fn kinds(&self) -> &'static [ServedKind] {
+        const { &[ServedKind::frozen::<Policy>().formerly("nodePolicies")] }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     key::Meta,
-    snapshot::{Kept, plain},
+    snapshot::{Readable, plain},
 };
 
 /// A policy for the network state of nodes.
@@ -18,7 +18,7 @@ pub struct Policy {
     pub spec: NodeNetConfPolicySpec,
 }
 
-impl Kept for Policy {
+impl Readable for Policy {
     const KIND: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetConfPolicy");
     const VERSION: &'static str = "v1";
 

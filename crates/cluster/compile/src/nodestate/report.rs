@@ -19,8 +19,8 @@ use crate::{
     key::ObjectKey,
     outcome::Outcome,
     output::conditions,
-    report::{Report, Seen, Verdict, short},
-    snapshot::Kept as _,
+    report::{Report, Seen, UntimedCondition, short},
+    snapshot::Readable as _,
 };
 
 /// What there is to say about a policy.
@@ -53,10 +53,10 @@ impl Seen<()> {
 
 impl Report for PolicyReport {
     /// `Ready`, and `PolicyConflict` where there is one.
-    fn verdicts(&self) -> Vec<Verdict> {
+    fn verdicts(&self) -> Vec<UntimedCondition> {
         let mut verdicts = vec![self.ready()];
         if let Some(conflict) = &self.conflict {
-            verdicts.push(Verdict {
+            verdicts.push(UntimedCondition {
                 kind: "PolicyConflict",
                 status: Truth::True,
                 reason: reason::POLICY_CONFLICT,
@@ -66,7 +66,7 @@ impl Report for PolicyReport {
         verdicts
     }
 
-    fn written(&self, verdicts: &[Verdict]) -> Value {
+    fn written(&self, verdicts: &[UntimedCondition]) -> Value {
         let mut status =
             json!({"conditions": conditions(verdicts, self.generation), "matchedNodes": self.matched_nodes});
         if let Some(generation) = self.generation {
@@ -77,11 +77,11 @@ impl Report for PolicyReport {
 }
 
 impl PolicyReport {
-    fn ready(&self) -> Verdict {
+    fn ready(&self) -> UntimedCondition {
         let left = self.left_to_nodes.as_ref().map(Seen::merging).unwrap_or_default();
         let verdict = |status, reason, message: String| {
             let message = short(format!("{message}{left}"));
-            Verdict { kind: "Ready", status, reason, message }
+            UntimedCondition { kind: "Ready", status, reason, message }
         };
         if let Some(first) = self.broken.first() {
             let then = if self.stays { "its last good version stays in effect" } else { "it has no effect" };

@@ -4,7 +4,7 @@
 //! the answer must repeat an id that is not known.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use netloom_admission::{Operation, User, Verdict, View};
+use netloom_admission::{Operation, ReviewResult, User, View};
 use netloom_api::GroupKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ pub fn answer(body: &[u8], part: Part, view: &dyn View) -> Result<Value, Unreada
         view,
     };
     let verdict = match part {
-        Part::Complete => Verdict { patch: netloom_admission::complete(&review), ..Verdict::default() },
+        Part::Complete => ReviewResult { patch: netloom_admission::complete(&review), ..ReviewResult::default() },
         Part::Validate => netloom_admission::validate(&review),
     };
     Ok(json!({ "apiVersion": VERSION, "kind": KIND, "response": response(&request, &verdict) }))
@@ -142,7 +142,7 @@ fn given(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn response(request: &Request, verdict: &Verdict) -> Value {
+fn response(request: &Request, verdict: &ReviewResult) -> Value {
     let mut response = json!({ "uid": request.uid, "allowed": verdict.is_allowed() });
     if !verdict.is_allowed() {
         response["status"] = refusal(request, verdict);
@@ -157,7 +157,7 @@ fn response(request: &Request, verdict: &Verdict) -> Value {
 }
 
 /// Why not, in the words of the embedded server: every broken rule, with its field.
-fn refusal(request: &Request, verdict: &Verdict) -> Value {
+fn refusal(request: &Request, verdict: &ReviewResult) -> Value {
     let Request { kind, name, .. } = request;
     if let Some(reason) = &verdict.forbidden {
         let Resource { group, resource } = &request.resource;

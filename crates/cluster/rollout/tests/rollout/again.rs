@@ -1,7 +1,7 @@
 //! Revisions that failed are tried again: after a while, when something changes, when somebody asks.
 
 use jiff::SignedDuration;
-use netloom_api::rollout::{Canary, FailureAction, Phase, Retry, RolloutPolicySpec, Share};
+use netloom_api::rollout::{Canary, FailureAction, Phase, RetryPolicy, RolloutPolicySpec, Share};
 use netloom_rollout::{Failure, Liveness};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn the_delay_doubles_from_a_minute_to_an_hour() {
 #[test]
 fn a_policy_says_how_long_to_wait() {
     let mut world = settled(2);
-    let retry = Retry { first_seconds: 5, most_seconds: 8 };
+    let retry = RetryPolicy { first_seconds: 5, most_seconds: 8 };
     world.policy("p", RolloutPolicySpec { retry, ..RolloutPolicySpec::default() });
     world.make_desired("b", Content::new(2).bad());
     world.run();

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Clock, Incarnation, Moment, Prepared, Recovery, Request, Store, Transaction};
+use netloom_journal::{Clock, Incarnation, Moment, PreparedTransaction, Recovery, Request, Store, Transaction};
 use netloom_model::{
     Attrs, Engine, EngineError, HostState, Link, LinkFacts, LinkKind, Observed, Origin, Ownership, Plan, PlannedStep,
     Resolver, Rule, RuleAction, RuleKey, Scope, Setting, SettingKey, Step, StepError, Target,
@@ -188,7 +188,7 @@ pub(crate) fn rule(n: u32) -> Rule {
 }
 
 /// A change of four steps, of every kind that the host knows.
-pub(crate) fn change(host: &Observed) -> Prepared {
+pub(crate) fn change(host: &Observed) -> PreparedTransaction {
     let step = |step, undo| PlannedStep { step, undo: vec![undo], origin: None };
     let was = |setting: &Setting| host.settings.get(setting.key()).unwrap().into_owned();
     let (running, config) = (Setting::HostnameRunning("new".into()), Setting::HostnameConfig("new".into()));
@@ -203,14 +203,14 @@ pub(crate) fn change(host: &Observed) -> Prepared {
     let expected = Expected::exactly(&Target { settings: [(running.key(), running)].into(), ..Target::default() });
     let planned = Planned { plan: Plan { steps }, before, ownership: owned(), notes: Vec::new(), expected };
     let touched = Touched::default();
-    Prepared { planned, owned: Ownership::default(), touched, recovered: Recovery::Nothing }
+    PreparedTransaction { planned, owned: Ownership::default(), touched, recovered: Recovery::Nothing }
 }
 
 /// An ownership record that is not empty.
 pub(crate) fn owned() -> Ownership {
-    use netloom_model::{Claim, ObjectKey, Previous};
+    use netloom_model::{Claim, ClaimKey, Previous};
     let claim = Claim { origins: [].into(), before: Previous::Absent, ours: Previous::Present };
-    Ownership { claims: [(ObjectKey::Setting(SettingKey::HostnameRunning), claim)].into() }
+    Ownership { claims: [(ClaimKey::Setting(SettingKey::HostnameRunning), claim)].into() }
 }
 
 /// The desired state behind [`change`].

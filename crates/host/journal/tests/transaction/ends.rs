@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::bench::{Scratch, Tiny, change, desired, owned, process, request, resolver, rule};
-use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, Probes, Recovery, Unreached, Verdict};
+use netloom_journal::{Cause, Error, NoProbes, Outcome, Phase, ProbeResult, Probes, Recovery, Unreached};
 use netloom_model::{Observed, Ownership, Setting, Step, StepError};
 
 struct Bench {
@@ -166,7 +166,7 @@ fn without_reading_back_a_step_that_worked_is_believed() {
 
 /// Probes whose answers are written down beforehand.
 struct Script {
-    answers: Vec<(&'static str, Vec<Verdict>)>,
+    answers: Vec<(&'static str, Vec<ProbeResult>)>,
     runs: usize,
 }
 
@@ -175,7 +175,7 @@ impl Probes for Script {
         self.answers.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
-    fn run(&mut self, names: &[String], _: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], _: Duration) -> Vec<ProbeResult> {
         self.runs += 1;
         let mut next = |name: &String| {
             let (_, answers) = self.answers.iter_mut().find(|(known, _)| known == name).unwrap();
@@ -185,14 +185,14 @@ impl Probes for Script {
     }
 }
 
-fn no() -> Verdict {
-    Verdict::Failed("no answer".into())
+fn no() -> ProbeResult {
+    ProbeResult::Failed("no answer".into())
 }
 
 #[test]
 fn a_probe_that_passed_before_and_fails_after_takes_the_change_back_in_time() {
     let bench = Bench::new();
-    let mut probes = Script { answers: vec![("gateway", vec![Verdict::Passed, no()])], runs: 0 };
+    let mut probes = Script { answers: vec![("gateway", vec![ProbeResult::Passed, no()])], runs: 0 };
     let Outcome::RolledBack { why, report } = bench.run(true, &mut probes).unwrap() else { panic!("it stays") };
     assert_eq!(why, Cause::Probe { name: "gateway".into(), why: "no answer".into() });
     // Five seconds until the host is back, and ten more until it is notified that this did not help.
@@ -210,8 +210,8 @@ fn probes_that_failed_before_or_pass_in_the_end_do_not_matter() {
     let bench = Bench::new();
     let answers = vec![
         ("gateway", vec![no()]),
-        ("api", vec![Verdict::NotApplicable, no()]),
-        ("mine", vec![Verdict::Passed, no(), no(), Verdict::Passed]),
+        ("api", vec![ProbeResult::NotApplicable, no()]),
+        ("mine", vec![ProbeResult::Passed, no(), no(), ProbeResult::Passed]),
     ];
     let mut probes = Script { answers, runs: 0 };
     assert_eq!(bench.run(true, &mut probes).unwrap(), Outcome::Confirmed);
@@ -224,8 +224,8 @@ fn what_must_be_reached_first_keeps_a_change_from_beginning() {
     let desired = desired();
     let mut request = request(&desired);
     request.first = vec!["api".to_owned(), "other api".to_owned()];
-    let run = |bench: &Bench, other: Verdict| {
-        let answers = vec![("gateway", vec![Verdict::Passed]), ("api", vec![no()]), ("other api", vec![other])];
+    let run = |bench: &Bench, other: ProbeResult| {
+        let answers = vec![("gateway", vec![ProbeResult::Passed]), ("api", vec![no()]), ("other api", vec![other])];
         let (prepared, store) = (change(&bench.seen()), bench.scratch.store());
         let mut probes = Script { answers, runs: 0 };
         process(&store, &bench.host, "boot-1", |transaction| transaction.run(&prepared, &request, &mut probes))
@@ -235,7 +235,7 @@ fn what_must_be_reached_first_keeps_a_change_from_beginning() {
     assert_eq!(error.reason(), "OutOfReach");
     assert!(error.to_string().contains("api, other api"), "{error}");
     bench.untouched();
-    assert_eq!(run(&bench, Verdict::Passed).unwrap(), Outcome::Confirmed, "one of them is enough");
+    assert_eq!(run(&bench, ProbeResult::Passed).unwrap(), Outcome::Confirmed, "one of them is enough");
     bench.changed();
 }
 
@@ -275,10 +275,10 @@ impl Probes for Interrupted<'_> {
         vec!["gateway".to_owned()]
     }
 
-    fn run(&mut self, _: &[String], _: Duration) -> Vec<Verdict> {
+    fn run(&mut self, _: &[String], _: Duration) -> Vec<ProbeResult> {
         self.runs += 1;
         self.stop.store(self.runs > 1, Ordering::Relaxed);
-        vec![if self.runs == 1 { Verdict::Passed } else { no() }]
+        vec![if self.runs == 1 { ProbeResult::Passed } else { no() }]
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netloom_journal::{Cause, Outcome, Probes, Request, Verdict, Waiting};
+use netloom_journal::{Cause, Outcome, ProbeResult, Probes, Request, Waiting};
 
 use crate::bench::{Scratch, TestClock, Tiny, change, desired, process, request, resets_card};
 
@@ -31,13 +31,13 @@ impl Probes for ByTime<'_> {
         vec!["gateway".to_owned(), "api".to_owned()]
     }
 
-    fn run(&mut self, names: &[String], _: Duration) -> Vec<Verdict> {
+    fn run(&mut self, names: &[String], _: Duration) -> Vec<ProbeResult> {
         let (now, begun) = (self.clock.0.get(), std::mem::replace(&mut self.begun, true));
         let verdict = |name: &String| match name.as_str() {
-            _ if !begun => Verdict::Passed,
-            "api" if now >= self.gateway_from && now < self.api_from => Verdict::Refused("refused".to_owned()),
-            _ if now < self.gateway_from => Verdict::Failed("no answer".to_owned()),
-            _ => Verdict::Passed,
+            _ if !begun => ProbeResult::Passed,
+            "api" if now >= self.gateway_from && now < self.api_from => ProbeResult::Refused("refused".to_owned()),
+            _ if now < self.gateway_from => ProbeResult::Failed("no answer".to_owned()),
+            _ => ProbeResult::Passed,
         };
         names.iter().map(verdict).collect()
     }
