@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netloom_api::{GroupKind, registry};
 use netloom_compile::BUILT_IN;
 
 /// Where front ends are at home: types and rules, what they want, their status, and how that is read for people.
@@ -17,6 +18,7 @@ const OWN: &[&str] = &[
     "crates/cluster/compile/src/nodestate",
     "crates/cluster/controller-core/src/networks",
     "crates/cluster/controller-core/src/policies.rs",
+    // Status again, as a person reads it: whether objects are ready, what keeps them, when they are gone.
     "bin/netloom/src/readiness",
     "bin/netloom/src/arrival.rs",
     "bin/netloom/src/commands/apply/waiting.rs",
@@ -63,8 +65,11 @@ fn only_front_ends_name_their_kinds() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     // Attachments are of another project, and known to many.
     let kinds = BUILT_IN.iter().flat_map(|front_end| front_end.kinds()).map(|kind| kind.kind);
-    let kinds: Vec<&str> = kinds.filter(|kind| kind.group != "k8s.cni.cncf.io").map(|kind| kind.kind).collect();
+    let kinds: Vec<_> = kinds.filter(|kind| kind.group != "k8s.cni.cncf.io").collect();
     assert!(kinds.len() >= 6, "{kinds:?}");
+    // In addresses and in rights a kind goes by its plural.
+    let plural = |kind: &GroupKind<'_>| registry::find(kind.group, kind.kind).expect("a kind of the registry").plural;
+    let words: Vec<&str> = kinds.iter().flat_map(|kind| [kind.kind, plural(kind)]).collect();
     let mut all = Vec::new();
     for folder in ["crates", "bin"] {
         files(&root.join(folder), &mut all);
@@ -76,7 +81,7 @@ fn only_front_ends_name_their_kinds() {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();
-        if code(&text).any(|line| kinds.iter().any(|kind| names(line, kind))) {
+        if code(&text).any(|line| words.iter().any(|word| names(line, word))) {
             found.push(path);
         }
     }

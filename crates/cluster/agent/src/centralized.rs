@@ -2,13 +2,16 @@
 //!
 //! What comes out is what every agent would come to by itself: it is the same function.
 
-use kube::{Client, Config};
+use kube::{
+    Client, Config, Resource,
+    api::{ApiResource, DynamicObject},
+};
 use netloom_agent_core::{MANAGER, NODE, POLICY, STATE};
 use netloom_api::rollout::annotation;
 use netloom_compile::{NodeTarget, Snapshot, compile};
 use serde_json::Value;
 
-use crate::run::Error;
+use crate::{kinds::resource, run::Error};
 
 /// How many objects a list gives at once; a cluster may have thousands, each as large as its node's network.
 const PAGE: usize = 100;
@@ -46,12 +49,8 @@ pub async fn merge_all(config: Config) -> Result<Merged, Error> {
 /// Merges for every node by what there is now; says also how many were written by somebody else at the same time.
 async fn round(client: &Client) -> Result<(Merged, usize), Error> {
     let mut snapshot = Snapshot::default();
-    for (path, kind, version) in [
-        ("/api/v1/nodes", NODE.kind, "v1"),
-        ("/apis/nmstate.io/v1/nodenetconfpolicies", POLICY.kind, "nmstate.io/v1"),
-        ("/apis/nmstate.io/v1/nodenetworkstates", STATE.kind, "nmstate.io/v1"),
-    ] {
-        read(client, path, kind, version, &mut snapshot).await?;
+    for kind in [NODE, POLICY, STATE] {
+        read(client, &resource(kind), &mut snapshot).await?;
     }
     let compiled = compile(&snapshot);
     let (mut merged, mut overtaken) = (Merged::default(), 0);
@@ -72,7 +71,8 @@ async fn round(client: &Client) -> Result<(Merged, usize), Error> {
     Ok((merged, overtaken))
 }
 
-async fn read(client: &Client, path: &str, kind: &str, version: &str, snapshot: &mut Snapshot) -> Result<(), Error> {
+async fn read(client: &Client, resource: &ApiResource, snapshot: &mut Snapshot) -> Result<(), Error> {
+    let path = DynamicObject::url_path(resource, None);
     let mut next = String::new();
     loop {
         let target = format!("{path}?limit={PAGE}{next}");
@@ -80,8 +80,8 @@ async fn read(client: &Client, path: &str, kind: &str, version: &str, snapshot: 
             http::Request::get(target).body(Vec::new()).map_err(|error| Error::Api(kube::Error::HttpError(error)))?;
         let mut page: Value = client.request(request).await.map_err(Error::Api)?;
         for object in page["items"].as_array_mut().into_iter().flatten() {
-            object["kind"] = kind.into();
-            object["apiVersion"] = version.into();
+            object["kind"] = resource.kind.as_str().into();
+            object["apiVersion"] = resource.api_version.as_str().into();
             snapshot.put(object);
         }
         match page.pointer("/metadata/continue").and_then(Value::as_str).filter(|token| !token.is_empty()) {
@@ -97,7 +97,8 @@ async fn write(client: &Client, snapshot: &Snapshot, node_target: NodeTarget<'_>
     patch["metadata"]["annotations"][annotation::REVISION] = Value::Null;
     patch["metadata"]["annotations"][annotation::DIGEST] = Value::Null;
     let (namespace, name) = (&node_target.object.namespace, &node_target.object.name);
-    let target = format!("/apis/nmstate.io/v1/namespaces/{namespace}/nodenetworkstates/{name}?fieldManager={MANAGER}");
+    let states = DynamicObject::url_path(&resource(STATE), Some(namespace));
+    let target = format!("{states}/{name}?fieldManager={MANAGER}");
     let request = http::Request::patch(target)
         .header("content-type", "application/merge-patch+json")
         .body(patch.to_string().into_bytes())

@@ -35,6 +35,8 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
     const OWNER: Owner = Owner::Cluster;
     /// Who brings the definition to a cluster.
     const INSTALL: Install = Install::Always;
+    /// Whether every agent reads such objects, though no node owns them.
+    const READ_BY_AGENTS: bool = false;
     /// Whether `status` is written through a subresource of its own.
     const STATUS_SUBRESOURCE: bool = true;
     /// Whether people write such objects; false for those that only the controller or agents keep.
@@ -58,6 +60,8 @@ pub struct Kind {
     pub owner: Owner,
     /// Who brings the definition to a cluster.
     pub install: Install,
+    /// Whether every agent reads such objects, though no node owns them.
+    pub read_by_agents: bool,
     /// Whether people write such objects.
     pub editable: bool,
     /// Where every field of the schema takes effect.
@@ -79,6 +83,7 @@ impl Kind {
             plural: fixed(T::plural(&())),
             owner: T::OWNER,
             install: T::INSTALL,
+            read_by_agents: T::READ_BY_AGENTS,
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             #[cfg(any(test, feature = "derive"))]

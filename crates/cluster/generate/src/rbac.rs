@@ -100,7 +100,7 @@ fn agent_rules() -> Vec<Value> {
     let write = ["create", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(own, &write);
     rules.extend(status_rules(own, &["get", "patch", "update"]));
-    rules.push(rule("nmstate.io", ["nodenetconfpolicies"], &READ));
+    rules.extend(self::rules(|kind| kind.read_by_agents, &READ));
     rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
     rules

@@ -118,6 +118,7 @@ pub struct NodeNetConfPolicyStatus {
 }
 
 impl Declared for NodeNetConfPolicy {
+    const READ_BY_AGENTS: bool = true;
     const EFFECTS: &'static [FieldEffect] = EFFECTS;
 }
 

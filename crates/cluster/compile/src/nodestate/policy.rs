@@ -18,13 +18,13 @@ use super::{contribution::contribute, document, objects::Policy, rules};
 use crate::{
     contribution::Contribution,
     finding::{Finding, reason, too_large},
-    front_end::{Medium, NodeClass, Selected},
+    front_end::{ConfigPart, NodeClass, Selected},
     frozen::Frozen,
     key::{Meta, ObjectKey},
     layout::{Weighed, frozen},
     revision::newest_sound,
     selection::Terms,
-    snapshot::{Kept as _, Snapshot, plain},
+    snapshot::{Readable as _, Snapshot, plain},
     state::Inventory,
 };
 
@@ -60,8 +60,8 @@ impl Selected for Prepared {
         self.id
     }
 
-    fn medium(&self) -> Medium {
-        Medium::State
+    fn medium(&self) -> ConfigPart {
+        ConfigPart::State
     }
 
     /// Rules look at the links that are there without policies; what was found by itself goes by what was there before.
