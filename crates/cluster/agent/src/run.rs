@@ -9,7 +9,10 @@ use netloom_local_host::{Place, PlaceError};
 use netloom_model::EngineError;
 use tokio::{
     net::TcpListener,
-    sync::mpsc::{self, UnboundedReceiver},
+    sync::{
+        mpsc::{self, UnboundedReceiver},
+        watch,
+    },
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
@@ -21,7 +24,7 @@ use crate::{
     companion::{Companion, Parting},
     file::DesiredStateFile,
     health::AgentHealth,
-    heartbeat::Heartbeat,
+    heartbeat::{Heartbeat, Owner},
     host_worker::{HostWorker, StartError, Tools},
     leases::{self, Leasing},
     lldp_listener::LldpListener,
@@ -153,11 +156,12 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     if options.task != Task::Daemon {
         client.apiserver_version().await.map_err(Error::Api)?;
     }
-    watches::Follower { client: &client, node: &options.node, mode: options.mode, events: &events, api: api_address }
-        .follow(&mut tasks);
+    let (node_owner, owner) = watch::channel(Owner::default());
+    let (node, mode) = (options.node.as_str(), options.mode);
+    watches::Follower { client: &client, node, mode, events: &events, api: api_address, node_owner }.follow(&mut tasks);
     if options.task == Task::Daemon {
         let (client, node, health) = (client.clone(), options.node.clone(), Arc::clone(&health));
-        tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, health }.run());
+        tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, health, owner }.run());
     }
     let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);

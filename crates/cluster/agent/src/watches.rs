@@ -8,9 +8,12 @@ use netloom_agent_core::{Agent, Event, Mode, NODE, owner};
 use netloom_client::Watch;
 use netloom_object::Change;
 use serde_json::Value;
-use tokio::{sync::mpsc::UnboundedSender, task::JoinSet};
+use tokio::{
+    sync::{mpsc::UnboundedSender, watch},
+    task::JoinSet,
+};
 
-use crate::{api_address::ApiAddress, kinds::resource};
+use crate::{api_address::ApiAddress, heartbeat::Owner, kinds::resource};
 
 /// What is followed, and who is reported.
 pub(crate) struct Follower<'a> {
@@ -20,6 +23,8 @@ pub(crate) struct Follower<'a> {
     pub(crate) events: &'a UnboundedSender<Event>,
     /// Where the API is, when the node must not lose the way there.
     pub(crate) api: Option<ApiAddress>,
+    /// Which `Node` is there, for the sign of life.
+    pub(crate) node_owner: watch::Sender<Owner>,
 }
 
 impl Follower<'_> {
@@ -29,7 +34,8 @@ impl Follower<'_> {
             let fields = owner(*kind).selector(self.node);
             let watch = Watch { fields, ..Watch::all(*kind, resource(*kind)) };
             let moving = self.api.clone().filter(ApiAddress::may_change);
-            tasks.spawn(One { watch, events: self.events.clone(), moving }.follow(self.client.clone()));
+            let node_owner = (*kind == NODE).then(|| self.node_owner.clone());
+            tasks.spawn(One { watch, events: self.events.clone(), moving, node_owner }.follow(self.client.clone()));
         }
     }
 }
@@ -40,21 +46,29 @@ struct One {
     events: UnboundedSender<Event>,
     /// Where the API is, when that may change.
     moving: Option<ApiAddress>,
+    /// Who wants to know which `Node` is there, where this is that kind.
+    node_owner: Option<watch::Sender<Owner>>,
 }
 
 impl One {
     async fn follow(self, client: Client) {
-        let Self { watch, events, moving } = self;
+        let Self { watch, events, moving, node_owner } = self;
         let kind = watch.kind;
         let mut changes = watch.follow(client);
         while let Some(change) = changes.next().await {
             let change = match change {
-                Ok(change) if kind == NODE => without_status(change),
                 Ok(change) => change,
                 Err(why) => {
                     tracing::warn!(kind = kind.kind, %why, "the watch was interrupted");
                     continue;
                 }
+            };
+            let change = match &node_owner {
+                Some(node_owner) => {
+                    Owner::of(&change).show(node_owner);
+                    without_status(change)
+                }
+                None => change,
             };
             if let (Some(moving), Change::Listed { .. }) = (&moving, &change)
                 && let Some(addresses) = moving.addresses().await
