@@ -12,7 +12,7 @@ use netloom_api::{
     },
     rollout::annotation,
 };
-use netloom_compile::{ObjectKey, PROVENANCE, Provenance, reason};
+use netloom_compile::{ObjectKey, PROVENANCE, Provenance, StateReport, reason};
 use serde_json::Value;
 
 /// The reasons of a policy that is sound and has nothing to do on any node.
@@ -130,8 +130,7 @@ fn annotation_of<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 
 /// Whether the node of a network state is there no more.
 fn has_left(state: &Value) -> bool {
-    condition(state, "Degraded")
-        .is_some_and(|degraded| degraded["status"] == "True" && degraded["reason"] == reason::NODE_NOT_FOUND)
+    condition(state, StateReport::ORPHANED).is_some_and(|orphaned| orphaned["status"] == "True")
 }
 
 /// Whether a node was assigned anything of a policy.
@@ -278,18 +277,17 @@ mod tests {
 
     #[test]
     fn nodes_that_left_are_not_asked() {
-        let with = |mut state: Value, status: &str, reason: &str| {
-            state["status"]["conditions"] = json!([{"type": "Degraded", "status": status, "reason": reason}]);
+        let with = |mut state: Value, kind: &str, status: &str| {
+            state["status"]["conditions"] = json!([{"type": kind, "status": status}]);
             state
         };
         let (sound, idle) = (policy(9000, "Compiled"), policy(9000, reason::NO_MATCHING_NODE));
         let of_it = json!({"policies": {"default/jumbo": {}}});
-        let left = |state| with(state, "True", reason::NODE_NOT_FOUND);
+        let left = |state| with(state, "Orphaned", "True");
         assert_eq!(awaited(&sound, &[reported(None, true), left(reported(None, false))]), None);
         assert!(awaited(&sound, &[left(reported(None, true))]).is_some(), "no node says that it merges policies");
         assert_eq!(awaited(&idle, &[left(reported(Some(&of_it), false))]), None, "nobody takes away what it had");
-        for there in
-            [with(reported(None, false), "True", "Drift"), with(reported(None, false), "False", reason::NODE_NOT_FOUND)]
+        for there in [with(reported(None, false), "Degraded", "True"), with(reported(None, false), "Orphaned", "False")]
         {
             assert!(awaited(&sound, &[reported(None, true), there]).is_some());
         }

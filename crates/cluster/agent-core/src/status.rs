@@ -7,7 +7,6 @@ use netloom_api::{
     condition::{Conditions, Observation, seconds},
     nodestate::{LastApplied, NextTry, NodeNetworkStateStatus, StateDocument},
 };
-use netloom_compile::reason::NODE_NOT_FOUND;
 use netloom_managers::Managed;
 use netloom_plan::Difference;
 use serde_json::{Value, json};
@@ -69,9 +68,7 @@ pub(crate) fn managed(input: &StatusInput<'_>) -> Option<Status> {
         NodeNetworkStateStatus { observed_generation: input.generation, ..NodeNetworkStateStatus::default() };
     let usual = [observed_managed(), available(input), progressing(input), degraded(input)];
     for observation in usual.into_iter().chain(others::observation(input.managed)) {
-        if !is_foreign(&before.conditions, observation.kind) {
-            after.conditions.0.push(observation.at(input.now, input.generation, &before.conditions));
-        }
+        after.conditions.0.push(observation.at(input.now, input.generation, &before.conditions));
     }
     if let Some((failure, count, next)) = input.attempt.failure() {
         after.retry = next.map(|next| NextTry { count, next_time: seconds(next) });
@@ -192,18 +189,10 @@ fn last_applied(input: &StatusInput<'_>, before: Option<&LastApplied>) -> Option
     Some(known.cloned().unwrap_or_else(fresh))
 }
 
-/// A condition of ours whose place the controller took: it knows that there is no such node, and two writers
-/// of one condition would go on for ever.
-fn is_foreign(before: &Conditions, kind: &str) -> bool {
-    before.get(kind).is_some_and(|known| known.reason == NODE_NOT_FOUND)
-}
-
 /// The part of a status that an agent writes.
 fn ours(status: &NodeNetworkStateStatus) -> NodeNetworkStateStatus {
     let mut status = status.clone();
-    let foreign = |kind: &str| is_foreign(&status.conditions, kind);
-    let mut conditions: Vec<_> =
-        OURS.iter().filter(|kind| !foreign(kind)).filter_map(|kind| status.conditions.get(kind).cloned()).collect();
+    let mut conditions: Vec<_> = OURS.iter().filter_map(|kind| status.conditions.get(kind).cloned()).collect();
     std::mem::swap(&mut status.conditions.0, &mut conditions);
     status
 }

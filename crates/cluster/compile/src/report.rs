@@ -10,7 +10,11 @@ use std::{
 use netloom_api::condition::Truth;
 use serde_json::{Value, json};
 
-use crate::{finding::Finding, key::ObjectRef, output::conditions};
+use crate::{
+    finding::{Finding, reason},
+    key::ObjectRef,
+    output::conditions,
+};
 
 /// What there is to say about one object.
 pub trait Report: Any + fmt::Debug + Send + Sync {
@@ -110,12 +114,30 @@ pub struct StateReport {
     pub findings: Vec<Finding>,
 }
 
+impl StateReport {
+    /// The condition of a second object of one node.
+    pub const CONFLICT: &'static str = "Conflict";
+    /// The condition of an object whose node is not there. No agent writes it: a list entry that two of them apply can
+    /// be removed by neither.
+    pub const ORPHANED: &'static str = "Orphaned";
+}
+
 impl Report for StateReport {
-    /// `Conflict` for a second object of one node, else `Degraded` for the first thing that was found.
+    /// One for each kind of condition, of the first thing that was found for it.
     fn verdicts(&self) -> Vec<UntimedCondition> {
-        let Some(first) = self.findings.first() else { return Vec::new() };
-        let kind = if first.reason == crate::reason::CONFLICT { "Conflict" } else { "Degraded" };
-        vec![UntimedCondition { kind, status: Truth::True, reason: first.reason, message: short(first.to_string()) }]
+        let mut verdicts: Vec<UntimedCondition> = Vec::new();
+        for finding in &self.findings {
+            let kind = match finding.reason {
+                reason::CONFLICT => Self::CONFLICT,
+                reason::NODE_NOT_FOUND => Self::ORPHANED,
+                _ => "Degraded",
+            };
+            if verdicts.iter().all(|known| known.kind != kind) {
+                let message = short(finding.to_string());
+                verdicts.push(UntimedCondition { kind, status: Truth::True, reason: finding.reason, message });
+            }
+        }
+        verdicts
     }
 
     fn written(&self, verdicts: &[UntimedCondition]) -> Value {

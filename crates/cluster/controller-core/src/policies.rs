@@ -126,19 +126,19 @@ fn tell_states(Scene { now, index, compiled }: Scene<'_>, work: &mut Work) {
         let before = &state.status.conditions;
         let report: Option<&StateReport> = compiled.reports.get(&ObjectRef { kind: STATE, key: key.clone() });
         let verdicts = report.map(Report::verdicts).unwrap_or_default();
-        let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind, verdict.reason));
+        let wanted = verdicts.iter().filter(|verdict| is_ours(verdict.kind));
         let after: Vec<Condition> = wanted
             .map(|UntimedCondition { kind, status, reason, message }| {
                 Observation::new(kind, *status, *reason, message).at(now, state.meta.generation, before)
             })
             .collect();
-        let known = before.0.iter().filter(|condition| is_ours(&condition.kind, &condition.reason));
+        let known = before.0.iter().filter(|condition| is_ours(&condition.kind));
         if !known.eq(&after) {
             work.status(index, STATE, key, &json!({"conditions": after}));
         }
     }
 }
 
-fn is_ours(kind: &str, reason: &str) -> bool {
-    kind == "Conflict" || reason == reason::NODE_NOT_FOUND
+fn is_ours(kind: &str) -> bool {
+    [StateReport::CONFLICT, StateReport::ORPHANED].contains(&kind)
 }

@@ -71,7 +71,8 @@ pub struct NodeNetworkStateStatus {
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// `Managed`, `Available`, `Progressing`, `Degraded`; `OtherManager` while another program manages
-    /// a link of the desired state; for a second object of one node, `Conflict`.
+    /// a link of the desired state; for a second object of one node, `Conflict`; while its node is not in the
+    /// cluster, `Orphaned`.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
     /// Present while the node will try again after a failure.

@@ -7,6 +7,7 @@ mod effects;
 mod leaving;
 mod model;
 mod networks;
+mod orphans;
 mod parts;
 mod standing;
 mod stories;

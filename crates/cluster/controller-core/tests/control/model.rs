@@ -24,6 +24,8 @@ pub(crate) struct Api {
     version: u64,
     /// Conditions of network states that the controller has applied, and so owns.
     owned: BTreeMap<Key, Vec<Value>>,
+    /// Those of them that were there before, and so have another owner too.
+    shared: BTreeMap<Key, Vec<Value>>,
     /// Every write that was carried out: verb, kind and name.
     pub(crate) writes: Vec<(&'static str, String, String)>,
 }
@@ -84,16 +86,24 @@ impl Api {
         self.objects.iter().filter(|(key, _)| key.0 == kind).map(|(_, object)| object).collect()
     }
 
-    /// The controller shares this status with an agent: its conditions come and go, the rest stays.
-    fn apply_conditions(&mut self, key: &Key, into: &mut Value, applied: &Value) {
+    /// The controller shares this status with an agent: its conditions come and go, the rest stays. Says whether the
+    /// server takes it: of a condition that another one applied too, that one's fields stay, and they are not enough.
+    fn apply_conditions(&mut self, key: &Key, into: &mut Value, applied: &Value) -> bool {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let wanted = list(&applied["status"]["conditions"]);
         let types = |all: &[Value]| all.iter().map(|condition| condition["type"].clone()).collect::<Vec<_>>();
-        let owned = self.owned.insert(key.clone(), types(&wanted)).unwrap_or_default();
         let mut kept = list(&into["status"]["conditions"]);
+        let owned = self.owned.get(key).cloned().unwrap_or_default();
+        let shared = self.shared.entry(key.clone()).or_default();
+        shared.extend(types(&kept).into_iter().filter(|kind| types(&wanted).contains(kind) && !owned.contains(kind)));
+        if owned.iter().any(|kind| shared.contains(kind) && !types(&wanted).contains(kind)) {
+            return false;
+        }
+        self.owned.insert(key.clone(), types(&wanted));
         kept.retain(|condition| !owned.contains(&condition["type"]) && !types(&wanted).contains(&condition["type"]));
         kept.extend(wanted);
         into["status"]["conditions"] = kept.into();
+        true
     }
 
     /// Carries a request out; none when it is refused.
@@ -126,7 +136,9 @@ impl Api {
             Action::ApplyStatus { object } if !wrong(object) => {
                 let mut merged = known?;
                 if key.0 == "NodeNetworkState" {
-                    self.apply_conditions(&key, &mut merged, object);
+                    if !self.apply_conditions(&key, &mut merged, object) {
+                        return None;
+                    }
                 } else {
                     merged["status"] = object["status"].clone();
                 }

@@ -476,45 +476,6 @@ fn an_agent_that_claims_another_revision_is_not_believed() {
 }
 
 #[test]
-fn states_without_an_agent_are_assigned_what_is_wrong() {
-    let mut rig = Rig::new(2);
-    let state = |name: &str, node: &str| {
-        json!({
-            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkState",
-            "metadata": {"namespace": "default", "name": name}, "spec": {"managed": true, "nodeName": node},
-            "status": {"conditions": [{
-                "type": "Managed", "status": "True", "reason": "Managed", "message": "",
-                "lastTransitionTime": "2030-01-01T00:00:00Z",
-            }]},
-        })
-    };
-    rig.write(state("second", "n0"));
-    rig.write(state("ghost", "n7"));
-    rig.policy("jumbo", 9000);
-    rig.run();
-    let reported = |rig: &Rig, name: &str| -> Vec<String> {
-        let conditions = rig.api.get("NodeNetworkState", name).unwrap()["status"]["conditions"].clone();
-        let reported = |condition: &serde_json::Value| {
-            format!("{} {}", condition["type"].as_str().unwrap(), condition["reason"].as_str().unwrap())
-        };
-        conditions.as_array().into_iter().flatten().map(reported).collect()
-    };
-    assert_eq!(reported(&rig, "second"), ["Managed Managed", "Conflict Conflict"]);
-    assert_eq!(reported(&rig, "ghost"), ["Managed Managed", "Degraded NodeNotFound"]);
-    assert_eq!(reported(&rig, "n0"), [""; 0]);
-    let before = rig.api.writes.len();
-    rig.restart();
-    rig.run();
-    assert_eq!(rig.api.writes.len(), before);
-    rig.write(json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n7"},
-        "status": {"conditions": [{"type": "Ready", "status": "False"}]},
-    }));
-    rig.run();
-    assert_eq!(reported(&rig, "ghost"), ["Managed Managed"], "the node is there now");
-}
-
-#[test]
 fn a_change_that_takes_too_much_away_is_not_begun() {
     let mut rig = Rig::new(3);
     rig.write(rollout_policy(&json!({"limits": {"maxDeletions": 0}})));
