@@ -24,7 +24,7 @@ use crate::{
     sightings::Sightings,
     status,
     work::Work,
-    write_backoff::WriteBackoff,
+    write_backoff::{Part, WriteBackoff},
 };
 
 /// How long to wait for what.
@@ -80,7 +80,7 @@ pub struct Controller {
     front_ends: FrontEnds,
     compiler: Compiler,
     /// Requests under way, and what they are about.
-    outstanding: BTreeMap<RequestId, ObjectRef>,
+    outstanding: BTreeMap<RequestId, (ObjectRef, Part)>,
     last_id: u64,
     /// The change of the index that was decided on last; none before the first time.
     handled: Option<u64>,
@@ -157,14 +157,14 @@ impl Controller {
 
     /// Takes note of the answer to a request.
     pub fn answered(&mut self, now: Timestamp, request: RequestId, answer: &Answer) {
-        let Some(target) = self.outstanding.remove(&request) else { return };
+        let Some(written) = self.outstanding.remove(&request) else { return };
         match answer {
             Answer::Refused | Answer::Denied => {
-                self.announced.remove(&target);
-                self.write_backoff.refused(now, target, &self.settings);
+                self.announced.remove(&written.0);
+                self.write_backoff.refused(now, written, &self.settings);
                 self.wake_when_backoff_ends(now);
             }
-            Answer::Done => self.write_backoff.done(&target),
+            Answer::Done => self.write_backoff.done(&written),
             Answer::Skipped => {}
         }
     }
@@ -250,8 +250,10 @@ impl Controller {
     fn send(&mut self, now: Timestamp, mut work: Work) -> ControllerActions {
         // Enough for the events that a cluster has at one time; they are only asked for once more.
         const MOST: usize = 4096;
-        self.write_backoff.retain(&work.0.iter().flatten().map(|(target, _)| target).collect());
-        work.0.retain(|chain| chain.iter().all(|(target, _)| !self.write_backoff.holds(now, target)));
+        let wanted = work.0.iter().flatten().map(|(target, action)| (target, Part::of(action)));
+        self.write_backoff.retain(&wanted.collect());
+        let waits = |target: &ObjectRef, action: &Action| self.write_backoff.holds(now, target, Part::of(action));
+        work.0.retain(|chain| chain.iter().all(|(target, action)| !waits(target, action)));
         if self.announced.len() > MOST {
             self.announced.clear();
         }
@@ -263,7 +265,7 @@ impl Controller {
         let mut number = |(target, action): (ObjectRef, Action)| {
             self.last_id += 1;
             let id = RequestId(self.last_id);
-            self.outstanding.insert(id, target.clone());
+            self.outstanding.insert(id, (target.clone(), Part::of(&action)));
             Request { id, target, action }
         };
         let chains: Vec<Chain> =

@@ -1,8 +1,13 @@
 //! Network states that no agent answers for: what is reported of them, and that they are taken up again.
 
+use jiff::SignedDuration;
+use netloom_api::GroupKind;
+use netloom_object::Action;
 use serde_json::json;
 
 use crate::model::Rig;
+
+const STATE: GroupKind<'static> = GroupKind::new("nmstate.io", "NodeNetworkState");
 
 /// What the agent reported.
 const AGENTS: [&str; 2] = ["Managed Managed", "Degraded Degraded"];
@@ -68,4 +73,26 @@ fn a_state_whose_node_comes_back_is_no_orphan_and_is_assigned_what_the_others_ha
     rig.run();
     assert_eq!(conditions(&rig, "n7"), AGENTS, "the agent's own are as they were");
     assert_eq!(rig.mtus(), [Some(9000), Some(9000), Some(9000)]);
+}
+
+#[test]
+fn a_refused_status_does_not_keep_an_object_from_its_assignment() {
+    let mut rig = Rig::new(2);
+    rig.write(json!({
+        "apiVersion": "netloom.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "at-once"},
+        "spec": {"canary": {"soakSeconds": 0}, "waves": ["100%"], "maxUnavailable": "100%"},
+    }));
+    rig.write(state("n7", "n7"));
+    rig.policy("jumbo", 9000);
+    rig.run();
+    rig.refuses = Some(|request| request.target.kind == STATE && matches!(request.action, Action::ApplyStatus { .. }));
+    rig.write(node("n7"));
+    rig.run_for(SignedDuration::from_mins(10));
+    assert!(rig.refused > 0 && conditions(&rig, "n7").contains(&ORPHANED.to_owned()));
+    rig.policy("jumbo", 8000);
+    rig.run_for(SignedDuration::from_secs(2));
+    assert_eq!(rig.mtus(), [Some(8000), Some(8000), Some(8000)]);
+    rig.refuses = None;
+    rig.run();
+    assert_eq!(conditions(&rig, "n7"), AGENTS);
 }
