@@ -54,7 +54,7 @@ impl Sign {
 impl Signs {
     /// Whether the agent of a node is there.
     pub(crate) fn liveness(&self, now: Timestamp, node: &str) -> Liveness {
-        self.0.get(node).map_or(Liveness::Unknown, |sign| sign.liveness(now))
+        self.0.get(node).map_or(Liveness::Silent, |sign| sign.liveness(now))
     }
 
     /// When the next agent counts as gone, of those that did not at `then`.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_agent_is_there_as_long_as_it_renews() {
         let mut signs = Signs::default();
-        assert_eq!(signs.liveness(at(0), "n1"), Liveness::Unknown);
+        assert_eq!(signs.liveness(at(0), "n1"), Liveness::Silent);
         assert!(signs.renewed(at(0), &lease("n1", "a")), "one that is new");
         assert!(!signs.renewed(at(20), &lease("n1", "b")), "a renewal is nothing new");
         assert!(!signs.renewed(at(40), &lease("n1", "b")), "nor is the same once more, and it gives no time");

@@ -83,7 +83,12 @@ impl<'a> Member<'a> {
             Some(Inability::AgentGone(seconds)) => {
                 format!("cannot take it until its agent is back, which was not heard of for {seconds} s")
             }
-            Some(Inability::Unready(gate)) => format!("cannot take it until condition {gate} is True"),
+            Some(Inability::Silent(gate)) => {
+                format!("cannot take it: its agent gives no sign of life, and condition {gate} is not True")
+            }
+            Some(Inability::Unready(gate)) => {
+                format!("cannot take it until its agent is heard of, or condition {gate} is True")
+            }
             None => "cannot take it without a NodeNetworkState that is managed".to_owned(),
         }
     }
@@ -92,7 +97,9 @@ impl<'a> Member<'a> {
     pub(crate) fn remedy(&self) -> &'static str {
         match &self.inability {
             Some(Inability::AgentGone(_)) => "start its agent, or delete the Node if it is gone for good",
-            Some(Inability::Unready(_)) => "fix the node, or delete the Node if it is gone for good",
+            Some(Inability::Silent(_) | Inability::Unready(_)) => {
+                "start its agent or fix the node, or delete the Node if it is gone for good"
+            }
             None => "let it be managed, or delete the Node if it is gone for good",
         }
     }

@@ -107,8 +107,11 @@ pub struct Node {
 /// node is, and then it needs its configuration most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Liveness {
-    /// It never gave a sign of life, as agents of earlier versions do not. Only conditions of the node tell then.
+    /// It gives no sign of life, as agents of earlier versions do not. Only conditions of the node tell then.
     #[default]
+    Silent,
+    /// There is a sign from before anybody listened, which may be as old as it likes. Conditions of the node tell until
+    /// it is renewed, or was not for its whole time.
     Unknown,
     /// It was heard of within the time that it set itself.
     Alive,

@@ -78,7 +78,9 @@ pub(crate) fn gates(node: &Node, spec: &RolloutPolicySpec, cause: Cause, proven:
 pub(crate) enum Inability {
     /// Its agent was not heard of for so many seconds.
     AgentGone(u32),
-    /// Nothing is known of its agent, and the node does not show a condition.
+    /// Its agent gives no sign of life, and the node does not show a condition.
+    Silent(String),
+    /// Nothing is known of its agent yet, and the node does not show a condition.
     Unready(String),
 }
 
@@ -87,6 +89,7 @@ pub(crate) fn inability(node: &Node, spec: &RolloutPolicySpec) -> Option<Inabili
     match node.agent {
         Liveness::Alive => None,
         Liveness::Gone { seconds } => Some(Inability::AgentGone(seconds)),
+        Liveness::Silent => missing_gate(node, spec).map(|gate| Inability::Silent(gate.to_owned())),
         Liveness::Unknown => missing_gate(node, spec).map(|gate| Inability::Unready(gate.to_owned())),
     }
 }

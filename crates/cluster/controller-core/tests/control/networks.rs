@@ -362,7 +362,10 @@ fn a_host_network_says_what_keeps_a_node_from_it() {
     host_network(&mut rig, "static", &addresses());
     rig.run();
     let message = |rig: &Rig| entry(rig, "n1")["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(message(&rig), "the node cannot take it until condition Ready is True");
+    assert_eq!(
+        message(&rig),
+        "the node cannot take it: its agent gives no sign of life, and condition Ready is not True"
+    );
     edit(&mut rig, "Node", "n1", |node| node["status"]["conditions"][0]["status"] = json!("True"));
     rig.run();
     assert_eq!(ready(&rig, "HostNetworkConfig", "h"), ("True", "Applied"));

@@ -66,8 +66,26 @@ fn a_node_whose_agent_is_gone_is_passed_over_and_named_and_gets_it_later() {
 }
 
 #[test]
+fn a_node_of_whose_agent_nothing_is_heard_goes_by_its_conditions_and_it_is_said_why() {
+    for (agent_is, why) in [
+        (Liveness::Silent, "cannot take it: its agent gives no sign of life, and condition Ready is not True"),
+        (Liveness::Unknown, "cannot take it until its agent is heard of, or condition Ready is True"),
+    ] {
+        let mut world = settled(2);
+        agent(&mut world, "n0001", agent_is);
+        world.ready("n0001", false);
+        world.make_desired("b", Content::new(2));
+        world.run();
+        assert_eq!(reported(&world).1, [("n0001".to_owned(), why.to_owned())]);
+        world.ready("n0001", true);
+        world.run();
+        assert!(world.all_have("b"));
+    }
+}
+
+#[test]
 fn a_gate_that_was_open_before_must_be_open_after() {
-    for agent_is in [Liveness::Unknown, Liveness::Alive] {
+    for agent_is in [Liveness::Silent, Liveness::Unknown, Liveness::Alive] {
         let mut world = settled(2);
         agent(&mut world, "n0000", agent_is);
         world.make_desired("b", Content::new(2));

@@ -75,7 +75,8 @@ fn node() -> impl Strategy<Value = Node> {
             gates,
         },
     );
-    let agent = prop::sample::select(vec![Liveness::Unknown, Liveness::Alive, Liveness::Gone { seconds: 9 }]);
+    let agent =
+        prop::sample::select(vec![Liveness::Silent, Liveness::Unknown, Liveness::Alive, Liveness::Gone { seconds: 9 }]);
     let progress = prop_oneof![Just(Progress::Working), Just(Progress::Done), name().prop_map(Progress::Failed)];
     let report = (name(), prop::option::of(any::<i64>()), progress)
         .prop_map(|(revision, generation, progress)| Report { revision, generation, progress });

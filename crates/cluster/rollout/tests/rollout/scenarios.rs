@@ -281,13 +281,12 @@ fn nodes_that_are_not_ready_and_new_ones_come_later() {
     assert_eq!(world.ever_assigned("b").len(), 8);
     let decision = world.decision();
     assert_eq!(decision.policies[0].phase, Phase::Waiting);
-    assert_eq!(
-        decision.policies[0].message,
-        "8 of 10 nodes have revision b; cannot take it until condition Ready is True: n0000, n0005"
-    );
+    let why = "cannot take it: its agent gives no sign of life, and condition Ready is not True";
+    assert_eq!(decision.policies[0].message, format!("8 of 10 nodes have revision b; {why}: n0000, n0005"));
     assert_eq!((decision.policies[0].nodes.total, decision.policies[0].nodes.unavailable), (10, 2));
-    let held_up: Vec<(&str, &str)> = decision.held_up.iter().map(|(node, why)| (node.as_str(), &**why)).collect();
-    assert_eq!(held_up, ["n0000", "n0005"].map(|node| (node, "the node cannot take it until condition Ready is True")));
+    let held_up: Vec<(&str, String)> =
+        decision.held_up.iter().map(|(node, why)| (node.as_str(), why.to_string())).collect();
+    assert_eq!(held_up, ["n0000", "n0005"].map(|node| (node, format!("the node {why}"))));
     world.ready("n0000", true);
     world.ready("n0005", true);
     world.join("n0010");
