@@ -103,8 +103,13 @@ fn without_target(group: &Group<'_>, aim: Aim<'_>, wake_at: Option<Timestamp>) -
         Why::NoRevision | Why::Newest | Why::Pinned | Why::Held => "there is no revision".to_owned(),
     };
     let total = count(group.members.len());
+    let phase = match aim.why {
+        // Nobody asked for anything yet: that is nothing to warn of.
+        Why::NoRevision => Phase::Waiting,
+        Why::PinnedGone(_) | Why::Fallback(_) | Why::Newest | Why::Pinned | Why::Held => Phase::Blocked,
+    };
     Plan {
-        phase: Phase::Blocked,
+        phase,
         obstacle: Some(obstacle),
         wave: None,
         counts: NodeCounts { total, ..NodeCounts::default() },

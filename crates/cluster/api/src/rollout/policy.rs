@@ -298,7 +298,7 @@ pub enum Phase {
     Reverting,
     /// Somebody has paused it, or a failure has.
     Paused,
-    /// Every node that can take the target revision has it; others get it when they can.
+    /// Every node that can take the target revision has it; others get it when they can. Or there is no revision yet.
     Waiting,
     /// It cannot go on: a limit, a failure or a missing revision is in the way.
     Blocked,

@@ -479,13 +479,17 @@ fn history_is_kept_short_and_never_loses_what_is_in_use() {
 #[test]
 fn no_nodes_and_no_revisions_are_no_trouble() {
     let mut world = World::new(0);
+    world.policy("p", quick());
     world.run();
+    assert_eq!(world.decision().policies[0].phase, Phase::Waiting);
     world.make_desired("a", Content::new(1));
     world.run();
     assert!(world.revision("a").proven_at.is_none(), "nobody has tried it");
     world.join("n0000");
     world.run();
     assert!(world.all_have("a"));
+    let alarms = ["RolloutBlocked", "RolloutResumed"];
+    assert!(!world.events.iter().any(|(reason, _)| alarms.contains(reason)), "{:?}", world.events);
     world.revisions.clear();
     world.run();
     assert_eq!(world.decision().policies[0].message, "there is no revision");
