@@ -68,9 +68,12 @@ fn refused_beside_another(netloom: &Path, folder: &Path) -> Result<(), String> {
     let other = up(netloom, &folder.join("other")).output().map_err(text)?;
     let printed = String::from_utf8_lossy(&other.stderr);
     same("the status of a second one", &other.status.code(), &Some(3))?;
-    let word = "there is a network namespace netloom-switch already";
-    if !printed.contains(word) {
-        return Err(format!("a second one does not say {word:?} but: {printed}"));
+    for words in
+        ["there is a network namespace netloom-switch already", "end it first", "ip netns delete netloom-node2"]
+    {
+        if !printed.contains(words) {
+            return Err(format!("a second one does not say {words:?} but: {printed}"));
+        }
     }
     same("what is there beside it", &namespaces()?, &there)
 }
