@@ -91,7 +91,7 @@ pub(crate) struct AgentArgs {
     /// Seconds after which the host is read although it reported no change: what nothing tells of is found then
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) poll: u32,
-    /// Seconds after its Node is gone in which a node keeps what the controller gave it: a Node may be deleted by mistake
+    /// Seconds after its Node is gone in which a node keeps what it was assigned: a Node may be deleted by mistake
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub(crate) leave_after: u32,
     /// Seconds between two signs of life; a node whose agent gives none for three times as long is passed over by rollouts

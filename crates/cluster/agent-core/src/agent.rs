@@ -237,7 +237,7 @@ impl Agent {
             && stayed
             && has
         {
-            let message = format!("its Node is gone; what the controller gave it stays until {until:.0}");
+            let message = format!("its Node is gone; what it was assigned stays until {until:.0}");
             self.record_event(KubeEvent::new("NodeGone", message));
         }
     }

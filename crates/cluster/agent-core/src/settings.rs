@@ -66,7 +66,7 @@ pub struct Settings {
     pub retry_most: SignedDuration,
     /// How long a network state waits for the other object of its pair.
     pub pairing: SignedDuration,
-    /// How long a node keeps what the controller gave it after its `Node` is gone.
+    /// How long a node keeps what it was assigned after its `Node` is gone.
     pub leaving: SignedDuration,
     /// How long it may take to notice that the API is reached again. So much longer the next attempt at a desired state
     /// waits for the failure of the last one to be reported.

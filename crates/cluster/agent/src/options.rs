@@ -38,7 +38,7 @@ pub struct Options {
     pub drift: Drift,
     /// How often the host is read although it reported no change.
     pub poll: Duration,
-    /// How long what the controller gave stays after the `Node` is gone.
+    /// How long what the node was assigned stays after the `Node` is gone.
     pub leaving: Duration,
     /// How often the agent says that it is there.
     pub heartbeat: Duration,

@@ -75,7 +75,7 @@ impl Merge<'_> {
                 if let [kind] = kinds[..] {
                     return Some(kind.clone());
                 }
-                let message = format!("{name} does not exist; to make it say its type");
+                let message = format!("{name} does not exist; to create it, give its `type`");
                 self.refuse(path, reason::LINK_NOT_FOUND, message);
                 None
             }
