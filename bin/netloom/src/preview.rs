@@ -184,6 +184,7 @@ enum Thing<'a> {
     Route(RouteKey),
     Rule(&'a RuleKey),
     Setting(SettingKey),
+    Routing,
 }
 
 impl<'a> Thing<'a> {
@@ -210,6 +211,7 @@ impl<'a> Thing<'a> {
             Step::AddRoute(route) | Step::ReplaceRoute(route) | Step::RemoveRoute(route) => Self::Route(route.key()),
             Step::AddRule(rule) | Step::RemoveRule(rule) => Self::Rule(&rule.key),
             Step::Set(setting) => Self::Setting(setting.key()),
+            Step::ChangeRouting(_) => Self::Routing,
         }
     }
 
@@ -229,7 +231,7 @@ impl<'a> Thing<'a> {
             Self::Mirror(name, key) => link(name).is_some_and(|link| link.mirrors.contains_key(&key)),
             Self::Route(key) => observed.routes.contains_key(&key),
             Self::Rule(key) => observed.rules.contains_key(key),
-            Self::Setting(_) => true,
+            Self::Setting(_) | Self::Routing => true,
         }
     }
 }

@@ -98,7 +98,8 @@ pub fn disowned(step: &Step) -> Option<Step> {
         | Step::RemoveFdb { .. }
         | Step::AddNeighbour { .. }
         | Step::RemoveNeighbour { .. }
-        | Step::Set(_) => {}
+        | Step::Set(_)
+        | Step::ChangeRouting(_) => {}
     }
     Some(step)
 }

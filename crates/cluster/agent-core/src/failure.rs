@@ -75,6 +75,8 @@ impl Failure {
                 Reason::InvalidDesiredState,
                 format_args!("{error}, or allow it by limits.allowLossOfManagement of the node's RolloutPolicy"),
             ),
+            // The desired state is not at fault, and the daemon may be back a moment later.
+            PlanError::NoRouting { .. } => Self::new(Reason::ApplyFailed, error),
             PlanError::OldKernel { .. }
             | PlanError::NoAddressProtocol { .. }
             | PlanError::ForeignLink { .. }

@@ -106,6 +106,9 @@ impl SimHost {
         changed.routes.retain(|key, before| before.as_ref() != host.routes.get(key));
         changed.rules.retain(|key, before| before.as_ref() != host.rules.get(key));
         changed.settings.retain(|_, before| !host.settings.shows(before));
+        changed
+            .routing
+            .retain(|line, before| host.routing.as_ref().is_some_and(|lines| lines.contains(line) != *before));
         Ok(changed)
     }
 
@@ -149,6 +152,7 @@ impl SimHost {
             Step::AddRule(rule) => self.add_rule(rule),
             Step::RemoveRule(rule) => self.remove_rule(rule),
             Step::Set(setting) => self.set(setting),
+            Step::ChangeRouting(change) => self.change_routing(change),
         }
     }
 

@@ -46,6 +46,7 @@ mod names;
 mod neighbour;
 mod next_hop;
 mod route;
+mod routing;
 mod rule;
 mod settings;
 #[cfg(test)]

@@ -181,6 +181,14 @@ fn undone(after: &Observed, changed: &Target) -> Host {
     overlay(&mut host.routes, &changed.routes);
     overlay(&mut host.rules, &changed.rules);
     changed.settings.values().cloned().for_each(|before| host.settings.set(before));
+    for (line, was_there) in &changed.routing {
+        let lines = host.routing.get_or_insert_default();
+        if *was_there {
+            lines.insert(line.clone())
+        } else {
+            lines.remove(line)
+        };
+    }
     host
 }
 

@@ -10,8 +10,8 @@ use netloom_types::{AltName, Family, IfName};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, RouteKey, RuleKey,
-    Setting, SettingKey, VlanMembership,
+    Address, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, RouteKey, RoutingLine,
+    RuleKey, Setting, SettingKey, VlanMembership,
 };
 
 /// Everything wanted on one host.
@@ -29,6 +29,8 @@ pub struct HostState {
     pub absent_rules: Vec<RuleKey>,
     /// Settings of the whole host.
     pub settings: BTreeMap<SettingKey, DesiredSetting>,
+    /// Lines of routing daemons.
+    pub routing: Vec<DesiredRoutingLine>,
     /// Set when this is all that one source wants: what it wanted before and no longer names is
     /// taken back.
     pub whole_of: Option<Arc<str>>,
@@ -213,6 +215,15 @@ pub struct DesiredRule {
 pub struct DesiredSetting {
     /// The setting.
     pub setting: Setting,
+    /// Who asked.
+    pub origin: Origin,
+}
+
+/// One wanted line of a routing daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesiredRoutingLine {
+    /// The line.
+    pub line: RoutingLine,
     /// Who asked.
     pub origin: Origin,
 }

@@ -1,11 +1,14 @@
 //! A host's whole network configuration, and the two meanings that such a picture has.
 
-use std::{collections::BTreeMap, ops::Deref};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Deref,
+};
 
 use netloom_types::{IfName, MacAddr, Protocol};
 use serde::{Deserialize, Serialize};
 
-use crate::{HostSettings, KernelFeatures, Link, Route, RouteKey, RuleKey, Setting, SettingKey};
+use crate::{HostSettings, KernelFeatures, Link, Route, RouteKey, RoutingLine, RuleKey, Setting, SettingKey};
 
 /// A picture of a host: everything that somebody configured, nothing that the kernel derives.
 ///
@@ -23,6 +26,9 @@ pub struct Host {
     pub rules: BTreeMap<RuleKey, Protocol>,
     /// What it has once.
     pub settings: HostSettings,
+    /// What its routing daemons are configured with; none where there are none, or none that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<BTreeSet<RoutingLine>>,
 }
 
 impl Host {
@@ -117,13 +123,16 @@ pub struct Target {
     pub rules: BTreeMap<RuleKey, Option<Protocol>>,
     /// Settings of the whole host; an empty one is given.
     pub settings: BTreeMap<SettingKey, Setting>,
+    /// Lines of routing daemons, and whether each is there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "crate::pairs")]
+    pub routing: BTreeMap<RoutingLine, bool>,
 }
 
 impl Target {
     /// How many objects are concerned.
     pub fn len(&self) -> usize {
-        let Self { links, routes, rules, settings } = self;
-        links.len() + routes.len() + rules.len() + settings.len()
+        let Self { links, routes, rules, settings, routing } = self;
+        links.len() + routes.len() + rules.len() + settings.len() + routing.len()
     }
 
     /// Whether nothing is concerned.

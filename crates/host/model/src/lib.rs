@@ -30,6 +30,7 @@ mod ownership;
 mod pairs;
 mod resolver;
 mod route;
+mod routing;
 mod rule;
 mod setting;
 mod step;
@@ -42,8 +43,8 @@ pub use attrs::Attrs;
 pub use bridge::{FdbEntry, FdbKey, VlanMembership};
 pub use composite::{Composite, Part};
 pub use desired::{
-    Adoption, DesiredAddress, DesiredController, DesiredDhcp, DesiredIp, DesiredLink, DesiredRoute, DesiredRule,
-    DesiredSetting, HostState, Presence,
+    Adoption, DesiredAddress, DesiredController, DesiredDhcp, DesiredIp, DesiredLink, DesiredRoute, DesiredRoutingLine,
+    DesiredRule, DesiredSetting, HostState, Presence,
 };
 pub use engine::{Engine, EngineError, Retry, Scope, StepError};
 pub use host::{Host, LinkFacts, Observed, OperState, Target};
@@ -54,6 +55,7 @@ pub use origin::{CoOwner, Origin, Source, SourceObject};
 pub use ownership::{Claim, ClaimKey, Origins, Ownership, Previous};
 pub use resolver::{Resolver, ResolverFile};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
+pub use routing::{NoRoutingLine, RoutingChange, RoutingLine};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use setting::{BRIDGE_IPTABLES, HostSettings, Setting, SettingKey};
 pub use step::{Plan, PlannedStep, Step};

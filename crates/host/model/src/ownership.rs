@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Address, Alias, Attr, FdbEntry, FdbKey, KernelFeatures, Medium, Mirror, MirrorKey, Neighbour, Origin, Route,
-    RouteKey, RuleKey, Setting, SettingKey, Value, VlanMembership, origin::Shared,
+    RouteKey, RoutingLine, RuleKey, Setting, SettingKey, Value, VlanMembership, origin::Shared,
 };
 
 /// One thing on a host that somebody can ask for.
@@ -52,6 +52,8 @@ pub enum ClaimKey {
     Rule(Box<RuleKey>),
     /// One setting of the whole host.
     Setting(SettingKey),
+    /// One line of a routing daemon.
+    Routing(RoutingLine),
 }
 
 impl ClaimKey {
@@ -71,7 +73,7 @@ impl ClaimKey {
             | Self::Neighbours(name, _)
             | Self::Mirror(name, _)
             | Self::Feature(name, _) => Some(*name),
-            Self::Route(_) | Self::Rule(_) | Self::Setting(_) => None,
+            Self::Route(_) | Self::Rule(_) | Self::Setting(_) | Self::Routing(_) => None,
         }
     }
 }
@@ -82,7 +84,7 @@ pub enum Previous {
     /// It was not there.
     Absent,
     /// It was there and is of a kind that has no further value (links, further names,
-    /// single addresses).
+    /// single addresses, lines of routing daemons).
     Present,
     /// An administrative state.
     Up(bool),
@@ -279,6 +281,7 @@ impl std::fmt::Display for ClaimKey {
             Self::Route(key) => write!(f, "route {} table {} metric {}", key.destination, key.table, key.metric),
             Self::Rule(key) => write!(f, "rule {key}"),
             Self::Setting(key) => key.fmt(f),
+            Self::Routing(line) => write!(f, "line \"{line}\" of the routing daemons"),
         }
     }
 }

@@ -6,8 +6,8 @@ use netloom_types::{AltName, IfName, VlanSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Alias, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, Rule, Setting,
-    VlanMembership,
+    Address, Alias, Attrs, FdbEntry, FdbKey, LinkKind, Mirror, MirrorKey, Neighbour, Origin, Route, RoutingChange,
+    Rule, Setting, VlanMembership,
 };
 
 /// One effect. Names, never indexes: a step must mean the same after a link was recreated.
@@ -169,6 +169,8 @@ pub enum Step {
     RemoveRule(Rule),
     /// Changes a setting of the whole host; an empty one goes.
     Set(Setting),
+    /// Changes what routing daemons are configured with.
+    ChangeRouting(RoutingChange),
 }
 
 impl fmt::Display for Step {
@@ -224,6 +226,7 @@ impl fmt::Display for Step {
             Self::AddRoute(route) | Self::ReplaceRoute(route) | Self::RemoveRoute(route) => write!(f, "route {route}"),
             Self::AddRule(rule) | Self::RemoveRule(rule) => write!(f, "rule {}", rule.key),
             Self::Set(setting) => setting.fmt(f),
+            Self::ChangeRouting(change) => change.fmt(f),
         }
     }
 }

@@ -127,6 +127,7 @@ impl Step {
             Self::ReplaceRoute(_) => Traits::of_host(Medium::Kernel, Change),
             Self::RemoveRoute(_) | Self::RemoveRule(_) => Traits::of_host(Medium::Kernel, Remove),
             Self::Set(setting) => Traits::of_host(setting.key().medium(), Change),
+            Self::ChangeRouting(_) => Traits::of_host(Medium::Daemon, Change),
         }
     }
 

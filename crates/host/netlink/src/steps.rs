@@ -140,6 +140,9 @@ pub(crate) fn encode<'a>(step: &'a Step, names: &Names<'_>) -> Result<Work<'a>, 
             Ok(Work::Alone(Alone::RemoveMirror { index: names.index(*name)?, key: *key, mirror: *mirror }))
         }
         Step::Set(setting) => Ok(Work::Alone(Alone::Setting(setting))),
+        Step::ChangeRouting(_) => {
+            Err(StepError::with(StepError::EOPNOTSUPP, "no kernel keeps what routing daemons are configured with"))
+        }
     }
 }
 

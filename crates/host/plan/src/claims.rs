@@ -28,7 +28,9 @@ pub(crate) fn after(
     if let Some(source) = &desired.whole_of {
         let named = Named::of(desired);
         for (key, claim) in &mut record.claims {
-            if !named.has(key) {
+            // What a daemon that does not answer still has is taken back once it does.
+            let is_out_of_reach = matches!(key, ClaimKey::Routing(_)) && observed.routing.is_none();
+            if !named.has(key) && !is_out_of_reach {
                 claim.origins.remove(source);
             }
         }
@@ -61,6 +63,16 @@ pub(crate) fn after(
             let ours = Previous::Setting(ours.clone());
             claim(&mut record, desired, ClaimKey::Setting(key), &wanted.origin, observed, ours);
         }
+    }
+    for wanted in &desired.routing {
+        claim(
+            &mut record,
+            desired,
+            ClaimKey::Routing(wanted.line.clone()),
+            &wanted.origin,
+            observed,
+            Previous::Present,
+        );
     }
     drop_gone(desired, goal, &mut record);
     // Again at once: inserted one by one they leave their nodes half empty, and there may be many.
@@ -140,7 +152,8 @@ fn is_marked(key: &ClaimKey, observed: &Observed) -> bool {
         | ClaimKey::Fdb(..)
         | ClaimKey::Neighbours(..)
         | ClaimKey::Feature(..)
-        | ClaimKey::Setting(_) => false,
+        | ClaimKey::Setting(_)
+        | ClaimKey::Routing(_) => false,
     }
 }
 
@@ -229,6 +242,7 @@ fn drop_gone(desired: &HostState, goal: &Goal, record: &mut Ownership) {
         let object_goes = match key {
             ClaimKey::Route(key) => goal.routes.get(key).is_some_and(|goal| goal.route.is_none()),
             ClaimKey::Rule(key) => goal.rules.get(key).is_some_and(|goal| goal.protocol.is_none()),
+            ClaimKey::Routing(line) => goal.routing.get(line).is_some_and(|goal| !goal.there),
             ClaimKey::Address(name, ip) => {
                 goal.link(*name).is_some_and(|goal| !goal.link.addresses.iter().any(|address| address.ip == *ip))
             }
@@ -250,6 +264,9 @@ pub(crate) fn value(key: &ClaimKey, observed: &Observed) -> Previous {
         ClaimKey::Rule(key) => observed.rules.get(key).copied().map_or(Previous::Absent, Previous::Rule),
         ClaimKey::Setting(key) => {
             observed.settings.get(*key).map_or(Previous::Absent, |setting| Previous::Setting(setting.into_owned()))
+        }
+        ClaimKey::Routing(line) if observed.routing.as_ref().is_some_and(|lines| lines.contains(line)) => {
+            Previous::Present
         }
         _ => Previous::Absent,
     }
@@ -277,7 +294,7 @@ fn value_on_link(key: &ClaimKey, link: &netloom_model::Link) -> Previous {
         ClaimKey::Feature(_, feature) => {
             link.features.get(feature).copied().map_or(Previous::Absent, Previous::Feature)
         }
-        ClaimKey::Route(_) | ClaimKey::Rule(_) | ClaimKey::Setting(_) => Previous::Absent,
+        ClaimKey::Route(_) | ClaimKey::Rule(_) | ClaimKey::Setting(_) | ClaimKey::Routing(_) => Previous::Absent,
     }
 }
 

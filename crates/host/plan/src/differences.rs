@@ -11,7 +11,7 @@ use crate::{
 /// The differences between a goal and a host.
 pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
     let (host, kernel) = (&observed.host, observed.kernel);
-    let Goal { links, routes, rules, settings } = goal;
+    let Goal { links, routes, rules, settings, routing } = goal;
     let mut found = Vec::new();
     for (name, goal) in links {
         link(kernel, *name, goal.as_ref(), host.links.get(name), &mut found);
@@ -31,6 +31,15 @@ pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
     for (key, wanted) in settings {
         if let Some(got) = host.settings.get(*key).filter(|got| **got != *wanted) {
             found.push(Difference { path: key.path().to_owned(), wanted: wanted.value(), got: got.value() });
+        }
+    }
+    for (line, goal) in routing {
+        // Daemons that do not answer are told of as such, not by each of their lines.
+        let Some(there) = host.routing.as_ref().map(|lines| lines.contains(line)) else { continue };
+        if there != goal.there {
+            let show = |there| if there { "present" } else { "absent" }.to_owned();
+            let path = format!("routing \"{line}\"");
+            found.push(Difference { path, wanted: show(goal.there), got: show(there) });
         }
     }
     found

@@ -82,6 +82,14 @@ pub enum PlanError {
         /// Who asked.
         origin: Origin,
     },
+    /// Lines of routing daemons are wanted, and no daemon answers.
+    #[error(
+        "{origin}: no routing daemon answers on this host; start FRR, and tell the agent where its sockets are with `--frr DIR`"
+    )]
+    NoRouting {
+        /// Who asked.
+        origin: Origin,
+    },
     /// A lease is wanted, and nothing here asks for leases.
     #[error(
         "{origin}: {family}.dhcp is true on {name}: a lease needs the node agent, `netloom state` only sets what the kernel keeps; give addresses instead"
@@ -163,6 +171,7 @@ impl PlanError {
             Self::NotCreatable { .. } => "NotCreatable",
             Self::KeptKind { .. } => "KeptKind",
             Self::MissingProperty { .. } => "MissingProperty",
+            Self::NoRouting { .. } => "NoRoutingDaemon",
             Self::NeedsAgent { .. } => "NeedsAgent",
             Self::Cycle { .. } => "Cycle",
             Self::BaseDown { .. } => "BaseDown",

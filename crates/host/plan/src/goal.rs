@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use netloom_model::{
-    Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RuleKey, Section, Setting, SettingKey, Target, Value,
+    Attr, Attrs, Host, Link, Observed, Origin, Route, RouteKey, RoutingLine, RuleKey, Section, Setting, SettingKey,
+    Target, Value,
 };
 use netloom_types::{Family, IfName, Protocol, RouteTable};
 
@@ -79,6 +80,15 @@ pub(crate) struct GoalRule {
     pub(crate) origin: Option<Origin>,
 }
 
+/// What one line of a routing daemon shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GoalLine {
+    /// Whether it shall be there.
+    pub(crate) there: bool,
+    /// Who asked.
+    pub(crate) origin: Option<Origin>,
+}
+
 /// What the host shall be, for the objects that are concerned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Goal {
@@ -86,12 +96,13 @@ pub(crate) struct Goal {
     pub(crate) routes: BTreeMap<RouteKey, GoalRoute>,
     pub(crate) rules: BTreeMap<RuleKey, GoalRule>,
     pub(crate) settings: BTreeMap<SettingKey, Setting>,
+    pub(crate) routing: BTreeMap<RoutingLine, GoalLine>,
 }
 
 impl Goal {
     /// The goal of putting back exactly what `target` shows.
     pub(crate) fn from_target(target: &Target, observed: &Observed) -> Self {
-        let Target { links, routes, rules, settings } = target;
+        let Target { links, routes, rules, settings, routing } = target;
         let whole = |link: &Link| {
             let mut link = link.clone();
             if let Some(now) = observed.links.get(&link.name) {
@@ -104,6 +115,7 @@ impl Goal {
             routes: routes_of(routes, observed),
             rules: rules.iter().map(|(key, &protocol)| (*key, GoalRule { protocol, origin: None })).collect(),
             settings: settings.clone(),
+            routing: routing.iter().map(|(line, &there)| (line.clone(), GoalLine { there, origin: None })).collect(),
         }
     }
 

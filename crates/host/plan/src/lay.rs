@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use netloom_model::{
-    Address, Adoption, Alias, Attr, DesiredAddress, DesiredController, DesiredIp, DesiredLink, HostState, Link,
-    LinkKind, Observed, Ownership, Presence, Route, Value,
+    Address, Adoption, Alias, Attr, DesiredAddress, DesiredController, DesiredIp, DesiredLink, DesiredRoutingLine,
+    HostState, Link, LinkKind, Observed, Ownership, Presence, Route, Value,
 };
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
     PlanError, claims,
-    goal::{self, Goal, GoalLink, GoalRoute, GoalRule, Lists},
+    goal::{self, Goal, GoalLine, GoalLink, GoalRoute, GoalRule, Lists},
     order::Dependents,
     release, sink, tables,
 };
@@ -56,9 +56,19 @@ pub(crate) fn lay(desired: &HostState, ground: Ground<'_>) -> Result<Laid, PlanE
     tables::lay(observed, &mut laid)?;
     let goal = &mut laid.goal;
     goal.settings.extend(desired.settings.iter().map(|(key, wanted)| (*key, wanted.setting.clone())));
+    lay_routing(desired, observed, goal)?;
     // Again at once: inserted one by one they leave their nodes half empty, and there may be many.
     goal.links = std::mem::take(&mut goal.links).into_iter().collect();
     Ok(laid)
+}
+
+fn lay_routing(desired: &HostState, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
+    if let (Some(first), None) = (desired.routing.first(), &observed.routing) {
+        return Err(PlanError::NoRouting { origin: first.origin.clone() });
+    }
+    let wanted = |wanted: &DesiredRoutingLine| GoalLine { there: true, origin: Some(wanted.origin.clone()) };
+    goal.routing.extend(desired.routing.iter().map(|line| (line.line.clone(), wanted(line))));
+    Ok(())
 }
 
 fn lay_present(desired: &DesiredLink, ground: Ground<'_>, goal: &mut Goal) -> Result<(), PlanError> {

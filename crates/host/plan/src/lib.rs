@@ -26,6 +26,7 @@ mod phase;
 mod release;
 mod restore;
 mod routes;
+mod routing;
 mod safety;
 mod sink;
 mod tables;

@@ -5,7 +5,7 @@
 
 use netloom_types::IfName;
 
-use crate::{PlanError, converge::Builder, links, order, routes};
+use crate::{PlanError, converge::Builder, links, order, routes, routing};
 
 /// One phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) enum Phase {
     RemoveRules,
     /// Routes that go.
     RemoveRoutes,
+    /// What routing daemons know of VRFs that go. They must give those up before the kernel does.
+    RetireRouting,
     /// Links that go, deepest first.
     RemoveLinks,
     /// Ports that leave their controllers.
@@ -38,15 +40,18 @@ pub(crate) enum Phase {
     AddRoutes,
     /// Rules that come.
     AddRules,
+    /// What routing daemons are configured with: the links that it is about are there.
+    Routing,
     /// Settings of the whole host.
     Settings,
 }
 
 impl Phase {
     /// All of them, in the order in which each round goes through them.
-    pub(crate) const ORDER: [Self; 15] = [
+    pub(crate) const ORDER: [Self; 17] = [
         Self::RemoveRules,
         Self::RemoveRoutes,
+        Self::RetireRouting,
         Self::RemoveLinks,
         Self::Detach,
         Self::CreateAndChange,
@@ -59,6 +64,7 @@ impl Phase {
         Self::Addresses,
         Self::AddRoutes,
         Self::AddRules,
+        Self::Routing,
         Self::Settings,
     ];
 
@@ -67,6 +73,7 @@ impl Phase {
         match self {
             Self::RemoveRules => routes::remove_rules(builder),
             Self::RemoveRoutes => routes::remove_routes(builder),
+            Self::RetireRouting => routing::retire(builder),
             Self::RemoveLinks => links::remove(builder),
             Self::Detach => links::detach(builder, links),
             Self::CreateAndChange | Self::CreateLost => links::create_and_change(builder, links),
@@ -78,6 +85,7 @@ impl Phase {
             Self::Addresses => links.iter().try_for_each(|name| links::addresses(builder, *name)),
             Self::AddRoutes => routes::add_routes(builder),
             Self::AddRules => routes::add_rules(builder),
+            Self::Routing => routing::change(builder),
             Self::Settings => routes::settings(builder),
         }
     }

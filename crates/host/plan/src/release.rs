@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use netloom_model::{
     Address, Attr, Claim, ClaimKey, HostState, Link, LinkKind, Neighbour, Observed, Presence, Previous, RouteKey,
-    RuleKey, Value, VlanMembership,
+    RoutingLine, RuleKey, Value, VlanMembership,
 };
 use netloom_types::{Family, IfName, Protocol};
 
 use crate::{
     claims,
-    goal::{self, Goal, GoalLink, GoalRoute, GoalRule},
+    goal::{self, Goal, GoalLine, GoalLink, GoalRoute, GoalRule},
     lay::{Ground, Laid, unasked},
     vlans,
 };
@@ -43,6 +43,7 @@ pub(crate) struct Named<'a> {
     desired: &'a HostState,
     routes: BTreeSet<RouteKey>,
     rules: BTreeSet<RuleKey>,
+    routing: BTreeSet<&'a RoutingLine>,
     /// The other ends of pairs, which are there as long as the end that is desired.
     peers: BTreeSet<IfName>,
 }
@@ -52,9 +53,10 @@ impl<'a> Named<'a> {
     pub(crate) fn of(desired: &'a HostState) -> Self {
         let routes = desired.routes.iter().map(|desired| desired.route.key()).collect();
         let rules = desired.rules.iter().map(|desired| desired.rule.key).collect();
+        let routing = desired.routing.iter().map(|desired| &desired.line).collect();
         let present = desired.links.values().filter(|link| link.presence == Presence::Present);
         let peers = present.filter_map(|link| link.attrs.link(Attr::VethPeer)).collect();
-        Self { desired, routes, rules, peers }
+        Self { desired, routes, rules, routing, peers }
     }
 
     /// Whether the desired state names the object.
@@ -87,6 +89,7 @@ impl<'a> Named<'a> {
             ClaimKey::Route(key) => self.routes.contains(key),
             ClaimKey::Rule(key) => self.rules.contains(key),
             ClaimKey::Setting(key) => desired.settings.contains_key(key),
+            ClaimKey::Routing(line) => self.routing.contains(line),
         }
     }
 }
@@ -230,6 +233,9 @@ fn give_back_object(key: &ClaimKey, claim: &Claim, observed: &Observed, goal: &m
         }
         (ClaimKey::Setting(key), Previous::Setting(setting)) => {
             goal.settings.insert(*key, setting.clone());
+        }
+        (ClaimKey::Routing(line), Previous::Absent) => {
+            goal.routing.insert(line.clone(), GoalLine { there: false, origin: None });
         }
         // Every other pair cannot come out of `claims`.
         _ => {}

@@ -4,11 +4,11 @@
 //! goes down its routes. The simulated host says which objects a step changed and what they were;
 //! from that and from what they are now, this makes the steps back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_model::{
-    Attr, Attrs, Host, KernelFeatures, Link, LinkKind, Observed, Route, Rule, RuleKey, Setting, SettingKey, Step,
-    Target, Value, VlanMembership,
+    Attr, Attrs, Host, KernelFeatures, Link, LinkKind, Observed, Route, RoutingChange, RoutingLine, Rule, RuleKey,
+    Setting, SettingKey, Step, Target, Value, VlanMembership,
 };
 use netloom_types::{IfName, MacAddr, Protocol, VlanId};
 
@@ -26,6 +26,7 @@ pub(crate) fn steps(before: &Target, observed: &Observed) -> Vec<Step> {
         before.links.iter().map(|(name, link)| (*name, link.as_ref(), now.links.get(name))).collect();
     rules(before, now, &mut steps, false);
     routes(before, now, &mut steps, false);
+    steps.extend(routing(before.routing.iter().map(|(line, there)| (line, *there)), now));
     for (name, was, is) in &pairs {
         let recreated = was.zip(*is).is_some_and(|(was, is)| aspects::needs_recreation(was, is));
         if (was.is_none() && is.is_some()) || recreated {
@@ -243,9 +244,20 @@ pub(crate) fn settings(wanted: &BTreeMap<SettingKey, Setting>, now: &Host) -> Ve
     wanted.values().filter(differs).cloned().map(Step::Set).collect()
 }
 
+/// The step that brings lines of routing daemons to what is wanted of each; none where no daemon answers.
+pub(crate) fn routing<'a>(wanted: impl Iterator<Item = (&'a RoutingLine, bool)>, now: &Host) -> Option<Step> {
+    let lines = now.routing.as_ref()?;
+    let differs = |(line, there): &(&RoutingLine, bool)| lines.contains(line) != *there;
+    let (add, remove): (Vec<_>, Vec<_>) = wanted.filter(differs).partition(|(_, there)| *there);
+    let set =
+        |lines: Vec<(&RoutingLine, bool)>| lines.into_iter().map(|(line, _)| line.clone()).collect::<BTreeSet<_>>();
+    let change = RoutingChange { add: set(add), remove: set(remove) };
+    (!change.is_empty()).then_some(Step::ChangeRouting(change))
+}
+
 /// Remembers the value of each object before its first change.
 pub(crate) fn remember(first: &mut Target, before: Target) {
-    let Target { links, routes, rules, settings } = before;
+    let Target { links, routes, rules, settings, routing } = before;
     for (name, link) in links {
         first.links.entry(name).or_insert(link);
     }
@@ -257,5 +269,8 @@ pub(crate) fn remember(first: &mut Target, before: Target) {
     }
     for (key, setting) in settings {
         first.settings.entry(key).or_insert(setting);
+    }
+    for (line, there) in routing {
+        first.routing.entry(line).or_insert(there);
     }
 }

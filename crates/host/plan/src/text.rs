@@ -1,6 +1,6 @@
 //! A plan as a person reads it.
 
-use netloom_model::{Plan, Step, StepKind};
+use netloom_model::{Plan, RoutingChange, RoutingLine, Step, StepKind};
 use netloom_types::IfName;
 
 /// One line of a plan: `+` comes, `~` changes, `-` goes, `-/+` is recreated.
@@ -37,16 +37,27 @@ impl std::fmt::Display for Summary {
 
 /// The lines of a plan, in the order in which it is carried out.
 pub fn lines(plan: &Plan) -> Vec<Line> {
-    plan.steps
-        .iter()
-        .map(|planned| Line { symbol: symbol(plan, &planned.step), text: planned.step.to_string() })
-        .collect()
+    plan.steps.iter().flat_map(|planned| lines_of(plan, &planned.step)).collect()
+}
+
+/// The lines of one step: one, but each line of a routing daemon is one of its own.
+fn lines_of(plan: &Plan, step: &Step) -> Vec<Line> {
+    let Step::ChangeRouting(RoutingChange { add, remove }) = step else {
+        return vec![Line { symbol: symbol(plan, step), text: step.to_string() }];
+    };
+    let line = |symbol| move |line: &RoutingLine| Line { symbol, text: format!("routing {line}") };
+    remove.iter().map(line("-")).chain(add.iter().map(line("+"))).collect()
 }
 
 /// Counts a plan; a link that is recreated counts as one change.
 pub fn summary(plan: &Plan) -> Summary {
     let mut summary = Summary::default();
     for planned in &plan.steps {
+        if let Step::ChangeRouting(RoutingChange { add, remove }) = &planned.step {
+            summary.add += add.len();
+            summary.remove += remove.len();
+            continue;
+        }
         match symbol(plan, &planned.step) {
             "+" => summary.add += 1,
             "-" => summary.remove += 1,

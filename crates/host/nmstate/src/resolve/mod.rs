@@ -96,6 +96,7 @@ impl Document {
         }
         let state = HostState {
             settings: merge.settings(),
+            routing: Vec::new(),
             links: merge.links,
             routes,
             absent_routes,
