@@ -22,9 +22,10 @@ pub(crate) fn retire(builder: &mut Builder) -> Result<(), PlanError> {
     step.map_or(Ok(()), |step| builder.emit(step))
 }
 
-/// Whether the line is part of what a daemon does in a VRF.
+/// Whether the line is part of what a daemon does in a VRF, and not only the name of one.
 fn is_of_vrf(line: &RoutingLine) -> bool {
-    !line.context().is_empty() && line.block().split(' ').any(|word| word == "vrf")
+    let only_names = line.context().is_empty() && line.text().starts_with("vrf ");
+    !only_names && line.block().split(' ').any(|word| word == "vrf")
 }
 
 /// Adds, replaces and removes lines.

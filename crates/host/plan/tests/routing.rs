@@ -58,8 +58,9 @@ fn vrf() -> DesiredLink {
     link
 }
 
-fn blue() -> [RoutingLine; 3] {
-    [line(&["vrf blue"], "vni 100"), line(&[], OF_BLUE), line(&[OF_BLUE], "bgp router-id 10.0.0.1")]
+fn blue() -> [RoutingLine; 4] {
+    let (vrf, vni) = (line(&[], "vrf blue"), line(&["vrf blue"], "vni 100"));
+    [vrf, vni, line(&[], OF_BLUE), line(&[OF_BLUE], "bgp router-id 10.0.0.1")]
 }
 
 fn set(host: &mut SimHost, desired: &HostState, owned: &Ownership) -> Planned {
@@ -108,7 +109,10 @@ fn a_daemon_gives_a_vrf_up_before_its_link_goes_and_forgets_its_name_after_that(
     let order: Vec<String> = text::lines(&planned.plan).iter().map(ToString::to_string).collect();
     let at =
         |what: &str| order.iter().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {order:#?}"));
-    assert!(at("vni 100") < at("link blue") && at("bgp router-id") < at("link blue"), "{order:#?}");
+    for first in ["vni 100", &format!("routing {OF_BLUE}")] {
+        assert!(at(first) < at("link blue"), "{order:#?}");
+    }
+    assert!(order.last().unwrap().ends_with("routing vrf blue"), "{order:#?}");
     assert_eq!(lines(&host), [foreign()].into());
 }
 
@@ -135,7 +139,7 @@ fn without_a_daemon_nothing_begins_and_what_is_to_go_waits() {
     assert_eq!(refused.reason(), "NoRoutingDaemon");
     let planned = set(&mut host, &desired, &Ownership::default());
     let released = plan(&whole([], []), silent(&host).observed(), &planned.ownership, &Options::default()).unwrap();
-    assert_eq!(released.ownership.claims.len(), 3, "they are still known to be ours");
+    assert_eq!(released.ownership.claims.len(), 4, "they are still known to be ours");
     set(&mut host, &whole([], []), &released.ownership);
     assert_eq!(lines(&host), [foreign()].into());
 }
