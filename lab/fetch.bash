@@ -1,4 +1,4 @@
-# Brings the guest kernels into the cache folder. Sourced by lab/lab.bash.
+# Brings guest kernels and programs of Debian packages into the cache folder. Sourced by lab/lab.bash.
 # shellcheck shell=bash
 
 FETCH_FORMAT=1 # raise it when a change here must replace what is already in people's caches
@@ -43,8 +43,8 @@ private_apt() { # FOLDER COMMAND ARGS...
 
 private_apt_open() { # FOLDER RELEASE...
     local dir=$1 release mirror key=/usr/share/keyrings/debian-archive-keyring.gpg options=
-    [[ $(uname -m) == x86_64 ]] || { say "guest kernels are fetched for x86_64 only"; return 1; }
-    command -v apt-get dpkg >/dev/null || { say "guest kernels come from Debian packages; there is no apt here"; return 1; }
+    [[ $(uname -m) == x86_64 ]] || { say "guest kernels and routing daemons are fetched for x86_64 only"; return 1; }
+    command -v apt-get dpkg >/dev/null || { say "guest kernels and routing daemons come from Debian packages; there is no apt here"; return 1; }
     mirror=$(debian_mirror) || return 1
     [[ ! -e $key ]] || options="[signed-by=$key] "
     mkdir -p "$dir"/{state/lists/partial,cache/archives/partial,packages,tree}
@@ -121,10 +121,11 @@ fetch_qemu_into() { # FOLDER [KERNEL]
         (cd "$dir/ram" && find . | "$dir/busybox" cpio -o -H newc | gzip -1) >"$dir/initramfs" && rm -rf "$dir/ram"
 }
 
-# Fetches a guest kernel (uml, qemu, or a certain one such as qemu-5.10) unless it is there. One process fetches, others wait.
-fetch_kernel() { # NAME
-    local name=$1 dir=$CACHE/$1 kernel='' new
-    [[ $name != *-* ]] || kernel=${name#*-}
+# Fetches a guest kernel (uml, qemu) or the routing daemons (frr), or a certain one such as qemu-5.10, unless it is there. One
+# process fetches, others wait.
+fetch_once() { # NAME
+    local name=$1 dir=$CACHE/$1 version='' new
+    [[ $name != *-* ]] || version=${name#*-}
     # The path is part of what is installed (loader), so a moved cache counts as absent.
     local stamp="$dir $FETCH_FORMAT"
     [[ $(cat "$dir/ready" 2>/dev/null) != "$stamp" ]] || return 0
@@ -132,13 +133,13 @@ fetch_kernel() { # NAME
     (
         flock 9
         [[ $(cat "$dir/ready" 2>/dev/null) != "$stamp" ]] || exit 0
-        say "fetching the $name kernel into $dir (once)"
+        say "fetching $name into $dir (once)"
         new=$(mktemp -d "$CACHE/.$name.XXXXXX")
         # shellcheck disable=SC2064
         trap "rm -rf '$new'" EXIT
-        if ! "fetch_${name%%-*}_into" "$new" ${kernel:+"$kernel"} >"$CACHE/fetch-$name.log" 2>&1; then
+        if ! "fetch_${name%%-*}_into" "$new" ${version:+"$version"} >"$CACHE/fetch-$name.log" 2>&1; then
             tail -n 5 "$CACHE/fetch-$name.log" >&2
-            say "could not fetch the $name kernel; all of it: $CACHE/fetch-$name.log"
+            say "could not fetch $name; all of it: $CACHE/fetch-$name.log"
             exit 1
         fi
         rm -rf "$new/tmp" "$dir" && chmod 755 "$new" && mv "$new" "$dir" && echo "$stamp" >"$dir/ready"

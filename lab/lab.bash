@@ -112,7 +112,7 @@ plain_paths() {
 
 # User-Mode Linux dies at start on some CPUs; one boot tells, and its success is remembered.
 prepare_uml() {
-    plain_paths && fetch_kernel uml || return 1
+    plain_paths && fetch_once uml || return 1
     [[ ! -e $CACHE/uml/boots ]] || return 0
     if (lab_input='' NETLOOM_LAB_TIMEOUT=300 run_uml true); then
         : >"$CACHE/uml/boots"
@@ -127,7 +127,7 @@ prepare_qemu() {
     debian_releases "${NETLOOM_LAB_KERNEL:-}" >/dev/null || return 1
     plain_paths && install_packages qemu-system-x86_64:qemu-system-x86 depmod:kmod xz:xz-utils || return 1
     local name=qemu${NETLOOM_LAB_KERNEL:+-$NETLOOM_LAB_KERNEL}
-    fetch_kernel "$name" || return 1
+    fetch_once "$name" || return 1
     qemu=$CACHE/$name
 }
 
