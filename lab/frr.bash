@@ -51,8 +51,8 @@ frr_loader() { # FOLDER ARGS...
     "$tmp/lib/ld-linux-x86-64.so.2" --library-path "$tmp/lib" "${@:2}"
 }
 
-# Takes a program and the libraries that it needs, and makes it find those by itself: a library path in the environment would
-# reach programs of this machine as well. Both kinds of paths of the library are the place where it will be.
+# Takes a program and the libraries that it needs, and makes it find those by itself, in the place where they will be: a library
+# path in the environment would reach programs of this machine as well.
 frr_program() { # FOLDER PROGRAM
     local dir=$1 name=${2##*/} final=$CACHE/frr-$version library
     frr_loader "$dir" --list "$2" | awk '$2 == "=>" { print $3 }' >"$dir/tmp/needed" || return 1
