@@ -172,7 +172,7 @@ fn top(line: &str) -> Kind {
 
 /// What route maps have for every protocol, in the library that all daemons share.
 const SHARED: &[&str] = &[
-    "description ",
+    "description",
     "call ",
     "on-match ",
     "match interface ",
@@ -235,6 +235,8 @@ mod tests {
             (&[], "route-map m permit 10", "zebra bgpd", "mgmtd bgpd"),
             (map, "match ip address prefix-list p", "zebra bgpd", "mgmtd bgpd"),
             (map, "match community c", "bgpd", "bgpd"),
+            (map, "no description", "zebra bgpd", "mgmtd bgpd"),
+            (map, "no on-match goto", "zebra bgpd", "mgmtd bgpd"),
             (map, "match source-vrf blue", "bgpd", "bgpd"),
             (map, "set ip next-hop 1.2.3.4", "zebra bgpd", "mgmtd bgpd"),
             (map, "set ip next-hop unchanged", "bgpd", "bgpd"),

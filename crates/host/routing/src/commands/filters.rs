@@ -3,6 +3,9 @@
 //! A route map may be in use while it changes. An entry that permits and has no condition yet passes everything, so a new
 //! one is made as one that denies, and permits only once it is complete. An entry that permits gets its new conditions
 //! before it loses old ones, one that denies the other way round: both then stop more in between, and never less.
+//!
+//! What follows on a match (`on-match`) FRR takes only in an entry that permits, so it is not there for a moment in which
+//! the entry ends the map. A map that changes there is closed meanwhile by an entry before all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +15,9 @@ use crate::{
     syntax::{self, MapEntry},
 };
 
+/// First word of the line that says what follows on a match.
+const ON_MATCH: &str = "on-match ";
+
 /// Entries of one route map: whether each permits.
 type Entries = BTreeMap<u32, bool>;
 
@@ -19,9 +25,13 @@ impl Planner {
     /// Brings every route map that is wanted to what it shall be, those that others call first.
     pub(super) fn set_route_maps(&mut self) {
         for map in called_first(&self.wanted) {
-            let careful = self.may_be_used(&map);
+            let used = self.may_be_used(&map);
+            let barrier = self.barrier(&map).filter(|_| used);
+            if let Some(barrier) = &barrier {
+                self.put(&[], barrier);
+            }
             for (sequence, permits) in entries(&self.wanted, &map) {
-                self.set_entry(MapEntry { map: &map, permits, sequence }, careful);
+                self.set_entry(MapEntry { map: &map, permits, sequence }, used && barrier.is_none());
             }
             self.take_stale_entries(&map);
         }
@@ -32,25 +42,55 @@ impl Planner {
         self.state.lines().any(|(_, line)| syntax::has_word(line, map))
     }
 
+    /// The entry that closes a map, if what follows on a match changes in it: one that denies everything, before all that
+    /// are there or wanted. It goes with the stale entries.
+    fn barrier(&self, map: &str) -> Option<String> {
+        let follow = |config: &RoutingConfig| -> BTreeSet<(u32, String)> {
+            let lines = all_entries(config).filter(|entry| entry.map == map).flat_map(|entry| {
+                let context = [entry.opening()];
+                let follows = config.lines_of(&context).filter(|line| line.starts_with(ON_MATCH));
+                follows.map(|line| (entry.sequence, line.to_owned())).collect::<Vec<_>>()
+            });
+            lines.collect()
+        };
+        if follow(&self.state) == follow(&self.wanted) {
+            return None;
+        }
+        let first = all_entries(&self.state).chain(all_entries(&self.wanted)).filter(|entry| entry.map == map);
+        let sequence = first.map(|entry| entry.sequence).min()?.checked_sub(1).filter(|free| *free > 0)?;
+        Some(MapEntry { map, permits: false, sequence }.opening())
+    }
+
     fn set_entry(&mut self, wanted: MapEntry<'_>, careful: bool) {
         let denying = MapEntry { permits: false, ..wanted };
         let is_empty = self.wanted.lines_of(&[wanted.opening()]).next().is_none();
-        match entries(&self.state, wanted.map).get(&wanted.sequence) {
-            None if wanted.permits && careful && !is_empty => {
-                self.put(&[], &denying.opening());
-                self.set_lines(denying, wanted);
-            }
-            None => {
-                self.put(&[], &wanted.opening());
-                self.set_lines(wanted, wanted);
-            }
-            Some(permits) if *permits == wanted.permits => self.set_lines(wanted, wanted),
-            Some(_) => {
-                self.put(&[], &denying.opening());
-                self.set_lines(denying, wanted);
-            }
+        let there = entries(&self.state, wanted.map).get(&wanted.sequence).copied();
+        let meanwhile = match there {
+            None if careful && !is_empty => denying,
+            None => wanted,
+            Some(permits) if permits == wanted.permits => wanted,
+            Some(_) => denying,
+        };
+        if there == Some(true) {
+            self.take_follow(wanted);
         }
+        self.put(&[], &meanwhile.opening());
+        self.set_lines(meanwhile, wanted);
         self.put(&[], &wanted.opening());
+        let context = [wanted.opening()];
+        self.put_wanted(&context, |line| line.starts_with(ON_MATCH));
+    }
+
+    /// Removes what follows on a match of an entry that permits, if it is not wanted.
+    fn take_follow(&mut self, wanted: MapEntry<'_>) {
+        let now = [MapEntry { permits: true, ..wanted }.opening()];
+        let wanted = [wanted.opening()];
+        let old = self.ordered(&self.state, &now, |line| {
+            line.starts_with(ON_MATCH) && !self.wanted.has(&wanted, line) && !self.is_replaced(&wanted, line)
+        });
+        for line in old {
+            self.take(&now, &line);
+        }
     }
 
     /// Sets the lines of an entry, which has its action of now.
@@ -59,7 +99,8 @@ impl Planner {
         let denies = syntax::map_entry(&now[0]).is_some_and(|entry| !entry.permits);
         let old: Vec<String> =
             self.ordered(&self.state, &now, |line| !self.wanted.has(&wanted, line) && !self.is_replaced(&wanted, line));
-        let new = self.ordered(&self.wanted, &wanted, |line| !self.state.has(&now, line));
+        let new =
+            self.ordered(&self.wanted, &wanted, |line| !self.state.has(&now, line) && !line.starts_with(ON_MATCH));
         if denies {
             old.iter().for_each(|line| self.take(&now, line));
         }
@@ -73,7 +114,8 @@ impl Planner {
 
     fn take_stale_entries(&mut self, map: &str) {
         let wanted = entries(&self.wanted, map);
-        for (sequence, permits) in entries(&self.state, map) {
+        // The last one first: the one that closes the map is the first.
+        for (sequence, permits) in entries(&self.state, map).into_iter().rev() {
             if !wanted.contains_key(&sequence) {
                 self.take(&[], &MapEntry { map, permits, sequence }.opening());
             }
