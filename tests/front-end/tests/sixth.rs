@@ -137,7 +137,7 @@ impl Cluster {
             "config": {"name": "n1", "generation": generation, "revision": revision, "host": host},
         }))
         .expect("a desired state");
-        let wanted = prepare(desired).expect("a configuration without faults").resolve(
+        let wanted = prepare(desired, None).expect("a configuration without faults").resolve(
             self.host.observed(),
             &self.owned,
             &Leases::new(),

@@ -106,7 +106,7 @@ pub struct KernelStage {
 impl KernelStage {
     /// Opens the host in a namespace, with its files below `root`.
     pub fn open(options: Options, root: &Path) -> Result<Self, String> {
-        let host = netloom_local_host::open(options, root).map_err(|error| error.to_string())?;
+        let host = netloom_local_host::open(options, root, None).map_err(|error| error.to_string())?;
         Ok(Self { host, steps: 0 })
     }
 }

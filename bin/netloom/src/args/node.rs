@@ -108,6 +108,12 @@ pub(crate) struct AgentArgs {
     /// How long; what the node's `RolloutPolicy` says comes before this.
     #[command(flatten)]
     pub(crate) timing: ProbeTimingArgs,
+    /// File that says what the node has before any fabric: its VRFs, its tunnel address, its trunk, its BGP neighbours
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "frr", help_heading = "Fabric")]
+    pub(crate) base: Option<PathBuf>,
+    /// Folder with the sockets of FRR's daemons, such as `/run/frr`; they are started by somebody else
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Fabric")]
+    pub(crate) frr: Option<PathBuf>,
     /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) status_listen: Option<SocketAddr>,

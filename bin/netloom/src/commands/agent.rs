@@ -1,10 +1,11 @@
 //! `netloom agent` and `netloom client`: one node, all the time or once.
 
-use std::time::Duration;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use netloom_agent::{Ended, Options, Task};
 use netloom_agent_core::{Drift, Mode, Reason};
 use netloom_probing::ProbeTiming;
+use netloom_render::Base;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -30,6 +31,8 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         remove_taint,
         probe,
         timing,
+        base,
+        frr,
         status_listen,
     } = args;
     let probes = probes::parse(&probe)?;
@@ -41,7 +44,10 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         DriftWord::Repair => Drift::Repair,
         DriftWord::Report => Drift::Report,
     };
+    let base = base.map(|file| read_base(&file)).transpose()?;
     let options = Options {
+        base,
+        frr,
         mode,
         drift,
         poll: Duration::from_secs(poll.into()),
@@ -55,6 +61,13 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
     };
     logging::start()?;
     asynchronously(work(place, options))
+}
+
+/// Reads what the node has before any fabric.
+fn read_base(file: &Path) -> Result<Arc<Base>, Failure> {
+    let cannot = |why: &dyn std::fmt::Display| Failure::usage(format_args!("--base {}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| cannot(&error))?;
+    Base::parse(&text).map(Arc::new).map_err(|error| cannot(&error))
 }
 
 /// Does once what the agent does all the time.
@@ -84,6 +97,8 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         netns: place.netns.clone(),
         state_dir: place.state_dir.clone(),
         run_dir: place.run_dir.clone(),
+        base: None,
+        frr: None,
         mode: Mode::default(),
         drift: Drift::default(),
         // Longer than anything that is done once.

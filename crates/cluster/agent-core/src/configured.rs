@@ -8,7 +8,7 @@ use netloom_api::{
     pipeline::{
         NodeNetworkConfig,
         node_network_config::{
-            ConfigStatus, HostDrift, HostLease, NodeNetworkConfigSpec, NodeNetworkConfigStatus,
+            ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
             host::{HostConfig, HostEntry},
         },
     },
@@ -29,16 +29,14 @@ pub(crate) fn answer(
     attempt: &Attempt,
     (leases, drift): (Vec<HostLease>, Vec<HostDrift>),
 ) -> Option<Value> {
-    let refused = unsupported(&config.spec);
-    let (progress, error) = match (&attempt.stage, attempt.failure(), &refused) {
+    let (progress, error) = match (&attempt.stage, attempt.failure()) {
         // A desired state that was not even begun is not taken for a bad one.
-        (_, Some((failure, ..)), _) if failure.reason == Reason::OutOfReach => {
+        (_, Some((failure, ..))) if failure.reason == Reason::OutOfReach => {
             (ConfigStatus::Provisioning, Some(failure.message.clone()))
         }
-        (_, Some((failure, ..)), _) => (ConfigStatus::Invalid, Some(failure.message.clone())),
-        (Stage::Reached { .. }, None, Some(why)) => (ConfigStatus::Invalid, Some(why.clone())),
-        (Stage::Reached { .. }, None, None) => (ConfigStatus::Provisioned, None),
-        (Stage::Untried | Stage::Running { .. } | Stage::Failed { .. }, None, _) => (ConfigStatus::Provisioning, None),
+        (_, Some((failure, ..))) => (ConfigStatus::Invalid, Some(failure.message.clone())),
+        (Stage::Reached { .. }, None) => (ConfigStatus::Provisioned, None),
+        (Stage::Untried | Stage::Running { .. } | Stage::Failed { .. }, None) => (ConfigStatus::Provisioning, None),
     };
     let before = config.status.clone().unwrap_or_default();
     let verdict = matches!(progress, ConfigStatus::Provisioned | ConfigStatus::Invalid);
@@ -55,7 +53,8 @@ pub(crate) fn answer(
         } else {
             before.last_applied_revision.clone()
         },
-        in_place_revision: in_place(attempt, progress, refused.is_some())
+        in_place_revision: attempt
+            .in_place()
             .map(str::to_owned)
             .or_else(|| before.in_place_revision.clone().filter(|_| !verdict)),
         observed_generation: if verdict { config.metadata.generation } else { before.observed_generation },
@@ -99,36 +98,6 @@ fn link_of<'a>(path: &str, host: &'a HostConfig) -> Option<&'a str> {
     let is = |name: &&str| path.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || is_property(rest));
     let names = host.entries().filter_map(HostEntry::link).map(|name| name.0.as_str());
     names.filter(is).max_by_key(|name| name.len())
-}
-
-/// The revision that is in place. Of a configuration that is in place without a part of it nobody can tell what it is.
-fn in_place(attempt: &Attempt, progress: ConfigStatus, partly: bool) -> Option<&str> {
-    let reported = attempt.in_place();
-    reported.filter(|_| progress != ConfigStatus::Invalid || !partly || attempt.failure().is_some())
-}
-
-/// Parts of a configuration that nothing here brings about; to say that they are in place would be a lie.
-fn unsupported(spec: &NodeNetworkConfigSpec) -> Option<String> {
-    let NodeNetworkConfigSpec {
-        revision: _,
-        digest: _,
-        state_digest: _,
-        attempt: _,
-        host: _,
-        layer2s,
-        cluster_vrf,
-        fabric_vrfs,
-        local_vrfs,
-    } = spec;
-    let parts = [
-        ("layer2s", !layer2s.is_empty()),
-        ("clusterVRF", cluster_vrf.is_some()),
-        ("fabricVRFs", !fabric_vrfs.is_empty()),
-        ("localVRFs", !local_vrfs.is_empty()),
-    ];
-    let named: Vec<&str> = parts.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
-    let named = named.join(", ");
-    (!named.is_empty()).then(|| format!("spec: this agent does not bring about {named}; nothing of it is in place"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use netloom_api::{
-    pipeline::{NodeNetworkConfig, node_network_config::host::HostConfig},
+    pipeline::{
+        NodeNetworkConfig,
+        node_network_config::{NodeNetworkConfigSpec, host::HostConfig},
+    },
     rollout::annotation,
 };
 use netloom_compile::NodeState;
@@ -12,7 +15,7 @@ use netloom_types::IfName;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
-use crate::objects::STATE;
+use crate::{fabric, objects::STATE};
 
 /// Everything that the objects of a node want of it. Two that are equal need not be tried twice; which policies asked makes
 /// no difference to that.
@@ -66,6 +69,9 @@ pub struct ConfigPart {
     pub created: IgnoredAny,
     /// Links, addresses and routes.
     pub host: Option<HostConfig>,
+    /// What the fabric has on the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Box<NodeNetworkConfigSpec>>,
 }
 
 /// What is kept on disk between two lives of an agent.
@@ -122,7 +128,8 @@ impl DesiredState {
     /// Whether anything is wanted at all.
     pub fn is_empty(&self) -> bool {
         let host = self.config.as_ref().and_then(|config| config.host.as_ref());
-        self.document.is_none() && host.is_none_or(|host| *host == HostConfig::default())
+        let fabric = self.config.as_ref().and_then(|config| config.fabric.as_ref());
+        self.document.is_none() && host.is_none_or(|host| *host == HostConfig::default()) && fabric.is_none()
     }
 }
 
@@ -136,6 +143,7 @@ impl ConfigPart {
             state_digest: config.spec.state_digest.clone(),
             created: IgnoredAny,
             host: config.spec.host.clone(),
+            fabric: fabric::part(&config.spec),
         }
     }
 }

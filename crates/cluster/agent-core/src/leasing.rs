@@ -157,7 +157,12 @@ impl Companion for Leasing {
 
 /// The leases that the life before asked for, where it asked for any: what nobody wants any more has to be given back.
 fn heritage(before: &DesiredState) -> Option<BTreeMap<IfName, LeaseRequest>> {
-    let leases = prepare(before.clone()).ok()?.leases;
+    let mut hosts = before.clone();
+    // No lease is asked for by a fabric.
+    if let Some(config) = &mut hosts.config {
+        config.fabric = None;
+    }
+    let leases = prepare(hosts, None).ok()?.leases;
     Some(leases).filter(|leases| !leases.is_empty())
 }
 

@@ -34,6 +34,7 @@ mod cut_off;
 mod desired_state;
 mod document;
 mod effect;
+mod fabric;
 mod failure;
 mod guard;
 mod host_config;

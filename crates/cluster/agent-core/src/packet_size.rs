@@ -93,7 +93,7 @@ mod tests {
             "config": {"name": "n1", "generation": 1, "revision": "r", "host": {"links": links}},
         }))
         .unwrap();
-        let state = prepare(desired)
+        let state = prepare(desired, None)
             .unwrap()
             .resolve(&Observed::default(), &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH)
             .unwrap();

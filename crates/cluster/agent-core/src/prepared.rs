@@ -16,17 +16,18 @@ use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::Provenance;
 use netloom_model::{
-    Adoption, Claim, ClaimKey, DesiredLink, HostState, Link, Observed, Origin, Ownership, Previous, Setting,
+    Adoption, Claim, ClaimKey, DesiredLink, DesiredRoutingLine, HostState, Link, Observed, Origin, Ownership, Previous, Setting,
     VlanMembership,
 };
 use netloom_nmstate::{Document, ResolveOptions};
+use netloom_render::Base;
 use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
 use crate::{
     DesiredState, Failure, LeaseRequest, Leases, OWNER, Reason,
     combine::{Lost, combine},
     document::Entries,
-    host_config, lease_part, leases, packet_size,
+    fabric, host_config, lease_part, leases, packet_size,
 };
 
 /// A desired state that was read and is not yet compared with a host.
@@ -47,6 +48,8 @@ pub struct Prepared {
     made: BTreeSet<IfName>,
     uplinks: Vec<packet_size::Uplink>,
     vlans: Vec<HostBridgeVlan>,
+    /// Lines of routing daemons.
+    routing: Vec<DesiredRoutingLine>,
     /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
     bridging: Option<Origin>,
     /// VLANs of ports that the desired states before had.
@@ -55,8 +58,8 @@ pub struct Prepared {
     only: Option<BTreeSet<IfName>>,
 }
 
-/// Reads a desired state.
-pub fn prepare(desired: DesiredState) -> Result<Prepared, Failure> {
+/// Reads a desired state. `base` is what the node has before any fabric.
+pub fn prepare(desired: DesiredState, base: Option<&Base>) -> Result<Prepared, Failure> {
     let default = HostConfig::default();
     let host = desired.config.as_ref().and_then(|config| config.host.as_ref()).unwrap_or(&default);
     let text = desired.document.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
@@ -67,13 +70,16 @@ pub fn prepare(desired: DesiredState) -> Result<Prepared, Failure> {
     // depend on it.
     let provenance = desired.provenance.as_deref().and_then(|text| Provenance::decode(text).ok());
     state.name_policies(&provenance.unwrap_or_default());
-    let config = host_config::entries(host, desired.config.as_ref().map_or("", |config| &config.name))?;
+    let node = desired.config.as_ref().map_or("", |config| &config.name);
+    let mut config = host_config::entries(host, node)?;
+    let fabric = desired.config.as_ref().and_then(|config| config.fabric.as_deref());
+    let fabric = fabric.map(|fabric| fabric::add(&mut config, node, fabric, base)).transpose()?.unwrap_or_default();
     // The same order on every node, whatever was written first there: policies are compiled with it in mind.
     let (entries, state_lost) = combine(config, state);
     let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
-    let made = made.filter_map(|link| link.name.0.parse().ok()).collect();
+    let made = made.filter_map(|link| link.name.0.parse().ok()).chain(fabric.made).collect();
     let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));
     let bridging = bridging(host);
     Ok(Prepared {
@@ -86,6 +92,7 @@ pub fn prepare(desired: DesiredState) -> Result<Prepared, Failure> {
         made,
         uplinks,
         vlans,
+        routing: fabric.routing,
         bridging,
         vlans_before: Vec::new(),
         only: None,
@@ -166,6 +173,7 @@ impl Prepared {
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
         state.rules.iter_mut().for_each(|rule| self.tell_origin(&mut rule.origin));
         self.lay_vlans(&mut state, observed, owned)?;
+        state.routing.clone_from(&self.routing);
         // What machines send over a bridge is theirs: the node's own packet filter has no say in it.
         if let Some(origin) = self.bridging.clone() {
             state.set(Setting::BridgeIptables(false), origin);
@@ -327,7 +335,7 @@ mod tests {
         .unwrap();
         let now = Timestamp::UNIX_EPOCH;
         let reported = |desired: DesiredState| {
-            prepare(desired).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
+            prepare(desired, None).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
         };
         let d0: IfName = "d0".parse().unwrap();
         let both = reported(desired.clone());
@@ -358,7 +366,7 @@ mod tests {
                 "uid": "u", "generation": 1, "source": "NodeNetworkState default/n1",
                 "config": {"name": "n1", "generation": 1, "revision": "r", "host": host},
             });
-            let prepared = prepare(serde_json::from_value(desired).unwrap()).unwrap();
+            let prepared = prepare(serde_json::from_value(desired).unwrap(), None).unwrap();
             let state =
                 prepared.resolve(&observed, &Ownership::default(), &Leases::new(), Timestamp::UNIX_EPOCH).unwrap();
             state.settings.into_values().map(|wanted| (wanted.setting, wanted.origin.to_string())).next()

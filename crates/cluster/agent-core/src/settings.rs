@@ -1,9 +1,10 @@
 //! How an agent is set up.
 
-use std::{collections::BTreeSet, net::IpAddr};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use jiff::SignedDuration;
 use netloom_probing::ProbeTiming;
+use netloom_render::Base;
 
 /// Who merges policies into the node's desired state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Settings {
     pub protected: Vec<IpAddr>,
     /// How long a change is watched, where the controller says nothing else.
     pub timing: ProbeTiming,
+    /// What the node has before any fabric; none for one that takes no part in a fabric.
+    pub base: Option<Arc<Base>>,
     /// Keys of taints that go from the node once its network is in place.
     pub taints: BTreeSet<String>,
     /// A number that spreads the polls and retries of many agents.
@@ -85,6 +88,7 @@ impl Settings {
             drift: Drift::default(),
             protected: Vec::new(),
             timing: ProbeTiming::default(),
+            base: None,
             taints: BTreeSet::new(),
             seed: 0,
             // A link that flaps is reported twelve times a minute at most.

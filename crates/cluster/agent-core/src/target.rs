@@ -117,7 +117,7 @@ impl Target {
     }
 
     fn wanted(settings: &Settings, desired: DesiredState, before: &[&DesiredState]) -> Self {
-        let prepared = prepare(desired.clone()).and_then(|prepared| match prepared.leases.keys().next() {
+        let prepared = prepare(desired.clone(), settings.base.as_deref()).and_then(|prepared| match prepared.leases.keys().next() {
             Some(link) if !settings.resident => Err(Failure::new(
                 Reason::InvalidDesiredState,
                 format_args!(

@@ -1,10 +1,11 @@
 //! What an agent is given when it is started.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use netloom_agent_core::{Drift, Mode};
 use netloom_netlink::probe::Probe;
 use netloom_probing::ProbeTiming;
+use netloom_render::Base;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct Options {
     pub state_dir: PathBuf,
     /// Where other network managers leave their run-time files; none for those of the machine, when it is the node.
     pub run_dir: Option<PathBuf>,
+    /// What the node has before any fabric; none for one that takes no part in a fabric.
+    pub base: Option<Arc<Base>>,
+    /// Where the sockets of its routing daemons are; none for a node without any.
+    pub frr: Option<PathBuf>,
     /// Who merges policies.
     pub mode: Mode,
     /// What follows drift.

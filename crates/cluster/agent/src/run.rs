@@ -182,7 +182,7 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
 fn tools(options: &Options, clock: Clock, api_port: u16, way: leases::Way) -> Result<(Tools, Option<Kept>), Error> {
     let place = Place::new(options.netns.as_deref(), &options.state_dir);
     let store = place.store()?;
-    let host = place.host(false)?;
+    let host = place.routing_host(options.frr.as_deref())?;
     let unreadable = |source| Error::DesiredState { folder: store.dir().display().to_string(), source };
     let kept = DesiredStateFile::in_folder(store.dir()).load().map_err(unreadable)?;
     let (probes, partings) = (options.probes.clone(), Arc::new([Box::new(way) as Box<dyn Parting>]));
@@ -197,6 +197,7 @@ fn settings(options: &Options, protected: Vec<IpAddr>) -> Settings {
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     Settings {
         timing: options.timing,
+        base: options.base.clone(),
         namespace: options.namespace.clone(),
         mode: options.mode,
         enforce: options.task != Task::PolicyOnce,

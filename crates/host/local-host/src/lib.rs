@@ -8,6 +8,7 @@ mod files;
 mod managers;
 mod possible;
 mod probes;
+mod routing;
 
 use std::{
     fs,
@@ -15,21 +16,23 @@ use std::{
 };
 
 use netloom_journal::{Error, Incarnation, NetnsId, Store};
-use netloom_model::{Composite, EngineError};
+use netloom_model::{Composite, EngineError, Part};
 use netloom_netlink::{KernelHost, Namespace, Options};
 
 use files::Files;
 pub use managers::RunFiles;
 pub use possible::{Impossible, possible_in};
 pub use probes::{KernelProbes, NamedProbes};
+use routing::Routing;
 
-/// The kernel of a namespace and what else its host has: its files.
+/// The kernel of a namespace and what else its host has: its files, and its routing daemons where there are any.
 pub type LocalHost = Composite<KernelHost>;
 
-/// Opens a host; `etc` is found below `root`, which is `/` but in tests.
-pub fn open(options: Options, root: &Path) -> Result<LocalHost, EngineError> {
-    let files = Files::of(&options.namespace, root);
-    Ok(Composite::new(KernelHost::open_with(options)?, vec![Box::new(files)]))
+/// Opens a host; `etc` is found below `root`, which is `/` but in tests. The sockets of its routing daemons are in `frr`.
+pub fn open(options: Options, root: &Path, frr: Option<PathBuf>) -> Result<LocalHost, EngineError> {
+    let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Files::of(&options.namespace, root))];
+    parts.extend(frr.map(|folder| Box::new(Routing::of(folder)) as Box<dyn Part>));
+    Ok(Composite::new(KernelHost::open_with(options)?, parts))
 }
 
 /// One namespace and what belongs to it.
@@ -75,7 +78,12 @@ impl Place {
 
     /// Connects to the host. With `here`, no thread of the program may ever change its namespace.
     pub fn host(&self, here: bool) -> Result<LocalHost, EngineError> {
-        open(Options { here, ..Options::of(self.namespace.clone()) }, Path::new("/"))
+        open(Options { here, ..Options::of(self.namespace.clone()) }, Path::new("/"), None)
+    }
+
+    /// The same with the routing daemons whose sockets are in a folder.
+    pub fn routing_host(&self, frr: Option<&Path>) -> Result<LocalHost, EngineError> {
+        open(Options::of(self.namespace.clone()), Path::new("/"), frr.map(Path::to_owned))
     }
 
     /// Connects to the kernel alone, for what is no part of the host's configuration.

@@ -19,7 +19,7 @@
 //! trace   what those places are
 //! ```
 //!
-//! Stories about host networks are in `scenarios/hostnet` and have the same form.
+//! Stories about host networks are in `scenarios/hostnet`, those about the fabric in `scenarios/fabric`. They have the same form.
 //!
 //! Both tiers play the same stories: each brings its own API server by a [`Ground`]. One server serves all
 //! stories about policies, one after the other; whatever a story left there is deleted. After a failure the next
@@ -79,7 +79,7 @@ impl<'a> Theatre<'a> {
     /// One test for each story.
     pub(crate) fn tests(&self) -> Vec<Test<'_>> {
         let areas: &[&str] = match self.ground.server() {
-            Server::Embedded => &["nodestate", "hostnet"],
+            Server::Embedded => &["nodestate", "hostnet", "fabric"],
             Server::Real => &["nodestate"],
         };
         areas.iter().flat_map(|area| self.tests_of(area)).collect()

@@ -15,7 +15,9 @@ use netloom_netlink::{
     netns::Worker,
     socket::NetlinkError,
 };
+use netloom_frr::Daemon;
 use netloom_testkit::{
+    frr::{Frr, Programs},
     part::{filled, missing},
     seen::Seen,
 };
@@ -29,7 +31,7 @@ use super::{
     relay::{self, Relay},
     site::{Count, Process, Site, tail},
     story::{
-        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
+        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, FrrCheck, FrrDeed, HostCheck, LinkCheck, Mode, Node,
         ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, StateDeed, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
@@ -57,6 +59,7 @@ pub(super) struct Stage<'a> {
     server: DhcpServer,
     // Before the hosts too.
     managers: Managers,
+    frrs: BTreeMap<String, Frr>,
     /// Everything that changed in the kernels of hosts, and how they were before.
     watches: BTreeMap<String, (Worker<Watch>, Seen)>,
     /// How often objects of kinds are written.
@@ -89,6 +92,7 @@ impl<'a> Stage<'a> {
             relay,
             server: DhcpServer::default(),
             managers: Managers::default(),
+            frrs: BTreeMap::new(),
             watches: BTreeMap::new(),
             counts: BTreeMap::new(),
             wires,
@@ -99,6 +103,9 @@ impl<'a> Stage<'a> {
         stage.join(&first)?;
         for (name, node) in nodes {
             stage.prepare(ground, name, node)?;
+        }
+        for (name, station) in &story.head.stations {
+            stage.wires.station(name, station)?;
         }
         for (name, mode) in nodes.iter().filter_map(|(name, node)| Some((name, node.agent?))) {
             stage.start_agent(name, mode)?;
@@ -126,6 +133,7 @@ impl<'a> Stage<'a> {
     /// Brings a host into the state before the first step, with an identity for its agent.
     fn prepare(&mut self, ground: &dyn Ground, name: &str, node: &Node) -> Result<(), String> {
         install(name, node)?;
+        self.frrs.extend(frr(name, node)?.map(|frr| (name.to_owned(), frr)));
         let mut identity = ground.identity(&self.site.folder, name)?;
         if let Some(relay) = &self.relay {
             let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
@@ -208,6 +216,7 @@ impl<'a> Stage<'a> {
             Deed::ServeNobody {} => self.server.end(),
             Deed::RunTime { node, link, file, text } => Managers::say(&self.folder, node, link, file, text.as_deref()),
             Deed::Networkd { node, files } => self.managers.networkd(&self.folder, node, files),
+            Deed::Frr { node, daemon, what } => self.frr_deed(node, daemon, *what),
             Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
         }
     }
@@ -248,6 +257,14 @@ impl<'a> Stage<'a> {
         };
         let mut command = self.on_node(node, &["agent", "--mode", mode], "--node")?;
         command.args(self.with.get(node).into_iter().flatten());
+        if let Some(frr) = self.frrs.get(node) {
+            command.arg("--frr").arg(frr.sockets());
+        }
+        if let Some(base) = self.nodes.get(node).and_then(|node| node.base.as_ref()) {
+            let file = self.folder.join(format!("{node}.base"));
+            fs::write(&file, base.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
+            command.arg("--base").arg(file);
+        }
         let process = Process::start(command.env("NETLOOM_LOG", "info"), &self.log(node))?;
         self.agents.insert(node.to_owned(), process);
         Ok(())
@@ -291,6 +308,26 @@ impl<'a> Stage<'a> {
     pub(super) fn end_agent(&mut self, node: &str, signal: Signal) -> Result<Option<i32>, String> {
         let agent = self.agents.remove(node).ok_or_else(|| format!("no agent of {node} runs"))?;
         agent.end(signal)
+    }
+
+    fn frr_deed(&mut self, node: &str, daemon: &str, what: FrrDeed) -> Result<(), String> {
+        let frr = self.frrs.get_mut(node).ok_or_else(|| format!("{node} has no FRR"))?;
+        let daemon = daemon_called(daemon)?;
+        match what {
+            FrrDeed::Kill => frr.kill(daemon),
+            FrrDeed::Start => frr.start_daemon(daemon),
+            FrrDeed::Pause => frr.pause(daemon),
+            FrrDeed::Resume => frr.resume(daemon),
+        }
+    }
+
+    fn wrong_frr(&self, check: &FrrCheck) -> Result<Option<String>, String> {
+        let FrrCheck { node, daemon, show, says, lacks } = check;
+        let frr = self.frrs.get(node).ok_or_else(|| format!("{node} has no FRR"))?;
+        let shown = frr.client()?.show(daemon_called(daemon)?, show).map_err(|error| error.to_string())?;
+        let missing = says.iter().find(|word| !shown.contains(word.as_str())).map(|word| format!("has no {word:?}"));
+        let extra = lacks.iter().find(|word| shown.contains(word.as_str())).map(|word| format!("has {word:?}"));
+        Ok(missing.or(extra).map(|why| format!("{show} of {daemon} on {node} {why}:\n{shown}")))
     }
 
     fn client(&self, client: &ClientDeed) -> Result<(), String> {
@@ -376,6 +413,7 @@ impl<'a> Stage<'a> {
                 let found = Wires::setting_of(node, name)?;
                 Ok((found != *is).then(|| format!("{name} of {node} is {found}, not {is}")))
             }
+            Check::Frr(check) => self.wrong_frr(check),
             Check::Untouched(node) => self.wrong_quiet(node),
             Check::Writes(WritesCheck { kind, most }) => {
                 let count =
@@ -489,6 +527,18 @@ impl<'a> Stage<'a> {
         let shown = nodes.chain([controller]).map(|(who, log)| format!("\n-- {who}\n{}", tail(&log)));
         shown.collect()
     }
+}
+
+/// Starts the daemons of a host that has any.
+fn frr(name: &str, node: &Node) -> Result<Option<Frr>, String> {
+    let (Some(configuration), Some(programs)) = (&node.frr, Programs::of_nodes()) else { return Ok(None) };
+    let frr = Frr::start(&programs, &space(name))?;
+    frr.load(configuration)?;
+    Ok(Some(frr))
+}
+
+fn daemon_called(name: &str) -> Result<Daemon, String> {
+    Daemon::ALL.into_iter().find(|daemon| daemon.name() == name).ok_or_else(|| format!("FRR has no daemon {name}"))
 }
 
 /// Does to a host what somebody did to it before the first step.

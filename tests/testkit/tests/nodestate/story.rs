@@ -50,6 +50,9 @@ pub(super) struct Head {
     pub(super) vlans: Option<Vec<u16>>,
     /// The only server that it is about.
     pub(super) server: Option<Server>,
+    /// Workloads of nodes, each a network namespace of its own.
+    #[serde(default)]
+    pub(super) stations: BTreeMap<String, Station>,
 }
 
 /// Which API server serves.
@@ -84,6 +87,27 @@ pub(super) struct Node {
     /// Further words for its agent, whenever it starts.
     #[serde(default)]
     pub(super) with: Vec<String>,
+    /// What the daemons of FRR on it are configured with before the first step; without it there are none.
+    pub(super) frr: Option<String>,
+    /// What its agent is told of the node before any fabric.
+    pub(super) base: Option<Value>,
+}
+
+/// A workload: a machine behind a link of a node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Station {
+    /// The node.
+    pub(super) node: String,
+    /// The link of the node on which it stands.
+    pub(super) link: String,
+    /// The VLAN that its frames carry.
+    pub(super) vlan: u16,
+    /// Its addresses.
+    pub(super) addresses: Vec<String>,
+    /// Its default gateways.
+    #[serde(default)]
+    pub(super) gateways: Vec<String>,
 }
 
 /// Who merges policies into the desired state of a node.
@@ -179,8 +203,24 @@ pub(super) enum Deed {
     RunTime { node: String, link: String, file: String, text: Option<String> },
     /// Starts systemd-networkd on a node with these files, in the place of one that runs; without any, ends it.
     Networkd { node: String, files: BTreeMap<String, String> },
+    /// Does something to a daemon of FRR on a node.
+    Frr { node: String, daemon: String, what: FrrDeed },
     /// Sends an announcement of a neighbour to a link of a node.
     Announce { node: String, link: String, chassis: String, vlans: Vec<u16> },
+}
+
+/// What is done to a daemon.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FrrDeed {
+    /// It is ended at once.
+    Kill,
+    /// It is started again, with an empty configuration.
+    Start,
+    /// It does nothing any more, as one that is stuck.
+    Pause,
+    /// It goes on.
+    Resume,
 }
 
 #[derive(Debug, Deserialize)]
@@ -286,6 +326,8 @@ pub(super) enum Check {
     Writes(WritesCheck),
     /// Of a kernel setting of a host, under `/proc/sys/net`.
     Setting(SettingCheck),
+    /// Of what a daemon of FRR shows.
+    Frr(FrrCheck),
     /// That nothing changed in the kernel of a host since somebody began to take note of it.
     Untouched(String),
 }
@@ -381,6 +423,21 @@ pub(super) struct SettingCheck {
     pub(super) node: String,
     pub(super) name: String,
     pub(super) is: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FrrCheck {
+    pub(super) node: String,
+    pub(super) daemon: String,
+    /// A command that changes nothing.
+    pub(super) show: String,
+    /// Words that it must print.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+    /// Words that it must not print.
+    #[serde(default)]
+    pub(super) lacks: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

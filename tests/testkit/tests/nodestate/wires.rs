@@ -18,14 +18,14 @@ use netloom_netlink::{
     netns::{self, Worker},
     probe::{Answer, InvalidProbe, Probe},
 };
-use netloom_testkit::announcement::announcement;
+use netloom_testkit::{announcement::announcement, frr::Programs};
 use nix::{
     ifaddrs::getifaddrs,
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket},
 };
 use serde_json::Value;
 
-use super::{dhcp::Program, managers, trace};
+use super::{dhcp::Program, managers, story::Station, trace};
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -36,13 +36,14 @@ const CARDS: [&str; 3] = ["eth0", "eth1", "eth2"];
 /// The hosts of one story; they are gone when this value is.
 pub(super) struct Wires {
     nodes: Vec<String>,
+    stations: Vec<String>,
     vlans: Option<Vec<u16>>,
 }
 
 impl Wires {
     /// Makes these hosts and connects them. The switch passes on these VLANs, or all.
     pub(super) fn lay(nodes: &[String], vlans: Option<&[u16]>) -> Result<Self, String> {
-        let wires = Self { nodes: nodes.to_vec(), vlans: vlans.map(<[u16]>::to_vec) };
+        let wires = Self { nodes: nodes.to_vec(), stations: Vec::new(), vlans: vlans.map(<[u16]>::to_vec) };
         let filtering = u8::from(vlans.is_some());
         netns::create(&space("sw")).map_err(|error| error.to_string())?;
         let bridge = format!("link add sw0 type bridge vlan_filtering {filtering}\nlink set sw0 up\n");
@@ -75,6 +76,28 @@ impl Wires {
         batch("ip", &["-n", &here], &format!("link set lo up\n{cards}addr add 192.0.2.{number}/24 dev eth0\n"))
     }
 
+    /// Puts a workload behind a link of a host: its frames arrive there with the tag of its VLAN.
+    pub(super) fn station(&mut self, name: &str, station: &Station) -> Result<(), String> {
+        let Station { node, link, vlan, addresses, gateways } = station;
+        self.stations.push(name.to_owned());
+        let (here, node) = (space(name), space(node));
+        netns::create(&here).map_err(|error| error.to_string())?;
+        let made = format!("link add link {link} name st{vlan} type vlan id {vlan}\nlink set st{vlan} netns {here} name eth0\n");
+        batch("ip", &["-n", &node], &made)?;
+        let own = addresses.iter().map(|address| format!("addr add {address} dev eth0 nodad\n")).collect::<String>();
+        let routes = gateways.iter().map(|gateway| {
+            let family = if gateway.contains(':') { "-6 " } else { "" };
+            format!("{family}route add default via {gateway}\n")
+        });
+        let up = "link set lo up\nlink set eth0 up\n";
+        batch("ip", &["-n", &here], &format!("{up}{own}"))?;
+        routes.into_iter().try_for_each(|route| {
+            let mut words = vec!["-n", &here];
+            let route = route.strip_prefix("-6 ").inspect(|_| words.insert(0, "-6")).unwrap_or(&route);
+            batch("ip", &words, route)
+        })
+    }
+
     /// Takes everything from a host that a kernel has, as a start of the machine does, and wires it again.
     pub(super) fn reboot(&self, node: &str) -> Result<(), String> {
         let text = |error: EngineError| error.to_string();
@@ -93,9 +116,11 @@ impl Wires {
             "kea" => return Program::Kea.is_there(),
             "strace" => return trace::is_there(),
             "systemd-networkd" => return managers::is_there(),
+            "frr" => return Programs::of_nodes().is_some(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "macvlan" => "link sw0 type macvlan".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
+            "vxlan" => "type vxlan id 4000 dstport 4789 local 192.0.2.254".to_owned(),
             other => format!("type {other}"),
         };
         batch("ip", &["-n", &space("sw")], &format!("link add probe0 {of}\nlink del probe0\n")).is_ok()
@@ -122,7 +147,8 @@ impl Wires {
     }
 
     fn spaces(&self) -> impl Iterator<Item = String> {
-        self.nodes.iter().map(String::as_str).chain(["sw"]).map(space)
+        // Workloads first: their links stand on those of nodes.
+        self.stations.iter().chain(&self.nodes).map(String::as_str).chain(["sw"]).map(space)
     }
 
     /// Changes a host behind everybody's back; each line is words for a program of iproute2.

@@ -173,6 +173,8 @@ impl Cluster {
             netns: Some(netns.clone()),
             state_dir: folder::nodes(&self.folder),
             run_dir: None,
+            base: None,
+            frr: None,
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,

@@ -1,0 +1,80 @@
+//! The fabric part of a configuration as entries and lines of routing daemons.
+//!
+//! What it comes to follows from the configuration and from the base file of the node, which says what is there before
+//! any fabric: without one, a configuration that has a fabric part is refused.
+
+use netloom_api::pipeline::node_network_config::NodeNetworkConfigSpec;
+use netloom_model::{DesiredRoutingLine, RoutingLine};
+use netloom_render::{Base, Rendered, render};
+use netloom_types::IfName;
+
+use crate::{
+    Failure, Reason,
+    document::{Entries, Entry},
+};
+
+/// What a fabric brings beside entries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fabric {
+    /// Lines of routing daemons.
+    pub(crate) routing: Vec<DesiredRoutingLine>,
+    /// The links that it makes.
+    pub(crate) made: Vec<IfName>,
+}
+
+/// Adds the entries of a fabric to those of the configuration.
+pub(crate) fn add(
+    entries: &mut Entries,
+    node: &str,
+    spec: &NodeNetworkConfigSpec,
+    base: Option<&Base>,
+) -> Result<Fabric, Failure> {
+    let refuse = |why: &str| Failure::new(Reason::InvalidDesiredState, format_args!("NodeNetworkConfig {node}: {why}"));
+    let Some(base) = base else {
+        return Err(refuse(
+            "this agent knows no base of a fabric; start it with --base FILE and --frr DIR, or keep fabric networks off \
+             this node",
+        ));
+    };
+    let rendered = render(node, spec, base).map_err(|error| refuse(&error.to_string()))?;
+    let Rendered { interfaces, rules, routing, notes: _ } = rendered;
+    let mut fabric = Fabric::default();
+    for (interface, origin) in interfaces {
+        if let Some(other) = entries.interfaces.iter().find(|entry| entry.value.name == interface.name) {
+            let (name, other) = (interface.name, &other.origin);
+            return Err(refuse(&format!("{origin} and {other} both ask for link {name}; rename one of them")));
+        }
+        fabric.made.push(interface.name);
+        entries.interfaces.push(Entry::new(interface, origin));
+    }
+    entries.rules.extend(rules.into_iter().map(|(rule, origin)| Entry::new(rule, origin)));
+    for (context, text, origin) in routing.lines() {
+        let line = RoutingLine::new(context.iter().map(String::as_str), text);
+        let line = line.map_err(|error| refuse(&format!("{origin}: {error}")))?;
+        fabric.routing.push(DesiredRoutingLine { line, origin: origin.clone() });
+    }
+    Ok(fabric)
+}
+
+/// The fabric part of a configuration alone; none where there is none.
+pub(crate) fn part(spec: &NodeNetworkConfigSpec) -> Option<Box<NodeNetworkConfigSpec>> {
+    let NodeNetworkConfigSpec {
+        revision: _,
+        digest: _,
+        state_digest: _,
+        attempt: _,
+        host: _,
+        layer2s,
+        cluster_vrf,
+        fabric_vrfs,
+        local_vrfs,
+    } = spec;
+    let part = NodeNetworkConfigSpec {
+        layer2s: layer2s.clone(),
+        cluster_vrf: cluster_vrf.clone(),
+        fabric_vrfs: fabric_vrfs.clone(),
+        local_vrfs: local_vrfs.clone(),
+        ..NodeNetworkConfigSpec::default()
+    };
+    (part != NodeNetworkConfigSpec::default()).then(|| Box::new(part))
+}
