@@ -30,6 +30,7 @@ const PURE: &[&str] = &[
     "netloom-admission",
     "netloom-generate",
     "netloom-compile",
+    "netloom-render",
     "netloom-rollout",
     "netloom-controller-core",
     "netloom-agent-core",
@@ -106,6 +107,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "netloom-compile",
         &["netloom-admission", "netloom-api", "netloom-model", "netloom-nmstate", "netloom-object", "netloom-types"],
     ),
+    ("netloom-render", &["netloom-api", "netloom-model", "netloom-nmstate", "netloom-types", "netloom-yaml"]),
     ("netloom-rollout", &["netloom-api", "netloom-probing"]),
     ("netloom-controller-core", &["netloom-api", "netloom-compile", "netloom-object", "netloom-rollout"]),
     (

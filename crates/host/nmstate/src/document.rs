@@ -506,15 +506,18 @@ pub struct RuleEntry {
     pub iif: Option<IfName>,
     pub(crate) oif: Option<IfName>,
     /// blackhole, unreachable or prohibit.
-    pub(crate) action: Option<netloom_model::RuleAction>,
+    pub action: Option<netloom_model::RuleAction>,
     pub(crate) l3mdev: Option<bool>,
     pub(crate) goto: Option<u32>,
     pub(crate) nop: Option<bool>,
     pub(crate) invert: Option<bool>,
     pub(crate) tos: Option<u8>,
-    pub(crate) ip_proto: Option<u8>,
-    pub(crate) sport: Option<netloom_model::PortRange>,
-    pub(crate) dport: Option<netloom_model::PortRange>,
+    /// The number of the protocol above IP.
+    pub ip_proto: Option<u8>,
+    /// Ports that packets come from.
+    pub sport: Option<netloom_model::PortRange>,
+    /// Ports that packets go to.
+    pub dport: Option<netloom_model::PortRange>,
     pub(crate) uid: Option<netloom_model::UidRange>,
     pub(crate) tun_id: Option<u64>,
     pub(crate) suppress_prefix_length: Option<u32>,

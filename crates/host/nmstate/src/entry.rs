@@ -74,6 +74,11 @@ impl Interface {
         format!("{family}.address[{}]", list.len() - 1)
     }
 
+    /// Switches an offload feature of the link.
+    pub fn switch_feature(&mut self, feature: &str, on: bool) {
+        self.features.insert(feature.into(), on);
+    }
+
     /// Asks for a lease; gives the path of that in the entry. As for addresses, those of others stay on what is there.
     pub fn ask_for_lease(&mut self, family: Family, desired: DesiredDhcp) -> String {
         let others_stay = self.kind.is_none();
