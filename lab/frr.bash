@@ -7,7 +7,7 @@
 
 # Makes a release available to tests: sets NETLOOM_FRR, or NETLOOM_FRR_TESTING, to a folder in which `sbin` has the daemons,
 # vtysh, frr-reload.py and BIRD. Nothing in the environment is needed to run them, but daemons are started from within that
-# folder, with `--user root --group root`.
+# folder, with `--user root --group root`, and vtysh with `--config_dir` and the `etc` there.
 need_frr() { # 8.4|testing
     local variable=NETLOOM_FRR
     [[ $1 != testing ]] || variable=NETLOOM_FRR_TESTING
@@ -34,7 +34,9 @@ fetch_frr_into() { # FOLDER VERSION: FOLDER/tmp is scratch, the rest is kept
     private_apt_open "$tmp" "$release" || return 1
     mapfile -t packages < <(frr_packages "$tmp")
     private_apt_unpack "$tmp" "${packages[@]}" || return 1
-    mkdir "$dir/sbin" "$dir/lib" "$tmp/lib"
+    mkdir "$dir/sbin" "$dir/lib" "$dir/etc" "$tmp/lib"
+    # Without it vtysh asks for a password, and is content when there is none.
+    echo 'username root nopassword' >"$dir/etc/vtysh.conf"
     # All in one folder, so that the loader needs no other.
     find "$tmp/tree" -name '*.so*' -path '*lib/*' ! -type d -exec cp -L -t "$tmp/lib" {} +
     for program in "$tmp"/tree/usr/lib/frr/{zebra,bgpd,staticd,bfdd,mgmtd} "$tmp"/tree/usr/bin/vtysh "$tmp"/tree/usr/sbin/bird{,c}; do

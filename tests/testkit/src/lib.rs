@@ -10,6 +10,7 @@
 //! seen       the host as other programs show it, for a second opinion
 //! stage      the simulated host that stories are played on
 //! space      the real one, in a namespace of its own
+//! frr        FRR's daemons in such a namespace
 //! crash      killing the process after any step
 //! power      cutting the power at any byte
 //! patience   how long to wait for what must come
@@ -24,6 +25,7 @@ pub mod announcement;
 pub mod compare;
 pub mod crash;
 pub mod foreign;
+pub mod frr;
 pub mod golden;
 pub mod page;
 pub mod part;

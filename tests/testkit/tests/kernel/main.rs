@@ -10,6 +10,7 @@ mod embedded;
 mod entries;
 mod events;
 mod foreign;
+mod frr;
 mod hostname;
 mod leases;
 mod needs;
@@ -98,6 +99,7 @@ fn tests(scenarios: &[Scenario]) -> Vec<Test<'_>> {
     tests.push(Test::new("leases/are-declined-when-in-use", leases::are_declined_when_in_use));
     tests.push(Test::new("leases/are-each-links-own", leases::are_each_links_own));
     tests.push(Test::new("leases/wake-nobody-for-other-frames", leases::wake_nobody_for_other_frames));
+    tests.extend(frr::tests());
     tests.push(Test::new("properties/of-every-kind", properties::of_every_kind));
     tests.push(Test::new("properties/of-ports-and-families", properties::of_ports_and_families));
     tests.push(Test::new("entries/forwarding", entries::of_forwarding));
