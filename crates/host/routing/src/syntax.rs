@@ -275,7 +275,7 @@ pub(crate) fn setting(context: &[String], line: &str) -> Option<String> {
 /// A static route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StaticRoute {
-    /// The route without what it carries along, such as its tag.
+    /// The route without what it carries along, such as its tag and distance.
     pub(crate) key: String,
     /// Routes that share this also share whether they drop packets: FRR refuses another kind beside one that is there.
     pub(crate) path: String,
@@ -302,10 +302,9 @@ pub(crate) fn static_route(line: &str) -> Option<StaticRoute> {
                 key.extend([option, table]);
                 path.extend([option, table]);
             }
-            _ => {
-                key.push(option);
-                path.extend(option.parse::<u8>().is_ok().then_some(option));
-            }
+            // The distance: the same next hop with another one takes the place of the old.
+            _ if option.parse::<u8>().is_ok() => path.push(option),
+            _ => key.push(option),
         }
     }
     Some(StaticRoute { key: key.join(" "), path: path.join(" "), drops })
@@ -497,7 +496,7 @@ mod tests {
             (map, "match community a", "match community b exact-match"),
             (map, "on-match next", "on-match goto 5"),
             (&[], "ip prefix-list p seq 5 permit any", "ip prefix-list p seq 5 deny 10.0.0.0/8"),
-            (&["vrf blue"], "ip route 10.0.0.0/8 10.1.1.1 tag 5 20", "ip route 10.0.0.0/8 10.1.1.1 20"),
+            (&["vrf blue"], "ip route 10.0.0.0/8 10.1.1.1 tag 5 20", "ip route 10.0.0.0/8 10.1.1.1 30"),
             (&["vrf blue"], "ip route 10.0.0.0/8 reject", "ip route 10.0.0.0/8 blackhole"),
         ] {
             let blocks = context(blocks);
@@ -512,7 +511,7 @@ mod tests {
             (family, "import vrf red", "import vrf green"),
             (map, "match ip address a", "match ip address prefix-list a"),
             (map, "set ip next-hop 1.2.3.4", "set ip next-hop peer-address"),
-            (&["vrf blue"], "ip route 10.0.0.0/8 10.1.1.1", "ip route 10.0.0.0/8 10.1.1.1 20"),
+            (&["vrf blue"], "ip route 10.0.0.0/8 10.1.1.1", "ip route 10.0.0.0/8 10.1.1.1 eth0"),
             (&["vrf blue"], "ip route 10.0.0.0/8 10.1.1.1", "ip route 10.0.0.0/8 10.1.1.1 nexthop-vrf red"),
         ] {
             let blocks = context(blocks);

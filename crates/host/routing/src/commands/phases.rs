@@ -53,21 +53,17 @@ impl Planner {
         openings.into_iter().map(str::to_owned).collect()
     }
 
-    /// Removes what instances import and shall not, or import from an instance that goes.
+    /// Removes what instances import and shall not, or import from an instance that goes. Also what an instance imports
+    /// that goes itself: bgpd otherwise leaves traces of it in the others.
     fn take_imports(&mut self, gone: &BTreeSet<String>) {
         for context in self.blocks_of(Place::Family) {
-            let old: Vec<String> = self
-                .state
-                .lines_of(&context)
-                .filter(|line| {
-                    syntax::imported(&context, line)
-                        .is_some_and(|vrf| gone.contains(vrf) || !self.wanted.has(&context, line))
-                })
-                .map(str::to_owned)
-                .collect();
-            let from_gone_instance = context.first().is_some_and(|opening| !self.wanted.has(&[], opening));
-            for line in old.iter().filter(|_| !from_gone_instance) {
-                self.take(&context, line);
+            let unwanted = |line: &&str| {
+                syntax::imported(&context, line)
+                    .is_some_and(|vrf| gone.contains(vrf) || !self.wanted.has(&context, line))
+            };
+            let old: Vec<String> = self.state.lines_of(&context).filter(unwanted).map(str::to_owned).collect();
+            for line in old {
+                self.take(&context, &line);
             }
         }
     }
