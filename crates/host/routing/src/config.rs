@@ -69,7 +69,7 @@ impl RoutingConfig {
 
     /// [`Self::contains`] for a context that is there already.
     pub(crate) fn has(&self, context: &[String], line: &str) -> bool {
-        self.lines_of(context).any(|found| found == line)
+        self.blocks.get(context).is_some_and(|lines| lines.contains(line))
     }
 
     /// The blocks with their opening lines, each with its lines; in the order of the alphabet.
@@ -216,7 +216,9 @@ impl RoutingConfig {
 
     /// The text with passwords masked.
     pub fn masked_text(&self) -> String {
-        self.to_string().lines().map(|line| format!("{}\n", masked(line))).collect()
+        let text = self.to_string();
+        let masked: Vec<_> = text.split('\n').map(masked).collect();
+        masked.join("\n")
     }
 }
 

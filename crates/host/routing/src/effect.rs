@@ -23,11 +23,7 @@ pub(crate) fn apply(config: &mut RoutingConfig, context: &[String], line: &str) 
         config.insert_closed(context.to_vec(), line.to_owned());
         return;
     };
-    let replaced: Vec<String> = config
-        .lines_of(context)
-        .filter(|found| syntax::setting(context, found).is_some_and(|of| of == setting))
-        .map(str::to_owned)
-        .collect();
+    let replaced: Vec<String> = syntax::of_setting(config, context, &setting).map(str::to_owned).collect();
     for old in replaced {
         config.remove(context, &old);
     }
@@ -42,14 +38,31 @@ fn removes(config: &mut RoutingConfig, context: &[String], line: &str) -> bool {
         undefine(config, context, name);
         return true;
     }
-    let gone: Vec<String> =
-        config.lines_of(context).filter(|found| syntax::removal(context, found) == line).map(str::to_owned).collect();
+    let gone = removed(config, context, line);
     for found in &gone {
         config.remove_block(context, found);
         along_with(config, context, found);
     }
-    config.drop_hollow_places();
+    if !gone.is_empty() && matches!(Place::of(context), Place::Bgp | Place::Family | Place::EvpnVni | Place::Interface)
+    {
+        config.drop_hollow_places();
+    }
     !gone.is_empty()
+}
+
+/// The lines that the command removes. Only in some blocks is its text not that of the line.
+fn removed(config: &RoutingConfig, context: &[String], line: &str) -> Vec<String> {
+    let opposite = line.strip_prefix("no ").map_or_else(|| format!("no {line}"), str::to_owned);
+    if config.has(context, &opposite) && syntax::removal(context, &opposite) == line {
+        return vec![opposite];
+    }
+    match Place::of(context) {
+        Place::Top | Place::Vrf | Place::Bgp | Place::EvpnVni | Place::Bfd | Place::Other => Vec::new(),
+        Place::RouteMap | Place::Family | Place::BfdProfile | Place::Interface => {
+            let lines = config.lines_of(context).filter(|found| syntax::removal(context, found) == line);
+            lines.map(str::to_owned).collect()
+        }
+    }
 }
 
 /// The neighbour or peer group that the command takes away as a whole.

@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use crate::{config::Context, pattern};
+use crate::{
+    config::{Context, RoutingConfig},
+    pattern,
+};
 
 /// Which block a line is in, as far as that matters for what a line means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -270,6 +273,23 @@ pub(crate) fn setting(context: &[String], line: &str) -> Option<String> {
         return Some(format!("{} seq {}", entry.list, entry.sequence));
     }
     pattern::key(single_valued(place), positive)
+}
+
+/// The lines of a block that are values of the setting.
+pub(crate) fn of_setting<'a>(
+    config: &'a RoutingConfig,
+    context: &'a [String],
+    setting: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    // All that a line begins with is in its key, so most of the others are known by that.
+    let words = if context.is_empty() { 3 } else { 1 };
+    let start: usize = setting.split_inclusive(' ').take(words).map(str::len).sum();
+    let start = setting.get(..start).unwrap_or(setting);
+    let may_be = move |line: &&str| line.strip_prefix("no ").unwrap_or(line).starts_with(start.trim_end());
+    config
+        .lines_of(context)
+        .filter(may_be)
+        .filter(move |line| self::setting(context, line).is_some_and(|of| of == setting))
 }
 
 /// A static route.

@@ -66,15 +66,15 @@ impl RoutingConfig {
         for (index, raw) in text.lines().enumerate() {
             let number = index + 1;
             let raw = raw.trim_end();
-            let content = raw.trim_start_matches(' ');
-            if is_no_setting(content) {
+            let text = raw.trim_start_matches(' ');
+            if is_no_setting(text) {
                 continue;
             }
-            if content.starts_with('%') {
-                return Err(ParseError::Message { number, text: crate::masked(content).into_owned() });
+            if text.starts_with('%') {
+                return Err(ParseError::Message { number, text: crate::masked(text).into_owned() });
             }
-            let line = canonical(content).map_err(|source| ParseError::Line { number, source })?;
-            let indentation = raw.len() - content.len();
+            let line = canonical(text).map_err(|source| ParseError::Line { number, source })?;
+            let indentation = raw.len() - text.len();
             while around.last().is_some_and(|(outer, _)| *outer >= indentation) {
                 around.pop();
             }

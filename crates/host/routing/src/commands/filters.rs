@@ -102,13 +102,17 @@ impl Planner {
         let new =
             self.ordered(&self.wanted, &wanted, |line| !self.state.has(&now, line) && !line.starts_with(ON_MATCH));
         if denies {
-            old.iter().for_each(|line| self.take(&now, line));
+            for line in &old {
+                self.take(&now, line);
+            }
         }
         for line in &new {
             self.put(&now, line);
         }
         if !denies {
-            old.iter().for_each(|line| self.take(&now, line));
+            for line in &old {
+                self.take(&now, line);
+            }
         }
     }
 

@@ -27,33 +27,39 @@ impl Planner {
     fn set_list(&mut self, list: &str) {
         let wanted = entries(&self.wanted, list);
         let mut guard = None;
+        let mut now = entries(&self.state, list);
         loop {
-            let now = entries(&self.state, list);
-            let missing: Vec<(&u32, &String)> =
-                wanted.iter().filter(|(sequence, content)| now.get(sequence) != Some(content)).collect();
-            let says = |content: &String| now.iter().find(|(_, found)| *found == content).map(|(at, _)| *at);
-            let free: Vec<_> = missing.iter().filter(|(_, content)| says(content).is_none()).collect();
-            if let Some((sequence, content)) = free.first() {
-                self.send(&[], &format!("{list} seq {sequence} {content}"));
-                continue;
-            }
-            let Some(holder) = missing.first().and_then(|(_, content)| says(content)) else { break };
+            self.set_free_entries(list, &wanted, &mut now);
+            let blocked = wanted.iter().find(|(sequence, content)| now.get(sequence) != Some(content));
+            let Some(holder) = blocked.and_then(|(_, content)| says(&now, content)) else { break };
             if wanted.get(&holder) == now.get(&holder) {
                 // Two wanted entries say the same, which FRR cannot have.
                 break;
             }
-            if now.len() == 1 {
+            if now.len() == 1 && guard.is_none() {
                 guard = self.guard(list, &wanted, &now);
             }
-            self.take_entry(list, holder);
+            self.take_entry(list, holder, &mut now);
         }
-        if let Some(sequence) = guard {
-            self.take_entry(list, sequence);
+        let stale = entries(&self.state, list).into_keys().filter(|sequence| !wanted.contains_key(sequence));
+        for sequence in stale.filter(|sequence| Some(*sequence) != guard).chain(guard) {
+            self.take_entry(list, sequence, &mut now);
         }
-        let stale: Vec<u32> =
-            entries(&self.state, list).into_keys().filter(|sequence| !wanted.contains_key(sequence)).collect();
-        for sequence in stale {
-            self.take_entry(list, sequence);
+    }
+
+    /// Sets entries that nothing keeps from being set, until there is none.
+    fn set_free_entries(&mut self, list: &str, wanted: &Entries, now: &mut Entries) {
+        loop {
+            let before = self.commands.len();
+            for (sequence, content) in wanted {
+                if now.get(sequence) != Some(content) && says(now, content).is_none() {
+                    self.send(&[], &format!("{list} seq {sequence} {content}"));
+                    now.insert(*sequence, content.clone());
+                }
+            }
+            if self.commands.len() == before {
+                return;
+            }
         }
     }
 
@@ -71,7 +77,8 @@ impl Planner {
         Some(free)
     }
 
-    fn take_entry(&mut self, list: &str, sequence: u32) {
+    fn take_entry(&mut self, list: &str, sequence: u32, now: &mut Entries) {
+        now.remove(&sequence);
         if let Some(content) = entries(&self.state, list).get(&sequence) {
             self.take(&[], &format!("{list} seq {sequence} {content}"));
         }
@@ -97,4 +104,9 @@ fn entries(config: &RoutingConfig, list: &str) -> Entries {
         .filter(|entry| entry.list == list)
         .map(|entry| (entry.sequence, entry.content.to_owned()))
         .collect()
+}
+
+/// The entry that says this.
+fn says(entries: &Entries, content: &str) -> Option<u32> {
+    entries.iter().find(|(_, found)| *found == content).map(|(sequence, _)| *sequence)
 }

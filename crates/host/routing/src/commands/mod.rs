@@ -69,8 +69,8 @@ impl Planner {
             return;
         }
         if let Some(setting) = syntax::setting(context, line) {
-            let old =
-                same_setting(&self.state, context, &setting).find(|old| syntax::needs_two_steps(context, old, line));
+            let old = syntax::of_setting(&self.state, context, &setting)
+                .find(|old| syntax::needs_two_steps(context, old, line));
             if let Some(old) = old.map(str::to_owned) {
                 self.take(context, &old);
             }
@@ -107,7 +107,7 @@ impl Planner {
     /// Whether the line is the old value of a setting that is wanted with another one.
     fn is_replaced(&self, context: &[String], line: &str) -> bool {
         syntax::setting(context, line)
-            .is_some_and(|setting| same_setting(&self.wanted, context, &setting).next().is_some())
+            .is_some_and(|setting| syntax::of_setting(&self.wanted, context, &setting).next().is_some())
     }
 
     /// The lines of a block that open no other, in order.
@@ -161,13 +161,4 @@ impl Planner {
             self.take_unwanted_block(&inner, &opening);
         }
     }
-}
-
-/// Lines of a block that are values of the setting.
-fn same_setting<'a>(
-    config: &'a RoutingConfig,
-    context: &'a [String],
-    setting: &'a str,
-) -> impl Iterator<Item = &'a str> {
-    config.lines_of(context).filter(move |line| syntax::setting(context, line).is_some_and(|found| found == setting))
 }

@@ -146,7 +146,8 @@ impl Made {
                 }
                 continue;
             }
-            let imported: Vec<&Option<&str>> = vrfs.iter().filter(|other| *other != vrf && self.maybe()).collect();
+            let imported: Vec<Option<&str>> =
+                vrfs.iter().copied().filter(|other| other != vrf && self.maybe()).collect();
             for other in &imported {
                 self.add(&family, &format!("import vrf {}", other.unwrap_or("default")));
             }

@@ -48,7 +48,7 @@ impl Vty {
         match line.strip_prefix("no ") {
             Some(_) if line == OFF => self.set_default_activation(context, true),
             Some(positive) if positive.starts_with("neighbor ") && positive.ends_with(" activate") => {
-                self.activate(context, line)
+                self.activate(context, line);
             }
             Some(positive) if ["bgp ebgp-requires-policy"].contains(&positive) => self.insert(context, line),
             Some(positive) => self.remove(context, positive)?,
@@ -154,17 +154,8 @@ impl Vty {
         let old: Vec<&String> =
             others.iter().filter(|other| self::slot(&other.split(' ').collect::<Vec<_>>()) == slot).collect();
         self.refuse(context, &words, &others, &old)?;
-        if let ["ip" | "bgp", _, .., "seq", _, _, _]
-        | ["ip", "prefix-list", _, "seq", ..]
-        | ["bgp", "community-list", ..] = words.as_slice()
-        {
-            let content = line.split_once(" seq ").and_then(|(list, rest)| Some((list, rest.split_once(' ')?.1)));
-            let says = |other: &String| {
-                other.split_once(" seq ").and_then(|(list, rest)| Some((list, rest.split_once(' ')?.1))) == content
-            };
-            if content.is_some() && others.iter().any(says) {
-                return Err("FRR ignores what another entry says".to_owned());
-            }
+        if entry(line).is_some() && others.iter().any(|other| entry(other) == entry(line)) {
+            return Err("FRR ignores what another entry says".to_owned());
         }
         if let ["route-map", map, _, sequence] = words.as_slice() {
             let flipped = [format!("route-map {map} permit {sequence}"), format!("route-map {map} deny {sequence}")];
@@ -399,24 +390,30 @@ fn instance(opening: &str) -> Option<(Option<String>, String)> {
     }
 }
 
+/// The list that an entry is in, and what it says.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let (list, rest) = line.split_once(" seq ")?;
+    Some((list, rest.split_once(' ')?.1))
+}
+
 /// What a line is about: the next line about the same takes its place.
 fn slot(words: &[&str]) -> String {
-    let words: Vec<&str> = match words {
-        ["ip", "prefix-list", _, "seq", ..] => words[..5].to_vec(),
-        ["ip", "prefix-list", _, "description", ..] => words[..4].to_vec(),
-        ["bgp", "community-list", _, _, "seq", ..] => words[..6].to_vec(),
-        ["ip", "route", prefix, "blackhole" | "reject", ..] => vec!["ip route", prefix, "drop"],
-        ["ip", "route", _, _, "nexthop-vrf" | "eth0", ..] => words.to_vec(),
-        ["ip", "route", ..] | ["neighbor", _, "timers" | "bfd", "connect" | "profile", ..] => words[..4].to_vec(),
+    let key = match words {
+        ["ip", "route", prefix, "blackhole" | "reject", ..] => return format!("{prefix} is dropped"),
         ["neighbor", name, kind @ ("route-map" | "prefix-list" | "distribute-list"), _, direction] => {
-            vec!["neighbor", name, kind, direction]
+            return format!("{kind} of {name} {direction}");
         }
-        ["match", "ip", ..] => words[..4].to_vec(),
-        ["neighbor", ..] | ["import", "vrf", "route-map", _] => words[..3].to_vec(),
-        ["bgp", "listen", "range", ..] => words[..4].to_vec(),
-        ["match" | "set" | "timers" | "redistribute" | "network", ..] | ["bgp", "router-id", _] => words[..2].to_vec(),
-        ["vni" | "description" | "on-match" | "call", ..] => words[..1].to_vec(),
-        _ => words.to_vec(),
+        ["bgp", "community-list", _, _, "seq", ..] => 6,
+        ["ip", "prefix-list", _, "seq", ..] => 5,
+        ["ip", "route", _, _, "nexthop-vrf" | "eth0", ..] => words.len(),
+        ["ip", "prefix-list" | "route", ..]
+        | ["match", "ip", ..]
+        | ["bgp", "listen", "range", ..]
+        | ["neighbor", _, "timers" | "bfd", "connect" | "profile", ..] => 4,
+        ["neighbor", ..] | ["import", "vrf", "route-map", _] => 3,
+        ["match" | "set" | "timers" | "redistribute" | "network", ..] | ["bgp", "router-id", _] => 2,
+        ["vni" | "description" | "on-match" | "call", ..] => 1,
+        _ => words.len(),
     };
-    words.join(" ")
+    words[..key.min(words.len())].join(" ")
 }
