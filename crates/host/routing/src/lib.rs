@@ -29,6 +29,7 @@ mod differences;
 mod effect;
 mod line;
 mod order;
+mod parts;
 mod pattern;
 mod syntax;
 mod text;
