@@ -63,6 +63,7 @@ pub fn render(
     for (path, name, vrf) in cx.vrfs() {
         rules::policies(&cx, &mut made, Place { name, path: &path }, &vrf.policy_routes, &gateways)?;
     }
+    rules::end_of_vrfs(&cx, &mut made);
     routing::lines(&cx, &mut made)?;
     let Made { interfaces, rules, lines, notes } = made;
     Ok(Rendered { interfaces, rules, routing: lines, notes })

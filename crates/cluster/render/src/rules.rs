@@ -24,6 +24,21 @@ const TO_GATEWAY: u32 = 99;
 const POLICIES: u32 = 100;
 /// The kernel's own rule for VRFs is at 1000.
 const LAST_POLICY: u32 = 998;
+/// Behind that rule, and before the one for the main table.
+const NOWHERE: u32 = 2000;
+
+/// What matches nothing in its VRF goes nowhere: without this it would be looked up in the main table. A route in each
+/// VRF would do the same, but the routing daemon would announce it.
+pub(crate) fn end_of_vrfs(cx: &Context<'_>, made: &mut Made) {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let mut entry = RuleEntry::default();
+        entry.family = Some(family);
+        entry.priority = Some(NOWHERE);
+        entry.l3mdev = Some(true);
+        entry.action = Some(RuleAction::Unreachable);
+        made.rules.push((entry, cx.origin("spec")));
+    }
+}
 
 /// What a policy fits, and where such packets go.
 struct Policy {

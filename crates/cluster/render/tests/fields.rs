@@ -94,7 +94,14 @@ fn entries(rendered: &Rendered) -> BTreeSet<String> {
     let is_rule = |line: &&&str| line.starts_with("  ") && text.starts_with("route-rules:");
     let rules = lines.iter().skip_while(|line| !line.starts_with("route-rules:")).skip(2).take_while(is_rule);
     let rules: Vec<&str> = rules.map(|line| line.trim()).collect();
-    all.extend(rules.join(", ").split("- ").filter(|rule| !rule.is_empty()).map(|rule| format!("rule {rule}")));
+    all.extend(
+        rules
+            .join(", ")
+            .split("- ")
+            .map(|rule| rule.trim_end_matches(", "))
+            .filter(|rule| !rule.is_empty())
+            .map(|rule| format!("rule {rule}")),
+    );
     for line in lines.into_iter().skip_while(|line| *line != "interfaces:").chain(["- "]) {
         if let Some(first) = line.strip_prefix("- ") {
             all.extend(placed(&entry).into_iter().map(|line| format!("{name}: {line}")));

@@ -67,7 +67,7 @@ pub fn lookup(observed: &Observed, destination: IpAddr) -> Lookup {
                 None
             }
             // The packet belongs to no VRF.
-            RuleAction::L3mdev | RuleAction::Nop => None,
+            RuleAction::L3mdev | RuleAction::L3mdevUnreachable | RuleAction::Nop => None,
             RuleAction::Blackhole => Some(Lookup::Blackhole),
             RuleAction::Unreachable => Some(Lookup::Unreachable),
             RuleAction::Prohibit => Some(Lookup::Prohibited),

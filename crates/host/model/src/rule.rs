@@ -12,6 +12,8 @@ pub enum RuleAction {
     Table(RouteTable),
     /// Looks it up in the table of the VRF that it belongs to.
     L3mdev,
+    /// Drops it when it belongs to a VRF, and says that there is no way.
+    L3mdevUnreachable,
     /// Goes on with the rule of this priority.
     Goto(u32),
     /// Does nothing.
@@ -140,6 +142,7 @@ impl std::fmt::Display for RuleKey {
         match self.action {
             RuleAction::Table(table) => write!(f, " lookup {table}"),
             RuleAction::L3mdev => f.write_str(" l3mdev"),
+            RuleAction::L3mdevUnreachable => f.write_str(" l3mdev unreachable"),
             RuleAction::Goto(priority) => write!(f, " goto {priority}"),
             RuleAction::Nop => f.write_str(" nop"),
             RuleAction::Blackhole => f.write_str(" blackhole"),

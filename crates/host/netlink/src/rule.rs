@@ -75,7 +75,7 @@ fn encode(kind: u16, flags: u16, rule: &Rule) -> Msg {
     }
     match key.action {
         RuleAction::Table(table) => msg.attr_u32(FRA_TABLE, table.get()),
-        RuleAction::L3mdev => msg.attr_u8(FRA_L3MDEV, 1),
+        RuleAction::L3mdev | RuleAction::L3mdevUnreachable => msg.attr_u8(FRA_L3MDEV, 1),
         RuleAction::Goto(priority) => msg.attr_u32(FRA_GOTO, priority),
         RuleAction::Nop | RuleAction::Blackhole | RuleAction::Unreachable | RuleAction::Prohibit => &mut msg,
     };
@@ -90,7 +90,7 @@ fn header(key: &RuleKey) -> [u8; HEADER_LEN] {
         RuleAction::Goto(_) => (FR_ACT_GOTO, 0),
         RuleAction::Nop => (FR_ACT_NOP, 0),
         RuleAction::Blackhole => (FR_ACT_BLACKHOLE, 0),
-        RuleAction::Unreachable => (FR_ACT_UNREACHABLE, 0),
+        RuleAction::Unreachable | RuleAction::L3mdevUnreachable => (FR_ACT_UNREACHABLE, 0),
         RuleAction::Prohibit => (FR_ACT_PROHIBIT, 0),
     };
     let mut bytes = [0; HEADER_LEN];
@@ -195,6 +195,9 @@ impl Action {
     fn action(&self) -> Option<RuleAction> {
         match self.number {
             FR_ACT_TO_TBL if self.l3mdev => Some(RuleAction::L3mdev),
+            FR_ACT_UNREACHABLE if self.l3mdev => Some(RuleAction::L3mdevUnreachable),
+            // It would be shown, and put back, as one for every packet.
+            _ if self.l3mdev => None,
             FR_ACT_TO_TBL => RouteTable::try_from(self.table).ok().map(RuleAction::Table),
             FR_ACT_GOTO => Some(RuleAction::Goto(self.goto)),
             FR_ACT_NOP => Some(RuleAction::Nop),
@@ -270,6 +273,7 @@ mod tests {
         for action in [
             RuleAction::Table(RouteTable::MAIN),
             RuleAction::L3mdev,
+            RuleAction::L3mdevUnreachable,
             RuleAction::Goto(400),
             RuleAction::Nop,
             RuleAction::Blackhole,

@@ -507,7 +507,8 @@ pub struct RuleEntry {
     pub(crate) oif: Option<IfName>,
     /// blackhole, unreachable or prohibit.
     pub action: Option<netloom_model::RuleAction>,
-    pub(crate) l3mdev: Option<bool>,
+    /// Packets that belong to a VRF: they are looked up in its table, or end here with an action.
+    pub l3mdev: Option<bool>,
     pub(crate) goto: Option<u32>,
     pub(crate) nop: Option<bool>,
     pub(crate) invert: Option<bool>,

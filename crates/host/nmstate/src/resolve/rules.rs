@@ -107,12 +107,18 @@ impl Merge<'_> {
 
     fn action(&mut self, path: &str, entry: &RuleEntry) -> Option<RuleAction> {
         let table = entry.table.map(|id| if id == 0 { RouteTable::MAIN.get() } else { id });
+        let of_vrfs = entry.l3mdev == Some(true);
+        // Whether the packet belongs to a VRF can be what is done, or what the end of the way is for.
+        let (l3mdev, action) = match (of_vrfs, entry.action) {
+            (true, Some(RuleAction::Unreachable)) => (Some(RuleAction::L3mdevUnreachable), None),
+            (of_vrfs, action) => (of_vrfs.then_some(RuleAction::L3mdev), action),
+        };
         let given: Vec<RuleAction> = [
             table.and_then(|id| RouteTable::try_from(id).ok()).map(RuleAction::Table),
-            (entry.l3mdev == Some(true)).then_some(RuleAction::L3mdev),
+            l3mdev,
             entry.goto.map(RuleAction::Goto),
             (entry.nop == Some(true)).then_some(RuleAction::Nop),
-            entry.action,
+            action,
         ]
         .into_iter()
         .flatten()
@@ -139,6 +145,15 @@ impl Merge<'_> {
     }
 }
 
+fn is_of_vrfs(action: RuleAction) -> bool {
+    matches!(action, RuleAction::L3mdev | RuleAction::L3mdevUnreachable)
+}
+
+/// The end of the way of those packets that a rule is for.
+fn ends(action: RuleAction) -> RuleAction {
+    if action == RuleAction::L3mdevUnreachable { RuleAction::Unreachable } else { action }
+}
+
 /// Whether an absent entry means the rule; what the entry does not say matches all, and an empty
 /// prefix matches only rules without one.
 pub(crate) fn matches(pattern: &RuleEntry, key: &RuleKey, by: Protocol) -> bool {
@@ -159,8 +174,8 @@ pub(crate) fn matches(pattern: &RuleEntry, key: &RuleKey, by: Protocol) -> bool 
         && pattern.fwmask.is_none_or(|mask| mask == key.fwmask)
         && pattern.iif.is_none_or(|name| Some(name) == key.iif)
         && pattern.oif.is_none_or(|name| Some(name) == key.oif)
-        && pattern.action.is_none_or(|action| action == key.action)
-        && pattern.l3mdev.is_none_or(|on| on == (key.action == RuleAction::L3mdev))
+        && pattern.action.is_none_or(|action| action == ends(key.action))
+        && pattern.l3mdev.is_none_or(|on| on == is_of_vrfs(key.action))
         && pattern.goto.is_none_or(|target| key.action == RuleAction::Goto(target))
         && pattern.nop.is_none_or(|on| on == (key.action == RuleAction::Nop))
         && pattern.invert.is_none_or(|invert| invert == key.invert)

@@ -62,6 +62,9 @@ pub(crate) fn rule_entry(key: &RuleKey, protocol: Protocol) -> RuleEntry {
     match key.action {
         RuleAction::Table(table) => entry.table = Some(table.get()),
         RuleAction::L3mdev => entry.l3mdev = Some(true),
+        RuleAction::L3mdevUnreachable => {
+            (entry.l3mdev, entry.action) = (Some(true), Some(RuleAction::Unreachable));
+        }
         RuleAction::Goto(target) => entry.goto = Some(target),
         RuleAction::Nop => entry.nop = Some(true),
         RuleAction::Blackhole | RuleAction::Unreachable | RuleAction::Prohibit => entry.action = Some(key.action),
