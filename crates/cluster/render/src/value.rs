@@ -147,3 +147,40 @@ pub(crate) fn check_vrf_name(name: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_bytes_are_split_in_three_ways() {
+        let shown = |text| route_target(text).map(|target| target.to_string());
+        for text in ["65000:4294967295", "4200000000:65535", "192.0.2.1:7"] {
+            assert_eq!(shown(text).as_deref(), Ok(text));
+        }
+        assert_eq!(shown("0065000:007").as_deref(), Ok("65000:7"));
+        for bad in ["65000", "65000:4294967296", "4200000000:65536", "192.0.2.1:65536", "1.5:7", "x:1"] {
+            assert!(shown(bad).is_err(), "{bad}");
+        }
+        assert_eq!(RouteTarget::derived(4_200_000_000, 5).to_string(), "59904:5");
+    }
+
+    #[test]
+    fn communities_have_one_spelling() {
+        let shown = |text| community(text).map(|community| community.to_string());
+        assert_eq!(shown("65535:65281").as_deref(), Ok("no-export"));
+        assert_eq!(shown("local-as").as_deref(), Ok("local-AS"));
+        assert_eq!(shown("065:0200").as_deref(), Ok("65:200"));
+        assert!(shown("65536:1").is_err() && shown("nobody").is_err());
+    }
+
+    #[test]
+    fn timers_are_whole_seconds() {
+        assert_eq!(seconds("1m30s"), Ok(90));
+        assert_eq!(seconds("2000ms"), Ok(2));
+        for bad in ["", "90", "1500ms", "1.5s", "24h", "5x", "99999999999999999999s"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        assert!(check_timers(3, 2).is_err() && check_timers(30, 30).is_err() && check_timers(0, 0).is_ok());
+    }
+}
