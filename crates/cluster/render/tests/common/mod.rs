@@ -26,11 +26,16 @@ pub(crate) fn rendered(config: &Value, base: &str) -> Result<Rendered, String> {
     render("node1", &config, &base, &tables).map_err(|e| format!("{}: {e}", e.reason()))
 }
 
-/// Links and rules as a document, each with its origin, and the notes.
-pub(crate) fn host(rendered: &Rendered) -> String {
+/// Links and rules as a document.
+pub(crate) fn document(rendered: &Rendered) -> Document {
     let interfaces = rendered.interfaces.iter().map(|(interface, _)| interface.clone()).collect();
     let rules = rendered.rules.iter().map(|(rule, _)| rule.clone()).collect();
-    let mut parts = vec![Document::default().with_entries(interfaces, Vec::new(), rules).to_yaml()];
+    Document::default().with_entries(interfaces, Vec::new(), rules)
+}
+
+/// The same as text, with the origin of each, and the notes.
+pub(crate) fn host(rendered: &Rendered) -> String {
+    let mut parts = vec![document(rendered).to_yaml()];
     for (interface, origin) in &rendered.interfaces {
         parts.push(format!("# {}: {origin}", interface.name));
         // As a port, a link has properties that a document lists with its bridge.
