@@ -70,11 +70,11 @@ fn undefined(line: &str) -> Option<&str> {
     let named = line.strip_prefix("no neighbor ")?;
     match named.split_once(' ') {
         None => Some(named),
-        Some((name, said)) => syntax::defines(said).then_some(name),
+        Some((name, attribute)) => syntax::defines(attribute).then_some(name),
     }
 }
 
-/// Takes away a neighbour or peer group with all that is said about it, and the members of the group.
+/// Takes away a neighbour or peer group with all its settings, and the members of the group.
 fn undefine(config: &mut RoutingConfig, context: &[String], name: &str) {
     let mut names = vec![name.to_owned()];
     while let Some(name) = names.pop() {
@@ -142,7 +142,9 @@ pub(crate) fn spell_activation(config: &mut RoutingConfig, context: &[String], e
     let names: std::collections::BTreeSet<String> = config
         .lines_of(context)
         .filter_map(syntax::neighbor)
-        .filter(|(_, said)| *said == "peer-group" || (syntax::defines(said) && !said.contains("peer-group")))
+        .filter(|(_, attribute)| {
+            *attribute == "peer-group" || (syntax::defines(attribute) && !attribute.contains("peer-group"))
+        })
         .map(|(name, _)| name.to_owned())
         .collect();
     let family = syntax::inner(context, "address-family ipv4 unicast");

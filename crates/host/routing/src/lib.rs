@@ -19,7 +19,9 @@
 //! FRR prints no value that equals its default (`frr defaults` in its text says which they are), and spells others in its
 //! own way: `allowas-in 3` is printed as `allowas-in`, `ebgp-multihop` as `ebgp-multihop 255`, `continue 30` as
 //! `on-match goto 30`, `route-target both` as two lines, and a route target that equals the automatic one not at all. Lines
-//! given to [`RoutingConfig::add`] must be as FRR prints them; otherwise they are sent again and again, and never seen.
+//! given to [`RoutingConfig::add`] must be as FRR prints them; otherwise they are sent again and again, and never seen. It
+//! prints `vrf X` without lines only while it has the device, and `import vrf route-map M` without an import as `route-map
+//! vpn import M`.
 
 mod command;
 mod commands;

@@ -20,7 +20,8 @@ impl Groups {
         if Place::of(context) != Place::Bgp {
             return Self::default();
         }
-        let named = config.lines_of(context).filter_map(syntax::neighbor).filter(|(_, said)| *said == "peer-group");
+        let named =
+            config.lines_of(context).filter_map(syntax::neighbor).filter(|(_, attribute)| *attribute == "peer-group");
         Self(named.map(|(name, _)| name.to_owned()).collect())
     }
 
@@ -85,10 +86,10 @@ fn bgp(groups: &Groups, line: &str) -> u8 {
     if line.starts_with("bgp listen range ") {
         return 9;
     }
-    let Some((name, said)) = syntax::neighbor(line) else { return 0 };
+    let Some((name, attribute)) = syntax::neighbor(line) else { return 0 };
     let group = groups.has(name);
-    match said.split(' ').next().unwrap_or_default() {
-        "peer-group" if said == "peer-group" => 1,
+    match attribute.split(' ').next().unwrap_or_default() {
+        "peer-group" if attribute == "peer-group" => 1,
         "remote-as" if group => 2,
         _ if group => 3,
         "interface" => 4,

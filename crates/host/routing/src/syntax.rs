@@ -102,9 +102,9 @@ pub(crate) fn neighbor(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("no ").unwrap_or(line).strip_prefix("neighbor ")?.split_once(' ')
 }
 
-/// What a line says that makes its neighbour exist: without such a line, nothing else can be said about it.
-pub(crate) fn defines(said: &str) -> bool {
-    ["remote-as", "interface", "peer-group"].contains(&said.split(' ').next().unwrap_or_default())
+/// What a line says that makes its neighbour exist: without such a line, nothing else can be configured for it.
+pub(crate) fn defines(attribute: &str) -> bool {
+    ["remote-as", "interface", "peer-group"].contains(&attribute.split(' ').next().unwrap_or_default())
 }
 
 /// Settings with one value in a block, by place.
@@ -345,10 +345,10 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
 
 /// Whether the line attaches a filter to a neighbour. Such a line goes only after what comes in its place is there.
 pub(crate) fn attaches_filter(line: &str) -> bool {
-    neighbor(line).is_some_and(|(_, said)| {
+    neighbor(line).is_some_and(|(_, attribute)| {
         ["route-map ", "prefix-list ", "filter-list ", "distribute-list ", "unsuppress-map "]
             .iter()
-            .any(|start| said.starts_with(start))
+            .any(|start| attribute.starts_with(start))
     })
 }
 

@@ -270,7 +270,7 @@ fn options_that_frr_would_keep_are_removed_first() {
 }
 
 #[test]
-fn activation_is_told_from_its_default() {
+fn activation_is_spelled_by_its_default() {
     let now = &[
         "router bgp 1 / neighbor 10.0.0.1 remote-as 2",
         "router bgp 1 / neighbor 10.0.0.2 remote-as 2",

@@ -59,7 +59,7 @@ impl Planner {
         families.iter().map(|opening| syntax::inner(context, opening)).collect()
     }
 
-    /// Changes first whether neighbours are active for IPv4 unless something else is said: what FRR prints about each of
+    /// Changes first whether neighbours are active for IPv4 unless configured otherwise: what FRR prints about each of
     /// them depends on it.
     fn set_default_activation(&mut self, context: &Context) {
         let off = "no bgp default ipv4-unicast";
@@ -99,7 +99,7 @@ impl Planner {
             config
                 .lines_of(family)
                 .filter_map(syntax::neighbor)
-                .any(|(of, said)| of == name && said.starts_with(kind) && said.ends_with(direction))
+                .any(|(of, attribute)| of == name && attribute.starts_with(kind) && attribute.ends_with(direction))
         };
         let kinds = [("prefix-list ", "distribute-list "), ("distribute-list ", "prefix-list ")];
         self.families(&self.wanted, context).iter().any(|family| {
@@ -152,11 +152,12 @@ fn names(config: &RoutingConfig, context: &[String]) -> BTreeSet<String> {
 
 /// The lines that make a neighbour or peer group exist.
 fn definition(config: &RoutingConfig, context: &[String], name: &str) -> BTreeSet<String> {
-    let defining = |line: &&str| syntax::neighbor(line).is_some_and(|(of, said)| of == name && syntax::defines(said));
+    let defining =
+        |line: &&str| syntax::neighbor(line).is_some_and(|(of, attribute)| of == name && syntax::defines(attribute));
     config.lines_of(context).filter(defining).map(str::to_owned).collect()
 }
 
-/// Whether FRR changes the one into the other and keeps all else that is said about the neighbour.
+/// Whether FRR changes the one into the other and keeps all other settings of the neighbour.
 fn can_change(context: &[String], now: &BTreeSet<String>, wanted: &BTreeSet<String>) -> bool {
     let gone: Vec<&String> = now.difference(wanted).collect();
     let new: Vec<&String> = wanted.difference(now).collect();

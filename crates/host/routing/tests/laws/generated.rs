@@ -200,18 +200,18 @@ impl Made {
 
     fn neighbor(&mut self, instance: &str, name: &str, is_outside: bool) {
         let family = [instance, "address-family ipv4 unicast"];
-        let mut said: Vec<&[&str]> = vec![
+        let mut attribute: Vec<&[&str]> = vec![
             &["description x y", "description z"],
             &["password aa", "password bb"],
             &["timers 1 3", "timers 2 6"],
             &["shutdown", "shutdown message hi"],
         ];
         if is_outside {
-            said.push(&["ebgp-multihop 3", "ttl-security hops 2"]);
+            attribute.push(&["ebgp-multihop 3", "ttl-security hops 2"]);
         }
-        for values in said {
-            if let Some(said) = self.one(values) {
-                self.add(&[instance], &format!("neighbor {name} {said}"));
+        for values in attribute {
+            if let Some(attribute) = self.one(values) {
+                self.add(&[instance], &format!("neighbor {name} {attribute}"));
             }
         }
         if self.maybe() {
@@ -225,8 +225,8 @@ impl Made {
             &["prefix-list p1 in", "prefix-list p2 in", "distribute-list a in"],
             &["maximum-prefix 5", "maximum-prefix 6"],
         ] {
-            if let Some(said) = self.one(values) {
-                self.add(&family, &format!("neighbor {name} {said}"));
+            if let Some(attribute) = self.one(values) {
+                self.add(&family, &format!("neighbor {name} {attribute}"));
             }
         }
     }

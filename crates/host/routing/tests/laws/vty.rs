@@ -219,8 +219,8 @@ impl Vty {
             }
             ["neighbor", name, "remote-as", ..] => has(format!("neighbor {name} peer-group ")),
             ["neighbor", _, "interface" | "peer-group", ..] => false,
-            ["neighbor", name, said @ ..] => {
-                let excluded = match said {
+            ["neighbor", name, attribute @ ..] => {
+                let excluded = match attribute {
                     ["ebgp-multihop", ..] => "ttl-security",
                     ["ttl-security", ..] => "ebgp-multihop",
                     ["prefix-list", ..] => "distribute-list",
