@@ -51,17 +51,17 @@ fn lines_are_taken_or_refused(programs: &Programs) -> Outcome {
     let lists = [owner(&client), Daemon::Bgpd];
     let list = "ip prefix-list one seq 5 permit 192.0.2.0/24";
     for _ in 0..2 {
-        client.run(&lists, &[], list).map_err(text)?;
+        client.run(&lists, &[], list).map_err(|error| text(&error))?;
     }
     for daemon in lists {
-        let config = client.running_config(daemon).map_err(text)?;
+        let config = client.running_config(daemon).map_err(|error| text(&error))?;
         check("the line is in the configuration once", config.matches(list).count() == 1, &config)?;
         check("and the release is", config.contains(&format!("frr version {release}")), &config)?;
     }
     let instance = ["router bgp 65001"];
-    client.run(&[Daemon::Bgpd], &instance, "neighbor 192.0.2.2 remote-as 65002").map_err(text)?;
+    client.run(&[Daemon::Bgpd], &instance, "neighbor 192.0.2.2 remote-as 65002").map_err(|error| text(&error))?;
     // Known by another context only: within the first it would be something else.
-    client.run(&[owner(&client)], &["vrf blue"], "vni 100").map_err(text)?;
+    client.run(&[owner(&client)], &["vrf blue"], "vni 100").map_err(|error| text(&error))?;
     let refused = |client: &mut Daemons, context: &[&str], line: &str| match client.run(&[Daemon::Bgpd], context, line)
     {
         Err(FrrError::Refused(refusal)) => Ok(*refusal),
@@ -73,7 +73,7 @@ fn lines_are_taken_or_refused(programs: &Programs) -> Outcome {
     let other = refused(&mut client, &["router bgp 65009"], "neighbor 192.0.2.3 remote-as 65002")?;
     check("a context is refused too", other.line == "router bgp 65009" && other.words.contains("65001"), &other)?;
     let longest = format!("neighbor 192.0.2.2 description {}", "d".repeat(40));
-    client.run(&[Daemon::Bgpd], &instance, &longest).map_err(text)?;
+    client.run(&[Daemon::Bgpd], &instance, &longest).map_err(|error| text(&error))?;
     let padded = format!("{}neighbor", " ".repeat(4094 - "neighbor".len()));
     let incomplete = refused(&mut client, &instance, &padded)?;
     check("the longest line is answered", incomplete.words.contains("incomplete"), &incomplete)?;
@@ -90,13 +90,13 @@ fn pace(client: &mut Daemons) -> Result<String, String> {
     let started = now();
     for number in 0..LINES {
         let line = format!("ip prefix-list many seq {} permit 10.0.{number}.0/24", 5 * (number + 1));
-        client.run(&[owner], &[], &line).map_err(text)?;
+        client.run(&[owner], &[], &line).map_err(|error| text(&error))?;
     }
     let lists = started.elapsed() / LINES;
     let started = now();
     for number in 1..=LINES {
         let line = format!("neighbor 198.51.100.{number} remote-as 65002");
-        client.run(&[Daemon::Bgpd], &["router bgp 65001"], &line).map_err(text)?;
+        client.run(&[Daemon::Bgpd], &["router bgp 65001"], &line).map_err(|error| text(&error))?;
     }
     Ok(format!("an entry of a list in {lists:?}, a neighbour in {:?}", started.elapsed() / LINES))
 }
@@ -105,8 +105,8 @@ fn pace(client: &mut Daemons) -> Result<String, String> {
 fn stuck_daemon_is_an_error(programs: &Programs) -> Outcome {
     let (_space, frr, _) = start(programs)?;
     let limits = Limits { answer: stretched(Duration::from_secs(1)), ..Limits::default() };
-    let mut client = Daemons::open(&frr.sockets(), limits).map_err(text)?;
-    client.run(&[Daemon::Bgpd], &[], "ip prefix-list one seq 5 permit 192.0.2.0/24").map_err(text)?;
+    let mut client = Daemons::open(&frr.sockets(), limits).map_err(|error| text(&error))?;
+    client.run(&[Daemon::Bgpd], &[], "ip prefix-list one seq 5 permit 192.0.2.0/24").map_err(|error| text(&error))?;
     frr.pause(Daemon::Bgpd)?;
     let late = "ip prefix-list one seq 10 permit 198.51.100.0/24";
     let error = expect_error(client.run(&[Daemon::Bgpd], &[], late))?;
@@ -116,12 +116,12 @@ fn stuck_daemon_is_an_error(programs: &Programs) -> Outcome {
         let error = expect_error(client.running_config(Daemon::Bgpd))?;
         check("it stays so", matches!(error.reason(), "FrrSilent" | "FrrAway"), &error)?;
     }
-    client.running_config(Daemon::Zebra).map_err(text)?;
+    client.running_config(Daemon::Zebra).map_err(|error| text(&error))?;
     frr.resume(Daemon::Bgpd)?;
     let mut client = frr.client()?;
     // What it was sent before is carried out now: that is why nobody could know.
     until("the line was carried out in the end", || {
-        let config = client.running_config(Daemon::Bgpd).map_err(text)?;
+        let config = client.running_config(Daemon::Bgpd).map_err(|error| text(&error))?;
         Ok(config.contains(late).then_some(()).ok_or(config))
     })?;
     frr.finish()?;
@@ -132,16 +132,16 @@ fn stuck_daemon_is_an_error(programs: &Programs) -> Outcome {
 fn killed_daemon_is_an_error(programs: &Programs) -> Outcome {
     let (_space, mut frr, _) = start(programs)?;
     let mut client = frr.client()?;
-    client.run(&[Daemon::Bgpd], &[], "router bgp 65001").map_err(text)?;
+    client.run(&[Daemon::Bgpd], &[], "router bgp 65001").map_err(|error| text(&error))?;
     frr.kill(Daemon::Bgpd)?;
     let error = expect_error(client.run(&[Daemon::Bgpd], &["router bgp 65001"], "neighbor 192.0.2.2 remote-as 65002"))?;
     check("a daemon that is gone is away", error.reason() == "FrrAway" && !error.may_be_done(), &error)?;
     check("and known to be", !client.there().any(|daemon| daemon == Daemon::Bgpd), &client)?;
-    client.running_config(Daemon::Zebra).map_err(text)?;
-    let again = Daemons::open(&frr.sockets(), Limits::default()).map_err(text)?;
+    client.running_config(Daemon::Zebra).map_err(|error| text(&error))?;
+    let again = Daemons::open(&frr.sockets(), Limits::default()).map_err(|error| text(&error))?;
     check("its socket leads nowhere", again.away().any(|(daemon, _)| daemon == Daemon::Bgpd), &again)?;
     frr.start_daemon(Daemon::Bgpd)?;
-    let config = client.running_config(Daemon::Bgpd).map_err(text)?;
+    let config = client.running_config(Daemon::Bgpd).map_err(|error| text(&error))?;
     check("a new one has nothing of the old one", !config.contains("router bgp"), &config)?;
     frr.finish()?;
     Ok(Ended::OK)
@@ -151,19 +151,19 @@ fn killed_daemon_is_an_error(programs: &Programs) -> Outcome {
 fn vnis_and_links_are_seen(programs: &Programs) -> Outcome {
     let (space, frr, _) = start(programs)?;
     let mut client = frr.client()?;
-    check("before EVPN is on there is no VNI", client.evpn_vnis().map_err(text)?.is_empty(), &client)?;
+    check("before EVPN is on there is no VNI", client.evpn_vnis().map_err(|error| text(&error))?.is_empty(), &client)?;
     let evpn = ["router bgp 65001", "address-family l2vpn evpn"];
-    client.run(&[Daemon::Bgpd], &evpn, "advertise-all-vni").map_err(text)?;
+    client.run(&[Daemon::Bgpd], &evpn, "advertise-all-vni").map_err(|error| text(&error))?;
     let owner = owner(&client);
-    client.run(&[owner], &["vrf blue"], "vni 10100").map_err(text)?;
-    let waiting = client.vrf_vnis().map_err(text)?;
+    client.run(&[owner], &["vrf blue"], "vni 10100").map_err(|error| text(&error))?;
+    let waiting = client.vrf_vnis().map_err(|error| text(&error))?;
     check("without devices the VNI is down", waiting.len() == 1 && !waiting[0].up, &waiting)?;
     ip(&["-n", space.name(), "address", "add", "192.0.2.1/32", "dev", "lo"])?;
     ip(&["-n", space.name(), "link", "add", "blue", "up", "type", "vrf", "table", "1001"])?;
     segment(&space, "10100", Some("blue"))?;
     segment(&space, "200", None)?;
     until("the VNI of the VRF is up", || {
-        let vrfs = client.vrf_vnis().map_err(text)?;
+        let vrfs = client.vrf_vnis().map_err(|error| text(&error))?;
         let up = vrfs.iter().any(|vrf| {
             let devices = (vrf.vxlan.map(|name| name.to_string()), vrf.bridge.map(|name| name.to_string()));
             vrf.up && vrf.vrf == "blue" && devices == (Some("vx10100".to_owned()), Some("br10100".to_owned()))
@@ -171,13 +171,13 @@ fn vnis_and_links_are_seen(programs: &Programs) -> Outcome {
         Ok(up.then_some(()).ok_or(vrfs))
     })?;
     until("both VNIs are known", || {
-        let vnis = client.evpn_vnis().map_err(text)?;
+        let vnis = client.evpn_vnis().map_err(|error| text(&error))?;
         let kinds: Vec<_> = vnis.iter().map(|vni| (vni.vni.get(), vni.kind, vni.vrf.as_str())).collect();
         Ok((kinds == [(200, VniKind::L2, "default"), (10100, VniKind::L3, "blue")]).then_some(()).ok_or(vnis))
     })?;
     ip(&["-n", space.name(), "address", "add", "203.0.113.1/24", "dev", "br10100"])?;
     until("the address is seen in its VRF", || {
-        let links = client.links().map_err(text)?;
+        let links = client.links().map_err(|error| text(&error))?;
         let bridge = "br10100".parse().ok().and_then(|name| links.get(&name));
         let address = "203.0.113.1/24".parse().ok();
         let seen =
@@ -205,7 +205,7 @@ fn sessions_are_seen(programs: &Programs) -> Outcome {
     }
     let mut client = here.client()?;
     until("the session is established and its prefix is there", || {
-        let sessions = client.sessions().map_err(text)?;
+        let sessions = client.sessions().map_err(|error| text(&error))?;
         let up = sessions.iter().any(|session| {
             session.peer == "192.0.2.2"
                 && session.remote_as == Some(65002)
@@ -215,7 +215,7 @@ fn sessions_are_seen(programs: &Programs) -> Outcome {
         Ok(up.then_some(()).ok_or(sessions))
     })?;
     let bfd = |client: &mut Daemons, wanted: &BfdState| {
-        let peers = client.bfd_peers().map_err(text)?;
+        let peers = client.bfd_peers().map_err(|error| text(&error))?;
         let all = peers.len() == 1 && peers[0].peer.to_string() == "192.0.2.2" && peers[0].state == *wanted;
         Ok(all.then_some(()).ok_or(peers))
     };
@@ -225,7 +225,7 @@ fn sessions_are_seen(programs: &Programs) -> Outcome {
     }
     until("BFD misses it", || bfd(&mut client, &BfdState::Down))?;
     until("the session is down", || {
-        let sessions = client.sessions().map_err(text)?;
+        let sessions = client.sessions().map_err(|error| text(&error))?;
         let down = sessions.iter().all(|session| matches!(session.state, SessionState::Down(_)));
         Ok(down.then_some(()).ok_or(sessions))
     })?;
@@ -289,7 +289,7 @@ fn check(what: &str, so: bool, shown: &impl std::fmt::Debug) -> Result<(), Strin
     if so { Ok(()) } else { Err(format!("not so: {what}: {shown:#?}")) }
 }
 
-fn text(error: FrrError) -> String {
+fn text(error: &FrrError) -> String {
     error.to_string()
 }
 
