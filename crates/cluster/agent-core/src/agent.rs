@@ -445,7 +445,9 @@ impl Agent {
         let Target::Wanted(wanted) = &self.target else { return None };
         let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.desired);
         let desired = self.kept.as_ref().filter(|_| falls_back)?.desired.clone()?;
-        prepare(desired, self.settings.base.as_deref()).ok().map(|prepared| Arc::new(prepared.following([&wanted.desired])))
+        prepare(desired, self.settings.base.as_deref())
+            .ok()
+            .map(|prepared| Arc::new(prepared.following([&wanted.desired])))
     }
 
     /// When the host is to be read; none when it is not.

@@ -3,8 +3,10 @@
 //! What it comes to follows from the configuration and from the base file of the node, which says what is there before
 //! any fabric: without one, a configuration that has a fabric part is refused.
 
+use std::collections::BTreeSet;
+
 use netloom_api::pipeline::node_network_config::NodeNetworkConfigSpec;
-use netloom_model::{DesiredRoutingLine, RoutingLine};
+use netloom_model::{DesiredRoutingLine, Origin, RoutingLine};
 use netloom_render::{Base, Rendered, render};
 use netloom_types::IfName;
 
@@ -36,7 +38,7 @@ pub(crate) fn add(
              this node",
         ));
     };
-    let rendered = render(node, spec, base, &tables(spec, base)).map_err(|error| refuse(&error.to_string()))?;
+    let rendered = render(node, spec, base).map_err(|error| refuse(&error.to_string()))?;
     let Rendered { interfaces, rules, routing, notes: _ } = rendered;
     let mut fabric = Fabric::default();
     for (interface, origin) in interfaces {
@@ -48,12 +50,15 @@ pub(crate) fn add(
         entries.interfaces.push(Entry::new(interface, origin));
     }
     entries.rules.extend(rules.into_iter().map(|(rule, origin)| Entry::new(rule, origin)));
-    let origin = netloom_model::Origin::new(netloom_model::Source::object(("network.t-caas.telekom.com", "NodeNetworkConfig"), "", node), "spec", 0);
-    let mut known = std::collections::BTreeSet::new();
-    for (context, text) in routing.iter() {
-        let all: Vec<&str> = context.iter().map(String::as_str).chain([text]).collect();
-        for end in 1..=all.len() {
-            let line = RoutingLine::new(all[..end - 1].iter().copied(), all[end - 1]);
+    let of_base = Origin::new("base file", "", 0);
+    let mut known = BTreeSet::new();
+    for (context, text, origin) in routing.with_origins() {
+        let origin = origin.unwrap_or(&of_base);
+        let path: Vec<&str> = context.iter().map(String::as_str).chain([text]).collect();
+        // The line of each block that it stands in is a line too.
+        for end in 1..=path.len() {
+            let (context, text) = (&path[..end - 1], path[end - 1]);
+            let line = RoutingLine::new(context.iter().copied(), text);
             let line = line.map_err(|error| refuse(&format!("{origin}: {error}")))?;
             if known.insert(line.clone()) {
                 fabric.routing.push(DesiredRoutingLine { line, origin: origin.clone() });
@@ -61,13 +66,6 @@ pub(crate) fn add(
         }
     }
     Ok(fabric)
-}
-
-fn tables(spec: &NodeNetworkConfigSpec, base: &Base) -> std::collections::BTreeMap<String, u32> {
-    let fabric = spec.fabric_vrfs.iter().map(|(name, vrf)| (name.clone(), 1_000_000_000 + vrf.vni));
-    let local = spec.local_vrfs.keys().enumerate().map(|(at, name)| (name.clone(), 1_100_000_000 + u32::try_from(at).unwrap_or(0)));
-    let own = [(base.cluster_vrf.name.to_string(), 10)].into_iter().chain(base.management_vrf.iter().map(|vrf| (vrf.name.to_string(), 20)));
-    fabric.chain(local).chain(own).collect()
 }
 
 /// The fabric part of a configuration alone; none where there is none.

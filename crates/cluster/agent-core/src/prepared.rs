@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::Provenance;
 use netloom_model::{
-    Adoption, Claim, ClaimKey, DesiredLink, DesiredRoutingLine, HostState, Link, Observed, Origin, Ownership, Previous, Setting,
-    VlanMembership,
+    Adoption, Claim, ClaimKey, DesiredLink, DesiredRoutingLine, HostState, Link, Observed, Origin, Ownership, Previous,
+    Setting, VlanMembership,
 };
 use netloom_nmstate::{Document, ResolveOptions};
 use netloom_render::Base;
@@ -335,7 +335,10 @@ mod tests {
         .unwrap();
         let now = Timestamp::UNIX_EPOCH;
         let reported = |desired: DesiredState| {
-            prepare(desired, None).unwrap().resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now).unwrap()
+            prepare(desired, None)
+                .unwrap()
+                .resolve(&Observed::default(), &Ownership::default(), &Leases::new(), now)
+                .unwrap()
         };
         let d0: IfName = "d0".parse().unwrap();
         let both = reported(desired.clone());

@@ -37,13 +37,8 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Reads the names of all VRFs and gives each its table.
-    pub(crate) fn new(
-        node: &'a str,
-        config: &'a NodeNetworkConfigSpec,
-        base: &'a Base,
-        there: &BTreeMap<String, u32>,
-    ) -> Result<Self, RenderError> {
+    /// Reads the names of all VRFs, and which table each of them has.
+    pub(crate) fn new(node: &'a str, config: &'a NodeNetworkConfigSpec, base: &'a Base) -> Result<Self, RenderError> {
         let wanted = || {
             let fabric = config.fabric_vrfs.keys().map(|name| (name, format!("spec.fabricVRFs.{name}")));
             fabric.chain(config.local_vrfs.keys().map(|name| (name, format!("spec.localVRFs.{name}"))))
@@ -60,7 +55,7 @@ impl<'a> Context<'a> {
                 return Err(RenderError::conflict(path, "is a fabric VRF and a local one; a name stands for one VRF"));
             }
         }
-        let tables = tables::assign(wanted(), there)?;
+        let tables = tables::of(config, base)?;
         Ok(Self { node, config, base, tables })
     }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The crate is pure. It decides what shall be there, not in which order it comes: that is for the plan. Everything is a
-//! function of the two inputs and of the tables that VRFs of the node have already, so equal input gives equal output.
+//! function of the two inputs, so equal input gives equal output.
 //! Each field has an effect or is refused in words.
 
 mod base;
@@ -22,8 +22,6 @@ mod rules;
 mod tables;
 mod value;
 
-use std::collections::BTreeMap;
-
 use netloom_api::pipeline::node_network_config::NodeNetworkConfigSpec;
 use netloom_model::Origin;
 use netloom_nmstate::{Interface, RuleEntry};
@@ -31,7 +29,6 @@ use netloom_nmstate::{Interface, RuleEntry};
 pub use base::{Base, BaseError, BaseNeighbor, BaseVrf, HostNextHop, Peer, RemoteAsn, Source};
 pub use error::RenderError;
 pub use lines::Lines;
-pub use tables::TABLES;
 pub use value::RouteTarget;
 
 use context::{Context, Made, Place};
@@ -49,15 +46,9 @@ pub struct Rendered {
     pub notes: Vec<String>,
 }
 
-/// Renders the fabric part of a configuration. `tables` has the table of each VRF that the node has now, by name: a VRF
-/// keeps its table for as long as it is there.
-pub fn render(
-    node: &str,
-    config: &NodeNetworkConfigSpec,
-    base: &Base,
-    tables: &BTreeMap<String, u32>,
-) -> Result<Rendered, RenderError> {
-    let cx = Context::new(node, config, base, tables)?;
+/// Renders the fabric part of a configuration.
+pub fn render(node: &str, config: &NodeNetworkConfigSpec, base: &Base) -> Result<Rendered, RenderError> {
+    let cx = Context::new(node, config, base)?;
     let mut made = Made::default();
     let gateways = links::links(&cx, &mut made)?;
     for (path, name, vrf) in cx.vrfs() {

@@ -1,27 +1,44 @@
-//! The lines of a routing configuration, each under the blocks that it stands in.
+//! The lines of a routing configuration, each under the blocks that it stands in, and who asked for it.
 //!
 //! A block that has lines need not be added itself; one that has none is added like a line.
 
 use std::collections::BTreeSet;
 
-/// Lines in the order in which they were made; none is there twice.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+use netloom_model::Origin;
+
+/// A line with the blocks that it stands in.
+type Line = (Vec<String>, String);
+
+/// Lines in the order in which they were made; none is there twice, and who asks for one first is its origin.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lines {
-    lines: Vec<(Vec<String>, String)>,
-    known: BTreeSet<(Vec<String>, String)>,
+    lines: Vec<(Line, Option<Origin>)>,
+    known: BTreeSet<Line>,
+    /// Who asks for what is added next; none for what the base file asks for.
+    asking: Option<Origin>,
 }
 
 impl Lines {
+    /// Says who asks for the lines that are added from now on: an object, or the base file.
+    pub(crate) fn asked_by(&mut self, origin: Option<Origin>) {
+        self.asking = origin;
+    }
+
     /// Adds a line under blocks, the outermost first, unless it is there.
     pub fn add(&mut self, context: &[&str], line: &str) {
-        let line = (context.iter().map(|block| (*block).to_owned()).collect(), line.to_owned());
+        let line: Line = (context.iter().map(|block| (*block).to_owned()).collect(), line.to_owned());
         if self.known.insert(line.clone()) {
-            self.lines.push(line);
+            self.lines.push((line, self.asking.clone()));
         }
     }
 
     /// Each line with the blocks that it stands in.
     pub fn iter(&self) -> impl Iterator<Item = (&[String], &str)> {
-        self.lines.iter().map(|(context, line)| (&context[..], line.as_str()))
+        self.with_origins().map(|(context, line, _)| (context, line))
+    }
+
+    /// The same with who asked; none for what the base file asks for.
+    pub fn with_origins(&self) -> impl Iterator<Item = (&[String], &str, Option<&Origin>)> {
+        self.lines.iter().map(|((context, line), origin)| (&context[..], line.as_str(), origin.as_ref()))
     }
 }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use netloom_frr::Daemon;
 use netloom_model::EngineError;
 use netloom_netlink::{
     Namespace,
@@ -15,7 +16,6 @@ use netloom_netlink::{
     netns::Worker,
     socket::NetlinkError,
 };
-use netloom_frr::Daemon;
 use netloom_testkit::{
     frr::{Frr, Programs},
     part::{filled, missing},
@@ -31,8 +31,9 @@ use super::{
     relay::{self, Relay},
     site::{Count, Process, Site, tail},
     story::{
-        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, FrrCheck, FrrDeed, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, StateDeed, Story, VlansCheck, WritesCheck,
+        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, FrrCheck, FrrDeed, HostCheck,
+        LinkCheck, Mode, Node, ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, StateDeed, Story, VlansCheck,
+        WritesCheck,
     },
     wires::{Wires, space},
 };

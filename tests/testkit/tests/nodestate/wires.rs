@@ -82,7 +82,9 @@ impl Wires {
         self.stations.push(name.to_owned());
         let (here, node) = (space(name), space(node));
         netns::create(&here).map_err(|error| error.to_string())?;
-        let made = format!("link add link {link} name st{vlan} type vlan id {vlan}\nlink set st{vlan} netns {here} name eth0\n");
+        let made = format!(
+            "link add link {link} name st{vlan} type vlan id {vlan}\nlink set st{vlan} netns {here} name eth0\n"
+        );
         batch("ip", &["-n", &node], &made)?;
         let own = addresses.iter().map(|address| format!("addr add {address} dev eth0 nodad\n")).collect::<String>();
         let routes = gateways.iter().map(|gateway| {

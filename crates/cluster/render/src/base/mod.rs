@@ -49,6 +49,8 @@ pub struct BaseVrf {
     pub vni: Option<Vni>,
     /// What its routes carry and what is taken; without it the routing daemon derives it.
     pub route_target: Option<RouteTarget>,
+    /// `table`: its routing table; 10 for the cluster's and 20 for that of the management when nothing is given.
+    pub table: u32,
 }
 
 /// The addresses by which the cluster VRF reaches the host: the next hops of routes to addresses of the host itself.

@@ -23,7 +23,12 @@ const KEYS: &[&str] = &[
     "hostNextHop",
     "gracefulRestart",
 ];
-const VRF_KEYS: &[&str] = &["name", "vni", "evpnRouteTarget"];
+const VRF_KEYS: &[&str] = &["name", "vni", "evpnRouteTarget", "table"];
+/// The tables that the base VRFs have where nobody says otherwise.
+const CLUSTER_TABLE: u32 = 10;
+const MANAGEMENT_TABLE: u32 = 20;
+/// Tables up to this one are free for VRFs of the base, but for those of the kernel.
+const LAST_TABLE: u32 = 999_999_999;
 const NEIGHBOR_KEYS: &[&str] = &[
     "ip",
     "interface",
@@ -46,10 +51,13 @@ pub(super) fn base(text: &str) -> Result<Base, BaseError> {
         IpAddr::V4(ip) => ip,
         IpAddr::V6(_) => return Err(vtep.wrong("FRR 8.4 has tunnels over IPv4 only; give an IPv4 address")),
     };
-    let cluster_vrf = vrf(&block.need("clusterVRF")?)?;
-    let management_vrf = block.get("managementVRF").map(|spot| vrf(&spot)).transpose()?;
+    let cluster_vrf = vrf(&block.need("clusterVRF")?, CLUSTER_TABLE)?;
+    let management_vrf = block.get("managementVRF").map(|spot| vrf(&spot, MANAGEMENT_TABLE)).transpose()?;
     if management_vrf.as_ref().is_some_and(|management| management.name == cluster_vrf.name) {
         return Err(block.wrong("managementVRF", "has the name of clusterVRF; they are two VRFs"));
+    }
+    if management_vrf.as_ref().is_some_and(|management| management.table == cluster_vrf.table) {
+        return Err(block.wrong("managementVRF.table", "is the table of clusterVRF; each VRF has one of its own"));
     }
     let base = Base {
         vtep,
@@ -96,7 +104,7 @@ fn asn(spot: &Spot<'_>) -> Result<u32, BaseError> {
     }
 }
 
-fn vrf(spot: &Spot<'_>) -> Result<BaseVrf, BaseError> {
+fn vrf(spot: &Spot<'_>, usual_table: u32) -> Result<BaseVrf, BaseError> {
     let block = Block::of(spot, VRF_KEYS)?;
     let name = block.need("name")?;
     let vni: Option<u32> = block.value("vni")?;
@@ -109,7 +117,13 @@ fn vrf(spot: &Spot<'_>) -> Result<BaseVrf, BaseError> {
     }
     let name_of: IfName = name.value()?;
     value::check_vrf_name(name_of.as_str()).map_err(|why| name.wrong(why))?;
-    Ok(BaseVrf { name: name_of, vni, route_target })
+    let table = block.value("table")?.unwrap_or(usual_table);
+    if !(1..=LAST_TABLE).contains(&table) || (253..=255).contains(&table) {
+        let message =
+            format!("{table}: give a number from 1 to {LAST_TABLE} that is none of the kernel's (253 to 255)");
+        return Err(block.wrong("table", message));
+    }
+    Ok(BaseVrf { name: name_of, vni, route_target, table })
 }
 
 fn host_next_hop(spot: &Spot<'_>) -> Result<HostNextHop, BaseError> {

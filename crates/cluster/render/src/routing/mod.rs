@@ -32,6 +32,7 @@ pub(crate) fn lines(cx: &Context<'_>, made: &mut Made) -> Result<(), RenderError
     let cluster = cx.config.cluster_vrf.as_ref().unwrap_or(&nothing);
     let place = Place { name: cx.base.cluster_vrf.name, path: "spec.clusterVRF" };
     let instance = vrf(cx, made, place, cluster)?;
+    made.lines.asked_by(None);
     for neighbor in &cx.base.cluster_neighbors {
         underlay::neighbor(made, cx.base, &instance, neighbor);
     }
@@ -39,6 +40,7 @@ pub(crate) fn lines(cx: &Context<'_>, made: &mut Made) -> Result<(), RenderError
     if let Some(management) = &cx.base.management_vrf {
         let place = Place { name: management.name, path: "the base file" };
         let instance = vrf(cx, made, place, &nothing)?;
+        made.lines.asked_by(None);
         base_fabric(made, &instance, management);
     }
     for (name, local) in &cx.config.local_vrfs {
@@ -75,6 +77,8 @@ fn vrf(cx: &Context<'_>, made: &mut Made, place: Place<'_>, vrf: &Vrf) -> Result
         () if !mirror_acls.is_empty() => return unsupported("mirrorAcls", "copies of traffic"),
         () => {}
     }
+    let is_base = cx.base.vrfs().any(|base| base.name == place.name) && *vrf == Vrf::default();
+    made.lines.asked_by((!is_base).then(|| cx.origin(place.path)));
     let is_cluster = place.name == cx.base.cluster_vrf.name;
     let aggregates: &[_] = if is_cluster { &cx.base.export_cidrs } else { &[] };
     statics::statics(cx, made, place, static_routes, aggregates)?;

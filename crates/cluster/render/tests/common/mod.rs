@@ -1,6 +1,6 @@
 //! Inputs of goldens, and the text of what they become.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{fs, path::Path};
 
 use netloom_model::Section;
 use netloom_nmstate::Document;
@@ -18,12 +18,11 @@ pub(crate) fn yaml(file: &Path) -> Value {
     documents.into_iter().next().unwrap_or_else(|| panic!("{} is empty", file.display())).decoded.value
 }
 
-/// Renders for `node1`, where the base VRFs have their usual tables.
+/// Renders for `node1`.
 pub(crate) fn rendered(config: &Value, base: &str) -> Result<Rendered, String> {
     let base = Base::parse(base).map_err(|e| e.to_string())?;
     let config = serde_json::from_value(config.clone()).map_err(|e| e.to_string())?;
-    let tables = BTreeMap::from([("cluster".to_owned(), 10), ("mgmt".to_owned(), 20)]);
-    render("node1", &config, &base, &tables).map_err(|e| format!("{}: {e}", e.reason()))
+    render("node1", &config, &base).map_err(|e| format!("{}: {e}", e.reason()))
 }
 
 /// Links and rules as a document.
