@@ -100,6 +100,7 @@ pub(crate) const OF_TRAFFIC_MIRROR: &[Index] = &[
 pub(crate) const OF_LAYER2_CONFIGURATION: &[Index] = &[
     Index { name: VLAN, keys: |object| number(object, "id") },
     Index { name: VNI, keys: vni },
+    Index { name: INTERFACE, keys: bridge },
     Index { name: OWNER, keys: owner },
 ];
 pub(crate) const OF_VRF_CONFIGURATION: &[Index] =
@@ -168,6 +169,13 @@ fn interface(object: &Value) -> Vec<String> {
     let over_fabric = raw::at(object, &["spec", "interfaceRef"]).is_none();
     let name = raw::text(object, &["spec", "interfaceName"]);
     name.map(|name| interface_key(name, over_fabric)).into_iter().collect()
+}
+
+/// The bridge of a low-level segment.
+fn bridge(object: &Value) -> Vec<String> {
+    let name = raw::text(object, &["spec", "interfaceName"]).map(str::to_owned);
+    let by_vlan = || raw::number(object, &["spec", "id"]).map(|vlan| format!("l2.{vlan}"));
+    name.or_else(by_vlan).into_iter().collect()
 }
 
 /// The whole name of an interface.

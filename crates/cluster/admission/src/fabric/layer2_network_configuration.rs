@@ -32,6 +32,9 @@ impl Admitted for Layer2NetworkConfiguration {
         if let Some(mac) = &spec.anycast_mac {
             value::station_mac(findings, "spec.anycastMac", mac);
         }
+        if let Some(name) = &spec.interface_name {
+            names::bridge(findings, "spec.interfaceName", name);
+        }
         check_gateways(findings, &spec.anycast_gateways);
         if let Some(vrf) = spec.vrf.as_deref().filter(|vrf| *vrf != "cluster") {
             names::vrf(findings, "spec.vrf", vrf);
@@ -80,12 +83,30 @@ fn check_others(review: &Review<'_>, findings: &mut Findings, spec: &Layer2Netwo
     };
     if let Some(twin) = twins.iter().find(|object| on_same_nodes(object)) {
         findings.duplicate("spec.id", spec.id, format!("{} has this VLAN on some of the same nodes", raw::shown(twin)));
+    } else {
+        check_bridge(review, findings, spec);
     }
     if !scope::keeps(review, &["id", "vni", "nodeSelector"])
         && let Some(intent) = scope::intent_on_segment(review.view, spec.id, spec.vni, nodes)
     {
         let detail = format!("the segment belongs to {} on some of the same nodes", raw::shown(&intent));
         findings.forbidden("spec.id", detail);
+    }
+}
+
+/// A bridge has a name of its own on each node, be it given or follow from the VLAN.
+fn check_bridge(review: &Review<'_>, findings: &mut Findings, spec: &Layer2NetworkConfigurationSpec) {
+    let name = spec.interface_name.as_ref().map_or_else(|| format!("l2.{}", spec.id), |name| name.0.clone());
+    let nodes = spec.node_selector.as_ref();
+    let meets = |object: &Value| nodes_meet(nodes, raw::selector(object, "nodeSelector").as_ref());
+    for kind in [kind::LAYER2_CONFIGURATION, kind::LAYER2_ATTACHMENT] {
+        let others = others_under(review, kind, index::INTERFACE, &name);
+        let other = others.into_iter().find(|object| !generated::is_generated(object) && meets(object));
+        if let Some(other) = other {
+            let detail = format!("{} has a bridge of this name on some of the same nodes", raw::shown(&other));
+            findings.duplicate("spec.interfaceName", name, detail);
+            return;
+        }
     }
 }
 
@@ -153,6 +174,22 @@ mod tests {
         elsewhere["id"] = json!(235);
         world.create(layer2(elsewhere)).refused(&[
             r#"spec.vni: Duplicate value: 10234: Layer2NetworkConfiguration "other" uses it for the segment of VLAN 234"#,
+        ]);
+    }
+
+    #[test]
+    fn a_bridge_has_its_name_alone_on_a_node() {
+        let default = || renamed(layer2(json!({"id": 235, "vni": 10235})));
+        let named = |name: &str| layer2(json!({"interfaceName": name}));
+        World::new([default()]).create(named("l2.prod")).taken();
+        World::new([default()]).create(named("l2.235")).refused(&[
+            r#"spec.interfaceName: Duplicate value: "l2.235": Layer2NetworkConfiguration "other" has a bridge of this name on some of the same nodes"#,
+        ]);
+        World::new([named("l2.235")]).create(default()).refused(&[
+            r#"spec.interfaceName: Duplicate value: "l2.235": Layer2NetworkConfiguration "l2" has a bridge of this name on some of the same nodes"#,
+        ]);
+        World::new([]).create(named("prod")).refused(&[
+            r#"spec.interfaceName: Invalid value: "prod": must begin with "l2.", as the bridges of all segments do"#,
         ]);
     }
 

@@ -23,7 +23,7 @@ mod layer2_attachment;
 mod layer2_network_configuration;
 mod mirror_selector;
 mod mirror_target;
-mod names;
+pub(crate) mod names;
 mod network;
 mod outbound;
 mod pod_network;

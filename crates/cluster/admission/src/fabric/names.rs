@@ -53,6 +53,13 @@ pub(crate) fn loopback(findings: &mut Findings, path: &str, name: &str) {
     }
 }
 
+/// The name of the bridge of a segment.
+pub(crate) fn bridge(findings: &mut Findings, path: &str, name: &str) {
+    if name.strip_prefix("l2.").is_none_or(str::is_empty) {
+        findings.invalid(path, name, "must begin with \"l2.\", as the bridges of all segments do");
+    }
+}
+
 /// A name that none of the nodes' own interfaces has.
 pub(crate) fn not_taken(findings: &mut Findings, path: &str, name: &str) {
     if TAKEN.contains(&name) {

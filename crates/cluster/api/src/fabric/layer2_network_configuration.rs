@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     selector::LabelSelector,
-    text::{InterfaceAddress, Mac, VrfName},
+    text::{Interface, InterfaceAddress, Mac, VrfName},
 };
 
 /// A segment: its ids, its gateway and the nodes that have it.
@@ -38,6 +38,9 @@ pub struct Layer2NetworkConfigurationSpec {
     /// The VXLAN network identifier of the segment.
     #[schemars(range(min = 1, max = 16_777_215))]
     pub vni: u32,
+    /// The name of the bridge on the nodes, which begins with `l2.`; `l2.` and the VLAN by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_name: Option<Interface>,
     /// The hardware address of the gateway, the same on every node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anycast_mac: Option<Mac>,

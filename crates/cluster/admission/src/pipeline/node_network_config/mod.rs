@@ -9,12 +9,15 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use netloom_api::pipeline::{NodeNetworkConfig, node_network_config::NodeNetworkConfigSpec};
-use netloom_types::IfName;
+use netloom_api::pipeline::{
+    NodeNetworkConfig,
+    node_network_config::{Layer2, NodeInterface, NodeNetworkConfigSpec},
+};
+use netloom_types::{Family, IfName};
 
 use crate::{
     Admitted, Findings, Write,
-    fabric::{related, value},
+    fabric::{names, related, value},
 };
 
 /// The VRF that every node has.
@@ -24,6 +27,7 @@ impl Admitted for NodeNetworkConfig {
     fn admit(write: &Write<'_, Self>, findings: &mut Findings) {
         let Some(new) = related::to_judge(write) else { return };
         check_layer2s(findings, &new.spec);
+        check_bridges(findings, &new.spec);
         check_identifiers(findings, &new.spec);
         routing::check(findings, &new.spec);
         if let Some(host) = &new.spec.host {
@@ -41,6 +45,9 @@ fn check_layer2s(findings: &mut Findings, spec: &NodeNetworkConfigSpec) {
         if !layer2.route_target.is_empty() {
             value::route_target(findings, &format!("{path}.routeTarget"), &layer2.route_target);
         }
+        if let Some(own) = &layer2.node_interface {
+            check_node_interface(findings, &format!("{path}.nodeInterface"), own);
+        }
         let Some(irb) = &layer2.irb else { continue };
         if !knows_vrf(spec, &irb.vrf) {
             findings.not_found(format!("{path}.irb.vrf"), &*irb.vrf, "the node has no VRF of this name");
@@ -48,6 +55,40 @@ fn check_layer2s(findings: &mut Findings, spec: &NodeNetworkConfigSpec) {
         if let Some(mac) = &irb.mac_address {
             value::station_mac(findings, &format!("{path}.irb.macAddress"), mac);
         }
+    }
+}
+
+/// Each segment has a bridge of its own.
+fn check_bridges(findings: &mut Findings, spec: &NodeNetworkConfigSpec) {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for (key, layer2) in &spec.layer2s {
+        let path = format!("spec.layer2s[{key}].interfaceName");
+        if let Some(name) = &layer2.interface_name {
+            names::bridge(findings, &path, name);
+        }
+        if let Some(other) = seen.insert(bridge(layer2), key) {
+            findings.duplicate(path, bridge(layer2), format!("spec.layer2s[{other}] has a bridge of this name"));
+        }
+    }
+}
+
+/// The name of the bridge of a segment.
+fn bridge(layer2: &Layer2) -> String {
+    layer2.interface_name.as_ref().map_or_else(|| format!("l2.{}", layer2.vlan), |name| name.0.clone())
+}
+
+fn check_node_interface(findings: &mut Findings, path: &str, own: &NodeInterface) {
+    for (index, text) in own.ip_addresses.iter().enumerate() {
+        if value::network(text).is_none() {
+            let path = format!("{path}.ipAddresses[{index}]");
+            findings.invalid(path, &**text, "must be an address with a prefix length, such as 198.51.100.7/24");
+        }
+    }
+    for (index, route) in own.routes.iter().enumerate() {
+        let path = format!("{path}.routes[{index}]");
+        let Some(net) = value::prefix(findings, &format!("{path}.destination"), &route.destination) else { continue };
+        let family = Family::of(net.addr());
+        value::station_of(findings, &format!("{path}.gateway"), &route.gateway, family);
     }
 }
 

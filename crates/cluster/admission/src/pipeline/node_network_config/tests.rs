@@ -34,6 +34,36 @@ fn a_segment_stands_under_its_vlan_and_in_a_known_vrf() {
 }
 
 #[test]
+fn bridges_have_names_of_their_own() {
+    let two = |name: &str| {
+        json!({"layer2s": {
+            "234": {"vni": 1, "vlan": 234, "mtu": 1500, "interfaceName": name},
+            "235": {"vni": 2, "vlan": 235, "mtu": 1500},
+        }})
+    };
+    config(two("l2.prod")).taken();
+    config(two("l2.235")).refused(&[
+        r#"spec.layer2s[235].interfaceName: Duplicate value: "l2.235": spec.layer2s[234] has a bridge of this name"#,
+    ]);
+    config(two("prod")).refused(&[
+        r#"spec.layer2s[234].interfaceName: Invalid value: "prod": must begin with "l2.", as the bridges of all segments do"#,
+    ]);
+}
+
+#[test]
+fn the_node_is_a_station_of_a_segment() {
+    let own = |own: Value| config(layer2("234", json!({"nodeInterface": own})));
+    own(json!({"ipAddresses": ["198.51.100.7/24"], "routes": [{"destination": "192.0.2.0/24", "gateway": "198.51.100.1"}]}))
+        .taken();
+    own(json!({"ipAddresses": ["198.51.100.7"]})).refused(&[
+        r#"spec.layer2s[234].nodeInterface.ipAddresses[0]: Invalid value: "198.51.100.7": must be an address with a prefix length, such as 198.51.100.7/24"#,
+    ]);
+    own(json!({"routes": [{"destination": "2001:db8::/64", "gateway": "198.51.100.1"}]})).refused(&[
+        r#"spec.layer2s[234].nodeInterface.routes[0].gateway: Invalid value: "198.51.100.1": must be an IPv6 address"#,
+    ]);
+}
+
+#[test]
 fn an_identifier_is_there_once() {
     let both = |vni: u32| json!({"layer2s": {"234": {"vni": 7, "vlan": 234, "mtu": 1500}}, "fabricVRFs": {"m2m": {"vni": vni}}});
     config(both(8)).taken();

@@ -33,6 +33,13 @@ pub(crate) const LAYER2_CONFIGURATION: &[FieldEffect] = &[
     field("spec.mtu", &[Planned("fabric front end: MTU of bridge, VXLAN and VLAN")]),
     field("spec.vni", &[Admission("means nothing else anywhere"), Planned("fabric front end: VNI of the segment")]),
     field(
+        "spec.interfaceName",
+        &[
+            Admission("begins with l2.; once on a node, also as the name that another segment has by default"),
+            Planned("fabric front end: name of the bridge"),
+        ],
+    ),
+    field(
         "spec.anycastMac",
         &[Admission("a station's address"), Planned("fabric front end: hardware address of the gateway")],
     ),

@@ -51,6 +51,13 @@ const LEASE_STATUS: &[Effect] =
     &[Status("agent: what came of a lease"), FrontEnd("host networks: status of the object that asked")];
 const DRIFT_STATUS: &[Effect] =
     &[Status("agent: drift that is only reported"), FrontEnd("host networks: status of the object that asked")];
+const FABRIC_ORIGIN: &[Effect] = &[Planned("agent: named as who asked, in failures and by `netloom state explain`")];
+const BRIDGE_NAME: &[Effect] =
+    &[Admission("begins with l2., fits a link, once on the node"), Planned("agent: links of the fabric")];
+const NODE_ADDRESS: &[Effect] =
+    &[Admission("a station's address, once on the node"), Planned("agent: the node's interface in a segment")];
+const NODE_ROUTE: &[Effect] =
+    &[Admission("a network and a station of its family"), Planned("agent: routes of the node's main table")];
 const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
 const INSTALLED: &[Effect] = &[
@@ -94,6 +101,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.layer2s", PARTS),
     field("spec.layer2s{}.vni", VNI),
     field("spec.layer2s{}.vlan", KEY),
+    field("spec.layer2s{}.interfaceName", BRIDGE_NAME),
     field("spec.layer2s{}.routeTarget", TARGET),
     field("spec.layer2s{}.mtu", LINKS),
     field("spec.layer2s{}.irb", PARTS),
@@ -107,6 +115,17 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.layer2s{}.mirrorAcls[].mirrorDestination", TUNNEL),
     field("spec.layer2s{}.mirrorAcls[].direction", LINKS),
     field("spec.layer2s{}.disableSegmentation", LINKS),
+    field("spec.layer2s{}.nodeInterface", PARTS),
+    field("spec.layer2s{}.nodeInterface.ipAddresses", NODE_ADDRESS),
+    field("spec.layer2s{}.nodeInterface.routes", PARTS),
+    field("spec.layer2s{}.nodeInterface.routes[].destination", NODE_ROUTE),
+    field("spec.layer2s{}.nodeInterface.routes[].gateway", NODE_ROUTE),
+    field("spec.layer2s{}.nodeInterface.routes[].origin", FABRIC_ORIGIN),
+    field("spec.layer2s{}.nodeInterface.routes[].origin.**", FABRIC_ORIGIN),
+    field("spec.layer2s{}.nodeInterface.origin", FABRIC_ORIGIN),
+    field("spec.layer2s{}.nodeInterface.origin.**", FABRIC_ORIGIN),
+    field("spec.layer2s{}.origin", FABRIC_ORIGIN),
+    field("spec.layer2s{}.origin.**", FABRIC_ORIGIN),
     field("spec.clusterVRF", PARTS),
     field("spec.clusterVRF.bgpPeers", PARTS),
     field("spec.clusterVRF.bgpPeers[].address", PEER),
@@ -165,6 +184,16 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.clusterVRF.gres{}.destinationAddress", TUNNEL_END),
     field("spec.clusterVRF.gres{}.layer", LINKS),
     field("spec.clusterVRF.gres{}.encapsulationKey", LINKS),
+    field("spec.clusterVRF.origin", FABRIC_ORIGIN),
+    field("spec.clusterVRF.origin.**", FABRIC_ORIGIN),
+    field("spec.clusterVRF.bgpPeers[].origin", FABRIC_ORIGIN),
+    field("spec.clusterVRF.bgpPeers[].origin.**", FABRIC_ORIGIN),
+    field("spec.clusterVRF.vrfImports[].origin", FABRIC_ORIGIN),
+    field("spec.clusterVRF.vrfImports[].origin.**", FABRIC_ORIGIN),
+    field("spec.clusterVRF.staticRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.clusterVRF.staticRoutes[].origin.**", FABRIC_ORIGIN),
+    field("spec.clusterVRF.policyRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.clusterVRF.policyRoutes[].origin.**", FABRIC_ORIGIN),
     field("spec.fabricVRFs", LINK_NAMES),
     field("spec.fabricVRFs{}.bgpPeers", PARTS),
     field("spec.fabricVRFs{}.bgpPeers[].address", PEER),
@@ -223,6 +252,16 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.fabricVRFs{}.gres{}.destinationAddress", TUNNEL_END),
     field("spec.fabricVRFs{}.gres{}.layer", LINKS),
     field("spec.fabricVRFs{}.gres{}.encapsulationKey", LINKS),
+    field("spec.fabricVRFs{}.origin", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.origin.**", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.bgpPeers[].origin", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.bgpPeers[].origin.**", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.vrfImports[].origin", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.vrfImports[].origin.**", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.staticRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.staticRoutes[].origin.**", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.policyRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.fabricVRFs{}.policyRoutes[].origin.**", FABRIC_ORIGIN),
     field("spec.fabricVRFs{}.vni", VNI),
     field("spec.fabricVRFs{}.evpnImportRouteTargets", TARGET),
     field("spec.fabricVRFs{}.evpnExportRouteTargets", TARGET),
@@ -286,6 +325,16 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.localVRFs{}.gres{}.destinationAddress", TUNNEL_END),
     field("spec.localVRFs{}.gres{}.layer", LINKS),
     field("spec.localVRFs{}.gres{}.encapsulationKey", LINKS),
+    field("spec.localVRFs{}.origin", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.origin.**", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.bgpPeers[].origin", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.bgpPeers[].origin.**", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.vrfImports[].origin", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.vrfImports[].origin.**", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.staticRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.staticRoutes[].origin.**", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.policyRoutes[].origin", FABRIC_ORIGIN),
+    field("spec.localVRFs{}.policyRoutes[].origin.**", FABRIC_ORIGIN),
     field("spec.host", HOST_PARTS),
     field("spec.host.links", HOST_PARTS),
     field("spec.host.links[].name", HOST),

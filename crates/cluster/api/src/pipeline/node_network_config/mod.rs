@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    host::HostConfig,
+    host::{EntryOrigin, HostConfig},
     routing::{FabricVrf, MirrorAcl, Vrf},
 };
-use crate::fabric::text::{Interface, InterfaceAddress, Ip, Mac};
+use crate::fabric::text::{Cidr, Interface, InterfaceAddress, Ip, Mac};
 
 /// The whole network of one node.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +93,9 @@ pub struct Layer2 {
     /// The VLAN.
     #[schemars(range(min = 1, max = 4094))]
     pub vlan: u16,
+    /// The name of the bridge on the node; `l2.` and the VLAN by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_name: Option<Interface>,
     /// The route target; when empty the routing daemon derives it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 21))]
@@ -114,6 +117,42 @@ pub struct Layer2 {
     /// Whether segmentation offloads are switched off on the VLAN.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disable_segmentation: bool,
+    /// The node's own interface in the segment, `vlan.` and the VLAN; none when the node has no part in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_interface: Option<NodeInterface>,
+    /// Who asked for the segment. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
+}
+
+/// The interface by which the node itself is a station of a segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeInterface {
+    /// Its addresses; none for an interface that others use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub ip_addresses: Vec<InterfaceAddress>,
+    /// Networks that the node reaches through the segment, in its main routing table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub routes: Vec<NodeRoute>,
+    /// Who asked for the interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
+}
+
+/// A network that the node reaches through a segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeRoute {
+    /// The network.
+    pub destination: Cidr,
+    /// The gateway of the segment.
+    pub gateway: Ip,
+    /// Who asked for the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// The gateway of a segment.

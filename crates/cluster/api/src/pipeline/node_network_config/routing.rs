@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::host::EntryOrigin;
 use crate::fabric::{
     mirror_selector::AclDirection,
     text::{Cidr, Community, InterfaceAddress, Ip, RouteTarget, Span},
@@ -44,6 +45,9 @@ pub struct Vrf {
     /// Mirror tunnels by interface name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gres: BTreeMap<String, Gre>,
+    /// Who asked for the VRF. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// A VRF that the fabric knows.
@@ -218,6 +222,9 @@ pub struct BgpPeer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 80))]
     pub password: Option<String>,
+    /// Who asked for the session. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// What is exchanged of one address family.
@@ -254,6 +261,9 @@ pub struct VrfImport {
     pub from_vrf: String,
     /// Which routes.
     pub filter: Filter,
+    /// Who asked for it first. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// A static route.
@@ -268,6 +278,9 @@ pub struct StaticRoute {
     /// How a dead next hop is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd_profile: Option<BfdProfile>,
+    /// Who asked for the route. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// The way of a route: an address, another VRF, or an address in another VRF.
@@ -290,6 +303,9 @@ pub struct PolicyRoute {
     pub traffic_match: TrafficMatch,
     /// Their way.
     pub next_hop: RouteNextHop,
+    /// Who asked for the route. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// Traffic that is copied into a tunnel.
