@@ -8,6 +8,8 @@ use crate::{GroupKind, Owner, dig, hostnet::names, registry};
 
 /// The nodes of the cluster.
 pub const NODE: GroupKind<'static> = GroupKind::new("", "Node");
+/// Settings of programs.
+pub const CONFIG_MAP: GroupKind<'static> = GroupKind::new("", "ConfigMap");
 /// Locks and signs of life.
 pub const LEASE: GroupKind<'static> = GroupKind::new("coordination.k8s.io", "Lease");
 /// The lock by which controllers agree on one that writes; a Lease.

@@ -16,7 +16,10 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::pipeline::{NetworkConfigRevision, node_network_config::host::HostConfig};
+use netloom_api::pipeline::{
+    NetworkConfigRevision,
+    node_network_config::{fabric::FabricConfig, host::HostConfig},
+};
 use serde_json::json;
 
 use crate::{
@@ -31,7 +34,7 @@ use crate::{
     outcome::{Chosen, Outcome},
     placement::{Facts, Group, NodeClassifier, Place, Placement},
     report::{Report, Reports, StateReport},
-    resolution::{Desired, Ground, HostUnits, resolve, without},
+    resolution::{Desired, Ground, HostUnits, fabric_without, resolve, without},
     revision::Revision,
     snapshot::{Readable as _, Snapshot},
 };
@@ -377,18 +380,25 @@ fn class_of<'a>(facts: &'a Facts, node: Option<&'a str>) -> NodeClass<'a> {
 /// know them.
 fn part(group: &InGroup, facts: &Facts, node: &str, (desired, assigned): (&Desired, Option<&HostConfig>)) -> HostPart {
     let class = class_of(facts, Some(node));
-    let (mut config, mut findings, mut waits) = (HostConfig::default(), Vec::new(), false);
+    let (mut config, mut fabric) = (HostConfig::default(), FabricConfig::default());
+    let (mut findings, mut waits) = (Vec::new(), false);
     for (place, one) in group.config().iter().enumerate() {
         let contribution = one.contribute(&class);
         waits |= contribution.waits;
         findings.extend(contribution.findings);
         match desired.lost.get(place).filter(|lost| !lost.is_empty()) {
-            Some(lost) => config.extend(without(contribution.host, lost)),
-            None => config.extend(contribution.host),
+            Some(lost) => {
+                config.extend(without(contribution.host, lost));
+                fabric.extend(fabric_without(contribution.fabric, lost));
+            }
+            None => {
+                config.extend(contribution.host);
+                fabric.extend(contribution.fabric);
+            }
         }
     }
     let config = if waits { assigned.cloned() } else { Some(config).filter(|config| *config != HostConfig::default()) };
-    HostPart::new(config, findings)
+    HostPart::new(config, fabric, findings)
 }
 
 /// What to tell about network states: what is wrong with them as objects, with what was written

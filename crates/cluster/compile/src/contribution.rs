@@ -1,8 +1,12 @@
 //! What is wanted of nodes that nothing tells apart, before anybody else is heard.
 
-use netloom_api::pipeline::node_network_config::host::{EntryOrigin, HostConfig};
+use netloom_api::pipeline::node_network_config::{
+    fabric::FabricConfig,
+    host::{EntryOrigin, HostConfig},
+};
 use netloom_model::Source;
 use netloom_object::ObjectRef;
+use serde_json::json;
 
 use crate::{digest, finding::Finding, resolution::Unit};
 
@@ -11,6 +15,8 @@ use crate::{digest, finding::Finding, resolution::Unit};
 pub struct Contribution {
     /// Entries for the node's configuration, each with who asks for it.
     pub(crate) host: HostConfig,
+    /// Segments and VRFs for the node's configuration.
+    pub(crate) fabric: FabricConfig,
     /// What links need to themselves, beside what follows from their entries: the link, and what it needs.
     pub(crate) claims: Vec<(String, String)>,
     /// What nodes cannot have, or not all of it, and who asked for it.
@@ -35,6 +41,12 @@ impl Contribution {
     /// Entries for the configuration of nodes.
     pub fn new(host: HostConfig) -> Self {
         Self { host, ..Self::default() }
+    }
+
+    /// Adds segments and VRFs to it.
+    #[must_use]
+    pub fn with_fabric(self, fabric: FabricConfig) -> Self {
+        Self { fabric, ..self }
     }
 
     /// Says that a link needs something to itself, such as `table 100`. Names, VLANs of a base, ports, tables of VRFs and
@@ -63,8 +75,10 @@ pub fn origin(ObjectRef { kind, key }: &ObjectRef, path: &str) -> EntryOrigin {
 /// What one node gets for its configuration, and what it does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPart {
-    /// The configuration; none when nothing is wanted.
+    /// What is wanted of the host itself; none when nothing is.
     pub config: Option<HostConfig>,
+    /// The segments and VRFs that are wanted.
+    pub fabric: FabricConfig,
     /// What was left out, or not all of it done, and who asked for it.
     pub refusals: Vec<(ObjectRef, Finding)>,
     /// A short name for the configuration; empty when there is none.
@@ -72,8 +86,12 @@ pub struct HostPart {
 }
 
 impl HostPart {
-    pub(crate) fn new(config: Option<HostConfig>, refusals: Vec<(ObjectRef, Finding)>) -> Self {
-        let digest = config.as_ref().map(|config| digest::short(&serde_json::json!(config))).unwrap_or_default();
-        Self { config, refusals, digest }
+    pub(crate) fn new(config: Option<HostConfig>, fabric: FabricConfig, refusals: Vec<(ObjectRef, Finding)>) -> Self {
+        let digest = match &config {
+            Some(config) if fabric.is_empty() => digest::short(&json!(config)),
+            None if fabric.is_empty() => String::new(),
+            config => digest::short(&json!([config, fabric])),
+        };
+        Self { config, fabric, refusals, digest }
     }
 }

@@ -112,7 +112,8 @@ impl NodeDifference {
 fn difference(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -> NodeDifference {
     let mut entries =
         of_documents(before.map(|node_target| &**node_target.desired), after.map(|node_target| &**node_target.desired));
-    entries.extend(of_hosts(before, after));
+    entries.extend(of_hosts(before, after, |target| hosts::things(target.host_config())));
+    entries.extend(of_hosts(before, after, |target| hosts::fabric_things(target.fabric_config())));
     let [ways_before, ways_after] = [before, after].map(|node_target| {
         let mut ways = reach::of(node_target.and_then(|node_target| node_target.desired.document.as_ref()));
         ways.extend(reach::of(Some(&hosts::document(node_target.and_then(NodeTarget::host_config)))));
@@ -138,8 +139,12 @@ fn of_documents(before: Option<&Desired>, after: Option<&Desired>) -> Vec<Entry>
     entries.collect()
 }
 
-fn of_hosts(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -> Vec<Entry> {
-    let [old, new] = [before, after].map(|node_target| hosts::things(node_target.and_then(NodeTarget::host_config)));
+fn of_hosts(
+    before: Option<&NodeTarget<'_>>,
+    after: Option<&NodeTarget<'_>>,
+    things: impl Fn(&NodeTarget<'_>) -> BTreeMap<Thing, hosts::Asked>,
+) -> Vec<Entry> {
+    let [old, new] = [before, after].map(|node_target| node_target.map(&things).unwrap_or_default());
     let all: BTreeSet<&Thing> = old.keys().chain(new.keys()).collect();
     let entries = all.into_iter().filter_map(|thing| {
         let (was, is) = (old.get(thing), new.get(thing));

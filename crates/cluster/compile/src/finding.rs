@@ -29,7 +29,7 @@ pub mod reason {
     pub const ROLLOUT_FAILED: &str = "RolloutFailed";
     /// A link that should be made cannot have the name that it would get.
     pub const NO_NAME: &str = "NoName";
-    /// A host network or an uplink breaks a rule of its kind.
+    /// A host network, an uplink or an object of the fabric breaks a rule of its kind.
     pub const INVALID_NETWORK: &str = "InvalidNetwork";
     /// The cluster network that an object is of is not there.
     pub const NO_NETWORK: &str = "NoClusterNetwork";
@@ -39,6 +39,28 @@ pub mod reason {
     pub const UPLINK_CONFLICT: &str = "UplinkConflict";
     /// A link that an object needs is not there on a node, or is used for something else.
     pub const NO_LINK: &str = "NoLink";
+    /// The `Network` that an object is of is not there.
+    pub const NETWORK_NOT_FOUND: &str = "NetworkNotFound";
+    /// The `Network` of an attachment is not managed, so its segment is not set up.
+    pub const NOT_MANAGED: &str = "NotManaged";
+    /// An attachment names no destinations, so its segment is not routed.
+    pub const NO_DESTINATIONS: &str = "NoDestinations";
+    /// A selector of destinations matches none.
+    pub const NO_MATCHING_DESTINATION: &str = "NoMatchingDestination";
+    /// A node does not have the interface that an attachment stands on.
+    pub const INTERFACE_NOT_FOUND: &str = "InterfaceNotFound";
+    /// A network has fewer addresses than there are nodes.
+    pub const TOO_FEW_ADDRESSES: &str = "TooFewAddresses";
+    /// Two objects say that the fabric knows a VRF in different ways.
+    pub const DUPLICATE_VRF: &str = "DuplicateVRF";
+    /// Nothing says which VNI a VRF has.
+    pub const NO_VNI: &str = "NoVNI";
+    /// Nodes do not have the VRF that an object needs.
+    pub const NO_VRF: &str = "NoVRF";
+    /// Nodes do not have the segment that an object needs.
+    pub const NO_SEGMENT: &str = "NoSegment";
+    /// A segment that should have a gateway has none.
+    pub const NO_GATEWAY: &str = "NoGateway";
     /// No address is given for a node.
     pub const NO_STATIC_IP: &str = "NoStaticIP";
     /// A node has not reported its links yet.

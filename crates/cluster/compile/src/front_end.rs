@@ -12,12 +12,13 @@
 //!
 //! Nobody but a front end knows its kinds. The order of front ends is their precedence.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 
 use netloom_object::GroupKind;
 
 use crate::{
     contribution::Contribution,
+    fabric::FabricNetworks,
     frozen::Frozen,
     hostnet::HostNetworks,
     key::ObjectRef,
@@ -89,7 +90,7 @@ pub trait FrontEnd: fmt::Debug + Send + Sync {
 }
 
 /// The front ends of this program, in the order of their precedence.
-pub const BUILT_IN: &[&dyn FrontEnd] = &[&HostNetworks, &NodePolicies];
+pub const BUILT_IN: &[&dyn FrontEnd] = &[&HostNetworks, &FabricNetworks, &NodePolicies];
 
 /// Reads the objects of a front end.
 pub trait Reader: fmt::Debug + Send + Sync {
@@ -143,6 +144,10 @@ pub struct Generated {
     pub target: ObjectRef,
     /// The object because of which it is there; in the same namespace, or of a kind without namespaces.
     pub owner: ObjectRef,
+    /// Labels that it carries beside the one of its front end.
+    pub labels: BTreeMap<String, String>,
+    /// The label that has the uid of its owner.
+    pub owner_uid: Option<&'static str>,
     /// What it says.
     pub spec: serde_json::Value,
 }

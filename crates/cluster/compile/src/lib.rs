@@ -13,7 +13,7 @@
 //! One bad object never blocks another. An object that cannot be read or breaks its rules is reported as
 //! such, and what the last good revision holds of it stays.
 //!
-//! A front end is one module here, [`nodestate`] and [`hostnet`], and implements [`FrontEnd`]. Nothing else here knows its
+//! A front end is one module here, [`nodestate`], [`hostnet`] and [`fabric`], and implements [`FrontEnd`]. Nothing else here knows its
 //! kinds. Conflicts between all of them are decided in one place, the [`Desired`] state of a class of nodes.
 
 mod compiler;
@@ -21,6 +21,7 @@ mod contribution;
 pub mod difference;
 mod digest;
 mod earlier;
+pub mod fabric;
 mod finding;
 mod front_end;
 mod frozen;
@@ -37,12 +38,14 @@ mod report;
 mod resolution;
 mod revision;
 mod selection;
+mod settled;
 mod snapshot;
 mod state;
 
 pub use compiler::{Compiled, Compiler, Counts, compile};
 pub use contribution::{Contribution, HostPart, origin};
 pub use digest::of_text as sha256;
+pub use fabric::FabricReport;
 pub use finding::{Asker, Conflict, Finding, reason};
 pub use front_end::{
     BUILT_IN, ConfigPart, FrontEnd, Generated, Looks, NodeClass, Reader, Selected, Selects, ServedKind, Wants,
@@ -57,5 +60,6 @@ pub use outcome::Outcome;
 pub use report::{Report, Reports, Seen, StateReport, UntimedCondition};
 pub use resolution::{Desired, contradiction};
 pub use revision::{Revision, newest_sound};
+pub use settled::settle;
 pub use snapshot::{Put, Readable, Shelf, Snapshot, Unreadable, plain};
 pub use state::{Inventory, Link, Manual, Neighbour, Provenance, Share};

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use netloom_api::pipeline::{NodeNetworkConfig, node_network_config::host::HostConfig};
+use netloom_api::pipeline::{
+    NodeNetworkConfig,
+    node_network_config::{fabric::FabricConfig, host::HostConfig},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -82,14 +85,21 @@ impl<'a> NodeTarget<'a> {
         self.host.and_then(|part| part.config.as_ref())
     }
 
-    /// Whether the node's configuration says of the host itself what is wanted.
-    pub fn is_host_of(&self, config: &NodeNetworkConfig) -> bool {
-        config.spec.host.as_ref() == self.host_config()
+    /// The segments and VRFs that the node's configuration shall have.
+    pub fn fabric_config(&self) -> Option<&'a FabricConfig> {
+        self.host.map(|part| &part.fabric).filter(|fabric| !fabric.is_empty())
+    }
+
+    /// Whether the node's configuration says of the host itself and of the fabric what is wanted.
+    pub fn is_config_of(&self, config: &NodeNetworkConfig) -> bool {
+        let given = config.spec.fabric();
+        let fabric = self.fabric_config().map_or(given.is_empty(), |fabric| fabric.view() == given);
+        fabric && config.spec.host.as_ref() == self.host_config()
     }
 
     /// A short name for all that is wanted of the node; it changes whenever any of it does.
     pub fn digest(&self) -> String {
-        match self.host.filter(|part| part.config.is_some()) {
+        match self.host.filter(|part| !part.digest.is_empty()) {
             Some(part) => digest::short(&json!([self.desired.digest, part.digest])),
             None => self.desired.digest.clone(),
         }

@@ -1,5 +1,7 @@
 //! Everything that the controller would write, as objects in one order.
 
+use std::collections::BTreeMap;
+
 use netloom_api::condition::Truth;
 use netloom_object::ObjectRef;
 use serde_json::{Value, json};
@@ -8,12 +10,13 @@ use crate::{
     compiler::Compiled,
     objects::NodeState,
     report::{Report, UntimedCondition},
+    settled,
     snapshot::{Readable as _, Snapshot},
 };
 
 impl Compiled {
     /// The revision after its new parts, then for each node its configuration and its network state, then what is
-    /// reported about the other inputs, in the order of their kinds. With `only`, of the nodes just that one.
+    /// reported about the other inputs and what is generated, in the order of their kinds. With `only`, of the nodes just that one.
     pub fn objects(&self, snapshot: &Snapshot, only: Option<&str>) -> Vec<Value> {
         let revision = &self.revision.name;
         let mut objects = self.revision.lay_out(snapshot).objects(revision);
@@ -27,6 +30,9 @@ impl Compiled {
             if let Some(host) = node_target.host_config() {
                 config["spec"]["host"] = json!(host);
             }
+            if let Some(fabric) = node_target.fabric_config() {
+                merge(&mut config["spec"], json!(fabric));
+            }
             objects.push(config);
             let target = ObjectRef { kind: NodeState::KIND, key: node_target.object.clone() };
             // What cannot be read was written manually and is left alone.
@@ -35,12 +41,16 @@ impl Compiled {
             objects.push(assigned(state, self.reports.0.get(&target).map(AsRef::as_ref)));
         }
         let has_node = |object: &ObjectRef| self.nodes.iter().any(|node_target| *node_target.object == object.key);
+        let mut generated: BTreeMap<&ObjectRef, Value> =
+            settled::all(self).map(|one| (&one.target, one.object())).collect();
         for (object, report) in self.reports.iter() {
             let of_node = object.kind == NodeState::KIND;
             if !of_node || (only.is_none() && !has_node(object)) {
-                objects.push(assigned(identity(object), Some(report)));
+                let written = generated.remove(object).unwrap_or_else(|| identity(object));
+                objects.push(assigned(written, Some(report)));
             }
         }
+        objects.extend(generated.into_values());
         objects
     }
 }

@@ -13,6 +13,7 @@ use netloom_api::pipeline::{
     NodeNetworkConfig,
     node_network_config::{
         ConfigStatus, HostDrift, HostLease, NodeNetworkConfigStatus,
+        fabric::{FabricConfig, FabricEntry, FabricView},
         host::{EntryOrigin, HostConfig, HostEntry, HostLink},
     },
 };
@@ -39,6 +40,8 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) struct NodeAnswer<'a> {
     given: Option<&'a HostConfig>,
+    /// Segments and VRFs that it was assigned.
+    given_fabric: Option<FabricView<'a>>,
     answered: Progress,
     /// What it had in place when it was assigned the next thing, and has until that is done.
     had: Option<NodeTarget<'a>>,
@@ -86,10 +89,13 @@ pub(crate) fn all<'a>(
             let host = config.and_then(|config| config.spec.host.as_ref());
             let node_target = compiled.nodes.get(node.name());
             let wanted = node_target.as_ref().and_then(NodeTarget::host_config);
+            let given_fabric = config.map(|config| config.spec.fabric());
+            let fabric = node_target.as_ref().and_then(NodeTarget::fabric_config).map(FabricConfig::view);
             let addresses = wanted.into_iter().flat_map(|wanted| wanted.addresses.iter().rev());
             let answer = NodeAnswer {
                 given: host,
-                changed: if host == wanted { HashSet::new() } else { changed(host, wanted) },
+                changed: changed((host, given_fabric), (wanted, fabric)),
+                given_fabric,
                 addresses: addresses.map(|entry| (entry.link.0.as_str(), entry.address.0.as_str())).collect(),
                 answered: config.map_or(Progress::Unassigned, |config| answered(config)),
                 had: before.and_then(|revision| assigned.earlier.get(revision)?.get(node.name())),
@@ -157,7 +163,10 @@ impl NodeAnswer<'_> {
     /// Whether what the node is at leaves alone what an object has there. That is what its last revision says of the node
     /// as it is today, so it does not tell whether the node ever had it.
     fn keeps(&self, object: &ObjectRef) -> bool {
-        self.had.as_ref().is_some_and(|had| same(had.host_config(), self.given, object.into()))
+        self.had.as_ref().is_some_and(|had| {
+            let fabric = had.fabric_config().map(FabricConfig::view);
+            same((had.host_config(), fabric), (self.given, self.given_fabric), object.into())
+        })
     }
 
     /// Whether nothing of an object is on the node any more, as far as it was assigned and has answered.
@@ -178,7 +187,7 @@ impl NodeAnswer<'_> {
 
     /// Whether the node was assigned anything that an object asked for.
     pub(crate) fn was_assigned(&self, object: &ObjectRef) -> bool {
-        self.given.is_some_and(|given| asked(given, object.into()).next().is_some())
+        asked((self.given, self.given_fabric), object.into()).next().is_some()
     }
 
     /// Why the node was not assigned yet what is wanted now: because that failed somewhere, or else for a reason of its
@@ -222,8 +231,13 @@ impl NodeAnswer<'_> {
 
     /// What of an object's links is not as it was set, as far as the node leaves it so.
     pub(crate) fn drift(&self, object: &ObjectRef) -> Option<&HostDrift> {
-        let given = self.given?;
-        let is_asked = |drift: &HostDrift| asked(given, object.into()).any(|entry| entry.link() == Some(&drift.link));
+        let links = || {
+            asked((self.given, None), object.into()).filter_map(|entry| match entry {
+                Entry::Host(entry) => entry.link(),
+                Entry::Fabric(_) => None,
+            })
+        };
+        let is_asked = |drift: &HostDrift| links().any(|link| *link == drift.link);
         self.drift.iter().find(|drift| is_asked(drift))
     }
 
@@ -260,25 +274,44 @@ impl<'a> From<&'a ObjectRef> for Asker<'a> {
     }
 }
 
+/// What a configuration has for the host itself, and for the fabric.
+type Both<'a> = (Option<&'a HostConfig>, Option<FabricView<'a>>);
+
+/// One entry of a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry<'a> {
+    Host(HostEntry<'a>),
+    Fabric(FabricEntry<'a>),
+}
+
+/// Every entry, with who asked for it. What says not who asked is nobody's.
+fn entries<'a>((host, fabric): Both<'a>) -> impl Iterator<Item = (Asker<'a>, Entry<'a>)> {
+    let host = host.into_iter().flat_map(HostConfig::entries);
+    let host = host.map(|entry| (Asker::from(entry.origin()), Entry::Host(entry)));
+    let fabric = fabric.into_iter().flat_map(FabricView::entries);
+    host.chain(fabric.filter_map(|entry| Some((Asker::from(entry.origin()?), Entry::Fabric(entry)))))
+}
+
 /// What an object asked for, in order.
-fn asked<'a>(host: &'a HostConfig, asker: Asker<'a>) -> impl Iterator<Item = HostEntry<'a>> {
-    host.entries().filter(move |entry| Asker::from(entry.origin()) == asker)
+fn asked<'a>(config: Both<'a>, asker: Asker<'a>) -> impl Iterator<Item = Entry<'a>> {
+    entries(config).filter(move |(by, _)| *by == asker).map(|(_, entry)| entry)
 }
 
 /// The objects of which two configurations do not have the same.
-fn changed<'a>(one: Option<&'a HostConfig>, other: Option<&'a HostConfig>) -> HashSet<Asker<'a>> {
-    let mut both: HashMap<Asker<'a>, [Vec<HostEntry<'a>>; 2]> = HashMap::new();
-    for (at, host) in [one, other].into_iter().enumerate() {
-        for entry in host.into_iter().flat_map(HostConfig::entries) {
-            both.entry(entry.origin().into()).or_default()[at].push(entry);
+fn changed<'a>(one: Both<'a>, other: Both<'a>) -> HashSet<Asker<'a>> {
+    if one == other {
+        return HashSet::new();
+    }
+    let mut both: HashMap<Asker<'a>, [Vec<Entry<'a>>; 2]> = HashMap::new();
+    for (at, config) in [one, other].into_iter().enumerate() {
+        for (asker, entry) in entries(config) {
+            both.entry(asker).or_default()[at].push(entry);
         }
     }
     both.into_iter().filter(|(_, [one, other])| one != other).map(|(key, _)| key).collect()
 }
 
 /// Whether two configurations have the same of what one object asked for.
-fn same(one: Option<&HostConfig>, other: Option<&HostConfig>, asker: Asker<'_>) -> bool {
-    let empty = HostConfig::default();
-    let (one, other) = (one.unwrap_or(&empty), other.unwrap_or(&empty));
+fn same(one: Both<'_>, other: Both<'_>, asker: Asker<'_>) -> bool {
     asked(one, asker).eq(asked(other, asker))
 }

@@ -41,6 +41,10 @@ pub(crate) fn assign(
     let Some(node_target) = node_targets.get(&assignment.node) else { return };
     let target = ObjectRef { kind: CONFIG, key: ObjectKey::global(node_target.node) };
     let mut object = config(now, index, assignment, node_target);
+    let fabric = node_target.fabric_config().map(|fabric| json!(fabric));
+    if let (Some(spec), Some(Value::Object(fabric))) = (object["spec"].as_object_mut(), fabric) {
+        spec.extend(fabric);
+    }
     if assignment.attempt > 0 {
         object["spec"]["attempt"] = json!(assignment.attempt);
     }

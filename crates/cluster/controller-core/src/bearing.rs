@@ -18,6 +18,8 @@ pub(crate) fn of(now: Timestamp, index: &Index, node_target: NodeTarget<'_>, fai
     let mut named: BTreeSet<&str> = failure.split(|c: char| c.is_whitespace() || "\"'`,;:()[]".contains(c)).collect();
     let host = node_target.host_config().map(|host| json!(host)).unwrap_or_default();
     texts(&host, &mut named);
+    let fabric = node_target.fabric_config().map(|fabric| json!(fabric)).unwrap_or_default();
+    texts(&fabric, &mut named);
     if let Some(document) = &node_target.desired.document {
         texts(document, &mut named);
     }

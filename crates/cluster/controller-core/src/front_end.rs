@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use netloom_compile::{BUILT_IN, Compiled, FrontEnd, NodeTargets};
 use netloom_rollout::Decision;
 
-use crate::{index::Index, kinds::Row, networks::HostNetworks, plain::Plain, policies::Policies, work::Work};
+use crate::{
+    fabric::Fabric, index::Index, kinds::Row, networks::HostNetworks, plain::Plain, policies::Policies, work::Work,
+};
 
 /// What is known in one turn.
 #[derive(Clone, Copy)]
@@ -57,7 +59,7 @@ impl Default for FrontEnds {
 impl FrontEnds {
     pub(crate) fn of(all: &[&'static dyn FrontEnd]) -> Self {
         let of = |front_end: &&'static dyn FrontEnd| -> Arc<dyn FrontEndStatus> {
-            let own: [Arc<dyn FrontEndStatus>; 2] = [Arc::new(HostNetworks), Arc::new(Policies)];
+            let own: [Arc<dyn FrontEndStatus>; 3] = [Arc::new(HostNetworks), Arc::new(Fabric), Arc::new(Policies)];
             let own = own.into_iter().find(|own| own.name() == front_end.name());
             own.unwrap_or_else(|| Arc::new(Plain(*front_end)))
         };

@@ -53,8 +53,8 @@ pub(crate) fn generate(
 
 /// The request that makes an object what it shall be; none when it is that, or is not ours to write.
 fn written(index: &Index, front_end: &str, api_version: &str, wanted: &Generated) -> Option<Action> {
-    let Generated { target, owner, spec } = wanted;
-    let digest = format!("{:016x}", hash(&[&spec.to_string()]));
+    let Generated { target, owner, labels, owner_uid, spec } = wanted;
+    let digest = format!("{:016x}", hash(&[&json!([spec, labels]).to_string()]));
     let known = index.mark(target.kind, &target.key);
     if let Some(known) = known
         && (known.generated_by.as_deref() != Some(front_end) || known.deleted || is(known, spec, &digest))
@@ -73,6 +73,12 @@ fn written(index: &Index, front_end: &str, api_version: &str, wanted: &Generated
         "annotations": {annotation::DIGEST: digest},
         "ownerReferences": [reference],
     });
+    for (key, value) in labels {
+        metadata["labels"][key] = json!(value);
+    }
+    if let Some(key) = owner_uid {
+        metadata["labels"][*key] = json!(uid);
+    }
     if !target.key.namespace.is_empty() {
         metadata["namespace"] = json!(target.key.namespace);
     }
@@ -105,7 +111,7 @@ fn has(known: &Value, wanted: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{collections::BTreeMap, sync::Arc};
 
     use jiff::Timestamp;
     use netloom_api::GroupKind;
@@ -171,8 +177,13 @@ mod tests {
         fn live(&mut self, snapshot: &Snapshot) -> Arc<dyn Wants> {
             let piece = |(key, intent): (&ObjectKey, &Arc<Intent>)| {
                 let owner = ObjectRef { kind: INTENT, key: key.clone() };
-                let piece =
-                    || Generated { target: ObjectRef { kind: PIECE, key: key.clone() }, owner, spec: intent.0.clone() };
+                let piece = || Generated {
+                    target: ObjectRef { kind: PIECE, key: key.clone() },
+                    owner,
+                    labels: BTreeMap::new(),
+                    owner_uid: None,
+                    spec: intent.0.clone(),
+                };
                 (intent.0["size"] != 0).then(piece)
             };
             Arc::new(Wanted(snapshot.iter::<Intent>().filter_map(piece).collect()))

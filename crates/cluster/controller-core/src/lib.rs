@@ -22,6 +22,7 @@ mod answers;
 mod assign;
 mod bearing;
 mod controller;
+mod fabric;
 mod front_end;
 mod generated;
 mod index;

@@ -68,7 +68,11 @@ impl FrontEndStatus for Plain {
 }
 
 /// What is wrong with an object before nodes are asked, else what the first node says that does not have it.
-fn ready(object: &ObjectRef, report: &dyn Report, answers: &BTreeMap<&str, NodeAnswer<'_>>) -> UntimedCondition {
+pub(crate) fn ready(
+    object: &ObjectRef,
+    report: &dyn Report,
+    answers: &BTreeMap<&str, NodeAnswer<'_>>,
+) -> UntimedCondition {
     if let Some(wrong) = report.verdicts().into_iter().find(|verdict| verdict.status == Truth::False) {
         return wrong;
     }

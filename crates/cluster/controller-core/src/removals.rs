@@ -5,7 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry, HostLinkKind};
+use netloom_api::pipeline::node_network_config::{
+    Layer2,
+    fabric::FabricView,
+    host::{HostConfig, HostEntry, HostLinkKind},
+};
 use netloom_compile::NodeState;
 use serde_json::Value;
 
@@ -27,6 +31,15 @@ pub(crate) fn count(state: &NodeState, after: Option<&Value>) -> u32 {
 pub(crate) fn of_host(before: Option<&HostConfig>, after: Option<&HostConfig>) -> u32 {
     let gone = had(before).difference(&had(after)).count();
     u32::try_from(gone).unwrap_or(u32::MAX)
+}
+
+/// Segments and VRFs that go when the fabric part of a configuration becomes `after`.
+pub(crate) fn of_fabric(before: Option<FabricView<'_>>, after: Option<FabricView<'_>>) -> u32 {
+    let had = |view: Option<FabricView<'_>>| -> BTreeSet<String> {
+        let segments = view.into_iter().flat_map(|view| view.layer2s.values()).map(Layer2::bridge);
+        segments.chain(view.into_iter().flat_map(FabricView::vrfs).map(|(name, ..)| name.to_owned())).collect()
+    };
+    u32::try_from(had(before).difference(&had(after)).count()).unwrap_or(u32::MAX)
 }
 
 /// Links that an agent made, and their addresses; which one a server lends makes no difference.

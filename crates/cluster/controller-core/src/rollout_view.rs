@@ -10,7 +10,7 @@ use netloom_api::{
     pipeline::{
         NetworkConfigRevision, NodeNetworkConfig,
         network_config_revision::NetworkConfigRevisionStatus,
-        node_network_config::{ConfigStatus, NodeNetworkConfigStatus},
+        node_network_config::{ConfigStatus, NodeNetworkConfigStatus, fabric::FabricConfig},
     },
     rollout::{RetryPolicy, RolloutPolicy, RolloutPolicySpec, RolloutPolicyStatus, annotation},
 };
@@ -156,13 +156,16 @@ fn change_of(index: &Index, node_target: NodeTarget<'_>) -> NodeChange {
     let stays = stays(index, node_target);
     let written = config.zip(state).is_some_and(|(config, state)| {
         let content = stays || node_target.is_content_of(state);
-        is_paired(index, config, node_target) && content && node_target.is_host_of(config)
+        is_paired(index, config, node_target) && content && node_target.is_config_of(config)
     });
     let removals = match state {
         Some(state) if !written && is_limited(index) => {
             let given = config.and_then(|config| config.spec.host.as_ref());
             let of_target = if stays { 0 } else { removals::count(state, node_target.desired.document.as_ref()) };
-            of_target + removals::of_host(given, node_target.host_config())
+            let fabric = config.map(|config| config.spec.fabric());
+            let wanted = node_target.fabric_config().map(FabricConfig::view);
+            let of_host = removals::of_host(given, node_target.host_config());
+            of_target + of_host + removals::of_fabric(fabric, wanted)
         }
         Some(_) | None => 0,
     };

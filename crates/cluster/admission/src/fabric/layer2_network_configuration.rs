@@ -35,6 +35,9 @@ impl Admitted for Layer2NetworkConfiguration {
         if let Some(name) = &spec.interface_name {
             names::bridge(findings, "spec.interfaceName", name);
         }
+        if spec.advertise_neighbors {
+            findings.warn("spec.advertiseNeighbors changes nothing: EVPN announces neighbours of every segment anyway");
+        }
         check_gateways(findings, &spec.anycast_gateways);
         if let Some(vrf) = spec.vrf.as_deref().filter(|vrf| *vrf != "cluster") {
             names::vrf(findings, "spec.vrf", vrf);
@@ -175,6 +178,13 @@ mod tests {
         world.create(layer2(elsewhere)).refused(&[
             r#"spec.vni: Duplicate value: 10234: Layer2NetworkConfiguration "other" uses it for the segment of VLAN 234"#,
         ]);
+    }
+
+    #[test]
+    fn announcing_neighbours_is_worth_a_word() {
+        World::new([])
+            .create(layer2(json!({"advertiseNeighbors": true})))
+            .warned(&["spec.advertiseNeighbors changes nothing: EVPN announces neighbours of every segment anyway"]);
     }
 
     #[test]

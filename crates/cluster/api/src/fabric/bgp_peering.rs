@@ -9,6 +9,7 @@ use super::{
     text::{Ip, ObjectName, Span},
     vrf_route_configuration::PrefixItem,
 };
+use crate::condition::Conditions;
 
 /// With whom the nodes speak BGP, and what is exchanged.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +25,7 @@ use super::{
     printcolumn(name = "VLAN", type_ = "string", json_path = ".spec.peeringVlan.name"),
     printcolumn(name = "Loopbacks", type_ = "string", json_path = ".spec.loopbackPeer.ips", priority = "1"),
     printcolumn(name = "Remote AS", type_ = "integer", json_path = ".spec.remoteASN"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -77,6 +79,11 @@ pub struct LoopbackPeer {
     pub ips: Vec<Ip>,
 }
 
-/// Empty: sessions are reported for each node.
+/// What came of it on the nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BgpPeeringStatus {}
+#[serde(rename_all = "camelCase")]
+pub struct BgpPeeringStatus {
+    /// `Ready`: whether every node that it is for has it.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+}

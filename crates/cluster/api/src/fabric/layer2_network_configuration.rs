@@ -8,6 +8,7 @@ use super::{
     selector::LabelSelector,
     text::{Interface, InterfaceAddress, Mac, VrfName},
 };
+use crate::condition::Conditions;
 
 /// A segment: its ids, its gateway and the nodes that have it.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,7 @@ use super::{
     printcolumn(name = "Gateway", type_ = "string", json_path = ".spec.anycastGateways"),
     printcolumn(name = "VRF", type_ = "string", json_path = ".spec.vrf"),
     printcolumn(name = "VNI", type_ = "integer", json_path = ".spec.vni", priority = "10"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +72,11 @@ pub struct Layer2NetworkConfigurationSpec {
     pub node_selector: Option<LabelSelector>,
 }
 
-/// Empty: what nodes make of a segment is reported for each node.
+/// What came of it on the nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Layer2NetworkConfigurationStatus {}
+#[serde(rename_all = "camelCase")]
+pub struct Layer2NetworkConfigurationStatus {
+    /// `Ready`: whether every node that it is for has it.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+}

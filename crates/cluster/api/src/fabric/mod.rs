@@ -22,6 +22,7 @@ pub mod layer2_network_configuration;
 pub mod mirror_selector;
 pub mod mirror_target;
 pub mod network;
+pub mod operator;
 pub mod outbound;
 pub mod pod_network;
 pub mod routes;

@@ -61,6 +61,13 @@ impl LabelSelector {
             && self.match_expressions.iter().all(|requirement| requirement.holds(dig::label(object, &requirement.key)))
     }
 
+    /// Whether these labels are picked.
+    pub fn picks(&self, labels: &BTreeMap<String, String>) -> bool {
+        let label = |key: &str| labels.get(key).map(String::as_str);
+        self.match_labels.iter().all(|(key, value)| label(key) == Some(value))
+            && self.match_expressions.iter().all(|requirement| requirement.holds(label(&requirement.key)))
+    }
+
     /// Whether some set of labels could be picked by both.
     pub fn meets(&self, other: &Self) -> bool {
         let mut demands: BTreeMap<&str, Demand<'_>> = BTreeMap::new();
@@ -177,6 +184,8 @@ mod tests {
         for (given, on_object, on_bare) in cases {
             let picked = selector(given.clone());
             assert_eq!((picked.matches(&object), picked.matches(&bare)), (on_object, on_bare), "{given}");
+            let labels = [("zone", "a"), ("role", "worker")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+            assert_eq!(picked.picks(&labels.into()), on_object, "{given}");
         }
     }
 

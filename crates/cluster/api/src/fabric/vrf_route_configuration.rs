@@ -9,6 +9,7 @@ use super::{
     selector::LabelSelector,
     text::{Cidr, Community, Interface, RouteTarget, VrfName},
 };
+use crate::condition::Conditions;
 
 /// A contribution to the routes of one VRF.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,7 @@ use super::{
     printcolumn(name = "VRF", type_ = "string", json_path = ".spec.vrf"),
     printcolumn(name = "VNI", type_ = "integer", json_path = ".spec.vni"),
     printcolumn(name = "Seq", type_ = "integer", json_path = ".spec.seq", priority = "1"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -111,6 +113,11 @@ pub struct Loopback {
     pub subnet: Cidr,
 }
 
-/// Empty: what nodes make of the routes is reported for each node.
+/// What came of it on the nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct VrfRouteConfigurationStatus {}
+#[serde(rename_all = "camelCase")]
+pub struct VrfRouteConfigurationStatus {
+    /// `Ready`: whether every node that it is for has it.
+    #[serde(default, skip_serializing_if = "Conditions::is_empty")]
+    pub conditions: Conditions,
+}

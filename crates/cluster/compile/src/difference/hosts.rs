@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_api::pipeline::node_network_config::host::{HostConfig, HostEntry};
+use netloom_api::pipeline::node_network_config::{
+    fabric::{FabricConfig, FabricEntry},
+    host::{EntryOrigin, HostConfig, HostEntry},
+};
 use serde_json::{Value, json};
 
 use super::things::Thing;
@@ -48,6 +51,60 @@ pub(super) fn things(config: Option<&HostConfig>) -> BTreeMap<Thing, Asked> {
         }
     }
     all
+}
+
+/// The same of segments and VRFs.
+pub(super) fn fabric_things(config: Option<&FabricConfig>) -> BTreeMap<Thing, Asked> {
+    let mut all: BTreeMap<Thing, Asked> = BTreeMap::new();
+    for entry in config.into_iter().flat_map(|config| config.view().entries()) {
+        let (thing, said) = fabric_thing(entry);
+        let asked = all.entry(Thing::Fabric(thing)).or_default();
+        asked.askers.extend(entry.origin().map(EntryOrigin::source).map(|source| source.to_string()));
+        asked.values.extend(said);
+    }
+    all
+}
+
+/// What an entry is about, and what it says of that.
+fn fabric_thing(entry: FabricEntry<'_>) -> (String, BTreeMap<String, Value>) {
+    match entry {
+        FabricEntry::Layer2(layer2) => {
+            let mut said = values(&json!(layer2));
+            said.retain(|path, _| path != "nodeInterface" && !path.starts_with("nodeInterface."));
+            (format!("segment {}", layer2.bridge()), said)
+        }
+        FabricEntry::NodeInterface(vlan, own) => {
+            (format!("interface vlan.{vlan}"), BTreeMap::from([("addresses".to_owned(), json!(own.ip_addresses))]))
+        }
+        FabricEntry::NodeRoute(vlan, route) => {
+            (format!("route {} via {} over vlan.{vlan}", &*route.destination, &*route.gateway), BTreeMap::new())
+        }
+        FabricEntry::Vrf(name, vni, _) => {
+            let said = vni.map(|vni| ("vni".to_owned(), json!(vni)));
+            (format!("VRF {name}"), said.into_iter().collect())
+        }
+        FabricEntry::Import(vrf, import) => {
+            (format!("routes of VRF {} in VRF {vrf}", import.from_vrf), BTreeMap::new())
+        }
+        FabricEntry::Item(vrf, of, item) => {
+            let prefix = item.matcher.prefix.as_ref().map_or("all prefixes", |prefix| &prefix.prefix.0);
+            let shown = if of == "evpn" { "announced by".to_owned() } else { format!("from VRF {of} in") };
+            (format!("{prefix} {shown} VRF {vrf}"), values(&json!(item)))
+        }
+        FabricEntry::StaticRoute(vrf, route) => {
+            (format!("route {} in VRF {vrf}", &*route.prefix), values(&json!(route)))
+        }
+        FabricEntry::PolicyRoute(vrf, route) => {
+            (format!("traffic {} in VRF {vrf}", shown(&json!(route.traffic_match))), values(&json!(route.next_hop)))
+        }
+        FabricEntry::Peer(vrf, peer) => {
+            let with = peer.address.as_ref().map(|one| &one.0).or(peer.listen_range.as_ref().map(|range| &range.0));
+            let mut said = values(&json!(peer));
+            // Nobody is shown a password.
+            said.entry("password".to_owned()).and_modify(|password| *password = json!("…"));
+            (format!("BGP session with {} in VRF {vrf}", with.map_or("nobody", String::as_str)), said)
+        }
+    }
 }
 
 /// The addresses as a document has them, for who reads documents.

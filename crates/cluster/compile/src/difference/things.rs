@@ -18,6 +18,8 @@ pub(super) enum Thing {
     HostLink(String),
     /// Anything else that they want; it is what it says.
     HostOther(String),
+    /// A segment of the fabric, a VRF, or one of their routes and sessions.
+    Fabric(String),
     /// A route or rule has no name: it is what it says, so it never changes, it comes and goes.
     Route {
         shown: String,
@@ -37,7 +39,7 @@ impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(name) | Self::HostLink(name) => write!(f, "interface {name}"),
-            Self::HostOther(shown) => f.write_str(shown),
+            Self::HostOther(shown) | Self::Fabric(shown) => f.write_str(shown),
             Self::Route { shown, .. } => write!(f, "route {shown}"),
             Self::Rule { shown, .. } => write!(f, "rule {shown}"),
             Self::Resolver => f.write_str("DNS resolver"),
@@ -56,7 +58,7 @@ impl Thing {
             Self::Rule { digest, .. } => share.rules.contains(digest),
             Self::Resolver => share.dns,
             Self::HostName => !share.hostname.is_empty(),
-            Self::Other(_) | Self::HostLink(_) | Self::HostOther(_) => false,
+            Self::Other(_) | Self::HostLink(_) | Self::HostOther(_) | Self::Fabric(_) => false,
         };
         provenance.shares.iter().filter(|(_, share)| asks(share)).map(|(policy, _)| policy.to_string()).collect()
     }

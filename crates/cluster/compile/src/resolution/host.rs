@@ -11,7 +11,10 @@ use netloom_nmstate::Interface;
 use netloom_types::{IfName, IpNet};
 use serde_json::{Value, json};
 
-use super::unit::{Unit, route_subject};
+use super::{
+    fabric,
+    unit::{Unit, route_subject},
+};
 use crate::{contribution::Contribution, host_document, state::Inventory};
 
 /// What one contribution wants, and who asks for each of it.
@@ -66,7 +69,7 @@ impl HostUnits {
             }
             (unit, source)
         });
-        Self(links.chain(units).collect())
+        Self(links.chain(units).chain(fabric::units(&contribution.fabric, inventory)).collect())
     }
 }
 

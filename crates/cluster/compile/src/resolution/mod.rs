@@ -18,6 +18,7 @@
 //! [`Inventory`]: crate::Inventory
 
 mod between;
+mod fabric;
 mod host;
 mod layers;
 mod merge;
@@ -27,6 +28,7 @@ mod unit;
 
 pub use merge::{Desired, contradiction};
 
+pub(crate) use fabric::{fabric_without, links_of, links_of_vrf};
 pub(crate) use host::{HostUnits, without};
 pub(crate) use layers::{Ground, resolve};
 pub(crate) use unit::{Part, Unit, hops, is_absent, is_absent_item, makes_link, refs, route_subject};

@@ -2,7 +2,7 @@
 
 use super::{PARTS, REPORTED};
 use crate::effects::{
-    Effect::{self, Admission, Planned, Reserved},
+    Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
 };
 
@@ -46,19 +46,50 @@ const ROUTES: &[Effect] = &[
     Planned("fabric front end: imported besides the prefixes of Destinations"),
 ];
 
+const BUILT_NODES: &[Effect] = &[
+    Admission("is a valid selector; two objects may claim the same thing only on nodes that cannot be the same"),
+    FrontEnd("fabric: limits what is generated to these nodes"),
+];
+const BUILT_PICKS: &[Effect] = &[
+    Admission("is a valid selector; picks no VRF that is configured manually on the same nodes"),
+    FrontEnd("fabric: imports from and exports into the VRFs of the picked Destinations"),
+];
+const BUILT_COMMUNITIES: &[Effect] = &[
+    Admission("each is two numbers or a well-known name, and not the mark of learned routes"),
+    FrontEnd("fabric: added to exported routes"),
+];
+const BUILT_NETWORK_REF: &[Effect] = &[
+    Admission("exists when the reference is made, and has what this kind needs"),
+    FrontEnd("fabric: addresses, VLAN and VNI come from it"),
+];
+const BUILT_HOLD: &[Effect] =
+    &[Admission("whole seconds, 0 or at least 3"), FrontEnd("fabric: hold time of the session")];
+const BUILT_KEEPALIVE: &[Effect] =
+    &[Admission("whole seconds, less than the hold time"), FrontEnd("fabric: keepalive time of the session")];
+const BUILT_WORKLOAD_AS: &[Effect] = &[Admission("is not reserved"), FrontEnd("fabric: remote AS of the session")];
+const BUILT_MAX_PREFIXES: &[Effect] = &[FrontEnd("fabric: prefix limit of the session")];
+const BUILT_TRANSFER: &[Effect] = &[FrontEnd("fabric: exports the network of the session to the workload")];
+const BUILT_ROUTES: &[Effect] = &[
+    Admission("each prefix is a network; warns without destinations"),
+    FrontEnd("fabric: imported besides the prefixes of Destinations"),
+];
+/// A struct whose fields have entries of their own.
+const BUILT: &[Effect] = &[FrontEnd("fabric: its fields, one by one")];
+const SEEN: &[Effect] = &[Status("fabric: what came of it")];
+
 pub(crate) const VRF: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", BUILT),
     field(
         "spec.vrf",
         &[
             Admission("immutable; not the name of an interface of the nodes; one VNI and route target for one VRF"),
-            Planned("fabric front end: the VRF's name in generated routes"),
+            FrontEnd("fabric: the VRF's name in generated routes"),
         ],
     ),
-    field("spec.vni", &[Admission("means nothing else anywhere"), Planned("fabric front end: the VRF's VNI")]),
+    field("spec.vni", &[Admission("means nothing else anywhere"), FrontEnd("fabric: the VRF's VNI")]),
     field(
         "spec.routeTarget",
-        &[Admission("well formed; warns when another VRF has it"), Planned("fabric front end: the VRF's route target")],
+        &[Admission("well formed; warns when another VRF has it"), FrontEnd("fabric: the VRF's route target")],
     ),
     field(
         "spec.loopbacks",
@@ -80,43 +111,37 @@ pub(crate) const VRF: &[FieldEffect] = &[
             Planned("fabric front end: an address for each node"),
         ],
     ),
-    field("status", REPORTED),
-    field("status.conditions", REPORTED),
-    field("status.referenceCount", REPORTED),
-    field("status.conditions.**", REPORTED),
+    field("status", SEEN),
+    field("status.conditions", SEEN),
+    field("status.referenceCount", SEEN),
+    field("status.conditions.**", SEEN),
 ];
 
 pub(crate) const NETWORK: &[FieldEffect] = &[
     field("spec", &[Admission("has at least one of ipv4, ipv6 and vlan")]),
-    field(
-        "spec.ipv4",
-        &[Admission("not taken away while addresses are needed"), Planned("fabric front end: the IPv4 pool")],
-    ),
+    field("spec.ipv4", &[Admission("not taken away while addresses are needed"), FrontEnd("fabric: the IPv4 pool")]),
     field(
         "spec.ipv4.cidr",
         &[
             Admission("an IPv4 network of stations; holds what its users have; warns when it overlaps another Network"),
-            Planned("fabric front end: the IPv4 pool"),
+            FrontEnd("fabric: the IPv4 pool"),
         ],
     ),
     field(
         "spec.ipv4.prefixLength",
-        &[Admission("from the length of cidr to 32"), Planned("fabric front end: the slice of one consumer")],
+        &[Admission("from the length of cidr to 32"), FrontEnd("fabric: the slice of one consumer")],
     ),
-    field(
-        "spec.ipv6",
-        &[Admission("not taken away while addresses are needed"), Planned("fabric front end: the IPv6 pool")],
-    ),
+    field("spec.ipv6", &[Admission("not taken away while addresses are needed"), FrontEnd("fabric: the IPv6 pool")]),
     field(
         "spec.ipv6.cidr",
         &[
             Admission("an IPv6 network of stations; holds what its users have; warns when it overlaps another Network"),
-            Planned("fabric front end: the IPv6 pool"),
+            FrontEnd("fabric: the IPv6 pool"),
         ],
     ),
     field(
         "spec.ipv6.prefixLength",
-        &[Admission("from the length of cidr to 128"), Planned("fabric front end: the slice of one consumer")],
+        &[Admission("from the length of cidr to 128"), FrontEnd("fabric: the slice of one consumer")],
     ),
     field(
         "spec.allocationPool",
@@ -137,160 +162,139 @@ pub(crate) const NETWORK: &[FieldEffect] = &[
         "spec.vlan",
         &[
             Admission("not taken away from an attachment; one attachment for a VLAN on a node"),
-            Planned("fabric front end: VLAN of the segment"),
+            FrontEnd("fabric: VLAN of the segment"),
         ],
     ),
     field(
         "spec.vni",
         &[
             Admission("means nothing else anywhere; not with an attachment to an existing interface"),
-            Planned("fabric front end: VNI of the segment"),
+            FrontEnd("fabric: VNI of the segment"),
         ],
     ),
     field(
         "spec.managed",
-        &[
-            Admission("an attachment warns when it is false"),
-            Planned("fabric front end: when false, no segment is set up"),
-        ],
+        &[Admission("an attachment warns when it is false"), FrontEnd("fabric: when false, no segment is set up")],
     ),
-    field("status", REPORTED),
-    field("status.conditions", REPORTED),
-    field("status.referenceCount", REPORTED),
-    field("status.vni", REPORTED),
-    field("status.conditions.**", REPORTED),
+    field("status", SEEN),
+    field("status.conditions", SEEN),
+    field("status.referenceCount", SEEN),
+    field("status.vni", SEEN),
+    field("status.conditions.**", SEEN),
 ];
 
 pub(crate) const DESTINATION: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", BUILT),
     field(
         "spec.vrfRef",
         &[
             Admission(
                 "excludes nextHop; exists when the reference is made; no second VRF for an attachment that can have one",
             ),
-            Planned("fabric front end: prefixes are imported from this VRF"),
+            FrontEnd("fabric: prefixes are imported from this VRF"),
         ],
     ),
     field(
         "spec.prefixes",
-        &[
-            Admission("networks, none twice; warns when empty"),
-            Planned("fabric front end: imports of a VRF, or static routes"),
-        ],
+        &[Admission("networks, none twice; warns when empty"), FrontEnd("fabric: imports of a VRF, or static routes")],
     ),
-    field("spec.nextHop", &[Admission("excludes vrfRef; has a family"), Planned("fabric front end: static routes")]),
+    field("spec.nextHop", &[Admission("excludes vrfRef; has a family"), FrontEnd("fabric: static routes")]),
     field(
         "spec.nextHop.ipv4",
-        &[
-            Admission("an IPv4 station; needed for IPv4 prefixes"),
-            Planned("fabric front end: gateway of static routes"),
-        ],
+        &[Admission("an IPv4 station; needed for IPv4 prefixes"), FrontEnd("fabric: gateway of static routes")],
     ),
     field(
         "spec.nextHop.ipv6",
-        &[
-            Admission("an IPv6 station; needed for IPv6 prefixes"),
-            Planned("fabric front end: gateway of static routes"),
-        ],
+        &[Admission("an IPv6 station; needed for IPv6 prefixes"), FrontEnd("fabric: gateway of static routes")],
     ),
-    field("status", REPORTED),
-    field("status.conditions", REPORTED),
-    field("status.referenceCount", REPORTED),
-    field("status.conditions.**", REPORTED),
+    field("status", SEEN),
+    field("status.conditions", SEEN),
+    field("status.referenceCount", SEEN),
+    field("status.conditions.**", SEEN),
 ];
 
 pub(crate) const LAYER2_ATTACHMENT: &[FieldEffect] = &[
-    field("spec", PARTS),
-    field("spec.networkRef", NETWORK_REF),
-    field("spec.destinations", PICKS),
-    field("spec.destinations.**", PICKS),
-    field("spec.nodeSelector", NODES),
-    field("spec.nodeSelector.**", NODES),
+    field("spec", BUILT),
+    field("spec.networkRef", BUILT_NETWORK_REF),
+    field("spec.destinations", BUILT_PICKS),
+    field("spec.destinations.**", BUILT_PICKS),
+    field("spec.nodeSelector", BUILT_NODES),
+    field("spec.nodeSelector.**", BUILT_NODES),
     field(
         "spec.interfaceName",
         &[
             Admission("immutable; needed unless SR-IOV or interfaceRef; not taken on any of the same nodes"),
-            Planned("fabric front end: name of the host interface"),
+            FrontEnd("fabric: name of the host interface"),
         ],
     ),
     field(
         "spec.interfaceRef",
         &[
             Admission("not an interface of the fabric; the Network has a vlan and no vni"),
-            Planned("fabric front end: the VLAN is set up on it"),
+            FrontEnd("fabric: the VLAN is set up on it"),
         ],
     ),
-    field("spec.mtu", &[Planned("fabric front end: MTU of the segment")]),
+    field("spec.mtu", &[FrontEnd("fabric: MTU of the segment")]),
     field(
         "spec.disableAnycast",
         &[
             Admission("only together with disableNeighborSuppression; without it the gateway must be free"),
-            Planned("fabric front end: no gateway"),
+            FrontEnd("fabric: no gateway"),
         ],
     ),
     field(
         "spec.disableNeighborSuppression",
-        &[
-            Admission("must be true with disableAnycast"),
-            Planned("fabric front end: neighbour suppression of the segment"),
-        ],
+        &[Admission("must be true with disableAnycast"), FrontEnd("fabric: neighbour suppression of the segment")],
     ),
-    field(
-        "spec.anycastMac",
-        &[Admission("a station's address"), Planned("fabric front end: hardware address of the gateway")],
-    ),
-    field("spec.bgp", PARTS),
+    field("spec.anycastMac", &[Admission("a station's address"), FrontEnd("fabric: hardware address of the gateway")]),
+    field("spec.bgp", BUILT),
     field(
         "spec.bgp.enabled",
         &[
             Admission(
                 "only where there is a gateway: not with SR-IOV, interfaceRef, disableAnycast or a Network without addresses",
             ),
-            Planned("fabric front end: a BGPPeering"),
+            FrontEnd("fabric: a BGPPeering"),
         ],
     ),
-    field("spec.bgp.advertiseTransferNetwork", TRANSFER),
-    field("spec.bgp.holdTime", HOLD),
-    field("spec.bgp.keepaliveTime", KEEPALIVE),
-    field("spec.bgp.maximumPrefixes", MAX_PREFIXES),
-    field("spec.bgp.workloadAS", WORKLOAD_AS),
+    field("spec.bgp.advertiseTransferNetwork", BUILT_TRANSFER),
+    field("spec.bgp.holdTime", BUILT_HOLD),
+    field("spec.bgp.keepaliveTime", BUILT_KEEPALIVE),
+    field("spec.bgp.maximumPrefixes", BUILT_MAX_PREFIXES),
+    field("spec.bgp.workloadAS", BUILT_WORKLOAD_AS),
     field("spec.sriov", &[Admission("a bare word becomes the struct"), Planned("fabric front end: SR-IOV policies")]),
     field(
         "spec.sriov.enabled",
         &[Admission("immutable; with interfaceName only one VRF"), Planned("fabric front end: SR-IOV policies")],
     ),
-    field("spec.nodeIPs", PARTS),
+    field("spec.nodeIPs", BUILT),
     field(
         "spec.nodeIPs.enabled",
-        &[
-            Admission("not with SR-IOV alone; the Network has addresses"),
-            Planned("fabric front end: an address for each node"),
-        ],
+        &[Admission("not with SR-IOV alone; the Network has addresses"), FrontEnd("fabric: an address for each node")],
     ),
     field(
         "spec.nodeIPs.reservedForPods",
         &[
             Admission("leaves addresses for nodes, and counts against the room of the Network"),
-            Planned("fabric front end: these are given to no node"),
+            FrontEnd("fabric: these are given to no node"),
         ],
     ),
     field(
         "spec.nodeIPs.reservedRanges",
-        &[Admission("parts of the Network"), Planned("fabric front end: these are given to no node")],
+        &[Admission("parts of the Network"), FrontEnd("fabric: these are given to no node")],
     ),
-    field("spec.routes", ROUTES),
-    field("spec.routes[].prefixes", ROUTES),
-    field("spec.communities", COMMUNITIES),
-    field("status", REPORTED),
-    field("status.anycast", REPORTED),
-    field("status.anycast.gateway", REPORTED),
-    field("status.anycast.gatewayv4", REPORTED),
-    field("status.anycast.mac", REPORTED),
-    field("status.conditions", REPORTED),
-    field("status.matchedDestinations", REPORTED),
+    field("spec.routes", BUILT_ROUTES),
+    field("spec.routes[].prefixes", BUILT_ROUTES),
+    field("spec.communities", BUILT_COMMUNITIES),
+    field("status", SEEN),
+    field("status.anycast", SEEN),
+    field("status.anycast.gateway", SEEN),
+    field("status.anycast.gatewayv4", SEEN),
+    field("status.anycast.mac", SEEN),
+    field("status.conditions", SEEN),
+    field("status.matchedDestinations", SEEN),
     field("status.sriovVlanID", REPORTED),
-    field("status.conditions.**", REPORTED),
+    field("status.conditions.**", SEEN),
 ];
 
 pub(crate) const INBOUND: &[FieldEffect] = &[

@@ -2,83 +2,81 @@
 
 use super::{PARTS, REPORTED};
 use crate::effects::{
-    Effect::{self, Admission, Planned},
+    Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
 };
 
 const NODES: &[Effect] = &[
     Admission("is a valid selector; two objects may claim the same thing only on nodes that cannot be the same"),
-    Planned("fabric front end: limits the object to these nodes"),
+    FrontEnd("fabric: limits the object to these nodes"),
 ];
-const ITEMS: &[Effect] = &[Admission("no place and no meaning twice"), Planned("fabric front end: items of filters")];
-const CIDR: &[Effect] = &[Admission("a network"), Planned("fabric front end: prefix of a filter item")];
+const ITEMS: &[Effect] = &[Admission("no place and no meaning twice"), FrontEnd("fabric: items of filters")];
+const CIDR: &[Effect] = &[Admission("a network"), FrontEnd("fabric: prefix of a filter item")];
 const LENGTH: &[Effect] = &[
     Admission("from the length of cidr to that of an address, ge not above le"),
-    Planned("fabric front end: length of a filter item"),
+    FrontEnd("fabric: length of a filter item"),
 ];
-const SEQ: &[Effect] = &[Admission("unique in its list"), Planned("fabric front end: order of filter items")];
-const ACTION: &[Effect] =
-    &[Admission("part of what makes two items the same"), Planned("fabric front end: accept or reject")];
+const SEQ: &[Effect] = &[Admission("unique in its list"), FrontEnd("fabric: order of filter items")];
+const ACTION: &[Effect] = &[Admission("part of what makes two items the same"), FrontEnd("fabric: accept or reject")];
 const NAMES: &[Effect] = &[Planned("fabric front end: what the object is about")];
+/// A struct whose fields have entries of their own.
+const BUILT: &[Effect] = &[FrontEnd("fabric: its fields, one by one")];
+const READY: &[Effect] = &[Status("fabric: whether the nodes have it")];
 
 pub(crate) const LAYER2_CONFIGURATION: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", BUILT),
     field(
         "spec.id",
-        &[
-            Admission("once on a node; not where a Layer2Attachment has it"),
-            Planned("fabric front end: VLAN of the segment"),
-        ],
+        &[Admission("once on a node; not where a Layer2Attachment has it"), FrontEnd("fabric: VLAN of the segment")],
     ),
-    field("spec.mtu", &[Planned("fabric front end: MTU of bridge, VXLAN and VLAN")]),
-    field("spec.vni", &[Admission("means nothing else anywhere"), Planned("fabric front end: VNI of the segment")]),
+    field("spec.mtu", &[FrontEnd("fabric: MTU of bridge, VXLAN and VLAN")]),
+    field("spec.vni", &[Admission("means nothing else anywhere"), FrontEnd("fabric: VNI of the segment")]),
     field(
         "spec.interfaceName",
         &[
             Admission("begins with l2.; once on a node, also as the name that another segment has by default"),
-            Planned("fabric front end: name of the bridge"),
+            FrontEnd("fabric: name of the bridge"),
         ],
     ),
-    field(
-        "spec.anycastMac",
-        &[Admission("a station's address"), Planned("fabric front end: hardware address of the gateway")],
-    ),
+    field("spec.anycastMac", &[Admission("a station's address"), FrontEnd("fabric: hardware address of the gateway")]),
     field(
         "spec.anycastGateways",
-        &[Admission("stations with room beside them"), Planned("fabric front end: addresses of the gateway")],
+        &[Admission("stations with room beside them"), FrontEnd("fabric: addresses of the gateway")],
     ),
     field(
         "spec.vrf",
-        &[Admission("not the name of another interface of the nodes"), Planned("fabric front end: VRF of the gateway")],
+        &[Admission("not the name of another interface of the nodes"), FrontEnd("fabric: VRF of the gateway")],
     ),
-    field("spec.neighSuppression", &[Planned("fabric front end: neighbour suppression of the segment")]),
-    field("spec.advertiseNeighbors", &[Planned("fabric front end: neighbours as host routes")]),
-    field("spec.createMacVLANInterface", &[Planned("fabric front end: a macvlan interface on each node")]),
-    field("spec.disableSegmentation", &[Planned("fabric front end: segmentation offloads of the VLAN")]),
+    field("spec.neighSuppression", &[FrontEnd("fabric: neighbour suppression of the segment")]),
+    field(
+        "spec.advertiseNeighbors",
+        &[Admission("warns that it changes nothing"), Reserved("type-2 routes carry neighbours anyway")],
+    ),
+    field("spec.createMacVLANInterface", &[FrontEnd("fabric: the node's own interface in the segment")]),
+    field("spec.disableSegmentation", &[FrontEnd("fabric: segmentation offloads of the VLAN")]),
     field("spec.nodeSelector", NODES),
     field("spec.nodeSelector.**", NODES),
-    field("status", &[Effect::Reserved("empty; what nodes make of it is reported for each node")]),
+    field("status", READY),
+    field("status.conditions", READY),
+    field("status.conditions.**", READY),
 ];
 
 pub(crate) const VRF_CONFIGURATION: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", BUILT),
     field(
         "spec.vrf",
         &[
             Admission("not the name of another interface; not where intents route in it; one VNI and route target"),
-            Planned("fabric front end: the VRF"),
+            FrontEnd("fabric: the VRF"),
         ],
     ),
     field(
         "spec.vni",
-        &[
-            Admission("means nothing else anywhere; warns without routeTarget"),
-            Planned("fabric front end: the VRF's VNI"),
-        ],
+        &[Admission("means nothing else anywhere; warns without routeTarget"), FrontEnd("fabric: the VRF's VNI")],
     ),
     field(
         "spec.routeTarget",
-        &[Admission("well formed; warns without vni"), Planned("fabric front end: the VRF's route target")],
+        &[Admission("well formed; warns without vni"), FrontEnd("fabric: the VRF's route target")],
     ),
     field("spec.import", ITEMS),
     field("spec.import[].cidr", CIDR),
@@ -94,23 +92,17 @@ pub(crate) const VRF_CONFIGURATION: &[FieldEffect] = &[
     field("spec.export[].action", ACTION),
     field(
         "spec.aggregate",
-        &[Admission("networks, none twice"), Planned("fabric front end: blackhole routes that are announced")],
+        &[Admission("networks, none twice"), FrontEnd("fabric: blackhole routes that are announced")],
     ),
-    field(
-        "spec.sbrPrefixes",
-        &[Admission("networks, none twice"), Planned("fabric front end: policy routes by source")],
-    ),
-    field("spec.seq", &[Planned("fabric front end: order among the objects of a VRF")]),
+    field("spec.sbrPrefixes", &[Admission("networks, none twice"), FrontEnd("fabric: policy routes by source")]),
+    field("spec.seq", &[FrontEnd("fabric: order among the objects of a VRF")]),
     field(
         "spec.community",
-        &[
-            Admission("excludes communities; warns that it is deprecated"),
-            Planned("fabric front end: added to exported routes"),
-        ],
+        &[Admission("excludes communities; warns that it is deprecated"), FrontEnd("fabric: added to exported routes")],
     ),
     field(
         "spec.communities",
-        &[Admission("each is two numbers or a well-known name"), Planned("fabric front end: added to exported routes")],
+        &[Admission("each is two numbers or a well-known name"), FrontEnd("fabric: added to exported routes")],
     ),
     field("spec.nodeSelector", NODES),
     field("spec.nodeSelector.**", NODES),
@@ -120,23 +112,22 @@ pub(crate) const VRF_CONFIGURATION: &[FieldEffect] = &[
         &[Admission("not the name of another interface"), Planned("fabric front end: the interface's name")],
     ),
     field("spec.loopbacks[].subnet", &[Admission("a network"), Planned("fabric front end: an address for each node")]),
-    field("status", &[Effect::Reserved("empty; what nodes make of it is reported for each node")]),
+    field("status", READY),
+    field("status.conditions", READY),
+    field("status.conditions.**", READY),
 ];
 
 pub(crate) const BGP_PEERING: &[FieldEffect] = &[
-    field("spec", PARTS),
+    field("spec", BUILT),
     field(
         "spec.peeringVlan",
-        &[
-            Admission("exactly one of peeringVlan and loopbackPeer"),
-            Planned("fabric front end: sessions from a segment"),
-        ],
+        &[Admission("exactly one of peeringVlan and loopbackPeer"), FrontEnd("fabric: sessions from a segment")],
     ),
     field(
         "spec.peeringVlan.name",
         &[
             Admission("warns while it is not there or has no gateway; not the segment of an attachment"),
-            Planned("fabric front end: sessions from a segment"),
+            FrontEnd("fabric: sessions from a segment"),
         ],
     ),
     field(
@@ -147,19 +138,16 @@ pub(crate) const BGP_PEERING: &[FieldEffect] = &[
         ],
     ),
     field("spec.loopbackPeer.ips", &[Admission("stations"), Planned("fabric front end: sessions over loopbacks")]),
-    field("spec.remoteASN", &[Admission("is not reserved"), Planned("fabric front end: remote AS of the sessions")]),
-    field("spec.enableBFD", &[Planned("fabric front end: BFD of the sessions")]),
-    field("spec.maximumPrefixes", &[Planned("fabric front end: prefix limit of the sessions")]),
+    field("spec.remoteASN", &[Admission("is not reserved"), FrontEnd("fabric: remote AS of the sessions")]),
+    field("spec.enableBFD", &[FrontEnd("fabric: BFD of the sessions")]),
+    field("spec.maximumPrefixes", &[FrontEnd("fabric: prefix limit of the sessions")]),
     field(
         "spec.holdTime",
-        &[Admission("whole seconds, 0 or at least 3"), Planned("fabric front end: hold time of the sessions")],
+        &[Admission("whole seconds, 0 or at least 3"), FrontEnd("fabric: hold time of the sessions")],
     ),
     field(
         "spec.keepaliveTime",
-        &[
-            Admission("whole seconds, less than the hold time"),
-            Planned("fabric front end: keepalive time of the sessions"),
-        ],
+        &[Admission("whole seconds, less than the hold time"), FrontEnd("fabric: keepalive time of the sessions")],
     ),
     field("spec.import", ITEMS),
     field("spec.import[].cidr", CIDR),
@@ -175,7 +163,9 @@ pub(crate) const BGP_PEERING: &[FieldEffect] = &[
     field("spec.export[].action", ACTION),
     field("spec.nodeSelector", NODES),
     field("spec.nodeSelector.**", NODES),
-    field("status", &[Effect::Reserved("empty; sessions are reported for each node")]),
+    field("status", READY),
+    field("status.conditions", READY),
+    field("status.conditions.**", READY),
 ];
 
 pub(crate) const MIRROR_TARGET: &[FieldEffect] = &[

@@ -1,7 +1,6 @@
 //! Where the fields of the fabric's kinds take effect.
 //!
-//! The front end that compiles intents into node configuration is not built yet, nor is the part of
-//! the agent that renders it; both are named for each field that waits for them.
+//! What waits for a part of the front end that is not built yet names it.
 
 mod intents;
 mod low_level;

@@ -3,6 +3,7 @@
 //! The fabric part (`layer2s`, `clusterVRF`, `fabricVRFs`, `localVRFs`) is rendered into kernel links
 //! and FRR; `host` holds links, addresses and routes of the node itself.
 
+pub mod fabric;
 pub mod host;
 pub mod routing;
 

@@ -102,6 +102,9 @@ pub struct FilterItem {
     pub matcher: Matcher,
     /// What happens to them.
     pub action: Action,
+    /// Who asked for the item. Earlier versions left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<EntryOrigin>,
 }
 
 /// Which routes an item fits.

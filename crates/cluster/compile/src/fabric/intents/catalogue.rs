@@ -1,0 +1,228 @@
+//! VRFs, networks and destinations that attachments can use, with what the operator configuration adds.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netloom_api::fabric::{
+    destination::DestinationSpec,
+    layer2_attachment::Layer2AttachmentSpec,
+    layer2_network_configuration::Layer2NetworkConfigurationSpec,
+    network::NetworkSpec,
+    operator::{OperatorConfig, VrfIdentity},
+    selector::LabelSelector,
+    vrf::VrfSpec,
+    vrf_route_configuration::VrfRouteConfigurationSpec,
+};
+use netloom_object::{ObjectKey, ObjectRef};
+use serde_json::json;
+
+use super::super::{given, in_force::Broken, objects::Object, report::FabricReport};
+use crate::{
+    finding::{Finding, reason},
+    snapshot::Snapshot,
+};
+
+type VrfObject = Object<VrfSpec>;
+type NetworkObject = Object<NetworkSpec>;
+type DestinationObject = Object<DestinationSpec>;
+
+/// What attachments can use.
+pub(super) struct Catalogue<'a> {
+    pub(super) config: &'a OperatorConfig,
+    vrfs: BTreeMap<String, Result<(Arc<VrfObject>, VrfIdentity), Finding>>,
+    networks: BTreeMap<String, Arc<NetworkObject>>,
+    destinations: Vec<(Arc<DestinationObject>, Result<(), Finding>)>,
+    /// Identifiers of networks that have none of their own.
+    vnis: BTreeMap<String, u32>,
+}
+
+/// How often each object is used.
+pub(super) type Uses = BTreeMap<ObjectRef, i32>;
+
+impl<'a> Catalogue<'a> {
+    /// What a snapshot has.
+    pub(super) fn of(snapshot: &Snapshot, config: &'a OperatorConfig) -> Self {
+        let vrfs = vrfs(snapshot, config);
+        let networks: BTreeMap<String, Arc<NetworkObject>> = snapshot
+            .iter::<NetworkObject>()
+            .filter(|(_, one)| !one.meta.deleted)
+            .map(|(key, one)| (key.name.clone(), one.clone()))
+            .collect();
+        let all = snapshot.iter::<DestinationObject>().map(|(_, one)| one).filter(|one| !one.meta.deleted);
+        let usable = |one: &DestinationObject| match &one.spec.vrf_ref {
+            None => Ok(()),
+            Some(name) => match vrfs.get(&name.0) {
+                Some(Ok(_)) => Ok(()),
+                Some(Err(finding)) => {
+                    let why = format!("VRF {:?} cannot be used: {}", name.0, finding.message);
+                    Err(Finding::new(reason::NO_VRF, "spec.vrfRef", why))
+                }
+                None => Err(Finding::new(reason::NO_VRF, "spec.vrfRef", format!("there is no VRF {:?}", name.0))),
+            },
+        };
+        let destinations = all.map(|one| (one.clone(), usable(one))).collect();
+        let vnis = assigned(snapshot, config, &networks);
+        Self { config, vrfs, networks, destinations, vnis }
+    }
+
+    /// The network of an attachment.
+    pub(super) fn network(&self, name: &str) -> Option<&Arc<NetworkObject>> {
+        self.networks.get(name)
+    }
+
+    /// The identifier of a network's segment.
+    pub(super) fn vni(&self, network: &NetworkObject) -> Option<u32> {
+        network.spec.vni.or_else(|| self.vnis.get(&network.meta.key.name).copied())
+    }
+
+    /// The destinations that a selector picks, by name, usable or not.
+    pub(super) fn picked<'s>(
+        &'s self,
+        selector: &'s LabelSelector,
+    ) -> impl Iterator<Item = (&'s Arc<DestinationObject>, Option<&'s Finding>)> {
+        let picked = self.destinations.iter().filter(|(one, _)| selector.picks(&one.labels));
+        picked.map(|(one, usable)| (one, usable.as_ref().err()))
+    }
+
+    /// A VRF that can be used.
+    pub(super) fn vrf(&self, name: &str) -> Option<(&Arc<VrfObject>, &VrfIdentity)> {
+        let (vrf, identity) = self.vrfs.get(name)?.as_ref().ok()?;
+        Some((vrf, identity))
+    }
+
+    /// What there is to say about every VRF, network and destination.
+    pub(super) fn report(&self, uses: &Uses, reports: &mut BTreeMap<ObjectRef, FabricReport>) {
+        let mut of_vrfs = Uses::new();
+        for (one, usable) in &self.destinations {
+            let count = uses.get(&one.reference()).copied().unwrap_or_default();
+            let broken = usable.clone().err();
+            reports.insert(one.reference(), report(broken, json!({"referenceCount": count})));
+            if let Some(vrf) = &one.spec.vrf_ref {
+                *of_vrfs.entry(object::<VrfSpec>(&vrf.0)).or_default() += 1;
+            }
+        }
+        for (name, usable) in &self.vrfs {
+            let object = object::<VrfSpec>(name);
+            let count = of_vrfs.get(&object).copied().unwrap_or_default();
+            reports.insert(object, report(usable.as_ref().err().cloned(), json!({"referenceCount": count})));
+        }
+        for network in self.networks.values() {
+            let count = uses.get(&network.reference()).copied().unwrap_or_default();
+            let mut status = json!({"referenceCount": count});
+            if let Some(vni) = self.vni(network) {
+                status["vni"] = json!(vni);
+            }
+            reports.insert(network.reference(), report(None, status));
+        }
+    }
+}
+
+fn object<S: super::Spec>(name: &str) -> ObjectRef {
+    use crate::snapshot::Readable as _;
+    Object::<S>::object(&ObjectKey::global(name))
+}
+
+fn report(broken: Option<Finding>, status: serde_json::Value) -> FabricReport {
+    let broken = broken.map(|finding| Broken { findings: vec![finding], stays: false });
+    FabricReport { broken, status, ..FabricReport::default() }
+}
+
+/// Every VRF object, and how the fabric knows its VRF. Of several that say otherwise, that one is used which routes of the
+/// cluster follow already; if none is, none of them.
+fn vrfs(
+    snapshot: &Snapshot,
+    config: &OperatorConfig,
+) -> BTreeMap<String, Result<(Arc<VrfObject>, VrfIdentity), Finding>> {
+    let live = || snapshot.iter::<VrfObject>().map(|(_, one)| one).filter(|one| !one.meta.deleted);
+    let mut known: BTreeMap<&str, BTreeSet<(u32, Option<&str>)>> = BTreeMap::new();
+    let identities: BTreeMap<&str, Result<VrfIdentity, Finding>> =
+        live().map(|one| (one.meta.key.name.as_str(), identity(&one.spec, config))).collect();
+    for one in live() {
+        if let Some(Ok(identity)) = identities.get(one.meta.key.name.as_str()) {
+            let target = identity.rt.as_ref().map(|target| target.0.as_str());
+            known.entry(&one.spec.vrf.0).or_default().insert((identity.vni, target));
+        }
+    }
+    let followed = |vrf: &str, identity: &VrfIdentity| {
+        let generated = snapshot.iter::<Object<VrfRouteConfigurationSpec>>().filter(|(_, one)| one.owner().is_some());
+        generated.map(|(_, one)| &one.spec).any(|spec| {
+            spec.vrf.0 == vrf && given::declared(spec).or_else(|| config.identity(vrf)).as_ref() == Some(identity)
+        })
+    };
+    live()
+        .map(|one| {
+            let (name, vrf) = (one.meta.key.name.as_str(), one.spec.vrf.0.as_str());
+            let usable = identities[name].clone().and_then(|identity| {
+                if known.get(vrf).is_none_or(|all| all.len() < 2) || followed(vrf, &identity) {
+                    return Ok((one.clone(), identity));
+                }
+                let why = format!(
+                    "another VRF object says that {vrf} has another VNI or route target; neither counts until one of them \
+                     is changed or removed"
+                );
+                Err(Finding::new(reason::DUPLICATE_VRF, "spec.vrf", why))
+            });
+            (name.to_owned(), usable)
+        })
+        .collect()
+}
+
+/// How the fabric knows a VRF: by what its object says, completed by the operator configuration.
+fn identity(spec: &VrfSpec, config: &OperatorConfig) -> Result<VrfIdentity, Finding> {
+    let configured = config.identity(&spec.vrf.0);
+    let vni = spec.vni.or(configured.as_ref().map(|known| known.vni));
+    let rt = spec.route_target.clone().or_else(|| configured.and_then(|known| known.rt));
+    let vrf = &spec.vrf.0;
+    let Some(vni) = vni else {
+        let why =
+            format!("neither spec.vni nor vrfConfig.{vrf} of the operator configuration says which VNI {vrf} has");
+        return Err(Finding::new(reason::NO_VNI, "spec.vni", why));
+    };
+    if rt.is_none() && spec.vni.is_some() {
+        let why = format!(
+            "neither spec.routeTarget nor vrfConfig.{vrf} of the operator configuration says which route target {vrf} has"
+        );
+        return Err(Finding::new(reason::NO_VNI, "spec.routeTarget", why));
+    }
+    Ok(VrfIdentity { vni, rt })
+}
+
+/// Identifiers out of the cluster's range for networks that are attached over the fabric and have none: that which their
+/// segment has, else the lowest one that is free, for the older attachment first.
+fn assigned(
+    snapshot: &Snapshot,
+    config: &OperatorConfig,
+    networks: &BTreeMap<String, Arc<NetworkObject>>,
+) -> BTreeMap<String, u32> {
+    let attachments = || snapshot.iter::<Object<Layer2AttachmentSpec>>().map(|(_, one)| one);
+    let mut over_fabric: Vec<_> =
+        attachments().filter(|one| !one.meta.deleted && one.spec.over_fabric() && !one.spec.uses_sriov()).collect();
+    over_fabric.sort_by(|a, b| a.meta.precedence().cmp(&b.meta.precedence()));
+    let mut found: BTreeMap<String, u32> = BTreeMap::new();
+    let mut taken: BTreeSet<u32> = networks.values().filter_map(|one| one.spec.vni).collect();
+    taken.extend(snapshot.iter::<VrfObject>().filter_map(|(_, one)| one.spec.vni));
+    taken.extend(snapshot.iter::<Object<VrfRouteConfigurationSpec>>().filter_map(|(_, one)| one.spec.vni));
+    taken.extend(config.vrf_config.values().map(|known| known.vni).chain(config.vnimap.values().copied()));
+    let bare = |name: &str| networks.get(name).is_some_and(|one| one.spec.vni.is_none() && one.spec.managed);
+    for (_, segment) in snapshot.iter::<Object<Layer2NetworkConfigurationSpec>>() {
+        taken.insert(segment.spec.vni);
+        let Some(owner) = segment.owner() else { continue };
+        let of = over_fabric.iter().find(|one| one.meta.key == owner.key);
+        if let Some(one) = of.filter(|one| bare(&one.spec.network_ref.0)) {
+            found.insert(one.spec.network_ref.0.clone(), segment.spec.vni);
+        }
+    }
+    let Some(range) = config.vni_range else { return found };
+    let mut free = (range.min..=range.max).filter(|vni| !taken.contains(vni));
+    for one in over_fabric.iter().filter(|one| bare(&one.spec.network_ref.0)) {
+        let name = &one.spec.network_ref.0;
+        if !found.contains_key(name)
+            && let Some(vni) = free.next()
+        {
+            found.insert(name.clone(), vni);
+        }
+    }
+    found
+}
