@@ -2,9 +2,9 @@
 //! and `input.yaml` compile to exactly `expect/stream.yaml`.
 //!
 //! The sentence is the first line of `input.yaml`. `NETLOOM_BLESS=1` writes the expectations again; a
-//! person then reads them. A folder `then` tells what happens after the first result was written, as
-//! the controller does: objects of `input.yaml` are put over the first ones, those of `gone.yaml` are
-//! removed, and nodes report the status of `report.yaml`.
+//! person then reads them. What is generated is put in as the controller would. A folder `then` tells what
+//! happens after the first result was written, as the controller does: objects of `input.yaml` are put over
+//! the first ones, those of `gone.yaml` are removed, and nodes report the status of `report.yaml`.
 
 use std::{
     collections::BTreeSet,
