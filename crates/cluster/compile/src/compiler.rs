@@ -386,15 +386,12 @@ fn part(group: &InGroup, facts: &Facts, node: &str, (desired, assigned): (&Desir
         let contribution = one.contribute(&class);
         waits |= contribution.waits;
         findings.extend(contribution.findings);
-        match desired.lost.get(place).filter(|lost| !lost.is_empty()) {
-            Some(lost) => {
-                config.extend(without(contribution.host, lost));
-                fabric.extend(fabric_without(contribution.fabric, lost));
-            }
-            None => {
-                config.extend(contribution.host);
-                fabric.extend(contribution.fabric);
-            }
+        if let Some(lost) = desired.lost.get(place).filter(|lost| !lost.is_empty()) {
+            config.extend(without(contribution.host, lost));
+            fabric.extend(fabric_without(contribution.fabric, lost));
+        } else {
+            config.extend(contribution.host);
+            fabric.extend(contribution.fabric);
         }
     }
     let config = if waits { assigned.cloned() } else { Some(config).filter(|config| *config != HostConfig::default()) };

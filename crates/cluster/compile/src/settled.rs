@@ -17,9 +17,9 @@ const TURNS: usize = 8;
 /// Compiles, puts what is generated into the snapshot, and does so again until nothing is new. `made` has what was put
 /// there before; it leaves with whatever it was generated from.
 pub fn settle(compiler: &mut Compiler, snapshot: &mut Snapshot, made: &mut BTreeSet<ObjectRef>) -> Compiled {
-    let mut compiled = compiler.compile(snapshot);
+    let mut result = compiler.compile(snapshot);
     for _ in 0..TURNS {
-        let wanted: BTreeMap<&ObjectRef, &Generated> = all(&compiled).map(|one| (&one.target, one)).collect();
+        let wanted: BTreeMap<&ObjectRef, &Generated> = all(&result).map(|one| (&one.target, one)).collect();
         let gone: Vec<ObjectRef> = made.iter().filter(|one| !wanted.contains_key(one)).cloned().collect();
         let mut changed = !gone.is_empty();
         for one in gone {
@@ -33,9 +33,9 @@ pub fn settle(compiler: &mut Compiler, snapshot: &mut Snapshot, made: &mut BTree
         if !changed {
             break;
         }
-        compiled = compiler.compile(snapshot);
+        result = compiler.compile(snapshot);
     }
-    compiled
+    result
 }
 
 /// Everything that is generated.

@@ -285,7 +285,7 @@ enum Entry<'a> {
 }
 
 /// Every entry, with who asked for it. What says not who asked is nobody's.
-fn entries<'a>((host, fabric): Both<'a>) -> impl Iterator<Item = (Asker<'a>, Entry<'a>)> {
+fn entries((host, fabric): Both<'_>) -> impl Iterator<Item = (Asker<'_>, Entry<'_>)> {
     let host = host.into_iter().flat_map(HostConfig::entries);
     let host = host.map(|entry| (Asker::from(entry.origin()), Entry::Host(entry)));
     let fabric = fabric.into_iter().flat_map(FabricView::entries);

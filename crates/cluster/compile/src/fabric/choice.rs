@@ -145,9 +145,9 @@ impl Choice {
             let taken =
                 self.segments.get(&spec.id).map(|first| ("spec.id", first.shown(), format!("VLAN {}", spec.id)));
             let vni = || vnis.get(&spec.vni).map(|first| ("spec.vni", first.clone(), format!("VNI {}", spec.vni)));
-            let named =
+            let by_name =
                 || names.get(&name).map(|first| ("spec.interfaceName", first.clone(), format!("a bridge {name}")));
-            if let Some((path, first, what)) = taken.or_else(vni).or_else(named) {
+            if let Some((path, first, what)) = taken.or_else(vni).or_else(by_name) {
                 let why = format!("{first} has {what} on these nodes already");
                 self.refusals.push((segment.object(), Finding::new(reason::CONFLICT, path, why)));
                 continue;

@@ -40,12 +40,11 @@ impl Maker<'_> {
             if let Some(combined) = &one.spec.combined {
                 self.combine(one, combined);
             }
-            let done = match &one.spec.existing {
-                Some(existing) => self.existing(one, existing, class),
-                None => {
-                    self.in_segment(one, class);
-                    Ok(())
-                }
+            let done = if let Some(existing) = &one.spec.existing {
+                self.existing(one, existing, class)
+            } else {
+                self.in_segment(one, class);
+                Ok(())
             };
             let found = done.err().into_iter().chain(too_few(one, class));
             found.for_each(|finding| self.refuse(one.object(), finding));

@@ -62,11 +62,16 @@ pub(crate) struct InForce {
     pub(super) broken: BTreeMap<ObjectRef, Broken>,
 }
 
+/// An object, and what is wrong with it.
+type Check<S> = (Arc<Object<S>>, Result<(), Vec<Finding>>);
+/// An object, what was looked up for it, and what came of both.
+type Made<S> = (Arc<Object<S>>, Given, Arc<Piece<S>>);
+
 /// What came of the objects of a kind, by name, with what it came of.
 #[derive(Debug)]
 pub(super) struct Known<S> {
-    checks: HashMap<String, (Arc<Object<S>>, Result<(), Vec<Finding>>)>,
-    pieces: HashMap<String, (Arc<Object<S>>, Given, Arc<Piece<S>>)>,
+    checks: HashMap<String, Check<S>>,
+    pieces: HashMap<String, Made<S>>,
 }
 
 impl<S> Default for Known<S> {
@@ -155,11 +160,13 @@ impl InForce {
             let given = given(&object.spec);
             let before = known.pieces.get(&key.name);
             let same = before.filter(|(it, had, _)| Arc::ptr_eq(it, object) && *had == given);
-            let piece = same.map(|(.., piece)| piece.clone()).unwrap_or_else(|| {
+            let piece = if let Some((.., piece)) = same {
+                piece.clone()
+            } else {
                 let piece = Arc::new(Piece::live(object, given.clone()));
                 known.pieces.insert(key.name.clone(), (object.clone(), given, piece.clone()));
                 piece
-            });
+            };
             good.push(piece);
         }
         for object in snapshot.unreadable::<Object<S>>().filter(|object| !object.meta.deleted) {

@@ -86,6 +86,7 @@ impl<S: Spec> Piece<S> {
     }
 
     /// A place in who asked: in the object itself, or in its intent.
+    #[expect(clippy::unnecessary_wraps, reason = "entries hold it so: those of earlier versions have none")]
     pub(super) fn origin(&self, own: &str, in_intent: &str) -> Option<EntryOrigin> {
         Some(origin(&self.asker, if self.is_generated() { in_intent } else { own }))
     }
