@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
-use netloom_api::pipeline::node_network_config::{NodeNetworkConfigSpec, routing::Vrf};
+use netloom_api::pipeline::node_network_config::{NodeNetworkConfigSpec, host::EntryOrigin, routing::Vrf};
 use netloom_model::{Origin, Source};
 use netloom_nmstate::{Interface, RuleEntry};
 use netloom_types::{IfName, Vni};
@@ -59,7 +59,12 @@ impl<'a> Context<'a> {
         Ok(Self { node, config, base, tables })
     }
 
-    /// Who asked for what stands at a path. The one place that knows it.
+    /// Who asked for an entry: the object that it names, or the configuration itself where a person wrote that.
+    pub(crate) fn asked(&self, origin: Option<&EntryOrigin>, path: &str) -> Origin {
+        origin.map_or_else(|| self.origin(path), EntryOrigin::origin)
+    }
+
+    /// The configuration itself, and a path in it.
     pub(crate) fn origin(&self, path: &str) -> Origin {
         Origin::new(Source::object(KIND, "", self.node), path, 0)
     }

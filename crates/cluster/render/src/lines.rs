@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use netloom_api::pipeline::node_network_config::host::EntryOrigin;
 use netloom_model::Origin;
 
 /// A line with the blocks that it stands in.
@@ -22,6 +23,15 @@ impl Lines {
     /// Says who asks for the lines that are added from now on: an object, or the base file.
     pub(crate) fn asked_by(&mut self, origin: Option<Origin>) {
         self.asking = origin;
+    }
+
+    /// The same for an entry that may say who asked for it; gives who asked for what was added before.
+    pub(crate) fn asked_by_entry(&mut self, origin: Option<&EntryOrigin>) -> Option<Origin> {
+        let before = self.asking.clone();
+        if let Some(origin) = origin {
+            self.asking = Some(origin.origin());
+        }
+        before
     }
 
     /// Adds a line under blocks, the outermost first, unless it is there.

@@ -68,12 +68,13 @@ fn vrfs(cx: &Context<'_>, made: &mut Made, tunnels: &mut Tunnels) -> Result<(), 
             claim(tunnels, vni, &format!("{} in the base file", vrf.name))?;
         }
     }
-    for (path, name, _) in cx.vrfs().into_iter().filter(|(_, name, _)| *name != cx.base.cluster_vrf.name) {
+    for (path, name, vrf) in cx.vrfs().into_iter().filter(|(_, name, _)| *name != cx.base.cluster_vrf.name) {
+        let origin = || cx.asked(vrf.origin.as_ref(), &path);
         let mut device = link(name, LinkKind::Vrf);
         let table = cx.table(|| path.clone(), name)?;
         device.attrs.require(Attr::VrfTable, Value::Int(table.into()));
         routes(&mut device);
-        made.interfaces.push((device, cx.origin(&path)));
+        made.interfaces.push((device, origin()));
         let Some(fabric) = cx.config.fabric_vrfs.get(name.as_str()) else { continue };
         let vni = vni(|| format!("{path}.vni"), fabric.vni)?;
         claim(tunnels, vni, &path)?;
@@ -85,8 +86,8 @@ fn vrfs(cx: &Context<'_>, made: &mut Made, tunnels: &mut Tunnels) -> Result<(), 
             link.attrs.require(Attr::Mtu, Value::Int(L3_MTU));
             link.attrs.require(Attr::Mac, Value::Mac(mac));
         }
-        made.interfaces.push((bridge, cx.origin(&path)));
-        made.interfaces.push((tunnel, cx.origin(&path)));
+        made.interfaces.push((bridge, origin()));
+        made.interfaces.push((tunnel, origin()));
     }
     Ok(())
 }
@@ -99,11 +100,27 @@ fn segment(
 ) -> Result<Option<Gateway>, RenderError> {
     let path = format!("spec.layer2s.{key}");
     // The route target is for the routing daemon.
-    let Layer2 { vni: number, vlan, route_target: _, mtu, irb, neigh_suppression, mirror_acls, disable_segmentation } =
-        layer2;
+    let Layer2 {
+        vni: number,
+        vlan,
+        route_target: _,
+        mtu,
+        irb,
+        neigh_suppression,
+        mirror_acls,
+        disable_segmentation,
+        interface_name,
+        node_interface,
+        origin,
+    } = layer2;
     let field = |name: &str| format!("{path}.{name}");
     if !mirror_acls.is_empty() {
         return Err(RenderError::unsupported(field("mirrorAcls"), "traffic cannot be mirrored yet; remove it"));
+    }
+    if node_interface.is_some() {
+        let message =
+            "the node itself cannot have an interface in a segment yet; remove nodeIPs and createMacVLANInterface";
+        return Err(RenderError::unsupported(field("nodeInterface"), message));
     }
     let vlan = VlanId::try_from(*vlan).map_err(|error| RenderError::invalid(field("vlan"), error.to_string()))?;
     if *key != vlan.to_string() {
@@ -111,9 +128,13 @@ fn segment(
     }
     let vni = vni(|| field("vni"), *number)?;
     claim(tunnels, vni, &path)?;
+    let name = match interface_name {
+        Some(name) => parse(|| field("interfaceName"), name)?,
+        None => names::l2_bridge(vlan),
+    };
     let (mut bridge, gateway) = match irb {
-        Some(irb) => gateway(cx, (vlan, irb), &path)?,
-        None => (link(names::l2_bridge(vlan), LinkKind::Bridge), None),
+        Some(irb) => gateway(cx, (name, irb), &path)?,
+        None => (link(name, LinkKind::Bridge), None),
     };
     let mut tunnel = tunnel(cx, vni, bridge.name);
     let suppress = neigh_suppression.unwrap_or(irb.is_some());
@@ -129,14 +150,14 @@ fn segment(
     for link in [&mut bridge, &mut tunnel, &mut station] {
         link.attrs.require(Attr::Mtu, Value::Int((*mtu).into()));
     }
-    made.interfaces.extend([bridge, tunnel, station].map(|link| (link, cx.origin(&path))));
+    made.interfaces.extend([bridge, tunnel, station].map(|link| (link, cx.asked(origin.as_ref(), &path))));
     Ok(gateway)
 }
 
 /// The bridge of a segment that the node routes.
 fn gateway(
     cx: &Context<'_>,
-    (vlan, irb): (VlanId, &Irb),
+    (name, irb): (IfName, &Irb),
     path: &str,
 ) -> Result<(Interface, Option<Gateway>), RenderError> {
     let Irb { vrf, mac_address, ip_addresses } = irb;
@@ -144,7 +165,7 @@ fn gateway(
         "" => cx.base.cluster_vrf.name,
         name => cx.vrf(|| format!("{path}.irb.vrf"), name)?,
     };
-    let mut bridge = port(link(names::l2_bridge(vlan), LinkKind::Bridge), vrf);
+    let mut bridge = port(link(name, LinkKind::Bridge), vrf);
     routes(&mut bridge);
     // The address is on every node: one that asked whether somebody has it would get an answer.
     bridge.attrs.require(Attr::Ipv6DadTransmits, Value::Int(0));

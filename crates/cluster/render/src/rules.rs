@@ -74,7 +74,7 @@ pub(crate) fn policies(
             for iif in links {
                 let mut entry = entry.clone();
                 entry.iif = Some(iif);
-                made.rules.push((entry, cx.origin(&path)));
+                made.rules.push((entry, cx.asked(route.origin.as_ref(), &path)));
             }
         }
         all.push(policy);
@@ -86,7 +86,7 @@ pub(crate) fn policies(
 }
 
 fn policy(cx: &Context<'_>, route: &PolicyRoute, path: &str) -> Result<Policy, RenderError> {
-    let PolicyRoute { traffic_match, next_hop: RouteNextHop { address, vrf } } = route;
+    let PolicyRoute { traffic_match, next_hop: RouteNextHop { address, vrf }, origin: _ } = route;
     let TrafficMatch { src_prefix, dst_prefix, src_port, dst_port, protocol } = traffic_match;
     let field = |name: &str| format!("{path}.{name}");
     if address.is_some() {

@@ -4,6 +4,7 @@
 //! The entries of such a list all permit, so their order means nothing: each is numbered by what it says, and an item
 //! that comes or goes is one line. The last entry has a number of its own for the same reason.
 
+use netloom_api::pipeline::node_network_config::host::EntryOrigin;
 use netloom_api::pipeline::node_network_config::routing::{
     Action, ActionKind, CommunityMatcher, Filter, FilterItem, Matcher, ModifyRoute, PrefixMatcher,
 };
@@ -30,6 +31,8 @@ struct Entry<'a> {
     prefixes: Option<(Family, Vec<String>)>,
     /// The item that it began with.
     path: String,
+    /// Who asked for that.
+    origin: Option<&'a EntryOrigin>,
 }
 
 /// Adds a filter as a route map.
@@ -40,22 +43,30 @@ pub(crate) fn map(lines: &mut Lines, name: &str, filter: &Filter, path: &str) ->
         if number >= LAST {
             return Err(RenderError::unsupported(format!("{path}.items"), "a filter has 65525 entries at most"));
         }
+        let before = lines.asked_by_entry(entry.origin);
         add(lines, (name, number), entry)?;
+        lines.asked_by(before);
     }
     let path = format!("{path}.defaultAction");
     if default_action.kind == ActionKind::Next {
         return Err(RenderError::invalid(path, "there is no next item; accept or reject what no item fits"));
     }
-    add(lines, (name, LAST), &Entry { action: default_action, community: None, prefixes: None, path })
+    add(lines, (name, LAST), &Entry { action: default_action, community: None, prefixes: None, path, origin: None })
 }
 
 fn entries<'a>(items: &'a [FilterItem], path: &str) -> Result<Vec<Entry<'a>>, RenderError> {
     let mut all: Vec<Entry<'a>> = Vec::new();
-    for (at, FilterItem { matcher: Matcher { prefix, bgp_community }, action }) in items.iter().enumerate() {
+    for (at, FilterItem { matcher: Matcher { prefix, bgp_community }, action, origin }) in items.iter().enumerate() {
         let path = format!("{path}.items[{at}]");
         let prefix = prefix.as_ref().map(|prefix| prefix_rule(prefix, &path)).transpose()?;
         let Some((family, rule)) = prefix else {
-            all.push(Entry { action, community: bgp_community.as_ref(), prefixes: None, path });
+            all.push(Entry {
+                action,
+                community: bgp_community.as_ref(),
+                prefixes: None,
+                path,
+                origin: origin.as_ref(),
+            });
             continue;
         };
         // Of entries that do the same, the order does not count: a route takes the first that fits.
@@ -68,7 +79,7 @@ fn entries<'a>(items: &'a [FilterItem], path: &str) -> Result<Vec<Entry<'a>>, Re
             continue;
         }
         let prefixes = Some((family, vec![rule]));
-        all.push(Entry { action, community: bgp_community.as_ref(), prefixes, path });
+        all.push(Entry { action, community: bgp_community.as_ref(), prefixes, path, origin: origin.as_ref() });
     }
     Ok(all)
 }

@@ -67,6 +67,7 @@ fn vrf(cx: &Context<'_>, made: &mut Made, place: Place<'_>, vrf: &Vrf) -> Result
         mirror_acls,
         redistribute: announced,
         gres,
+        origin,
     } = vrf;
     let unsupported = |name: &str, what: &str| {
         Err(RenderError::unsupported(format!("{}.{name}", place.path), format!("{what} cannot be made yet; remove it")))
@@ -78,7 +79,7 @@ fn vrf(cx: &Context<'_>, made: &mut Made, place: Place<'_>, vrf: &Vrf) -> Result
         () => {}
     }
     let is_base = cx.base.vrfs().any(|base| base.name == place.name) && *vrf == Vrf::default();
-    made.lines.asked_by((!is_base).then(|| cx.origin(place.path)));
+    made.lines.asked_by((!is_base).then(|| cx.asked(origin.as_ref(), place.path)));
     let is_cluster = place.name == cx.base.cluster_vrf.name;
     let aggregates: &[_] = if is_cluster { &cx.base.export_cidrs } else { &[] };
     statics::statics(cx, made, place, static_routes, aggregates)?;
@@ -132,7 +133,8 @@ fn imports(
     }
     let from = imports.iter().map(|import| import.from_vrf.as_str());
     let numbers = digest::numbers(from, filters::FIRST, filters::LAST);
-    for (at, VrfImport { from_vrf, filter }) in imports.iter().enumerate() {
+    for (at, VrfImport { from_vrf, filter, origin }) in imports.iter().enumerate() {
+        let before = made.lines.asked_by_entry(origin.as_ref());
         let path = format!("{}.vrfImports[{at}]", place.path);
         let from = cx.vrf(|| format!("{path}.fromVrf"), from_vrf)?;
         if from == place.name {
@@ -151,6 +153,7 @@ fn imports(
         if is_cluster {
             made.lines.add(&[&entry], TAKEN);
         }
+        made.lines.asked_by(before);
     }
     if !taken.is_empty() {
         instance.of_families(made, &format!("import vrf route-map {map}"));

@@ -27,7 +27,9 @@ pub(crate) fn peers(
     let mut known: Vec<String> = Vec::new();
     for (at, peer) in peers.iter().enumerate() {
         let path = format!("{}.bgpPeers[{at}]", place.path);
+        let before = made.lines.asked_by_entry(peer.origin.as_ref());
         let shown = add(made, place, instance, (peer, &path))?;
+        made.lines.asked_by(before);
         if known.contains(&shown) {
             return Err(RenderError::conflict(path, format!("a peer {shown} is listed already; put them into one")));
         }
@@ -54,6 +56,7 @@ fn add(
         hold_time,
         keepalive_time,
         password,
+        origin: _,
     } = peer;
     let field = |name: &str| format!("{path}.{name}");
     let (name, shown) = match (address, listen_range) {

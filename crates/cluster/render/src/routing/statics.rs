@@ -5,7 +5,10 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use netloom_api::pipeline::node_network_config::routing::{RouteNextHop, StaticRoute};
+use netloom_api::pipeline::node_network_config::{
+    host::EntryOrigin,
+    routing::{RouteNextHop, StaticRoute},
+};
 use netloom_types::{Family, IfName, IpNet};
 
 use crate::{
@@ -25,28 +28,31 @@ pub(crate) fn statics(
     routes: &[StaticRoute],
     aggregates: &[IpNet],
 ) -> Result<(), RenderError> {
-    let mut ways: BTreeMap<IpNet, Vec<Way>> = aggregates.iter().map(|net| (*net, vec![None])).collect();
+    let mut ways: BTreeMap<IpNet, Vec<(Way, Option<&EntryOrigin>)>> =
+        aggregates.iter().map(|net| (*net, vec![(None, None)])).collect();
     for (at, route) in routes.iter().enumerate() {
         let (net, way) = read(cx, place, route, &format!("{}.staticRoutes[{at}]", place.path))?;
-        ways.entry(net).or_default().push(way);
+        ways.entry(net).or_default().push((way, route.origin.as_ref()));
     }
     let block = format!("vrf {}", place.name);
     for (net, ways) in ways {
-        let leads = ways.iter().any(Option::is_some);
-        if leads && ways.iter().any(Option::is_none) {
+        let leads = ways.iter().any(|(way, _)| way.is_some());
+        if leads && ways.iter().any(|(way, _)| way.is_none()) {
             let note = format!("{}: {net} has a next hop, so packets to it are not dropped as well", place.path);
             made.notes.push(note);
         }
         // The daemon refuses a prefix that is dropped and has a next hop.
-        for way in ways.iter().filter(|way| way.is_some() || !leads) {
-            made.lines.add(&[&block], &line(net, *way));
+        for (way, origin) in ways.into_iter().filter(|(way, _)| way.is_some() || !leads) {
+            let before = made.lines.asked_by_entry(origin);
+            made.lines.add(&[&block], &line(net, way));
+            made.lines.asked_by(before);
         }
     }
     Ok(())
 }
 
 fn read(cx: &Context<'_>, place: Place<'_>, route: &StaticRoute, path: &str) -> Result<(IpNet, Way), RenderError> {
-    let StaticRoute { prefix, next_hop, bfd_profile } = route;
+    let StaticRoute { prefix, next_hop, bfd_profile, origin: _ } = route;
     if bfd_profile.is_some() {
         let message = "FRR 8.4 cannot watch the next hop of a static route by BFD; remove it";
         return Err(RenderError::unsupported(format!("{path}.bfdProfile"), message));
