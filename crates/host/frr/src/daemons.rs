@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Answer, Daemon, FrrError, Limits, Release, Vty};
+use crate::{Answer, Daemon, FrrError, Limits, Version, Vty};
 
 /// The daemons whose sockets are in one folder, such as `/run/frr`.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Daemons {
 #[derive(Debug)]
 struct Connected {
     vty: Vty,
-    release: Release,
+    release: Version,
 }
 
 impl Daemons {
@@ -59,7 +59,7 @@ impl Daemons {
     }
 
     /// The release of a daemon, as it was when it answered last time.
-    pub fn release(&self, daemon: Daemon) -> Option<Release> {
+    pub fn release(&self, daemon: Daemon) -> Option<Version> {
         self.connected.get(&daemon).map(|connected| connected.release)
     }
 
@@ -107,8 +107,8 @@ impl Daemons {
     fn connect(&self, daemon: Daemon) -> Result<Connected, FrrError> {
         let mut vty = Vty::connect(daemon, &self.socket(daemon), self.limits)?;
         let command = "show version";
-        let release = Release::shown(&vty.show(command)?);
-        let unreadable = |why: crate::InvalidRelease| FrrError::Unreadable {
+        let release = Version::shown(&vty.show(command)?);
+        let unreadable = |why: crate::InvalidVersion| FrrError::Unreadable {
             daemon,
             command: command.to_owned(),
             why: why.to_string(),

@@ -16,19 +16,20 @@
 //! never sent twice, unless the daemon answered that it could not even begin: after silence nobody knows what became of it.
 
 mod answer;
-mod daemon;
 mod daemons;
 mod error;
 mod place;
 mod secret;
+mod version;
 mod view;
 mod vty;
 
 pub use answer::{Answer, Status};
-pub use daemon::{Daemon, InvalidRelease, Release};
 pub use daemons::Daemons;
 pub use error::{FrrError, Refusal};
+pub use netloom_routing::Daemon;
 pub use secret::masked;
+pub use version::{InvalidVersion, Version};
 pub use view::{
     bfd::{BfdPeer, BfdState},
     bgp::{Prefixes, Session, SessionState},

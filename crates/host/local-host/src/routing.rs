@@ -5,12 +5,12 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use netloom_frr::{Daemons, FrrError, Limits};
+use netloom_frr::{Daemon, Daemons, FrrError, Limits};
 use netloom_model::{EngineError, Medium, Observed, Part, RoutingChange, RoutingLine, Scope, Step, StepError};
-use netloom_routing::{Command, Daemon, Release, RoutingConfig, commands};
+use netloom_routing::{Command, Release, RoutingConfig, commands};
 
 /// The daemons without which nothing is routed.
-const NEEDED: [netloom_frr::Daemon; 2] = [netloom_frr::Daemon::Zebra, netloom_frr::Daemon::Bgpd];
+const NEEDED: [Daemon; 2] = [Daemon::Zebra, Daemon::Bgpd];
 /// An input or output error, as the system numbers it.
 const EIO: i32 = 5;
 
@@ -46,7 +46,7 @@ impl Routing {
         if let Some(missing) = NEEDED.into_iter().find(|needed| !daemons.there().any(|there| there == *needed)) {
             return Err(Unusable::Incomplete(format!("{missing} of FRR has no socket in {}", self.folder.display())));
         }
-        let version = daemons.release(NEEDED[0]).map(|release| release.to_string()).unwrap_or_default();
+        let version = daemons.release(NEEDED[0]).map(|version| version.to_string()).unwrap_or_default();
         let release = Release::of_version(&version).ok_or(Unusable::Release(version))?;
         Ok((daemons, release))
     }
@@ -54,7 +54,7 @@ impl Routing {
     /// Everything that they run with.
     fn running(&mut self) -> Result<RoutingConfig, Unusable> {
         let (daemons, _) = self.connected()?;
-        let there: Vec<netloom_frr::Daemon> = daemons.there().collect();
+        let there: Vec<Daemon> = daemons.there().collect();
         let mut all = RoutingConfig::default();
         for daemon in there {
             let text = daemons.running_config(daemon)?;
@@ -83,20 +83,13 @@ fn send(daemons: &mut Daemons, release: Release, command: &Command) -> Result<()
     if owners.is_empty() {
         return Err(Unusable::Incomplete(format!("no daemon of FRR {release:?} takes \"{command}\"")));
     }
-    let there: Vec<netloom_frr::Daemon> = daemons.there().collect();
-    let mut to = Vec::new();
-    for owner in owners {
-        let missing =
-            || Unusable::Incomplete(format!("\"{command}\" is for {owner} of FRR, which does not run; start it"));
-        to.push(there.iter().copied().find(|daemon| is_same(*daemon, *owner)).ok_or_else(missing)?);
+    if let Some(missing) = owners.iter().find(|owner| !daemons.there().any(|there| there == **owner)) {
+        let why = format!("\"{command}\" is for {missing} of FRR, which does not run; start it");
+        return Err(Unusable::Incomplete(why));
     }
     let context: Vec<&str> = command.context.iter().map(String::as_str).collect();
-    daemons.run(&to, &context, &command.line)?;
+    daemons.run(owners, &context, &command.line)?;
     Ok(())
-}
-
-fn is_same(daemon: netloom_frr::Daemon, owner: Daemon) -> bool {
-    daemon.to_string() == owner.name()
 }
 
 /// Lines as objects of a host.

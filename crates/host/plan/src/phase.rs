@@ -34,14 +34,16 @@ pub(crate) enum Phase {
     SizeBridges,
     /// VLANs, entries, neighbours, mirrors and features.
     Belongings,
+    /// What routing daemons are configured with: the links that it is about are there, and their addresses are not yet.
+    /// A daemon that hears of a link, of its VRF and of its address in one breath may take the address for one of no VRF,
+    /// and announces nothing for it (FRR 8.4).
+    Routing,
     /// Addresses.
     Addresses,
     /// Routes that come or change.
     AddRoutes,
     /// Rules that come.
     AddRules,
-    /// What routing daemons are configured with: the links that it is about are there.
-    Routing,
     /// Settings of the whole host.
     Settings,
 }
@@ -61,10 +63,10 @@ impl Phase {
         Self::LowerMtus,
         Self::SizeBridges,
         Self::Belongings,
+        Self::Routing,
         Self::Addresses,
         Self::AddRoutes,
         Self::AddRules,
-        Self::Routing,
         Self::Settings,
     ];
 

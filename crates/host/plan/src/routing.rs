@@ -1,7 +1,7 @@
 //! The phases of a plan that are about routing daemons.
 //!
 //! A daemon that still routes for a VRF whose link goes is left with a half of it, so what goes of whole blocks goes before
-//! links do. Everything else changes at once behind them, because only in one change the daemons' own order can replace a
+//! links do. Everything else changes at once when the links are there, because only in one change the daemons' own order can replace a
 //! line in its place.
 
 use std::collections::BTreeSet;

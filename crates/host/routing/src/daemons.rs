@@ -11,6 +11,8 @@ use crate::syntax::{LISTS, Place, map_entry};
 /// A daemon of FRR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Daemon {
+    /// The configuration of the others, from release 10 on.
+    Mgmtd,
     /// Interfaces, VRFs, VNIs and the kernel.
     Zebra,
     /// BGP.
@@ -19,13 +21,11 @@ pub enum Daemon {
     Staticd,
     /// Bidirectional forwarding detection.
     Bfdd,
-    /// The configuration of the others, from release 10 on.
-    Mgmtd,
 }
 
 impl Daemon {
-    /// All of them.
-    pub const ALL: &[Self] = &[Self::Zebra, Self::Bgpd, Self::Staticd, Self::Bfdd, Self::Mgmtd];
+    /// All of them, in the order in which they are started.
+    pub const ALL: [Self; 5] = [Self::Mgmtd, Self::Zebra, Self::Bgpd, Self::Staticd, Self::Bfdd];
 
     /// Its name, which is also that of its program and socket.
     pub const fn name(self) -> &'static str {
@@ -41,7 +41,7 @@ impl Daemon {
 
 impl fmt::Display for Daemon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use netloom_frr::{BfdState, Daemon, Daemons, FrrError, Limits, Release, SessionState, VniKind};
+use netloom_frr::{BfdState, Daemon, Daemons, FrrError, Limits, SessionState, Version, VniKind};
 use netloom_testkit::{
     frr::{Frr, Programs},
     runner::{Ended, Outcome, Test},
@@ -46,7 +46,7 @@ fn lines_are_taken_or_refused(programs: &Programs) -> Outcome {
     let (space, frr, started) = start(programs)?;
     let mut client = frr.client()?;
     let release = client.release(Daemon::Zebra).ok_or("zebra is not there")?;
-    let mgmtd = release >= Release::new(10, 0, 0);
+    let mgmtd = release >= Version::new(10, 0, 0);
     check("mgmtd is there in newer releases", client.there().any(|daemon| daemon == Daemon::Mgmtd) == mgmtd, &client)?;
     let lists = [owner(&client), Daemon::Bgpd];
     let list = "ip prefix-list one seq 5 permit 192.0.2.0/24";

@@ -117,14 +117,16 @@ fn a_node_says_which_revision_it_has_in_place_while_another_one_fails() {
 }
 
 #[test]
-fn parts_of_a_configuration_that_nobody_brings_about_are_not_reported_to_be_in_place() {
+fn a_fabric_on_a_node_that_knows_no_base_is_refused_whole() {
     let mut rig = with_dummy();
     config(&mut rig, "r1", "x1");
     rig.edit("NodeNetworkConfig", &json!({"spec": {"layer2s": {"5": {"vni": 5, "vlan": 5, "mtu": 1500}}}}));
     pair(&mut rig, "r1", "x1", &dummy("d0", 1300));
     rig.run();
     assert_eq!(answer(&rig)[0], "invalid");
-    assert_eq!(rig.mtu("d0"), Some(1300), "the rest is");
+    let error = rig.api.get("NodeNetworkConfig", "n").unwrap()["status"]["errorMessage"].to_string();
+    assert!(error.contains("--base FILE"), "{error}");
+    assert_eq!(rig.mtu("d0"), Some(1400), "half of a revision is none");
 }
 
 /// What the server has in the end, with the network state heard of first.
