@@ -13,7 +13,7 @@ type Line = (Vec<String>, String);
 /// Lines in the order in which they were made; none is there twice, and who asks for one first is its origin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lines {
-    lines: Vec<(Line, Option<Origin>)>,
+    made: Vec<(Line, Option<Origin>)>,
     known: BTreeSet<Line>,
     /// Who asks for what is added next; none for what the base file asks for.
     asking: Option<Origin>,
@@ -38,7 +38,7 @@ impl Lines {
     pub fn add(&mut self, context: &[&str], line: &str) {
         let line: Line = (context.iter().map(|block| (*block).to_owned()).collect(), line.to_owned());
         if self.known.insert(line.clone()) {
-            self.lines.push((line, self.asking.clone()));
+            self.made.push((line, self.asking.clone()));
         }
     }
 
@@ -49,6 +49,6 @@ impl Lines {
 
     /// The same with who asked; none for what the base file asks for.
     pub fn with_origins(&self) -> impl Iterator<Item = (&[String], &str, Option<&Origin>)> {
-        self.lines.iter().map(|((context, line), origin)| (&context[..], line.as_str(), origin.as_ref()))
+        self.made.iter().map(|((context, line), origin)| (&context[..], line.as_str(), origin.as_ref()))
     }
 }

@@ -129,13 +129,11 @@ impl Part for Routing {
 
     fn read(&mut self, _: Scope, observed: &mut Observed) -> Result<(), EngineError> {
         let read = self.running().and_then(|running| lines(&running));
-        observed.host.routing = match read {
-            Ok(lines) => Some(lines),
-            Err(_) => {
-                self.daemons = None;
-                None
-            }
-        };
+        if read.is_err() {
+            // The next reading begins with new connections.
+            self.daemons = None;
+        }
+        observed.host.routing = read.ok();
         Ok(())
     }
 

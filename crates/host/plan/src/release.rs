@@ -43,7 +43,7 @@ pub(crate) struct Named<'a> {
     desired: &'a HostState,
     routes: BTreeSet<RouteKey>,
     rules: BTreeSet<RuleKey>,
-    routing: BTreeSet<&'a RoutingLine>,
+    lines: BTreeSet<&'a RoutingLine>,
     /// The other ends of pairs, which are there as long as the end that is desired.
     peers: BTreeSet<IfName>,
 }
@@ -53,10 +53,10 @@ impl<'a> Named<'a> {
     pub(crate) fn of(desired: &'a HostState) -> Self {
         let routes = desired.routes.iter().map(|desired| desired.route.key()).collect();
         let rules = desired.rules.iter().map(|desired| desired.rule.key).collect();
-        let routing = desired.routing.iter().map(|desired| &desired.line).collect();
+        let lines = desired.routing.iter().map(|desired| &desired.line).collect();
         let present = desired.links.values().filter(|link| link.presence == Presence::Present);
         let peers = present.filter_map(|link| link.attrs.link(Attr::VethPeer)).collect();
-        Self { desired, routes, rules, routing, peers }
+        Self { desired, routes, rules, lines, peers }
     }
 
     /// Whether the desired state names the object.
@@ -89,7 +89,7 @@ impl<'a> Named<'a> {
             ClaimKey::Route(key) => self.routes.contains(key),
             ClaimKey::Rule(key) => self.rules.contains(key),
             ClaimKey::Setting(key) => desired.settings.contains_key(key),
-            ClaimKey::Routing(line) => self.routing.contains(line),
+            ClaimKey::Routing(wanted) => self.lines.contains(wanted),
         }
     }
 }

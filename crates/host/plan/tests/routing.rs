@@ -42,8 +42,8 @@ fn lines(host: &SimHost) -> BTreeSet<RoutingLine> {
 }
 
 /// All that `site` wants.
-fn whole(links: impl IntoIterator<Item = DesiredLink>, lines: impl IntoIterator<Item = RoutingLine>) -> HostState {
-    let routing = lines.into_iter().map(|line| DesiredRoutingLine { line, origin: origin() });
+fn whole(links: impl IntoIterator<Item = DesiredLink>, wanted: impl IntoIterator<Item = RoutingLine>) -> HostState {
+    let routing = wanted.into_iter().map(|line| DesiredRoutingLine { line, origin: origin() });
     HostState {
         links: links.into_iter().map(|link| (link.name, link)).collect(),
         routing: routing.collect(),
@@ -53,7 +53,7 @@ fn whole(links: impl IntoIterator<Item = DesiredLink>, lines: impl IntoIterator<
 }
 
 fn vrf() -> DesiredLink {
-    let mut link = DesiredLink::new("blue".parse().unwrap(), LinkKind::Vrf, origin());
+    let mut link = DesiredLink::new("blue".parse().expect("a name of these tests"), LinkKind::Vrf, origin());
     link.attrs.require(Attr::VrfTable, Value::Int(1001));
     link
 }

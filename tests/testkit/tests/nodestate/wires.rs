@@ -86,13 +86,13 @@ impl Wires {
             "link add link {link} name st{vlan} type vlan id {vlan}\nlink set st{vlan} netns {here} name eth0\n"
         );
         batch("ip", &["-n", &node], &made)?;
-        let own = addresses.iter().map(|address| format!("addr add {address} dev eth0 nodad\n")).collect::<String>();
+        let own: Vec<String> = addresses.iter().map(|address| format!("addr add {address} dev eth0 nodad\n")).collect();
         let routes = gateways.iter().map(|gateway| {
             let family = if gateway.contains(':') { "-6 " } else { "" };
             format!("{family}route add default via {gateway}\n")
         });
         let up = "link set lo up\nlink set eth0 up\n";
-        batch("ip", &["-n", &here], &format!("{up}{own}"))?;
+        batch("ip", &["-n", &here], &format!("{up}{}", own.concat()))?;
         routes.into_iter().try_for_each(|route| {
             let mut words = vec!["-n", &here];
             let route = route.strip_prefix("-6 ").inspect(|_| words.insert(0, "-6")).unwrap_or(&route);
