@@ -1,6 +1,6 @@
 //! Inputs of goldens, and the text of what they become.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use netloom_model::Section;
 use netloom_nmstate::Document;
@@ -45,6 +45,9 @@ pub(crate) fn host(rendered: &Rendered) -> String {
     let mut origins: Vec<String> = rendered.rules.iter().map(|(_, origin)| format!("# rule: {origin}\n")).collect();
     origins.dedup();
     parts.extend(origins);
+    let of_base = || "base file".to_owned();
+    let asked = rendered.routing.with_origins().map(|(_, _, origin)| origin.map_or_else(of_base, ToString::to_string));
+    parts.extend(asked.collect::<BTreeSet<_>>().into_iter().map(|origin| format!("# lines: {origin}\n")));
     parts.extend(rendered.notes.iter().map(|note| format!("# note: {note}\n")));
     parts.concat()
 }
