@@ -151,14 +151,28 @@ spec:
   vrfRef: blue
   prefixes: []
 ";
-    let both = server.file("both.yaml", &format!("{VRF}---\n{nowhere}"));
+    let unserved = "\
+apiVersion: network.t-caas.telekom.com/v1alpha1
+kind: MirrorTarget
+metadata:
+  name: far
+spec:
+  type: l3gre
+  destinationIP: 192.0.2.200
+  destinationVrf: blue
+  sourceLoopback: lo.mir
+";
+    let both = server.file("both.yaml", &format!("{VRF}---\n{nowhere}---\n{unserved}"));
     let (_, found) = validate(&[&both]);
     let why = "spec.prefixes is empty: nothing is reachable through this destination";
     assert!(found.contains(&format!("Destination \"nowhere\": warning: {why}")), "{found}");
     let warning = format!("Destination \"nowhere\": {why}\n");
-    for verb in ["apply", "plan"] {
+    for verb in ["plan", "apply"] {
         let (_, printed) = server.run(&[verb, "-f", &both]);
-        assert!(printed.contains("VRF \"blue\": no front end of this version serves this kind"), "{verb}: {printed}");
+        assert!(
+            printed.contains("MirrorTarget \"far\": no front end of this version serves this kind"),
+            "{verb}: {printed}"
+        );
         let printed = without_planned(&printed);
         let line = printed.split_inclusive('\n').find(|line| line.starts_with("warning: ")).unwrap_or_default();
         assert!(line.contains("both.yaml:") && line.ends_with(&warning), "{verb}: {printed}");
