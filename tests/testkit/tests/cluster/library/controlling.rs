@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{
     Api, Resource as _, ResourceExt as _,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     core::{Expression, PartialObjectMeta},
     runtime::{
         Controller,
@@ -52,6 +52,8 @@ async fn watched<K>(
         let map = object(json!({ "metadata": { "name": known } }))?;
         maps.create(&PostParams::default(), &map).await.map_err(text)?;
     }
+    // A watch may begin with what a cache of the server has, and a list of the newest has the cache catch up.
+    maps.list(&ListParams::default()).await.map_err(text)?;
     let mut events = pin!(events);
     let mut seen = Vec::new();
     while let Some(event) = events.try_next().await.map_err(text)? {
