@@ -163,7 +163,7 @@ impl Names {
         let text = TOKEN.replace_all(&text, "<token>");
         let text = HASH.replace_all(&text, "hash=<hash>");
         let text = VERSIONS_IN_TEXT.replace_all(&text, "$1<version>");
-        TIME.replace_all(&text, |found: &Captures<'_>| {
+        let text = TIME.replace_all(&text, |found: &Captures<'_>| {
             if &found[1] < FIRST_YEAR_OF_NOW {
                 found[0].to_owned()
             } else if found.get(2).is_some() {
@@ -171,9 +171,35 @@ impl Names {
             } else {
                 "<time>".to_owned()
             }
-        })
-        .into_owned()
+        });
+        sort_quoted_managers(&text)
     }
+}
+
+/// What a text has before the managers of an object that it quotes.
+const QUOTED_MANAGERS: &str = "\\\"managedFields\\\":[";
+
+/// [`sort_managers`] for an object that stands in a message.
+fn sort_quoted_managers(text: &str) -> String {
+    let Some(begin) = text.find(QUOTED_MANAGERS).map(|at| at + QUOTED_MANAGERS.len()) else { return text.to_owned() };
+    let (mut depth, mut entries, mut from) = (0, Vec::new(), begin);
+    for (at, found) in text[begin..].char_indices().map(|(at, found)| (begin + at, found)) {
+        match found {
+            '{' | '[' => depth += 1,
+            ',' if depth == 0 => {
+                entries.push(&text[from..at]);
+                from = at + 1;
+            }
+            ']' if depth == 0 => {
+                entries.push(&text[from..at]);
+                entries.sort_unstable();
+                return format!("{}{}{}", &text[..begin], entries.join(","), &text[at..]);
+            }
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.to_owned()
 }
 
 /// Ages in a table depend on how fast the test is.
