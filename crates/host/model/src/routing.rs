@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fmt};
 use serde::{Deserialize, Serialize};
 
 /// A line of a daemon's configuration, under the lines that it stands in.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Box<str>>", into = "Vec<Box<str>>")]
 pub struct RoutingLine(Box<[Box<str>]>);
 
@@ -89,6 +89,13 @@ impl fmt::Display for RoutingLine {
     }
 }
 
+impl fmt::Debug for RoutingLine {
+    /// As [`fmt::Display`]: what is printed for debugging ends up in logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
 /// A line without the word behind `password`.
 fn masked(text: &str) -> String {
     let mut secret = false;
@@ -150,5 +157,7 @@ mod tests {
     fn people_see_no_secret() {
         let line = RoutingLine::new(["router bgp 1"], "neighbor 10.0.0.1 password s3cret").unwrap();
         assert_eq!(line.to_string(), "router bgp 1: neighbor 10.0.0.1 password ***");
+        let change = RoutingChange { add: [line].into(), ..RoutingChange::default() };
+        assert!(!format!("{change:?}").contains("s3cret"));
     }
 }
