@@ -129,9 +129,10 @@ impl Part for Routing {
 
     fn read(&mut self, _: Scope, observed: &mut Observed) -> Result<(), EngineError> {
         let read = self.running().and_then(|running| lines(&running));
-        if read.is_err() {
+        if let Err(why) = &read {
             // The next reading begins with new connections.
             self.daemons = None;
+            observed.routing_away = Some(why.to_string().into());
         }
         observed.host.routing = read.ok();
         Ok(())

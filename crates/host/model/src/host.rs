@@ -96,6 +96,8 @@ pub struct Observed {
     /// over a next hop object that a person made, the second of one key. What takes their link away or
     /// down loses them, and no undo brings them back.
     pub fragile_routes: Vec<Route>,
+    /// Why its routing daemons could not be read, where there should be some.
+    pub routing_away: Option<Box<str>>,
     /// The kernel that reported all this.
     pub kernel: KernelFeatures,
 }

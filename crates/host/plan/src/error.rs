@@ -84,9 +84,11 @@ pub enum PlanError {
     },
     /// Lines of routing daemons are wanted, and no daemon answers.
     #[error(
-        "{origin}: no routing daemon answers on this host; start FRR, and tell the agent where its sockets are with `--frr DIR`"
+        "{origin}: the routing daemons of this host cannot be used: {why}; start FRR, and give the agent the folder of its sockets with `--frr DIR`"
     )]
     NoRouting {
+        /// What is wrong with them.
+        why: Box<str>,
         /// Who asked.
         origin: Origin,
     },

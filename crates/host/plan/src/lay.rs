@@ -64,7 +64,8 @@ pub(crate) fn lay(desired: &HostState, ground: Ground<'_>) -> Result<Laid, PlanE
 
 fn lay_routing(desired: &HostState, observed: &Observed, goal: &mut Goal) -> Result<(), PlanError> {
     if let (Some(first), None) = (desired.routing.first(), &observed.routing) {
-        return Err(PlanError::NoRouting { origin: first.origin.clone() });
+        let why = observed.routing_away.as_deref().unwrap_or("the agent has no folder of their sockets");
+        return Err(PlanError::NoRouting { why: why.into(), origin: first.origin.clone() });
     }
     let wanted = |wanted: &DesiredRoutingLine| GoalLine { there: true, origin: Some(wanted.origin.clone()) };
     goal.routing.extend(desired.routing.iter().map(|line| (line.line.clone(), wanted(line))));

@@ -34,6 +34,7 @@ fn host() -> SimHost {
 fn silent(host: &SimHost) -> SimHost {
     let mut observed = host.observed().clone();
     observed.host.routing = None;
+    observed.routing_away = Some("zebra does not answer".into());
     SimHost::from_observed(observed)
 }
 
@@ -136,6 +137,7 @@ fn without_a_daemon_nothing_begins_and_what_is_to_go_waits() {
     let desired = whole([vrf()], blue());
     let refused = plan(&desired, silent(&host).observed(), &Ownership::default(), &Options::default()).unwrap_err();
     assert!(matches!(refused, PlanError::NoRouting { .. }), "{refused}");
+    assert!(refused.to_string().contains("zebra does not answer"), "{refused}");
     assert_eq!(refused.reason(), "NoRoutingDaemon");
     let planned = set(&mut host, &desired, &Ownership::default());
     let released = plan(&whole([], []), silent(&host).observed(), &planned.ownership, &Options::default()).unwrap();
