@@ -25,10 +25,12 @@ const PURE: &[&str] = &[
     "netloom-routing",
     "netloom-schema",
     "netloom-patch",
+    "netloom-domain",
     "netloom-object",
     "netloom-api",
     "netloom-admission",
     "netloom-generate",
+    "netloom-machine",
     "netloom-compile",
     "netloom-render",
     "netloom-rollout",
@@ -67,7 +69,9 @@ const INPUT_OUTPUT: &[&str] = &[
     "netloom-malloc-trim",
     "netloom-netlink",
     "netloom-local-host",
+    "netloom-hypervisor",
     "netloom-store",
+    "netloom-libvirt",
     "netloom-testkit",
 ];
 

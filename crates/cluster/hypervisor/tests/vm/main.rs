@@ -1,0 +1,46 @@
+//! Virtual machines with real libvirtd and QEMU: the tier `./x test vm`.
+//!
+//! The guest is a Linux kernel that prints, on its serial console, which of its NICs have a carrier. Nodes are daemons with
+//! sockets of their own, each in a network namespace; the cluster is one machine, its instance and a migration, with
+//! what the controller would decide. Without what `./x test vm` prepares, nothing of this can run, and it says so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test says what it expects by failing, and what came of it"
+)]
+
+mod cluster;
+mod guest;
+mod node;
+mod relay;
+mod stories;
+
+use std::{env, panic, path::PathBuf, process::ExitCode};
+
+/// What `./x test vm` prepares: a kernel and its first file system.
+const GUEST: &str = "NETLOOM_VM_GUEST";
+
+fn main() -> ExitCode {
+    let filters: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let chosen = stories::ALL
+        .iter()
+        .filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())));
+    let guest = env::var_os(GUEST).map(PathBuf::from);
+    let (mut passed, mut failed) = (0, 0);
+    for (name, story) in chosen {
+        let Some(guest) = &guest else {
+            println!("test vm/{name} ... not run: there is no guest to start; `./x test vm` prepares one, as root");
+            continue;
+        };
+        if panic::catch_unwind(|| story(guest)).is_ok() {
+            println!("test vm/{name} ... ok");
+            passed += 1;
+        } else {
+            println!("test vm/{name} ... FAILED");
+            failed += 1;
+        }
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n");
+    ExitCode::from(u8::from(failed > 0))
+}

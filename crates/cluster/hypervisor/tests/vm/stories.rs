@@ -1,0 +1,274 @@
+//! What is shown with real parts.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use netloom_hypervisor::Word;
+use netloom_libvirt::{Client, Form, Scope};
+
+use crate::{
+    cluster::{Cluster, nic},
+    relay::WORDS,
+};
+
+type Story = fn(&Path);
+
+pub(crate) const ALL: &[(&str, Story)] = &[
+    ("starts-down-then-up", starts_down_then_up),
+    ("runs-then-down-and-up", runs_then_down_and_up),
+    ("hotplug-down-then-up-and-unplug", hotplug),
+    ("migration-with-nics-down", migration),
+    ("daemon-killed", daemon_killed),
+    ("drift-is-put-right", drift),
+    ("golden-domains-are-taken", golden),
+    ("relay-refuses-one-nic", relay),
+    ("guest-lets-go-later", stubborn),
+    ("migration-with-another-agent", another_agent),
+    ("hundred-link-changes", hundred),
+];
+
+fn running(cluster: &mut Cluster) {
+    cluster.until("the instance runs", |cluster| cluster.status()["phase"] == "Running");
+}
+
+fn starts_down_then_up(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "down", 1, &[nic("default", ""), nic("blue", "down")]);
+    running(&mut cluster);
+    cluster.linked("default", "up");
+    cluster.linked("blue", "down");
+    cluster.set("blue", "up");
+    cluster.linked("blue", "up");
+    assert!(cluster.machine["status"].get("conditions").is_none(), "no restart is needed: {}", cluster.machine);
+    cluster.machine["spec"]["runStrategy"] = "Halted".into();
+    cluster.until("the instance is gone", |cluster| cluster.instance.is_none());
+    assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
+}
+
+fn runs_then_down_and_up(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "flip", 1, &[nic("default", ""), nic("blue", "")]);
+    running(&mut cluster);
+    cluster.linked("default", "up");
+    cluster.linked("blue", "up");
+    let seen = |cluster: &Cluster| {
+        (
+            cluster.nodes[0].virsh("domid default_a"),
+            cluster.nodes[0].inside("ip -br link | awk '/^tap/ { print $1, $2 }'"),
+        )
+    };
+    let before = seen(&cluster);
+    cluster.writes.clear();
+    cluster.set("default", "down");
+    cluster.set("blue", "down");
+    cluster.linked("default", "down");
+    cluster.linked("blue", "down");
+    let writes: Vec<_> = cluster.writes.iter().map(|(what, count)| (*what, *count)).collect();
+    assert_eq!(writes, [("instance patch", 1), ("status", 1)]);
+    cluster.set("default", "up");
+    cluster.set("blue", "up");
+    cluster.linked("default", "up");
+    cluster.linked("blue", "up");
+    assert_eq!(seen(&cluster), before, "the domain's number, the taps of the node");
+    assert!(before.1.lines().count() == 2, "{before:?}");
+}
+
+fn hotplug(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "plug", 1, &[nic("default", "")]);
+    running(&mut cluster);
+    cluster.linked("default", "up");
+    for _ in 0..2 {
+        cluster.plug(nic("blue", "down"));
+        cluster.linked("blue", "down");
+        cluster.set("blue", "up");
+        cluster.linked("blue", "up");
+        cluster.set("blue", "down");
+        cluster.linked("blue", "down");
+        cluster.set("blue", "absent");
+        cluster.until("blue is gone everywhere", |cluster| {
+            let template = &cluster.machine["spec"]["template"]["spec"];
+            template["networks"].as_array().is_some_and(|networks| networks.len() == 1)
+                && cluster.console.carriers().len() == 1
+        });
+    }
+    cluster.linked("default", "up");
+}
+
+fn migration(guest: &Path) {
+    let mut plugin = nic("red", "");
+    plugin.0.as_object_mut().unwrap().remove("bridge");
+    plugin.0["binding"] = serde_json::json!({"name": "tapped"});
+    let mut cluster = Cluster::start(guest, "move", 2, &[nic("default", "down"), nic("blue", "down"), plugin]);
+    running(&mut cluster);
+    for (name, state) in [("default", "down"), ("blue", "down"), ("red", "up")] {
+        cluster.linked(name, state);
+    }
+    cluster.migrate("g-1");
+    cluster.until("the migration has ended", |cluster| {
+        cluster.migration.as_ref().is_some_and(|migration| migration["status"]["phase"] == "Succeeded")
+    });
+    assert_eq!(cluster.status()["nodeName"], "n2");
+    cluster.until("links were refreshed", |cluster| cluster.status()["migrationState"]["linksRefreshed"] == true);
+    for (name, state) in [("default", "down"), ("blue", "down"), ("red", "up")] {
+        cluster.linked(name, state);
+    }
+    assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
+    assert_eq!(cluster.nodes[1].virsh("list --name"), "default_a");
+    cluster.set("default", "up");
+    cluster.set("blue", "up");
+    cluster.linked("default", "up");
+    cluster.linked("blue", "up");
+}
+
+fn daemon_killed(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "killed", 1, &[nic("blue", "down")]);
+    running(&mut cluster);
+    cluster.linked("blue", "down");
+    let number = cluster.nodes[0].virsh("domid default_a");
+    cluster.nodes[0].restart(1);
+    cluster.set("blue", "up");
+    cluster.linked("blue", "up");
+    assert_eq!(cluster.nodes[0].virsh("domid default_a"), number, "it ran all the time");
+}
+
+fn drift(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "drift", 1, &[nic("blue", "down")]);
+    running(&mut cluster);
+    cluster.linked("blue", "down");
+    let tap = cluster.status()["interfaces"][0]["podInterfaceName"].as_str().unwrap().to_owned();
+    cluster.nodes[0].virsh(&format!("domif-setlink default_a {tap} up"));
+    cluster.until("it is told", |cluster| cluster.drifts == 1);
+    cluster.linked("blue", "down");
+}
+
+/// Domains as they are written, but for what this machine cannot have: passt, igb, and an address far down a bus.
+fn golden(guest: &Path) {
+    let cluster = Cluster::start(guest, "golden", 1, &[]);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/domain/tests/golden");
+    let mut taken = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("passt") || name.ends_with("igb") || name == "all" {
+            continue;
+        }
+        // Under another name than that of the machine, which the agent keeps.
+        let copy = cluster.folder.join("golden.xml");
+        let text = std::fs::read_to_string(&file).unwrap().replace("<name>default_a</name>", "<name>golden</name>");
+        std::fs::write(&copy, text).unwrap();
+        let said = cluster.nodes[0].virsh(&format!("define {} 2>&1", copy.display()));
+        assert!(said.contains("defined from"), "{name}: {said}");
+        let kept = cluster.nodes[0].virsh("dumpxml --inactive golden");
+        assert_eq!(kept.contains("<link state='down'/>"), name == "tap-down" || name.starts_with("model"), "{name}");
+        assert!(kept.contains("https://netloom.dev/domain"), "{name}: {kept}");
+        cluster.nodes[0].virsh("undefine golden");
+        taken += 1;
+    }
+    assert!(taken >= 9, "{taken}");
+}
+
+fn condition(cluster: &Cluster) -> Option<(String, String)> {
+    let all = cluster.status()["conditions"].as_array()?;
+    let found = all.iter().find(|condition| condition["type"] == "LinkStateSynced")?;
+    Some((found["status"].as_str()?.to_owned(), found["message"].as_str()?.to_owned()))
+}
+
+fn relay(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "relay", 1, &[nic("a", ""), nic("b", ""), nic("c", "")]);
+    running(&mut cluster);
+    cluster.linked("c", "up");
+    cluster.nodes[0].relay.refuse(Some("b"));
+    for name in ["a", "b", "c"] {
+        cluster.set(name, "down");
+    }
+    cluster.linked("a", "down");
+    cluster.linked("c", "down");
+    let told = Some(("False".to_owned(), format!("b: {WORDS}")));
+    cluster.until("the words are in the condition", |cluster| condition(cluster) == told);
+    assert_eq!(cluster.link("b"), Some(("up".to_owned(), true)));
+    cluster.nodes[0].relay.refuse(None);
+    cluster.linked("b", "down");
+    cluster.until("it has healed", |cluster| condition(cluster).is_some_and(|(truth, _)| truth == "True"));
+}
+
+/// A guest that stands still does not let go of a device.
+fn stubborn(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "stubborn", 1, &[nic("default", ""), nic("blue", "")]);
+    running(&mut cluster);
+    cluster.linked("blue", "up");
+    cluster.nodes[0].virsh("suspend default_a");
+    cluster.set("blue", "absent");
+    cluster.until("it is told", |cluster| {
+        condition(cluster).is_some_and(|(truth, message)| truth == "False" && message.contains("has not released it"))
+    });
+    assert!(!cluster.nodes[0].virsh("dumpxml --inactive default_a").contains("ua-blue"));
+    assert!(cluster.nodes[0].virsh("dumpxml default_a").contains("ua-blue"));
+    cluster.nodes[0].virsh("resume default_a");
+    cluster.until("it is gone everywhere", |cluster| {
+        cluster.machine["spec"]["template"]["spec"]["networks"].as_array().is_some_and(|all| all.len() == 1)
+            && condition(cluster).is_some_and(|(truth, _)| truth == "True")
+    });
+    cluster.linked("default", "up");
+}
+
+/// The agent of the source is another one in the middle of a migration: one domain runs in the end.
+fn another_agent(guest: &Path) {
+    let mut cluster = Cluster::start(guest, "again", 2, &[nic("blue", "down")]);
+    running(&mut cluster);
+    cluster.linked("blue", "down");
+    cluster.migrate("g-1");
+    cluster.until("it has begun", |cluster| cluster.status()["migrationState"]["migrationUid"] == "g-1");
+    let instance = cluster.instance.clone().unwrap();
+    cluster.nodes[0].another_worker();
+    cluster.nodes[0].worker.say(Word::Listed(vec![instance]));
+    cluster.until("it has ended", |cluster| {
+        let phase = cluster.migration.as_ref().map(|migration| migration["status"]["phase"].clone());
+        phase.is_some_and(|phase| phase == "Succeeded" || phase == "Failed")
+    });
+    let target = cluster.migration.as_ref().is_some_and(|migration| migration["status"]["phase"] == "Succeeded");
+    let (here, there) = (cluster.nodes[0].virsh("list --name"), cluster.nodes[1].virsh("list --name"));
+    assert_eq!([here.as_str(), &there], if target { ["", "default_a"] } else { ["default_a", ""] });
+    assert_eq!(cluster.status()["nodeName"], if target { "n2" } else { "n1" });
+    cluster.set("blue", "up");
+    cluster.linked("blue", "up");
+}
+
+/// A hundred changes of a link by our client and by virsh, a process for each.
+#[expect(clippy::disallowed_methods, reason = "it measures")]
+fn hundred(guest: &Path) {
+    const CHANGES: usize = 100;
+    let mut cluster = Cluster::start(guest, "hundred", 1, &[nic("blue", "")]);
+    running(&mut cluster);
+    let node = &cluster.nodes[0];
+    let socket = node.folder.join("libvirt-sock");
+    let mut client = Client::connect(&socket, "qemu:///system", Duration::from_secs(10)).unwrap();
+    let domain = client.lookup("default_a").unwrap().unwrap();
+    let live = client.xml(&domain, Form::Live).unwrap();
+    let interface = |state: &str| {
+        let from = live.find("<interface ").unwrap();
+        let device = &live[from..from + live[from..].find("</interface>").unwrap()];
+        format!("{device}<link state='{state}'/></interface>")
+    };
+    // The agent would put each of them right.
+    node.worker.say(Word::Listed(Vec::new()));
+    let states = || ["down", "up"].into_iter().cycle().take(CHANGES);
+    let begun = Instant::now();
+    for state in states() {
+        client.update(&domain, &interface(state), Scope::LiveAndConfig).unwrap();
+    }
+    let ours = begun.elapsed();
+    for state in ["down", "up"] {
+        std::fs::write(node.folder.join(state), interface(state)).unwrap();
+    }
+    let place = node.folder.display();
+    // In one shell, so that nothing but virsh itself is counted.
+    let virsh =
+        format!("virsh -q -c 'qemu+unix:///system?socket={place}/libvirt-sock' update-device default_a {place}");
+    let begun = Instant::now();
+    let each = format!("{virsh}/down --live --config || exit 1; {virsh}/up --live --config || exit 1");
+    let said = node.inside(&format!("for turn in $(seq {}); do {each}; done; echo all", CHANGES / 2));
+    assert!(said.ends_with("all"), "{said}");
+    let theirs = begun.elapsed();
+    println!("{CHANGES} link changes: {ours:?} by our client, {theirs:?} by virsh");
+    assert!(ours * 4 <= theirs, "{ours:?} {theirs:?}");
+}

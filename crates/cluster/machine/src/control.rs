@@ -1,0 +1,427 @@
+//! What the controller of a cluster asks for next about its virtual machines.
+//!
+//! A pure function of the objects and the nodes: nothing is remembered between two calls. Every write is tied to the
+//! version that was read, so what was overtaken is refused and decided again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::{
+    API_VERSION, FINALIZER, NODE_LABEL,
+    json::{is_going, is_true, key, list, text},
+    status::{has_ended, put},
+    sync,
+};
+
+/// The kinds that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A machine.
+    Machine,
+    /// An instance.
+    Instance,
+    /// A migration.
+    Migration,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Machine => "VirtualMachine",
+            Self::Instance => "VirtualMachineInstance",
+            Self::Migration => "VirtualMachineInstanceMigration",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deed {
+    /// Make it.
+    Create(Value),
+    /// Change it by a JSON patch whose tests must hold.
+    Patch(Value),
+    /// Change it by a merge patch.
+    Merge(Value),
+    /// Write its status, through the subresource, with this version.
+    Status(Value),
+    /// Delete it.
+    Delete {
+        /// Its uid.
+        uid: String,
+        /// Its version.
+        resource_version: String,
+    },
+}
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The kind of the object.
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What is to be done.
+    pub deed: Deed,
+}
+
+/// A node that could have machines.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Node {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What its agent says of libvirt there; none without one.
+    pub libvirt: Option<Libvirt>,
+}
+
+/// What an agent says of libvirt on its node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Libvirt {
+    /// Where other daemons reach it for a migration; none where none may come.
+    pub migrate_in: Option<String>,
+    /// Where the memory goes.
+    pub migrate_data: Option<String>,
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Scene<'a> {
+    /// All machines.
+    pub machines: Vec<&'a Value>,
+    /// All instances.
+    pub instances: Vec<&'a Value>,
+    /// All migrations.
+    pub migrations: Vec<&'a Value>,
+    /// All nodes, by name.
+    pub nodes: BTreeMap<String, Node>,
+    /// The time, as objects have it.
+    pub now: String,
+}
+
+type Key = (String, String);
+
+/// What to ask for.
+pub fn decide(scene: &Scene<'_>) -> Vec<Ask> {
+    let mut turn = Turn { scene, asks: Vec::new(), load: load(scene), taken: BTreeSet::new() };
+    let instances: BTreeMap<Key, &Value> = scene.instances.iter().map(|instance| (key(instance), *instance)).collect();
+    for migration in &scene.migrations {
+        turn.migration(migration, &instances);
+    }
+    for machine in &scene.machines {
+        turn.machine(machine, instances.get(&key(machine)).copied());
+    }
+    for instance in &scene.instances {
+        turn.instance(instance);
+    }
+    turn.asks
+}
+
+/// How many instances each node has.
+fn load(scene: &Scene<'_>) -> BTreeMap<String, usize> {
+    let mut load = BTreeMap::new();
+    for instance in scene.instances.iter().filter(|instance| !has_ended(instance)) {
+        *load.entry(text(instance, "/status/nodeName").to_owned()).or_default() += 1;
+    }
+    load
+}
+
+struct Turn<'a> {
+    scene: &'a Scene<'a>,
+    asks: Vec<Ask>,
+    load: BTreeMap<String, usize>,
+    /// Instances that are written in this turn: once is enough, the next turn sees what came of it.
+    taken: BTreeSet<Key>,
+}
+
+impl Turn<'_> {
+    fn ask(&mut self, kind: Kind, (namespace, name): Key, deed: Deed) {
+        self.asks.push(Ask { kind, namespace, name, deed });
+    }
+
+    fn ask_instance(&mut self, instance: &Value, deed: Deed) {
+        if self.taken.insert(key(instance)) {
+            self.ask(Kind::Instance, key(instance), deed);
+        }
+    }
+
+    fn machine(&mut self, machine: &Value, instance: Option<&Value>) {
+        let wanted = is_wanted(machine);
+        let uid = text(machine, "/metadata/uid");
+        let own = instance.filter(|instance| owner(instance) == Some(uid));
+        match (instance, own) {
+            (None, _) if wanted => {
+                let created = instance_of(machine);
+                self.taken.insert(key(machine));
+                self.ask(Kind::Instance, key(machine), Deed::Create(created));
+            }
+            (_, Some(own)) if !is_going(own) && (!wanted || has_ended(own)) => self.ask_instance(own, delete(own)),
+            (_, Some(own)) if !is_going(own) => {
+                if let Some(patch) = sync::to_instance(machine, own) {
+                    self.ask_instance(own, Deed::Patch(patch));
+                } else if let Some(patch) = sync::to_machine(machine, own) {
+                    self.ask(Kind::Machine, key(machine), Deed::Patch(patch));
+                    return;
+                }
+            }
+            _ => {}
+        }
+        self.machine_status(machine, own);
+    }
+
+    fn machine_status(&mut self, machine: &Value, own: Option<&Value>) {
+        let mut status = machine.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        status["created"] = own.is_some().into();
+        status["ready"] = own.is_some_and(|own| text(own, "/status/phase") == "Running" && !is_going(own)).into();
+        let mut conditions = list(machine, "/status/conditions").to_vec();
+        let waiting = own.filter(|own| !is_going(own)).map(|own| sync::needs_restart(machine, own)).unwrap_or_default();
+        if waiting.is_empty() {
+            conditions.retain(|condition| text(condition, "/type") != "RestartRequired");
+        } else {
+            let message = format!("reaches the machine when it is started again: {}", waiting.join(", "));
+            put(&mut conditions, "RestartRequired", "True", "RestartRequired", &message, &self.scene.now);
+        }
+        if conditions.is_empty() {
+            drop(status.as_object_mut().map(|fields| fields.remove("conditions")));
+        } else {
+            status["conditions"] = conditions.into();
+        }
+        if machine.get("status") != Some(&status) {
+            self.ask(Kind::Machine, key(machine), Deed::Status(with_status(machine, Kind::Machine, &status)));
+        }
+    }
+
+    fn instance(&mut self, instance: &Value) {
+        let node = text(instance, "/status/nodeName");
+        let lost = !node.is_empty() && !self.scene.nodes.contains_key(node);
+        if is_going(instance) {
+            if is_held(instance) && (node.is_empty() || lost || has_ended(instance)) {
+                self.ask_instance(instance, release(instance));
+            }
+            return;
+        }
+        let machines = || self.scene.machines.iter().map(|machine| text(machine, "/metadata/uid"));
+        if owner(instance).is_some_and(|uid| machines().all(|known| known != uid)) {
+            return self.ask_instance(instance, delete(instance));
+        }
+        if has_ended(instance) {
+            return;
+        }
+        if lost {
+            let why = format!("node {node} is gone");
+            return self.fail(instance, &why);
+        }
+        if node.is_empty() {
+            self.place(instance);
+        }
+    }
+
+    fn fail(&mut self, instance: &Value, why: &str) {
+        let mut conditions = list(instance, "/status/conditions").to_vec();
+        put(&mut conditions, crate::status::SYNCHRONIZED, "False", "NodeGone", why, &self.scene.now);
+        let patch = json!({
+            "metadata": {"resourceVersion": text(instance, "/metadata/resourceVersion")},
+            "status": {"phase": "Failed", "conditions": conditions},
+        });
+        self.ask_instance(instance, Deed::Merge(patch));
+    }
+
+    fn place(&mut self, instance: &Value) {
+        let version = text(instance, "/metadata/resourceVersion");
+        let Some(node) = self.choose(instance, |_, _| true) else {
+            let mut conditions = list(instance, "/status/conditions").to_vec();
+            let why = "no node has the labels that it asks for and an agent with libvirt";
+            put(&mut conditions, "Scheduled", "False", "Unschedulable", why, &self.scene.now);
+            if list(instance, "/status/conditions") != conditions {
+                let status = json!({"phase": "Pending", "conditions": conditions});
+                let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
+                self.ask_instance(instance, Deed::Merge(patch));
+            }
+            return;
+        };
+        *self.load.entry(node.clone()).or_default() += 1;
+        let mut finalizers: Vec<Value> = list(instance, "/metadata/finalizers").to_vec();
+        if !is_held(instance) {
+            finalizers.push(FINALIZER.into());
+        }
+        let mut conditions = list(instance, "/status/conditions").to_vec();
+        conditions.retain(|condition| text(condition, "/type") != "Scheduled");
+        let mut status = json!({"nodeName": node, "phase": "Scheduled"});
+        if list(instance, "/status/conditions") != conditions {
+            status["conditions"] = conditions.into();
+        }
+        let patch = json!({
+            "metadata": {"resourceVersion": version, "labels": {NODE_LABEL: node}, "finalizers": finalizers},
+            "status": status,
+        });
+        self.ask_instance(instance, Deed::Merge(patch));
+    }
+
+    /// The node with fewest instances, then the first by name, of those that may have it.
+    fn choose(&self, instance: &Value, may: impl Fn(&str, &Libvirt) -> bool) -> Option<String> {
+        let asked = instance.pointer("/spec/nodeSelector").and_then(Value::as_object);
+        let matches = |node: &Node| {
+            let mut asked = asked.into_iter().flatten();
+            asked.all(|(key, value)| node.labels.get(key).map(String::as_str) == value.as_str())
+        };
+        let fits =
+            self.scene.nodes.iter().filter(|(name, node)| {
+                matches(node) && node.libvirt.as_ref().is_some_and(|libvirt| may(name, libvirt))
+            });
+        fits.map(|(name, _)| (self.load.get(name).copied().unwrap_or_default(), name))
+            .min()
+            .map(|(_, name)| name.clone())
+    }
+
+    fn migration(&mut self, migration: &Value, instances: &BTreeMap<Key, &Value>) {
+        let (namespace, uid) = (text(migration, "/metadata/namespace"), text(migration, "/metadata/uid"));
+        let phase = text(migration, "/status/phase");
+        if ["Succeeded", "Failed"].contains(&phase) || is_going(migration) {
+            return;
+        }
+        let name = text(migration, "/spec/vmiName");
+        let found = instances.get(&(namespace.to_owned(), name.to_owned())).copied().filter(|found| !is_going(found));
+        let Some(instance) = found else {
+            return self.migration_ends(migration, "Failed", &format!("there is no instance {name:?} to move"));
+        };
+        let state = instance.pointer("/status/migrationState");
+        let current = state.map(|state| text(state, "/migrationUid")).unwrap_or_default();
+        let is_over = state.is_none_or(|state| is_true(state, "/completed") || is_true(state, "/failed"));
+        if current == uid {
+            return self.under_way(migration, instance);
+        }
+        if text(instance, "/status/phase") != "Running" {
+            return self.migration_ends(migration, "Failed", &format!("instance {name:?} does not run"));
+        }
+        if !is_over || self.taken.contains(&key(instance)) {
+            return;
+        }
+        let source = text(instance, "/status/nodeName");
+        let target = self.choose(instance, |node, libvirt| node != source && libvirt.migrate_in.is_some());
+        let Some(target) = target else {
+            let why =
+                "no other node has the labels that the instance asks for and takes migrations (agent --migrate-in)";
+            return self.migration_ends(migration, "Failed", why);
+        };
+        let libvirt = self.scene.nodes.get(&target).and_then(|node| node.libvirt.clone()).unwrap_or_default();
+        let mut begun = json!({
+            "migrationUid": uid, "sourceNode": source, "targetNode": target, "targetUri": libvirt.migrate_in,
+            "startTimestamp": self.scene.now, "completed": null, "failed": null, "failureReason": null,
+            "endTimestamp": null, "linksRefreshed": null, "targetDataUri": null,
+        });
+        if let Some(data) = libvirt.migrate_data {
+            begun["targetDataUri"] = data.into();
+        }
+        let patch = json!({
+            "metadata": {"resourceVersion": text(instance, "/metadata/resourceVersion")},
+            "status": {"migrationState": begun},
+        });
+        self.ask_instance(instance, Deed::Merge(patch));
+        let status = json!({"phase": "Running"});
+        self.ask(Kind::Migration, key(migration), Deed::Status(with_status(migration, Kind::Migration, &status)));
+    }
+
+    /// One that is under way: what the agent of the source has reported is brought to an end.
+    fn under_way(&mut self, migration: &Value, instance: &Value) {
+        let (target, node) = (text(instance, "/status/migrationState/targetNode"), text(instance, "/status/nodeName"));
+        if is_true(instance, "/status/migrationState/completed") {
+            if node == target {
+                return self.migration_ends(migration, "Succeeded", "");
+            }
+            let patch = json!({
+                "metadata": {
+                    "resourceVersion": text(instance, "/metadata/resourceVersion"), "labels": {NODE_LABEL: target},
+                },
+                "status": {"nodeName": target},
+            });
+            self.ask_instance(instance, Deed::Merge(patch));
+        } else if is_true(instance, "/status/migrationState/failed") {
+            let why = text(instance, "/status/migrationState/failureReason").to_owned();
+            self.migration_ends(migration, "Failed", &why);
+        } else if has_ended(instance) {
+            self.migration_ends(migration, "Failed", "the instance ended meanwhile");
+        }
+    }
+
+    fn migration_ends(&mut self, migration: &Value, phase: &str, why: &str) {
+        let mut status = migration.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        status["phase"] = phase.into();
+        if !why.is_empty() {
+            let mut conditions = list(migration, "/status/conditions").to_vec();
+            put(&mut conditions, "Failed", "True", "MigrationFailed", why, &self.scene.now);
+            status["conditions"] = conditions.into();
+        }
+        self.ask(Kind::Migration, key(migration), Deed::Status(with_status(migration, Kind::Migration, &status)));
+    }
+}
+
+/// Whether a machine is to run.
+fn is_wanted(machine: &Value) -> bool {
+    let strategy = text(machine, "/spec/runStrategy");
+    !is_going(machine) && (strategy == "Always" || strategy.is_empty() && is_true(machine, "/spec/running"))
+}
+
+fn owner(instance: &Value) -> Option<&str> {
+    let owners = list(instance, "/metadata/ownerReferences").iter();
+    let mut machines = owners.filter(|owner| {
+        text(owner, "/kind") == Kind::Machine.as_str() && text(owner, "/apiVersion").starts_with("kubevirt.io/")
+    });
+    machines.next().map(|owner| text(owner, "/uid"))
+}
+
+fn is_held(instance: &Value) -> bool {
+    list(instance, "/metadata/finalizers").iter().any(|finalizer| finalizer == FINALIZER)
+}
+
+fn delete(object: &Value) -> Deed {
+    let text = |pointer| text(object, pointer).to_owned();
+    Deed::Delete { uid: text("/metadata/uid"), resource_version: text("/metadata/resourceVersion") }
+}
+
+fn release(instance: &Value) -> Deed {
+    let all = list(instance, "/metadata/finalizers").iter();
+    let rest: Vec<&Value> = all.filter(|finalizer| *finalizer != FINALIZER).collect();
+    let version = text(instance, "/metadata/resourceVersion");
+    Deed::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": rest}}))
+}
+
+/// The object of a status, as it is applied.
+fn with_status(object: &Value, kind: Kind, status: &Value) -> Value {
+    let (namespace, name) = key(object);
+    json!({
+        "apiVersion": API_VERSION, "kind": kind.as_str(), "status": status,
+        "metadata": {
+            "namespace": namespace, "name": name, "resourceVersion": text(object, "/metadata/resourceVersion"),
+        },
+    })
+}
+
+/// The instance that a machine asks for.
+fn instance_of(machine: &Value) -> Value {
+    let (namespace, name) = key(machine);
+    let template = machine.pointer("/spec/template").cloned().unwrap_or_default();
+    let mut annotations = template.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
+    let base = machine.pointer("/metadata/annotations").and_then(|all| all.get(crate::BASE_ANNOTATION));
+    if let (Some(base), Some(annotations)) = (base, annotations.as_object_mut()) {
+        annotations.entry(crate::BASE_ANNOTATION).or_insert_with(|| base.clone());
+    }
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": Kind::Instance.as_str(),
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            "labels": template.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({})),
+            "annotations": annotations,
+            "finalizers": [FINALIZER],
+            "ownerReferences": [{
+                "apiVersion": API_VERSION, "kind": Kind::Machine.as_str(), "name": text(machine, "/metadata/name"),
+                "uid": text(machine, "/metadata/uid"), "controller": true, "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": template.get("spec").cloned().unwrap_or_else(|| json!({})),
+    })
+}

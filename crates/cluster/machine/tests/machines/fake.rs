@@ -1,0 +1,183 @@
+//! A hypervisor in memory, which answers as libvirt does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netloom_domain::Domain;
+use netloom_machine::hypervisor::{Bases, Fault, FaultKind, Hypervisor, Running};
+
+pub(crate) const BASE: &str = "<domain type='qemu'><memory unit='MiB'>64</memory><devices/></domain>";
+
+pub(crate) struct Folder(pub(crate) Option<&'static str>);
+
+impl Bases for Folder {
+    fn read(&self, name: &str) -> Result<String, String> {
+        self.0.map(str::to_owned).ok_or_else(|| format!("there is no base {name}.xml"))
+    }
+}
+
+/// When whoever asks dies: in which call, and whether that is carried out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Death {
+    pub(crate) at: usize,
+    pub(crate) after: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Fake {
+    /// By name: its text, and whether it runs.
+    pub(crate) domains: BTreeMap<String, (String, bool)>,
+    /// What was called, but for reading.
+    pub(crate) done: Vec<String>,
+    /// How many calls there were.
+    pub(crate) calls: usize,
+    /// NICs that it refuses to change, and why.
+    pub(crate) refuses: BTreeMap<String, &'static str>,
+    /// NICs that the guest does not let go of.
+    pub(crate) holds: BTreeSet<String>,
+    /// Of those, what is gone from the definition.
+    pub(crate) undefined: BTreeSet<String>,
+    /// Nobody answers.
+    pub(crate) gone: bool,
+    pub(crate) crashed: bool,
+    pub(crate) death: Option<Death>,
+}
+
+fn refused(message: &str, kind: FaultKind) -> Fault {
+    Fault { message: message.to_owned(), kind }
+}
+
+fn nic(xml: &str) -> String {
+    let whole = format!("<domain><devices>{xml}</devices></domain>");
+    Domain::read(&whole).expect("a device").interfaces[0].name.clone()
+}
+
+impl Fake {
+    fn call(&mut self, what: Option<String>) -> Result<(), Fault> {
+        self.calls += 1;
+        let dies = self.death.is_some_and(|death| death.at == self.calls && !death.after);
+        if self.gone || dies {
+            return Err(refused("libvirt went away", FaultKind::Gone));
+        }
+        self.done.extend(what);
+        Ok(())
+    }
+
+    /// The call was carried out; whoever asked may not hear of it.
+    fn end(&self) -> Result<(), Fault> {
+        match self.death {
+            Some(Death { at, after: true }) if at == self.calls => Err(refused("libvirt went away", FaultKind::Gone)),
+            _ => Ok(()),
+        }
+    }
+
+    fn device(&mut self, what: &str, xml: &str) -> Result<String, Fault> {
+        let nic = nic(xml);
+        self.call(Some(format!("{what} {nic}")))?;
+        match self.refuses.get(&nic) {
+            Some(why) => Err(refused(why, FaultKind::Refused)),
+            None => Ok(nic),
+        }
+    }
+
+    /// Puts a device in the place of the one with its name; none takes it out.
+    fn replace(&mut self, domain: &str, name: &str, with: Option<&str>) {
+        let (text, _) = self.domains.get_mut(domain).expect("it is there");
+        let mut root = netloom_domain::xml::parse(text).expect("a domain");
+        let devices = root.child_mut("devices");
+        devices.children.retain(|child| match child {
+            netloom_domain::xml::Node::Element(element) => {
+                element.child("alias").and_then(|alias| alias.attribute("name")) != Some(&format!("ua-{name}"))
+            }
+            netloom_domain::xml::Node::Text(_) => true,
+        });
+        if let Some(with) = with {
+            devices.push(netloom_domain::xml::parse(with).expect("a device"));
+        }
+        *text = root.print();
+    }
+
+    pub(crate) fn updates(&self) -> usize {
+        self.done.iter().filter(|done| done.starts_with("update")).count()
+    }
+}
+
+impl Hypervisor for Fake {
+    type Domain = String;
+
+    fn list(&mut self) -> Result<Vec<(String, bool, String)>, Fault> {
+        self.call(None)?;
+        Ok(self.domains.iter().map(|(name, (_, runs))| (name.clone(), *runs, name.clone())).collect())
+    }
+
+    fn find(&mut self, name: &str) -> Result<Option<(bool, String)>, Fault> {
+        self.call(None)?;
+        Ok(self.domains.get(name).map(|(_, runs)| (*runs, name.to_owned())))
+    }
+
+    fn xml(&mut self, domain: &String) -> Result<String, Fault> {
+        self.call(None)?;
+        self.domains.get(domain).map(|(text, _)| text.clone()).ok_or_else(|| refused("no domain", FaultKind::Refused))
+    }
+
+    fn migratable(&mut self, domain: &String) -> Result<String, Fault> {
+        self.xml(domain)
+    }
+
+    fn running(&mut self, domain: &String) -> Result<Running, Fault> {
+        self.call(None)?;
+        let runs = self.domains.get(domain).is_some_and(|(_, runs)| *runs);
+        Ok(if runs { Running::Yes } else { Running::Off { crashed: self.crashed } })
+    }
+
+    fn define(&mut self, xml: &str) -> Result<String, Fault> {
+        self.call(Some("define".to_owned()))?;
+        let name = Domain::read(xml).expect("a domain").name;
+        self.domains.insert(name.clone(), (xml.to_owned(), false));
+        self.end().map(|()| name)
+    }
+
+    fn start(&mut self, domain: &String) -> Result<(), Fault> {
+        self.call(Some("start".to_owned()))?;
+        self.domains.get_mut(domain).expect("it is defined").1 = true;
+        self.end()
+    }
+
+    fn resume(&mut self, _: &String) -> Result<(), Fault> {
+        self.call(Some("resume".to_owned()))
+    }
+
+    fn remove(&mut self, domain: &String) -> Result<(), Fault> {
+        self.call(Some("remove".to_owned()))?;
+        self.domains.remove(domain);
+        self.end()
+    }
+
+    fn attach(&mut self, domain: &String, xml: &str) -> Result<(), Fault> {
+        let name = self.device("attach", xml)?;
+        self.replace(domain, &name, Some(xml));
+        self.end()
+    }
+
+    fn detach(&mut self, domain: &String, xml: &str, live_only: bool) -> Result<(), Fault> {
+        let name = self.device(if live_only { "detach live" } else { "detach" }, xml)?;
+        if self.undefined.contains(&name) && !live_only {
+            return Err(refused("device not found", FaultKind::DeviceMissing));
+        }
+        if self.holds.contains(&name) {
+            self.undefined.insert(name);
+        } else {
+            self.replace(domain, &name, None);
+        }
+        self.end()
+    }
+
+    fn update(&mut self, domain: &String, xml: &str) -> Result<(), Fault> {
+        let name = self.device("update", xml)?;
+        self.replace(domain, &name, Some(xml));
+        self.end()
+    }
+
+    fn pause(&mut self) {
+        self.done.push("pause".to_owned());
+    }
+}
