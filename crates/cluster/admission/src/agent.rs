@@ -72,6 +72,12 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
         Identity::Other => return None,
         Identity::Nameless => return Some(of_no_node(review.user)),
         Identity::Node(node) => node,
+    if review.subresource == Some("status") && kind.is_some_and(|kind| !kind.status_by_owner) {
+        return Some(format!(
+            "the agent of node {node:?} may not write the status of kind {}: it is the answer of the controller",
+            review.kind.kind
+        ));
+    }
     };
     refusal_by(owner, review, node)
 }

@@ -17,6 +17,7 @@ mod keys;
 mod nodestate;
 mod packed;
 mod pipeline;
+mod podnet;
 mod registry;
 mod rollout;
 pub mod selector;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use netloom_api::{GroupKind, Kind, fabric, hostnet, nodestate, pipeline, rollout};
+use netloom_api::{GroupKind, Kind, fabric, hostnet, nodestate, pipeline, podnet, rollout};
 use serde_json::Value;
 
 use crate::{Admitted, Findings, Index, Review, admit};
@@ -48,6 +48,12 @@ static RULES: LazyLock<Vec<Rules>> = LazyLock::new(|| {
         of::<pipeline::NetworkConfigRevision>(),
         of::<pipeline::NetworkConfigRevisionPart>(),
         of::<pipeline::NodeNetworkConfig>(),
+        of::<podnet::DanmNet>(),
+        of::<podnet::TenantNetwork>(),
+        of::<podnet::ClusterNetwork>(),
+        of::<podnet::TenantConfig>(),
+        of::<podnet::DanmEp>(),
+        of::<podnet::IPBlock>(),
     ];
     rules.into_iter().flatten().collect()
 });

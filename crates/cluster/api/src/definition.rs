@@ -68,6 +68,10 @@ pub struct Kind {
     pub effects: &'static [FieldEffect],
     /// The definition as the type derives it; only for those who write or check the files.
     #[cfg(any(test, feature = "derive"))]
+    /// Whether the agent that an object is of also reports in it.
+    pub status_by_owner: bool,
+    /// Whether the agent that an object is of also deletes it.
+    pub deleted_by_owner: bool,
     pub derived: fn() -> Value,
     /// Read once, when it is first asked for.
     manifest: OnceLock<Value>,
@@ -90,6 +94,8 @@ impl Kind {
             derived: || crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE),
             manifest: OnceLock::new(),
         }
+            status_by_owner: T::STATUS_BY_OWNER,
+            deleted_by_owner: T::DELETED_BY_OWNER,
     }
 
     /// The definition as a server takes it, as `apiextensions.k8s.io/v1`.

@@ -144,7 +144,8 @@ mod tests {
             parts.iter().any(|(of, root)| *of == kind && holds(root))
         };
         let mut looked_at = 0;
-        for kind in kinds() {
+        // A kind of DANM has the name of one of host networks, and its front end is not all built.
+        for kind in kinds().iter().filter(|kind| kind.group != crate::podnet::GROUP) {
             for FieldEffect { path, effects } in kind.effects {
                 if !is_in(BUILT, kind.kind, path) || is_in(ELSEWHERE, kind.kind, path) {
                     continue;

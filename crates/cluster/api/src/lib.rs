@@ -20,6 +20,7 @@ pub mod hostnet;
 pub mod nodestate;
 mod owner;
 pub mod pipeline;
+pub mod podnet;
 pub mod registry;
 pub mod rollout;
 pub mod selector;

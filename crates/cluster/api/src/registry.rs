@@ -33,6 +33,12 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         Kind::of::<crate::pipeline::NetworkConfigRevision>(),
         Kind::of::<crate::pipeline::NetworkConfigRevisionPart>(),
         Kind::of::<crate::pipeline::NodeNetworkConfig>(),
+        Kind::of::<crate::podnet::DanmNet>(),
+        Kind::of::<crate::podnet::TenantNetwork>(),
+        Kind::of::<crate::podnet::ClusterNetwork>(),
+        Kind::of::<crate::podnet::TenantConfig>(),
+        Kind::of::<crate::podnet::DanmEp>(),
+        Kind::of::<crate::podnet::IPBlock>(),
     ]
 });
 

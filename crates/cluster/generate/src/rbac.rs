@@ -99,9 +99,11 @@ fn agent_rules() -> Vec<Value> {
     let own = |kind: &Kind| kind.owner != Owner::Cluster;
     let write = ["create", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(own, &write);
-    rules.extend(status_rules(own, &["get", "patch", "update"]));
+    rules.extend(self::rules(|kind| own(kind) && kind.deleted_by_owner, &["delete"]));
+    rules.extend(status_rules(|kind| own(kind) && kind.status_by_owner, &["get", "patch", "update"]));
     rules.extend(self::rules(|kind| kind.read_by_agents, &READ));
     rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
+    rules.push(rule("", ["pods"], &READ));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
     rules
 }

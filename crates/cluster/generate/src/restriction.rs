@@ -225,6 +225,11 @@ fn validations() -> Value {
             "messageExpression": "'the agent of node ' + variables.node + ' may write only the object of that name, not ' + variables.name",
             "reason": "Forbidden",
         }),
+        json!({
+            "expression": format!("!(has(request.subResource) && request.subResource == 'status' && {})", answered()),
+            "messageExpression": "'the agent of node ' + variables.node + ' may not write the status of ' + variables.resource + ': it is the answer of the controller'",
+            "reason": "Forbidden",
+        }),
     ];
     validations.extend(fields.into_iter().map(|field| {
         let (object, old) = (is_node(field.path, "object"), is_node(field.path, "oldObject"));
@@ -281,6 +286,13 @@ fn among(is: impl Fn(NodeField) -> bool) -> String {
     let of_owner = |kind: &&Kind| node_field(kind).is_some_and(&is);
     let names: Vec<String> =
         kinds().iter().filter(of_owner).map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
+    format!("variables.resource in [{}]", names.join(", "))
+}
+
+/// Whether the status of the resource is the controller's answer to its owner, in the language of the policy.
+fn answered() -> String {
+    let answered = kinds().iter().filter(|kind| kind.owner != Owner::Cluster && !kind.status_by_owner);
+    let names: Vec<String> = answered.map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
     format!("variables.resource in [{}]", names.join(", "))
 }
 

@@ -25,6 +25,7 @@ mod alone;
 mod any_bytes;
 pub mod bridge;
 mod cable;
+mod child;
 pub mod consts;
 pub mod debounce;
 mod delete;
@@ -51,6 +52,7 @@ mod steps;
 pub mod sysctl;
 pub mod wire;
 
+pub use child::{Child, ChildKind};
 pub use host::KernelHost;
 pub use kernel::Options;
 pub use netns::Namespace;

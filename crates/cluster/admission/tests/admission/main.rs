@@ -8,6 +8,7 @@ mod examples;
 mod host_network_rules;
 mod messages;
 mod node_state_rules;
+mod pod_network_rules;
 mod rollout_rules;
 mod schemas;
 mod uplink_rules;

@@ -1,0 +1,40 @@
+//! `ClusterNetwork` of `danm.k8s.io`.
+
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    definition::Declared,
+    effects::FieldEffect,
+    podnet::{NetworkSpec, NetworkStatus, effects},
+};
+
+/// The network.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "danm.k8s.io",
+    version = "v1",
+    kind = "ClusterNetwork",
+    plural = "clusternetworks",
+    shortname = "cn",
+    shortname = "cnet",
+    category = "all",
+    category = "netloom",
+    annotation("api-approved.kubernetes.io", "unapproved, the group is that of DANM, whose objects are served"),
+    doc = "A network that pods of all namespaces can be attached to, or of those that it allows.",
+    status = "NetworkStatus",
+    printcolumn(name = "Type", type_ = "string", json_path = ".spec.NetworkType"),
+    printcolumn(name = "Device", type_ = "string", json_path = ".spec.Options.host_device"),
+    printcolumn(name = "CIDR", type_ = "string", json_path = ".spec.Options.cidr"),
+    printcolumn(name = "Net6", type_ = "string", json_path = ".spec.Options.net6", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    crates(kube_core = "::kube_core")
+)]
+#[serde(transparent)]
+pub struct ClusterNetworkSpec(pub NetworkSpec);
+
+impl Declared for ClusterNetwork {
+    const READ_BY_AGENTS: bool = true;
+    const EFFECTS: &'static [FieldEffect] = effects::CLUSTER_NETWORK;
+}

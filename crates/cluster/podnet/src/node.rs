@@ -1,0 +1,405 @@
+//! What a node decides about its pods: names, addresses and records, and what it asks the API for.
+
+mod addresses;
+mod names;
+mod plan;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netloom_api::{
+    dig,
+    podnet::{self, Counts, DANM_EP, Family, IP_BLOCK, IPBlock, Network, NetworkRef},
+};
+use netloom_cnispec::{Attached, Code, Failure};
+use netloom_object::{Action, Answer, Chain, Change, ObjectKey, ObjectRef, RequestId, Version};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::addresses::{Addresses, Owner};
+use crate::{Pod, Record, State, Wanted, blocks::read_network, endpoint::endpoint, flight::Flight, pod::POD};
+
+/// What is decided about an ADD.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It was done before: the same answer.
+    Same(Attached),
+    /// These containers of the same pod, or this one half made, are released first; then it is asked again.
+    ReleaseFirst(Vec<String>),
+    /// Not now; the time to wait is the caller's.
+    Wait(Waiting),
+    /// It is refused.
+    Refused(Failure),
+    /// The record to write before anything is made.
+    Make(Box<Record>),
+}
+
+/// What is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waiting {
+    /// The pod, or its binding to this node.
+    Pod(String),
+    /// Whether there is such a network.
+    Network(String),
+    /// An address.
+    Address(String),
+}
+
+impl Waiting {
+    /// What a runtime is answered that does not want to wait any longer.
+    pub fn failure(&self) -> Failure {
+        match self {
+            Self::Pod(what) | Self::Network(what) | Self::Address(what) => Failure::new(Code::TryLater, what.clone()),
+        }
+    }
+}
+
+/// What is known of a network.
+#[derive(Debug, Clone)]
+enum Known {
+    /// It was asked for, and nothing is known yet.
+    Asked,
+    /// There is none.
+    Missing,
+    /// What it is, or why it cannot be used.
+    There { uid: String, network: Result<Arc<Network>, String> },
+}
+
+/// The pods of one node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    name: String,
+    pods: BTreeMap<ObjectKey, (Version, Pod)>,
+    pods_listed: bool,
+    networks: BTreeMap<NetworkRef, Known>,
+    blocks: BTreeMap<String, IPBlock>,
+    blocks_listed: bool,
+    endpoints: BTreeMap<ObjectKey, Arc<Value>>,
+    endpoints_listed: bool,
+    records: BTreeMap<String, Record>,
+    addresses: BTreeMap<(NetworkRef, String), Addresses>,
+    flight: Flight,
+}
+
+impl Node {
+    /// A node with the records that it has on disk.
+    pub fn new(name: &str, records: Vec<Record>) -> Self {
+        let mut node = Self {
+            name: name.to_owned(),
+            pods: BTreeMap::new(),
+            pods_listed: false,
+            networks: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            blocks_listed: false,
+            endpoints: BTreeMap::new(),
+            endpoints_listed: false,
+            records: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            flight: Flight::default(),
+        };
+        for record in records {
+            node.take_addresses(&record);
+            node.records.insert(record.container.clone(), record);
+        }
+        node
+    }
+
+    /// Takes note of pods, blocks and interfaces.
+    pub fn take(&mut self, change: &Change) {
+        match change {
+            Change::Put(object) => self.put(object),
+            Change::Gone(object) => self.gone(object),
+            Change::Listed { kind, objects } => {
+                match *kind {
+                    POD => {
+                        self.pods.clear();
+                        self.pods_listed = true;
+                    }
+                    IP_BLOCK => {
+                        self.blocks.clear();
+                        self.blocks_listed = true;
+                    }
+                    DANM_EP => {
+                        self.endpoints.clear();
+                        self.endpoints_listed = true;
+                    }
+                    _ => {}
+                }
+                for object in objects {
+                    self.put(object);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, object: &Arc<Value>) {
+        let Some(reference) = reference(object) else { return };
+        let version = Version::of(object);
+        match reference.kind {
+            POD => {
+                let newer = self.pods.get(&reference.key).is_none_or(|(known, _)| version.is_newer_than(*known));
+                if let Some(pod) = Pod::read(object).filter(|_| newer) {
+                    self.pods.insert(reference.key, (version, pod));
+                }
+            }
+            IP_BLOCK => {
+                let known = self.blocks.get(&reference.key.name).map(of_metadata).unwrap_or_default();
+                if version.is_newer_than(known)
+                    && let Ok(block) = IPBlock::deserialize(object.as_ref())
+                    && block.spec.node == self.name
+                {
+                    self.given(&block);
+                    self.blocks.insert(reference.key.name, block);
+                }
+            }
+            _ => {
+                self.endpoints.insert(reference.key, Arc::clone(object));
+            }
+        }
+    }
+
+    fn gone(&mut self, object: &Value) {
+        let Some(reference) = reference(object) else { return };
+        match reference.kind {
+            POD => drop(self.pods.remove(&reference.key)),
+            IP_BLOCK => drop(self.blocks.remove(&reference.key.name)),
+            _ => drop(self.endpoints.remove(&reference.key)),
+        }
+    }
+
+    /// Takes note of what the API has under the name of a network; none when there is no such object, or no such kind.
+    pub fn network(&mut self, reference: &NetworkRef, object: Option<&Value>) {
+        let known = match object {
+            None => Known::Missing,
+            Some(object) => {
+                let uid = dig::text(object, "metadata.uid").unwrap_or_default().to_owned();
+                let network = match read_network(reference.kind.group_kind(), object) {
+                    Some(Ok(network)) => Ok(Arc::new(network)),
+                    Some(Err(problems)) => Err(problems
+                        .first()
+                        .map(|problem| format!("{} {:?} {}", problem.path, problem.value, problem.why))
+                        .unwrap_or_default()),
+                    None => Err("it does not have the form of a network".to_owned()),
+                };
+                Known::There { uid, network }
+            }
+        };
+        self.networks.insert(reference.clone(), known);
+    }
+
+    /// The networks that must be followed: those of the pods of this node, and the default networks of pods that name
+    /// none.
+    pub fn follows(&mut self) -> BTreeSet<NetworkRef> {
+        let mut follows = BTreeSet::new();
+        for (_, pod) in self.pods.values().filter(|(_, pod)| pod.node == self.name) {
+            match &pod.wanted {
+                Ok(Some(wanted)) => follows.extend(wanted.iter().map(|wanted| wanted.network.clone())),
+                Ok(None) => follows.extend(defaults(&pod.namespace)),
+                Err(_) => {}
+            }
+        }
+        for reference in &follows {
+            self.networks.entry(reference.clone()).or_insert(Known::Asked);
+        }
+        self.networks.retain(|known, _| follows.contains(known));
+        follows
+    }
+
+    /// The record of a container.
+    pub fn record(&self, container: &str) -> Option<&Record> {
+        self.records.get(container)
+    }
+
+    /// All records.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// All interfaces of a container are made.
+    pub fn made(&mut self, container: &str, attached: Attached) -> Option<&Record> {
+        let record = self.records.get_mut(container)?;
+        record.state = State::Made(attached);
+        Some(record)
+    }
+
+    /// Nothing of a container is left: its addresses are free.
+    pub fn released(&mut self, container: &str) {
+        let Some(record) = self.records.remove(container) else { return };
+        for interface in &record.interfaces {
+            let Some(network) =
+                NetworkRef::new(&interface.network_kind, &record.pod_namespace, &interface.network_name)
+            else {
+                continue;
+            };
+            let owner = Owner { container: container.to_owned(), ifname: interface.name.clone() };
+            if let Some(addresses) = self.addresses.get_mut(&(network, interface.network_uid.clone())) {
+                interface.addresses().for_each(|address| addresses.release(address.addr(), &owner));
+            }
+        }
+    }
+
+    /// Whether the API has told of everything that a first decision needs.
+    pub fn is_whole(&self) -> bool {
+        self.pods_listed && self.blocks_listed && self.endpoints_listed
+    }
+
+    fn take_addresses(&mut self, record: &Record) {
+        for interface in &record.interfaces {
+            let Some(network) =
+                NetworkRef::new(&interface.network_kind, &record.pod_namespace, &interface.network_name)
+            else {
+                continue;
+            };
+            let owner = Owner { container: record.container.clone(), ifname: interface.name.clone() };
+            let addresses = self.addresses.entry((network, interface.network_uid.clone())).or_default();
+            interface.addresses().for_each(|address| addresses.take(address.addr(), &owner));
+        }
+    }
+
+    /// Takes over the ranges of a block.
+    fn given(&mut self, block: &IPBlock) {
+        let Some(network) = block.spec.network.reference() else { return };
+        let waiting = self.waiting(&network);
+        let addresses = self.addresses.entry((network, block.spec.network.uid.clone())).or_default();
+        addresses.given(block, waiting);
+    }
+
+    /// How many addresses of a network pods of this node wait for.
+    fn waiting(&self, network: &NetworkRef) -> Counts {
+        let attached: BTreeSet<&str> = self.records.values().map(|record| record.pod_uid.as_str()).collect();
+        let mut counts = Counts::default();
+        let pods = self.pods.values().map(|(_, pod)| pod);
+        for pod in pods.filter(|pod| pod.node == self.name && !pod.ended && !attached.contains(pod.uid.as_str())) {
+            for wanted in self.wanted(pod).unwrap_or_default().iter().filter(|wanted| wanted.network == *network) {
+                counts.ipv4 += u32::from(wanted.ipv4 == crate::Ask::Dynamic);
+                counts.ipv6 += u32::from(wanted.ipv6 == crate::Ask::Dynamic);
+            }
+        }
+        counts
+    }
+
+    /// The interfaces of a pod, with the default network where it names none; what is missing when that is not known.
+    fn wanted(&self, pod: &Pod) -> Result<Vec<Wanted>, plan::Unwanted> {
+        plan::wanted(pod, &self.networks)
+    }
+
+    /// What to ask the API for; `now` is in milliseconds. Also when to look again though nothing happens.
+    pub fn requests(&mut self, now: u64) -> (Vec<Chain>, Option<u64>) {
+        self.flight.at(now);
+        let mut chains = Vec::new();
+        if self.blocks_listed && self.pods_listed {
+            chains.extend(self.block_requests(now));
+        }
+        if self.endpoints_listed {
+            chains.extend(self.endpoint_requests(now));
+        }
+        (chains, self.flight.wake_at())
+    }
+
+    /// Takes note of what came of a request.
+    pub fn answered(&mut self, now: u64, id: RequestId, answer: &Answer) {
+        self.flight.answered(now, id, answer);
+    }
+
+    fn block_requests(&mut self, now: u64) -> Vec<Chain> {
+        let mut chains = Vec::new();
+        let mut keys: BTreeSet<(NetworkRef, String)> = self.addresses.keys().cloned().collect();
+        for (reference, known) in &self.networks {
+            if let Known::There { uid, network: Ok(network) } = known
+                && (network.ipv4.is_some() || network.ipv6.is_some())
+            {
+                keys.insert((reference.clone(), uid.clone()));
+            }
+        }
+        for (network, uid) in keys {
+            let is_there =
+                matches!(self.networks.get(&network), Some(Known::There { uid: known, .. }) if *known == uid);
+            let waiting = if is_there { self.waiting(&network) } else { Counts::default() };
+            let addresses = self.addresses.entry((network.clone(), uid.clone())).or_default();
+            let (needed, wanted) = addresses.demand(waiting);
+            addresses.give_back(wanted);
+            let returned = addresses.returned();
+            let name = IPBlock::name_for(&network, &uid, &self.name);
+            let target = ObjectRef { kind: IP_BLOCK, key: ObjectKey::global(name.as_str()) };
+            let Some(block) = self.blocks.get(&name) else {
+                if wanted == Counts::default() {
+                    self.addresses.remove(&(network, uid));
+                    continue;
+                }
+                let block = IPBlock::asking(&network, &uid, &self.name, needed, wanted);
+                let object = serde_json::to_value(block).unwrap_or_default();
+                chains.extend(self.flight.ask(now, target, Action::Create { object }));
+                continue;
+            };
+            let spec = &block.spec;
+            if (spec.needed, spec.wanted, &spec.returned) == (needed, wanted, &returned) {
+                continue;
+            }
+            let patch = json!({
+                "metadata": {"resourceVersion": block.metadata.resource_version, "uid": block.metadata.uid},
+                "spec": {
+                    "needed": {"ipv4": needed.ipv4, "ipv6": needed.ipv6},
+                    "wanted": {"ipv4": wanted.ipv4, "ipv6": wanted.ipv6},
+                    "returned": {"ipv4": returned.ipv4, "ipv6": returned.ipv6},
+                },
+            });
+            chains.extend(self.flight.ask(now, target, Action::Patch { patch }));
+        }
+        chains
+    }
+
+    fn endpoint_requests(&mut self, now: u64) -> Vec<Chain> {
+        let mut chains = Vec::new();
+        let mut wanted = BTreeSet::new();
+        for record in self.records.values() {
+            let key = ObjectKey::new(record.pod_namespace.as_str(), record.pod_name.as_str());
+            let labels = self.pods.get(&key).filter(|(_, pod)| pod.uid == record.pod_uid);
+            let labels = labels.map(|(_, pod)| pod.labels.clone()).unwrap_or_default();
+            for interface in &record.interfaces {
+                let key = ObjectKey::new(record.pod_namespace.as_str(), interface.endpoint.as_str());
+                wanted.insert(key.clone());
+                // A pod that is gone gets no new objects: nobody would see them.
+                let missing = !self.endpoints.contains_key(&key);
+                if let Some(object) = endpoint(record, interface, &self.name, &labels).filter(|_| missing) {
+                    let object = serde_json::to_value(object).unwrap_or_default();
+                    let target = ObjectRef { kind: DANM_EP, key };
+                    chains.extend(self.flight.ask(now, target, Action::Create { object }));
+                }
+            }
+        }
+        for (key, object) in &self.endpoints {
+            if wanted.contains(key) || dig::text(object, "spec.Host") != Some(&self.name) || dig::is_terminating(object)
+            {
+                continue;
+            }
+            let text = |path: &str| dig::text(object, path).unwrap_or_default().to_owned();
+            let action =
+                Action::Delete { uid: text("metadata.uid"), resource_version: text("metadata.resourceVersion") };
+            let target = ObjectRef { kind: DANM_EP, key: key.clone() };
+            chains.extend(self.flight.ask(now, target, action));
+        }
+        chains
+    }
+}
+
+/// The networks that a pod without an annotation is attached to; the first that is there.
+fn defaults(namespace: &str) -> [NetworkRef; 3] {
+    podnet::NetworkKind::ALL.map(|kind| NetworkRef {
+        kind,
+        namespace: if kind.is_namespaced() { namespace.to_owned() } else { String::new() },
+        name: "default".to_owned(),
+    })
+}
+
+fn reference(object: &Value) -> Option<ObjectRef> {
+    ObjectRef::among([POD, IP_BLOCK, DANM_EP].into_iter(), object)
+}
+
+fn of_metadata(block: &IPBlock) -> Version {
+    Version::of(&json!({"metadata": {"resourceVersion": block.metadata.resource_version}}))
+}
+
+/// Both families.
+const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];

@@ -1,0 +1,118 @@
+//! The addresses of one network that this node has.
+
+use std::net::IpAddr;
+
+use netloom_api::podnet::{Counts, Family, IPBlock, Ranges};
+use netloom_ipam::{Block, Numbers, address, number};
+
+use super::FAMILIES;
+
+/// How many free addresses a node keeps ahead of its pods, of a network that it has pods of.
+const AHEAD: u32 = 4;
+/// So many free addresses more than that are kept before some are returned: pods come and go.
+const LEEWAY: u128 = 16;
+
+/// Who has an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) container: String,
+    pub(super) ifname: String,
+}
+
+/// Both families of a network.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Addresses {
+    ipv4: Block<Owner>,
+    ipv6: Block<Owner>,
+    /// Whether what an earlier process returned was taken over.
+    began: bool,
+}
+
+impl Addresses {
+    fn of(&self, family: Family) -> &Block<Owner> {
+        match family {
+            Family::Ipv4 => &self.ipv4,
+            Family::Ipv6 => &self.ipv6,
+        }
+    }
+
+    fn of_mut(&mut self, family: Family) -> &mut Block<Owner> {
+        match family {
+            Family::Ipv4 => &mut self.ipv4,
+            Family::Ipv6 => &mut self.ipv6,
+        }
+    }
+
+    /// Takes over what the controller has written.
+    pub(super) fn given(&mut self, block: &IPBlock, waiting: Counts) {
+        let status = block.status.clone().unwrap_or_default();
+        for family in FAMILIES {
+            let read = |texts: &[String]| Numbers::of_addresses(texts.iter().map(String::as_str)).unwrap_or_default();
+            let began = self.began;
+            let own = self.of_mut(family);
+            own.given(read(status.ranges.of(family)));
+            if !began {
+                own.returned_before(&read(block.spec.returned.of(family)));
+            }
+            if let Some(keep) = status.spare.of(family) {
+                own.give_back(u128::from(keep.max(waiting.of(family))));
+            }
+        }
+        self.began = true;
+    }
+
+    /// The next free address of a family.
+    pub(super) fn next(&mut self, family: Family, owner: Owner) -> Option<IpAddr> {
+        let like = family.everything().addr();
+        self.of_mut(family).next(owner).map(|number| address(number, like))
+    }
+
+    /// Records that an owner has an address.
+    pub(super) fn take(&mut self, address: IpAddr, owner: &Owner) {
+        let block = self.of_mut(Family::of(address));
+        // Two records with one address cannot be: the first keeps it.
+        if block.take(number(address), owner.clone()).is_ok() {
+            block.go_on_after(number(address));
+        }
+    }
+
+    /// An owner no longer has an address.
+    pub(super) fn release(&mut self, address: IpAddr, owner: &Owner) {
+        self.of_mut(Family::of(address)).release(number(address), owner);
+    }
+
+    /// How many addresses are needed, and how many wanted, when so many are waited for.
+    pub(super) fn demand(&self, waiting: Counts) -> (Counts, Counts) {
+        let (mut needed, mut wanted) = (Counts::default(), Counts::default());
+        for family in FAMILIES {
+            let used = u32::try_from(self.of(family).used().count()).unwrap_or(u32::MAX);
+            let need = used.saturating_add(waiting.of(family));
+            *needed.of_mut(family) = need;
+            *wanted.of_mut(family) = if need == 0 { 0 } else { need.saturating_add(AHEAD) };
+        }
+        (needed, wanted)
+    }
+
+    /// Returns what is far more than wanted.
+    pub(super) fn give_back(&mut self, wanted: Counts) {
+        for family in FAMILIES {
+            let wanted = u128::from(wanted.of(family));
+            let block = self.of_mut(family);
+            let usable = block.ranges().without(block.returned()).count();
+            let leeway = if wanted == 0 { 0 } else { LEEWAY };
+            if usable > wanted.saturating_add(leeway) {
+                let used = u128::try_from(block.used().count()).unwrap_or(u128::MAX);
+                block.give_back(wanted.saturating_sub(used));
+            }
+        }
+    }
+
+    /// What is returned, as it is written.
+    pub(super) fn returned(&self) -> Ranges {
+        let mut ranges = Ranges::default();
+        for family in FAMILIES {
+            *ranges.of_mut(family) = self.of(family).returned().to_addresses(family.everything().addr());
+        }
+        ranges
+    }
+}

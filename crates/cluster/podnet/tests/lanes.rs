@@ -1,0 +1,323 @@
+//! Nodes and the controller with an API between them that is a map: what pods get, what is refused, and that nothing
+//! stays.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netloom_api::podnet::{DANM_EP, IP_BLOCK, NetworkRef};
+use netloom_cnispec::{Attached, Attachment, Code, Config, PodArguments};
+use netloom_object::{Action, Answer, Chain, Change, GroupKind, ObjectRef};
+use netloom_podnet::{Blocks, Decision, Node, POD, Record, State, Waiting, endpoint_id};
+use serde_json::{Value, json};
+
+/// The API: objects by kind and names, each with a version, a generation and a UID.
+#[derive(Default)]
+struct Api {
+    objects: BTreeMap<ObjectRef, Value>,
+    version: u64,
+    writes: usize,
+}
+
+impl Api {
+    fn put(&mut self, kind: GroupKind<'static>, object: Value) {
+        let reference = ObjectRef::among([kind].into_iter(), &object).expect("an object of the kind");
+        let mut object = object;
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] =
+                format!("uid-{}", object["metadata"]["name"].as_str().unwrap_or_default()).into();
+        }
+        self.objects.insert(reference, object);
+    }
+
+    fn list(&self, kind: GroupKind<'static>) -> Vec<Arc<Value>> {
+        let own = self.objects.iter().filter(|(reference, _)| reference.kind == kind);
+        own.map(|(_, object)| Arc::new(object.clone())).collect()
+    }
+
+    /// Carries a request out as a server would.
+    fn perform(&mut self, chain: Chain) -> Vec<(netloom_object::RequestId, Answer)> {
+        let mut answers = Vec::new();
+        for request in chain.0 {
+            self.writes += 1;
+            let stored = self.objects.get(&request.target).cloned();
+            let fits = |version: &Value| {
+                stored.as_ref().is_some_and(|stored| stored["metadata"]["resourceVersion"] == *version)
+            };
+            let answer = match request.action {
+                Action::Create { object } => {
+                    if stored.is_none() {
+                        let mut object = object;
+                        object["metadata"]["generation"] = 1.into();
+                        self.put(request.target.kind, object);
+                    }
+                    Answer::Done
+                }
+                Action::Patch { patch } if fits(&patch["metadata"]["resourceVersion"]) => {
+                    let mut object = stored.unwrap_or_default();
+                    for (key, value) in patch["spec"].as_object().into_iter().flatten() {
+                        object["spec"][key] = value.clone();
+                    }
+                    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+                    object["metadata"]["generation"] = (generation + 1).into();
+                    self.put(request.target.kind, object);
+                    Answer::Done
+                }
+                Action::ApplyStatus { object } if fits(&object["metadata"]["resourceVersion"]) => {
+                    let mut stored = stored.unwrap_or_default();
+                    stored["status"] = object["status"].clone();
+                    self.put(request.target.kind, stored);
+                    Answer::Done
+                }
+                Action::Delete { resource_version, .. } if fits(&json!(resource_version)) => {
+                    self.objects.remove(&request.target);
+                    Answer::Done
+                }
+                _ => Answer::Refused,
+            };
+            answers.push((request.id, answer));
+        }
+        answers
+    }
+}
+
+struct Cluster {
+    api: Api,
+    controller: Blocks,
+    nodes: BTreeMap<String, Node>,
+    now: u64,
+}
+
+fn network(options: &Value) -> Value {
+    json!({
+        "apiVersion": "danm.k8s.io/v1", "kind": "DanmNet", "metadata": {"namespace": "default", "name": "n1", "uid": "u-n1"},
+        "spec": {"NetworkID": "n1", "NetworkType": "ipvlan", "Options": options},
+    })
+}
+
+fn pod(name: &str, node: &str, interfaces: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": "default", "name": name, "labels": {"app": name}, "annotations": {"danm.k8s.io/interfaces": interfaces}},
+        "spec": {"nodeName": node},
+    })
+}
+
+const DYNAMIC: &str = r#"[{"network":"n1","ip":"dynamic"}]"#;
+
+impl Cluster {
+    fn new(nodes: &[&str]) -> Self {
+        let nodes = nodes.iter().map(|name| ((*name).to_owned(), Node::new(name, Vec::new()))).collect();
+        Self { api: Api::default(), controller: Blocks::default(), nodes, now: 0 }
+    }
+
+    /// Everybody hears everything and asks, until nobody asks any more.
+    fn settle(&mut self) {
+        for _ in 0..50 {
+            self.now += 1000;
+            let before = self.api.writes;
+            for kind in Blocks::kinds() {
+                self.controller.take(&Change::Listed { kind, objects: self.api.list(kind) });
+            }
+            for chain in self.controller.decide(self.now).0 {
+                for (id, answer) in self.api.perform(chain) {
+                    self.controller.answered(self.now, id, &answer);
+                }
+            }
+            for (name, node) in &mut self.nodes {
+                let of_node = |path: &str, objects: Vec<Arc<Value>>| -> Vec<Arc<Value>> {
+                    objects
+                        .into_iter()
+                        .filter(|object| object.pointer(path).and_then(Value::as_str) == Some(name))
+                        .collect()
+                };
+                for (kind, path) in [(POD, "/spec/nodeName"), (IP_BLOCK, "/spec/node"), (DANM_EP, "/spec/Host")] {
+                    node.take(&Change::Listed { kind, objects: of_node(path, self.api.list(kind)) });
+                }
+                for reference in node.follows() {
+                    let objects = self.api.list(reference.kind.group_kind());
+                    let object =
+                        objects.into_iter().find(|object| object["metadata"]["name"] == reference.name.as_str());
+                    node.network(&reference, object.as_deref());
+                }
+                for chain in node.requests(self.now).0 {
+                    for (id, answer) in self.api.perform(chain) {
+                        node.answered(self.now, id, &answer);
+                    }
+                }
+            }
+            if self.api.writes == before {
+                return;
+            }
+        }
+        panic!("it never settles");
+    }
+
+    fn add(&mut self, node: &str, pod: &str) -> Decision {
+        self.add_as(node, pod, pod)
+    }
+
+    fn add_as(&mut self, node: &str, pod: &str, container: &str) -> Decision {
+        let attachment = Attachment {
+            container: container.to_owned(),
+            netns: Some(format!("/run/netns/{pod}")),
+            ifname: "eth0".to_owned(),
+            pod: Ok(PodArguments { namespace: "default".to_owned(), name: pod.to_owned(), uid: None }),
+        };
+        let config = Config::read(br#"{"cniVersion":"1.1.0","name":"netloom"}"#).expect("a configuration");
+        self.nodes.get_mut(node).expect("a node").add(&attachment, &config)
+    }
+
+    /// Adds a pod and makes its links.
+    fn attach(&mut self, node: &str, pod: &str) -> Record {
+        let Decision::Make(record) = self.add(node, pod) else { panic!("{pod} cannot be attached") };
+        self.node(node).made(&record.container, Attached::default());
+        *record
+    }
+
+    fn node(&mut self, name: &str) -> &mut Node {
+        self.nodes.get_mut(name).expect("a node")
+    }
+
+    fn count(&self, kind: GroupKind<'static>) -> usize {
+        self.api.list(kind).len()
+    }
+}
+
+fn address(record: &Record) -> String {
+    record.interfaces[0].ipv4.expect("an address").to_string()
+}
+
+#[test]
+fn pods_of_two_nodes_get_addresses_and_give_everything_back() {
+    let mut cluster = Cluster::new(&["node1", "node2"]);
+    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    for (name, node) in [("a", "node1"), ("b", "node2"), ("c", "node1")] {
+        cluster.api.put(POD, pod(name, node, DYNAMIC));
+    }
+    cluster.settle();
+    let (a, c, b) = (cluster.attach("node1", "a"), cluster.attach("node1", "c"), cluster.attach("node2", "b"));
+    assert_eq!((address(&a), address(&c)), ("192.0.2.1/24".to_owned(), "192.0.2.2/24".to_owned()), "ascending");
+    assert_ne!(address(&b), address(&a));
+    assert_eq!((a.interfaces[0].parent.as_str(), a.state == State::Making), ("ens4", true));
+    let before = cluster.api.writes;
+    cluster.settle();
+    assert_eq!(cluster.api.writes - before, 3, "one write for each interface, and none for addresses");
+    let endpoints = cluster.api.list(DANM_EP);
+    let of_a = endpoints.iter().find(|object| object["spec"]["Pod"] == "a").expect("an interface");
+    assert_eq!(of_a["spec"]["Interface"]["Address"], "192.0.2.1/24");
+    assert_eq!((&of_a["spec"]["Host"], &of_a["spec"]["PodUID"]), (&json!("node1"), &json!("uid-a")));
+    assert_eq!(of_a["metadata"]["labels"], json!({"app": "a"}));
+    assert_eq!(of_a["metadata"]["name"], endpoint_id("uid-a", "a", "eth0"));
+
+    for (node, pod) in [("node1", "a"), ("node1", "c"), ("node2", "b")] {
+        cluster.node(node).released(pod);
+        cluster.api.objects.retain(|reference, _| reference.kind != POD || reference.key.name != pod);
+    }
+    cluster.settle();
+    assert_eq!((cluster.count(DANM_EP), cluster.count(IP_BLOCK)), (0, 0), "nothing stays");
+}
+
+#[test]
+fn every_address_of_a_pool_can_be_used_wherever_pods_are() {
+    let mut cluster = Cluster::new(&["node1", "node2", "node3"]);
+    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/28"})));
+    let places: Vec<(String, &str)> = (0..14)
+        .map(|number| {
+            (
+                format!("p{number}"),
+                if number < 1 {
+                    "node1"
+                } else if number < 3 {
+                    "node2"
+                } else {
+                    "node3"
+                },
+            )
+        })
+        .collect();
+    let mut given = std::collections::BTreeSet::new();
+    for (name, node) in &places {
+        cluster.api.put(POD, pod(name, node, DYNAMIC));
+        cluster.settle();
+        let record = cluster.attach(node, name);
+        assert!(given.insert(address(&record)), "{} is given twice", address(&record));
+    }
+    assert_eq!(given.len(), 14);
+    cluster.api.put(POD, pod("late", "node1", DYNAMIC));
+    cluster.settle();
+    assert!(matches!(cluster.add("node1", "late"), Decision::Wait(Waiting::Address(_))));
+    cluster.node("node3").released("p9");
+    cluster.api.objects.retain(|reference, _| reference.key.name != "p9");
+    cluster.settle();
+    assert!(matches!(cluster.add("node1", "late"), Decision::Make(_)), "the address of another node came over");
+}
+
+#[test]
+fn asking_again_gives_the_same_and_an_older_container_goes_first() {
+    let mut cluster = Cluster::new(&["node1"]);
+    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(POD, pod("a", "node1", DYNAMIC));
+    cluster.settle();
+    let Decision::Make(_) = cluster.add("node1", "a") else { panic!("it can be attached") };
+    assert_eq!(cluster.add("node1", "a"), Decision::ReleaseFirst(vec!["a".to_owned()]), "half made");
+    cluster.node("node1").made("a", Attached::default());
+    assert_eq!(cluster.add("node1", "a"), Decision::Same(Attached::default()));
+    assert_eq!(cluster.add_as("node1", "a", "later"), Decision::ReleaseFirst(vec!["a".to_owned()]));
+    cluster.node("node1").released("a");
+    assert!(matches!(cluster.add_as("node1", "a", "later"), Decision::Make(_)));
+}
+
+#[test]
+fn what_a_restart_finds_on_disk_is_in_use() {
+    let mut cluster = Cluster::new(&["node1"]);
+    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(POD, pod("a", "node1", DYNAMIC));
+    cluster.settle();
+    let record = cluster.attach("node1", "a");
+    let text = serde_json::to_string(cluster.node("node1").record("a").expect("a record")).expect("JSON");
+    let record_again: Record = serde_json::from_str(&text).expect("own text");
+    cluster.nodes.insert("node1".to_owned(), Node::new("node1", vec![record_again]));
+    cluster.api.put(POD, pod("b", "node1", DYNAMIC));
+    cluster.settle();
+    let b = cluster.attach("node1", "b");
+    assert_eq!((address(&record), address(&b)), ("192.0.2.1/24".to_owned(), "192.0.2.2/24".to_owned()));
+    // An address that is in use is the same one after another restart, and its interface is not written twice.
+    cluster.settle();
+    assert_eq!(cluster.count(DANM_EP), 2);
+}
+
+#[test]
+fn what_is_not_known_yet_is_waited_for_and_what_is_wrong_is_refused() {
+    let wait = |decision: Decision| match decision {
+        Decision::Wait(waiting) => waiting.failure().code,
+        other => panic!("{other:?}"),
+    };
+    let mut cluster = Cluster::new(&["node1"]);
+    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    assert_eq!(wait(cluster.add("node1", "a")), Code::TryLater, "no such pod");
+    let rows = [
+        ("[1]", "interface 0"),
+        ("{}", "is not a JSON list of interfaces"),
+        (r#"[{"network":"n1","ip":"dynamic","Device":"0000:01:00.0"}]"#, "unknown field"),
+        (r#"[{"network":"n1","clusterNetwork":"n1"}]"#, "exactly one"),
+        (r#"[{"ip":"dynamic"}]"#, "exactly one"),
+        (r#"[{"network":"n1","ip":"2001:db8::1"}]"#, "IPv4"),
+        (r#"[{"network":"n1","ip6":"dynamic"}]"#, "no ipv6 network"),
+        (r#"[{"network":"n1","proutes":{"10.0.0.0/8":"192.0.2.1"}}]"#, "rt_tables"),
+        (r#"[{"network":"n1","proutes":{"10.0.0.0":"x"}}]"#, "route"),
+        (r#"[{"network":"none"}]"#, "there is no DanmNet/default/none"),
+        ("[]", "names no network"),
+    ];
+    for (at, (interfaces, words)) in rows.iter().enumerate() {
+        let name = format!("p{at}");
+        cluster.api.put(POD, pod(&name, "node1", interfaces));
+        cluster.settle();
+        let Decision::Refused(failure) = cluster.add("node1", &name) else { panic!("{interfaces}") };
+        assert_eq!(failure.code, Code::Refused);
+        assert!(failure.msg.contains(words), "{interfaces}: {failure}");
+    }
+    assert_eq!(cluster.count(DANM_EP), 0);
+    let follows = cluster.node("node1").follows();
+    assert!(follows.contains(&NetworkRef::new("DanmNet", "default", "n1").expect("a network")));
+}
