@@ -2,10 +2,12 @@
 //!
 //! Deriving a definition takes code and time that only whoever changes a type needs; everybody else
 //! reads the result. `scripts/generated` writes the files, a test compares them with the types. They are
-//! put in as JSON: a server reads all of them when it starts, and YAML takes it five times as long.
+//! put in as JSON, because a server reads all of them when it starts and YAML takes it five times as long, and compressed,
+//! because they say the same again and again: a tenth is left of them.
 
-use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+use std::{env, error::Error, fmt::Write as _, fs, io::Write as _, path::Path};
 
+use flate2::{Compression, write::ZlibEncoder};
 use netloom_schema::decode;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,14 +17,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut files: Vec<_> =
         fs::read_dir(&folder)?.map(|entry| entry.map(|file| file.path())).collect::<Result<_, _>>()?;
     files.sort();
+    let out = env::var("OUT_DIR")?;
+    let out = Path::new(&out);
     let mut list = String::from("&[\n");
     for file in files {
         let name = file.file_stem().and_then(|name| name.to_str()).ok_or("a file name is not text")?;
         let read = decode::yaml(&fs::read(&file)?, decode::Limits::default());
         let json = read.map_err(|error| format!("{}: {error}", file.display()))?.value.to_string();
-        writeln!(list, "    ({name:?}, {json:?}),")?;
+        let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(json.as_bytes())?;
+        let packed_file = format!("{name}.json.z");
+        fs::write(out.join(&packed_file), packed.finish()?)?;
+        writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{packed_file}\"))),")?;
     }
     list.push_str("]\n");
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("definitions.rs"), list)?;
+    fs::write(out.join("definitions.rs"), list)?;
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Writes down what the published Kubernetes types look like, so that the server need not carry the
-//! code that derives it: one line for each type, its name and its schema as JSON, ordered by name.
+//! code that derives it: one line for each type, its name and its schema as JSON, ordered by name; compressed.
 
-use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+use std::{env, error::Error, fmt::Write as _, fs, io::Write as _, path::Path};
 
+use flate2::{Compression, write::ZlibEncoder};
 use k8s_openapi::{
     api::{
         authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview},
@@ -30,7 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         spare_metadata(&mut schema);
         writeln!(lines, "{name} {schema}")?;
     }
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("published.txt"), lines)?;
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(lines.as_bytes())?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("published.z"), packed.finish()?)?;
     Ok(())
 }
 

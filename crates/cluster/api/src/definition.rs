@@ -3,8 +3,9 @@
 //! A kind's module implements [`Declared`] for its root type; [`Kind`] is the same with the type
 //! erased, so that callers can walk over all kinds. Names are stated once, in the derive attributes.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, io::Read as _, sync::OnceLock};
 
+use flate2::read::ZlibDecoder;
 use kube_core::{CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,8 +15,8 @@ pub use netloom_object::GroupKind;
 use crate::effects::FieldEffect;
 pub use crate::owner::{NodeField, Owner};
 
-/// The definitions that are checked in, as JSON, by the names of their files.
-static DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
+/// The definitions that are checked in, as compressed JSON, by the names of their files.
+static DEFINITIONS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
 /// Who brings the definition of a kind to a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,10 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
     const READ_BY_AGENTS: bool = false;
     /// Whether `status` is written through a subresource of its own.
     const STATUS_SUBRESOURCE: bool = true;
+    /// Whether the agent that an object is of also reports in it. Else its `status` is the controller's answer.
+    const STATUS_BY_OWNER: bool = true;
+    /// Whether the agent that an object is of also deletes it. Else what goes is for others to decide.
+    const DELETED_BY_OWNER: bool = false;
     /// Whether people write such objects; false for those that only the controller or agents keep.
     const EDITABLE: bool = matches!(Self::OWNER, Owner::Cluster);
     /// Where every field of the schema takes effect.
@@ -46,6 +51,7 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
 }
 
 /// A kind with its type erased.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing about a kind, and nobody passes them on")]
 #[derive(Debug, Clone)]
 pub struct Kind {
     /// The API group.
@@ -62,16 +68,16 @@ pub struct Kind {
     pub install: Install,
     /// Whether every agent reads such objects, though no node owns them.
     pub read_by_agents: bool,
+    /// Whether the agent that an object is of also reports in it.
+    pub status_by_owner: bool,
+    /// Whether the agent that an object is of also deletes it.
+    pub deleted_by_owner: bool,
     /// Whether people write such objects.
     pub editable: bool,
     /// Where every field of the schema takes effect.
     pub effects: &'static [FieldEffect],
     /// The definition as the type derives it; only for those who write or check the files.
     #[cfg(any(test, feature = "derive"))]
-    /// Whether the agent that an object is of also reports in it.
-    pub status_by_owner: bool,
-    /// Whether the agent that an object is of also deletes it.
-    pub deleted_by_owner: bool,
     pub derived: fn() -> Value,
     /// Read once, when it is first asked for.
     manifest: OnceLock<Value>,
@@ -88,14 +94,14 @@ impl Kind {
             owner: T::OWNER,
             install: T::INSTALL,
             read_by_agents: T::READ_BY_AGENTS,
+            status_by_owner: T::STATUS_BY_OWNER,
+            deleted_by_owner: T::DELETED_BY_OWNER,
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             #[cfg(any(test, feature = "derive"))]
             derived: || crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE),
             manifest: OnceLock::new(),
         }
-            status_by_owner: T::STATUS_BY_OWNER,
-            deleted_by_owner: T::DELETED_BY_OWNER,
     }
 
     /// The definition as a server takes it, as `apiextensions.k8s.io/v1`.
@@ -108,8 +114,8 @@ impl Kind {
     fn manifest(&self) -> &Value {
         self.manifest.get_or_init(|| {
             let name = self.file_stem();
-            let text = DEFINITIONS.iter().find(|(file, _)| *file == name).map(|&(_, text)| text);
-            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+            let packed = DEFINITIONS.iter().find(|(file, _)| *file == name).map(|&(_, packed)| packed);
+            packed.and_then(|packed| serde_json::from_str(&unpacked(packed)?).ok()).unwrap_or_default()
         })
     }
 
@@ -132,6 +138,12 @@ impl Kind {
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
+}
+
+/// What the build packed.
+fn unpacked(packed: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    ZlibDecoder::new(packed).read_to_string(&mut text).is_ok().then_some(text)
 }
 
 /// Names from derive attributes are literals; anything else is kept for the life of the process,

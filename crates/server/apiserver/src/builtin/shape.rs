@@ -54,13 +54,14 @@ pub(crate) fn passing(name: &str) -> Arc<Schema> {
 /// The definitions of published types and of all that they refer to, by name, with the table of lists
 /// written into them.
 pub fn components(names: impl IntoIterator<Item = String>) -> Map<String, Value> {
+    let types = published::Types::unpack();
     let mut definitions = Map::new();
     let mut missing: Vec<String> = names.into_iter().collect();
     while let Some(name) = missing.pop() {
         if definitions.contains_key(&name) {
             continue;
         }
-        let Some(mut definition) = published::definition(&name) else { continue };
+        let Some(mut definition) = types.definition(&name) else { continue };
         annotate_type(&name, &mut definition);
         references(&definition, &mut missing);
         definitions.insert(name, definition);
