@@ -12,7 +12,7 @@ use kube::{
     client::Body,
     core::{Status, WatchEvent},
 };
-use netloom_api::foreign;
+use netloom_api::{GroupKind, foreign};
 use serde_json::Value;
 
 use crate::{
@@ -221,6 +221,20 @@ impl Cluster {
         let request = http::Request::get(served.path(None, None)).body(Vec::new()).map_err(Failure::usage)?;
         let list = self.unless_forbidden("list", self.client.request(request).await)?;
         Ok(list.map(|list| items(list, api_version, kind)))
+    }
+
+    /// The only object of a kind of the core that is looked at; none where there is none, and where the caller may not read
+    /// it.
+    pub(crate) async fn only(&self, kind: GroupKind<'_>) -> Result<Option<Value>, Failure> {
+        const MISSING: u16 = 404;
+        let Some((namespace, name)) = foreign::only_one(kind) else { return Ok(None) };
+        let Some(served) = self.served("v1", kind.kind).await? else { return Ok(None) };
+        let path = served.path(Some(namespace), Some(name));
+        let request = http::Request::get(path).body(Vec::new()).map_err(Failure::usage)?;
+        match self.client.request(request).await {
+            Err(kube::Error::Api(status)) if status.code == MISSING => Ok(None),
+            answer => self.unless_forbidden("get", answer),
+        }
     }
 
     fn unless_forbidden<T>(&self, what: &str, answer: Result<T, kube::Error>) -> Result<Option<T>, Failure> {

@@ -33,6 +33,8 @@ mod readiness;
 mod reference;
 mod resident;
 mod session;
+#[cfg(feature = "cluster")]
+mod settings;
 mod signals;
 mod stopwatch;
 mod text;

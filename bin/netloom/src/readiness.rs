@@ -5,7 +5,7 @@
 
 pub(crate) mod uplinks;
 
-use netloom_api::hostnet::names;
+use netloom_api::{fabric::GROUP, hostnet::names};
 use netloom_compile::reason;
 use netloom_controller_core::{NODE_LOST, ROLLOUT_STOPPED};
 use serde_json::Value;
@@ -14,6 +14,13 @@ use serde_json::Value;
 const SPEAKING: &[(&str, &str)] = &[
     ("network.harvesterhci.io", "ClusterNetwork"),
     ("network.harvesterhci.io", "HostNetworkConfig"),
+    (GROUP, "VRF"),
+    (GROUP, "Network"),
+    (GROUP, "Destination"),
+    (GROUP, "Layer2Attachment"),
+    (GROUP, "Layer2NetworkConfiguration"),
+    (GROUP, "VRFRouteConfiguration"),
+    (GROUP, "BGPPeering"),
     ("nmstate.io", "NodeNetConfPolicy"),
     ("nmstate.io", "NodeNetworkState"),
 ];
@@ -24,18 +31,31 @@ const REFUSED: &str = "ApplyFailed";
 /// The reason of an object that some of its nodes do not have yet.
 const PENDING: &str = "Pending";
 /// The reasons of what nobody is at: it waits for something else to be made or changed, whoever does that.
-const IDLE: [&str; 6] = [
+const IDLE: [&str; 12] = [
     reason::NO_UPLINK,
     reason::NO_STATIC_IP,
     reason::INVALID_NETWORK,
     reason::NO_NETWORK,
     reason::UNREADABLE,
     "NotConnected",
+    reason::NO_VNI,
+    reason::NO_VRF,
+    reason::NETWORK_NOT_FOUND,
+    reason::NO_MATCHING_DESTINATION,
+    reason::INTERFACE_NOT_FOUND,
+    reason::NO_SEGMENT,
 ];
 
-/// The reasons of a policy that some node does not get as it stands: somebody has to change it, or what it is at odds with.
-const SPOILED: [&str; 4] =
-    [reason::INVALID_POLICY, reason::CONTRADICTION, reason::NOT_SUPPORTED, reason::POLICY_CONFLICT];
+/// The reasons of an object that some node does not get as it stands: somebody has to change it, or what it is at odds with.
+const SPOILED: [&str; 7] = [
+    reason::INVALID_POLICY,
+    reason::CONTRADICTION,
+    reason::NOT_SUPPORTED,
+    reason::POLICY_CONFLICT,
+    reason::DUPLICATE_VRF,
+    reason::CONFLICT,
+    reason::TOO_LARGE,
+];
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +145,8 @@ fn outlook(sum: Option<&Value>, nodes: &[(&str, Option<&Value>)]) -> Outlook {
     if let Some((node, condition)) = failed.next() {
         return Outlook::Failed(format!("{node}: {}", part(condition, "message")));
     }
-    let spoiled = sum.filter(|sum| !is_true(sum) && SPOILED.contains(&part(sum, "reason")));
+    let is_spoiled = |sum: &Value| SPOILED.contains(&part(sum, "reason")) || is_failure(sum);
+    let spoiled = sum.filter(|sum| !is_true(sum) && is_spoiled(sum));
     if let Some(sum) = spoiled {
         return Outlook::Failed(part(sum, "message").to_owned());
     }

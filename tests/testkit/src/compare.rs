@@ -78,6 +78,7 @@ pub fn as_simulated(mut host: Host) -> Host {
     let resolver = Resolver { file: None, ..host.settings.resolver().clone() };
     host.settings.set(Setting::Resolver(resolver));
     host.settings.remove(SettingKey::BridgeIptables);
+    host.settings.remove(SettingKey::Ipv6Forwarding);
     host
 }
 

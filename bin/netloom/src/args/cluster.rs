@@ -29,6 +29,12 @@ Examples:
   netloom up                                     three nodes with two cards each
   netloom up --nodes 5 --data-dir site           kept in a folder: the next `up` with it goes on where this one ended
   netloom state set --netns netloom-switch FILE  tell the switch what to do with its ports
+  netloom up --frr /opt/frr --base fabric/       with a spine, and FRR on it and on each node
+
+With --frr and --base there is a fabric as well: a spine, `netloom-spine`, with a cable from its `node1` and so on to
+`fabric0` of each node, and FRR on all of them. The folder of --base has a base file for each node, `node1.yaml` and so on, as
+`netloom agent --base` takes it; a document for each machine, `node1.machine.yaml` and so on and `spine.machine.yaml`, that is
+applied before FRR starts; and `spine.conf`, what FRR of the spine is to run with.
 
 Each node, `node1` and so on, is a network namespace, `netloom-node1` and so on, and so is the switch, `netloom-switch`,
 which has the other end of every cable: `node1-eth0` and so on, all down and in no bridge. Nodes are as empty as machines
@@ -140,6 +146,9 @@ pub(crate) struct ValidateArgs {
     /// File or folder with objects, YAML or JSON; `-` for standard input
     #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Operator configuration in the place of the `ConfigMap` `netloom-config`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Check against the objects of this cluster too; nothing is written there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -155,6 +164,9 @@ pub(crate) struct CompileArgs {
     /// File or folder with objects, YAML or JSON; `-` for standard input
     #[arg(long = "filename", short = 'f', value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Operator configuration in the place of the `ConfigMap` `netloom-config`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Of the nodes only this one
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
@@ -305,6 +317,10 @@ pub(crate) struct ControllerArgs {
     /// File that says how to reach the cluster; without it, as kubectl finds it, and in a pod by its account
     #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Operator configuration, read once at the start; without it the `ConfigMap` `netloom-config` in `netloom-system` is
+    /// followed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Create or update the definitions of all kinds first
     #[arg(long)]
     pub(crate) install_crds: bool,
@@ -392,6 +408,19 @@ pub(crate) struct UpArgs {
     /// Write the administrator's kubeconfig to this file; without it, to `admin.kubeconfig` in the folder
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fabric: FabricArgs,
+}
+
+/// The fabric of `netloom up`.
+#[derive(Debug, ArgGroup)]
+pub(crate) struct FabricArgs {
+    /// Folder of an FRR whose daemons are in `sbin`; they are started on a spine and on each node
+    #[arg(long, value_name = "DIR", requires = "base", value_hint = ValueHint::DirPath)]
+    pub(crate) frr: Option<PathBuf>,
+    /// Folder with a base file and a document for each node, and both for the spine
+    #[arg(long, value_name = "DIR", requires = "frr", value_hint = ValueHint::DirPath)]
+    pub(crate) base: Option<PathBuf>,
 }
 
 /// A place to listen. Names are not looked up: which of their addresses is meant is not for a program to guess.

@@ -64,7 +64,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
 }
 
 /// Reads what the node has before any fabric.
-fn read_base(file: &Path) -> Result<Arc<Base>, Failure> {
+pub(crate) fn read_base(file: &Path) -> Result<Arc<Base>, Failure> {
     let cannot = |why: &dyn std::fmt::Display| Failure::usage(format_args!("--base {}: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| cannot(&error))?;
     Base::parse(&text).map(Arc::new).map_err(|error| cannot(&error))

@@ -2,7 +2,9 @@
 //!
 //! Runs the controller's own functions and reaches nothing but the files: no cluster, no clock.
 
-use netloom_compile::{Compiled, NodeTarget, Snapshot, compile};
+use std::collections::BTreeSet;
+
+use netloom_compile::{Compiled, Compiler, NodeTarget, Snapshot, settle};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,14 +12,16 @@ use crate::{
     failure::{Exit, Failure},
     manifests::{self, Manifest},
     output::{self, Output},
-    text, wanted,
+    settings, text, wanted,
 };
 
 pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
-    let CompileArgs { files, node, host, format } = args;
+    let CompileArgs { files, config, node, host, format } = args;
     let manifests = manifests::read(files)?;
-    let snapshot = snapshot(&manifests, Output::new(format.asked().is_some()));
-    let compiled = compile(&snapshot);
+    let config = config.as_deref().map(settings::read).transpose()?;
+    let mut snapshot = snapshot(&manifests, config, Output::new(format.asked().is_some()));
+    // What is generated of intents is there before nodes are compiled for, as the controller brings it about.
+    let compiled = settle(&mut Compiler::default(), &mut snapshot, &mut BTreeSet::new());
     if let Some(node) = node
         && compiled.nodes.get(node).is_none()
     {
@@ -51,8 +55,8 @@ fn mention_silent(manifests: &[Manifest], compiled: &Compiled, output: Output) {
 }
 
 /// The objects of the files; those that nothing is compiled from are named once.
-fn snapshot(manifests: &[Manifest], output: Output) -> Snapshot {
-    let objects: Vec<Value> = manifests.iter().map(|manifest| wanted::placed(&manifest.object)).collect();
+fn snapshot(manifests: &[Manifest], config: Option<Value>, output: Output) -> Snapshot {
+    let objects: Vec<Value> = manifests.iter().map(|manifest| wanted::placed(&manifest.object)).chain(config).collect();
     let (snapshot, idle) = wanted::snapshot(&objects);
     if !idle.is_empty() {
         output.note(&format!("nothing is compiled from objects of these kinds yet: {}", idle.join(", ")));

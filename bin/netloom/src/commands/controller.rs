@@ -21,7 +21,7 @@ use crate::{
     args::cluster::ControllerArgs,
     connection::{config, on_threads},
     failure::{Exit, Failure},
-    logging, output,
+    logging, output, settings,
 };
 
 pub(crate) fn run(args: ControllerArgs) -> Result<Exit, Failure> {
@@ -33,6 +33,7 @@ pub(crate) fn run(args: ControllerArgs) -> Result<Exit, Failure> {
 async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     let ControllerArgs {
         kubeconfig,
+        config: config_file,
         install_crds: install_definitions,
         status_listen,
         namespace,
@@ -47,6 +48,7 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     // Before anything is open: a signal that comes early must not be lost.
     let stop = ended()?;
     // Files and addresses first: nothing is written to the cluster by a controller that cannot run.
+    let settings = config_file.as_deref().map(settings::read).transpose()?;
     let status = match status_listen {
         Some(address) => Some(listen("status", "http", address).await?),
         None => None,
@@ -65,7 +67,8 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     };
     let (reader, writer) = clients(config(kubeconfig.as_deref()).await?)?;
     let terms = terms(namespace, lease_seconds);
-    let options = Options { reader, writer, terms, install_definitions, status, webhook };
+    let options =
+        Options { reader, writer, terms, config: settings.map(Arc::new), install_definitions, status, webhook };
     let (ready, is_ready) = oneshot::channel();
     tokio::spawn(async move {
         // It fails only when the controller ends before it is ready.

@@ -27,7 +27,7 @@ use crate::{
     failure::{Exit, Failure},
     manifests::{self, Contents, Flaw, Manifest},
     output::{self, Output},
-    text,
+    settings, text,
 };
 
 /// Something to be reported about an object, or about what is none.
@@ -95,7 +95,7 @@ impl<'a> Finding<'a> {
 }
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
-    let ValidateArgs { files, kubeconfig, format } = args;
+    let ValidateArgs { files, config, kubeconfig, format } = args;
     let mut schemas = Schemas::default();
     let Contents { mut manifests, flaws } = manifests::contents(files)?;
     for manifest in &mut manifests {
@@ -108,6 +108,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     let existing: Vec<Option<Arc<Value>>> = manifests.iter().map(|manifest| there(&stored, manifest)).collect();
     for manifest in &manifests {
         stored.put(manifest.object.clone());
+    }
+    if let Some(file) = config {
+        stored.put(settings::read(file)?);
     }
     let no_object = |flaw| Finding {
         about: About::Flaw(flaw),
@@ -307,7 +310,12 @@ impl Schemas {
                 let name = manifest.text("/kind");
                 refuse("kind", format!("{group} has no kind {name}{}", guess(name, ours.iter().copied())));
             }
-            return !ours.is_empty();
+            let looked_at = foreign::only_one(GroupKind::new(group, manifest.text("/kind")));
+            let of_ours = looked_at == Some((manifest.text("/metadata/namespace"), manifest.text("/metadata/name")));
+            if of_ours {
+                judge(manifest, &manifest.object, old, view, findings);
+            }
+            return of_ours || !ours.is_empty();
         };
         if kind.version != version {
             refuse("apiVersion", format!("{group} has version {}, not {version}", kind.version));
@@ -411,9 +419,16 @@ fn asynchronously_read(kubeconfig: &std::path::Path) -> Result<Objects, Failure>
     asynchronously(async {
         let cluster = Cluster::connect(Some(kubeconfig)).await?;
         let own = kinds().iter().map(|kind| (kind.api_version(), kind.kind));
-        let others = foreign::VIEWED.iter().map(|kind| (foreign_version(*kind), kind.kind));
+        let (single, others): (Vec<_>, Vec<_>) =
+            foreign::VIEWED.iter().copied().partition(|kind| foreign::only_one(*kind).is_some());
+        let others = others.into_iter().map(|kind| (foreign_version(kind), kind.kind));
         for (api_version, kind) in own.chain(others) {
             for object in cluster.all(&api_version, kind).await? {
+                objects.put(object);
+            }
+        }
+        for kind in single {
+            if let Some(object) = cluster.only(kind).await? {
                 objects.put(object);
             }
         }

@@ -65,20 +65,19 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
     if foreign::EVENTS.contains(&review.kind) {
         return event_refusal(review);
     }
-    let owner = registry::find(review.kind.group, review.kind.kind)
-        .map(|kind| kind.owner)
-        .or_else(|| foreign::owner(review.kind))?;
+    let kind = registry::find(review.kind.group, review.kind.kind);
+    let owner = kind.map(|kind| kind.owner).or_else(|| foreign::owner(review.kind))?;
     let node = match identify(review.user) {
         Identity::Other => return None,
         Identity::Nameless => return Some(of_no_node(review.user)),
         Identity::Node(node) => node,
+    };
     if review.subresource == Some("status") && kind.is_some_and(|kind| !kind.status_by_owner) {
         return Some(format!(
             "the agent of node {node:?} may not write the status of kind {}: it is the answer of the controller",
             review.kind.kind
         ));
     }
-    };
     refusal_by(owner, review, node)
 }
 

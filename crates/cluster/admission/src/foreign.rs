@@ -4,7 +4,7 @@ pub(crate) use netloom_api::foreign::*;
 use netloom_api::{GroupKind, dig};
 use serde_json::Value;
 
-use crate::{Findings, Index, Review, hostnet};
+use crate::{Findings, Index, Review, fabric, hostnet};
 
 /// Attachments by the cluster network that carries them.
 pub(crate) const BY_CLUSTER_NETWORK: &str = "clusterNetwork";
@@ -32,6 +32,9 @@ pub(crate) fn indexes(kind: GroupKind<'_>) -> &'static [Index] {
 pub(crate) fn admit(review: &Review<'_>, findings: &mut Findings) {
     if review.kind == ATTACHMENT {
         hostnet::attachment::admit(review, findings);
+    }
+    if review.kind == CONFIG_MAP && is_looked_at(CONFIG_MAP, review.namespace, review.name) {
+        fabric::settings::admit(review, findings);
     }
 }
 

@@ -13,6 +13,7 @@ use netloom_types::IfName;
 use crate::{
     Failure, Reason,
     document::{Entries, Entry},
+    ground::Ground,
 };
 
 /// What a fabric brings beside entries.
@@ -22,6 +23,8 @@ pub(crate) struct Fabric {
     pub(crate) routing: Vec<DesiredRoutingLine>,
     /// The links that it makes.
     pub(crate) made: Vec<IfName>,
+    /// What must be there before it; none where there is no fabric.
+    pub(crate) ground: Option<Ground>,
 }
 
 /// Adds the entries of a fabric to those of the configuration.
@@ -39,8 +42,8 @@ pub(crate) fn add(
         ));
     };
     let rendered = render(node, spec, base).map_err(|error| refuse(&error.to_string()))?;
-    let Rendered { interfaces, rules, routing, notes: _ } = rendered;
-    let mut fabric = Fabric::default();
+    let Rendered { interfaces, routes, rules, routing, notes: _ } = rendered;
+    let mut fabric = Fabric { ground: Some(Ground::of(node, spec, base)), ..Fabric::default() };
     for (interface, origin) in interfaces {
         if let Some(other) = entries.interfaces.iter().find(|entry| entry.value.name == interface.name) {
             let (name, other) = (interface.name, &other.origin);
@@ -49,6 +52,7 @@ pub(crate) fn add(
         fabric.made.push(interface.name);
         entries.interfaces.push(Entry::new(interface, origin));
     }
+    entries.routes.extend(routes.into_iter().map(|(route, origin)| Entry::new(route, origin)));
     entries.rules.extend(rules.into_iter().map(|(rule, origin)| Entry::new(rule, origin)));
     let of_base = Origin::new("base file", "", 0);
     let mut known = BTreeSet::new();

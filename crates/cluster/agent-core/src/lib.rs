@@ -36,6 +36,7 @@ mod document;
 mod effect;
 mod fabric;
 mod failure;
+mod ground;
 mod guard;
 mod host_config;
 mod host_view;

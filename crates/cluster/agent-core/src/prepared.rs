@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use netloom_api::pipeline::node_network_config::host::{HostBridgeVlan, HostConfig, HostEntry, HostLinkKind};
 use netloom_compile::Provenance;
 use netloom_model::{
-    Adoption, Claim, ClaimKey, DesiredLink, DesiredRoutingLine, HostState, Link, Observed, Origin, Ownership, Previous,
-    Setting, VlanMembership,
+    Adoption, Attrs, Claim, ClaimKey, DesiredLink, DesiredRoutingLine, HostState, Link, Observed, Origin, Ownership,
+    Previous, Setting, VlanMembership,
 };
 use netloom_nmstate::{Document, ResolveOptions};
 use netloom_render::Base;
@@ -27,7 +27,9 @@ use crate::{
     DesiredState, Failure, LeaseRequest, Leases, OWNER, Reason,
     combine::{Lost, combine},
     document::Entries,
-    fabric, host_config, lease_part, leases, packet_size,
+    fabric,
+    ground::Ground,
+    host_config, lease_part, leases, packet_size,
 };
 
 /// A desired state that was read and is not yet compared with a host.
@@ -50,6 +52,8 @@ pub struct Prepared {
     vlans: Vec<HostBridgeVlan>,
     /// Lines of routing daemons.
     routing: Vec<DesiredRoutingLine>,
+    /// What the fabric stands on.
+    ground: Option<Ground>,
     /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
     bridging: Option<Origin>,
     /// VLANs of ports that the desired states before had.
@@ -93,10 +97,18 @@ pub fn prepare(desired: DesiredState, base: Option<&Base>) -> Result<Prepared, F
         uplinks,
         vlans,
         routing: fabric.routing,
+        ground: fabric.ground,
         bridging,
         vlans_before: Vec::new(),
         only: None,
     })
+}
+
+/// What is set wherever there is such a thing is not asked of a kernel that has none.
+fn leave_unknown(attrs: &mut Attrs, observed: &Observed) {
+    if attrs.iter().any(|(attr, _)| !observed.kernel.has(attr)) {
+        *attrs = attrs.iter().filter(|(attr, _)| observed.kernel.has(*attr)).map(|(a, v)| (a, v.clone())).collect();
+    }
 }
 
 /// Who asked first for something on a bridge of a cluster network.
@@ -160,6 +172,10 @@ impl Prepared {
             protocol: Protocol::NETLOOM,
             whole_of: Some(Arc::from(OWNER)),
         };
+        let wrong = self.ground.as_ref().filter(|_| self.only.is_none()).and_then(|ground| ground.wrong(observed));
+        if let Some(why) = wrong {
+            return Err(Failure::new(Reason::InvalidDesiredState, why));
+        }
         let resolved = self.document.resolve(observed, &options).map_err(|error| Failure::refused(&error))?;
         let mut state = resolved.state;
         for link in state.links.values_mut() {
@@ -168,6 +184,7 @@ impl Prepared {
             addresses.for_each(|address| self.tell_origin(&mut address.origin));
             if self.made.contains(&link.name) {
                 link.adoption = Adoption::Never;
+                leave_unknown(&mut link.attrs, observed);
             }
         }
         state.routes.iter_mut().for_each(|route| self.tell_origin(&mut route.origin));
@@ -177,6 +194,9 @@ impl Prepared {
         // What machines send over a bridge is theirs: the node's own packet filter has no say in it.
         if let Some(origin) = self.bridging.clone() {
             state.set(Setting::BridgeIptables(false), origin);
+        }
+        if let Some(origin) = self.ground.as_ref().and_then(Ground::routes_ipv6) {
+            state.set(Setting::Ipv6Forwarding(true), origin);
         }
         packet_size::settle(&self.uplinks, &self.made, &mut state, observed);
         leases::lay(&self.leases, (leases, now), &mut state, observed);

@@ -31,6 +31,7 @@ mod options;
 mod outcome;
 mod run;
 mod serve;
+mod sockets;
 mod watches;
 
 pub use centralized::{Merged, merge_all};

@@ -34,7 +34,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    fn add(&self, change: HostChange) {
+    pub(crate) fn add(&self, change: HostChange) {
         {
             let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
             *reported = Some(match (reported.take(), change) {

@@ -32,7 +32,7 @@ use crate::{
     notices::Changes,
     options::{Options, Task},
     serve::serve,
-    watches,
+    sockets, watches,
 };
 
 /// How long a change that is under way may take to end when the agent is asked to stop.
@@ -150,6 +150,9 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
                 events: events.clone(),
             };
             companions = vec![Box::new(lldp_listener), Box::new(Leasing::new(leasing, reached, way))];
+            if let Some(folder) = options.frr.clone() {
+                sockets::follow(folder, Arc::clone(&changed)).map_err(Error::Thread)?;
+            }
             (Some(HostWorker::start(tools, events.clone(), &changed, &metrics)?), kept)
         }
     };

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::{GroupKind, Owner, dig, hostnet::names, registry};
+use crate::{GroupKind, Owner, dig, fabric::operator, hostnet::names, registry};
 
 /// The nodes of the cluster.
 pub const NODE: GroupKind<'static> = GroupKind::new("", "Node");
@@ -25,7 +25,17 @@ pub const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMa
 pub const EVENTS: [GroupKind<'static>; 2] = [GroupKind::new("events.k8s.io", "Event"), GroupKind::new("", "Event")];
 
 /// Every foreign kind that a view must hold for the rules to see everything.
-pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, MACHINE_INSTANCE, MACHINE];
+pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, MACHINE_INSTANCE, MACHINE, CONFIG_MAP];
+
+/// The only object of a kind that is looked at, by namespace and name; none where all of them are.
+pub fn only_one(kind: GroupKind<'_>) -> Option<(&'static str, &'static str)> {
+    (kind == CONFIG_MAP).then_some((operator::NAMESPACE, operator::NAME))
+}
+
+/// Whether an object of a viewed kind is looked at.
+pub fn is_looked_at(kind: GroupKind<'_>, namespace: Option<&str>, name: &str) -> bool {
+    only_one(kind).is_none_or(|(of, only)| namespace == Some(of) && name == only)
+}
 
 /// Whether rules look at objects of the kind, so that a view must hold them.
 pub fn is_viewed(kind: GroupKind<'_>) -> bool {

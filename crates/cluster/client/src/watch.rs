@@ -27,7 +27,7 @@ pub struct Watch {
     /// Where it is served.
     pub resource: ApiResource,
     /// Their namespace; none for those of all namespaces, and of kinds that have none.
-    pub namespace: Option<&'static str>,
+    pub namespace: Option<String>,
     /// What their fields must say, as `metadata.name=node1`: the server leaves all others out.
     pub fields: Option<String>,
 }
@@ -42,7 +42,7 @@ impl Watch {
     pub fn follow(self, client: Client) -> impl Stream<Item = Result<Change, watcher::Error>> + Send + Unpin {
         let Self { kind, resource, namespace, fields } = self;
         let api: Api<DynamicObject> = match namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            Some(namespace) => Api::namespaced_with(client, &namespace, &resource),
             None => Api::all_with(client, &resource),
         };
         let config = fields.iter().fold(watcher::Config::default(), |config, fields| config.fields(fields));

@@ -61,6 +61,8 @@ pub mod reason {
     pub const NO_SEGMENT: &str = "NoSegment";
     /// A segment that should have a gateway has none.
     pub const NO_GATEWAY: &str = "NoGateway";
+    /// The object is deleted, and stays because others use it.
+    pub const IN_USE: &str = "InUse";
     /// No address is given for a node.
     pub const NO_STATIC_IP: &str = "NoStaticIP";
     /// A node has not reported its links yet.

@@ -45,7 +45,7 @@ mod state;
 pub use compiler::{Compiled, Compiler, Counts, compile};
 pub use contribution::{Contribution, HostPart, origin};
 pub use digest::of_text as sha256;
-pub use fabric::FabricReport;
+pub use fabric::{FabricReport, SettingsReport};
 pub use finding::{Asker, Conflict, Finding, reason};
 pub use front_end::{
     BUILT_IN, ConfigPart, FrontEnd, Generated, Looks, NodeClass, Reader, Selected, Selects, ServedKind, Wants,

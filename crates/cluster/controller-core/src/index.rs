@@ -146,6 +146,7 @@ impl Index {
             }
             if row.held {
                 mark.finalizers = finalizers(object);
+                mark.deleted = is_deleted(object);
             }
             if row.spec || row.generated {
                 mark.spec = object.get("spec").cloned();
@@ -153,7 +154,7 @@ impl Index {
             if row.generated {
                 let label = object.pointer("/metadata/labels").and_then(|labels| labels.get(GENERATED_BY)?.as_str());
                 mark.generated_by = label.map(str::to_owned);
-                mark.deleted = object.pointer("/metadata/deletionTimestamp").is_some();
+                mark.deleted = is_deleted(object);
                 mark.notes.extend(note(annotation::DIGEST).map(|digest| (annotation::DIGEST, digest)));
             }
         }
@@ -213,6 +214,10 @@ impl Mark {
         let kept = (&self.status, &self.notes, &self.finalizers, &self.spec);
         (&self.uid, &self.conditions, kept, &self.generated_by, self.deleted)
     }
+}
+
+fn is_deleted(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
 }
 
 fn finalizers(object: &Value) -> Vec<String> {

@@ -13,6 +13,7 @@ use crate::{
     front_end::{Assigned, FrontEndStatus, Scene},
     kept::Kept,
     kinds::{Row, StatusPath},
+    networks::ROLLOUT_STOPPED,
     work::Work,
 };
 
@@ -79,20 +80,24 @@ pub(crate) fn ready(
     let verdict = |status, reason, message| UntimedCondition { kind: "Ready", status, reason, message };
     let nodes = || report.nodes().into_iter().flatten();
     for node in nodes() {
-        match answers.get(node.as_str()).map(|answer| answer.progress(object, false)) {
-            Some(Progress::Done) | None => {}
-            Some(Progress::Failed(why)) => {
+        let Some(answer) = answers.get(node.as_str()) else { continue };
+        match answer.progress(object, false) {
+            Progress::Done => {}
+            Progress::Failed(why) => {
                 return verdict(
                     Truth::False,
                     "ApplyFailed",
                     format!("{node} failed to apply the configuration: {why}"),
                 );
             }
-            Some(Progress::Unassigned) => {
+            Progress::Unassigned => {
+                if let (Some(stopped), _) = answer.waits() {
+                    return verdict(Truth::False, ROLLOUT_STOPPED, stopped.to_owned());
+                }
                 let message = format!("{node} is not assigned the configuration yet");
                 return verdict(Truth::False, "Pending", message);
             }
-            Some(Progress::Assigned) => {
+            Progress::Assigned => {
                 return verdict(Truth::False, "Pending", format!("{node} is applying the configuration"));
             }
         }

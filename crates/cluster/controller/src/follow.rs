@@ -14,6 +14,7 @@ use netloom_api::{GroupKind, NAMESPACE, foreign, registry};
 use netloom_client::Watch;
 use netloom_controller_core::Kinds;
 use netloom_object::Change;
+use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{definitions::Definitions, metrics::Metrics, view::Current};
@@ -25,6 +26,8 @@ pub struct Outlets {
     pub view: Option<Current>,
     /// The control loop. When it is busy, watches wait.
     pub index: mpsc::Sender<Change>,
+    /// The operator configuration as its `ConfigMap`, where it is out of a file: then that of the cluster is not followed.
+    pub config: Option<Arc<Value>>,
 }
 
 /// Starts to follow every kind that somebody looks at; the tasks end when `tasks` is dropped.
@@ -65,6 +68,11 @@ struct Follower {
 
 impl Follower {
     async fn run(mut self, client: Client) {
+        if self.kind == foreign::CONFIG_MAP
+            && let Some(config) = self.outlets.config.take()
+        {
+            return self.tell(Change::Listed { kind: self.kind, objects: vec![config] }).await;
+        }
         loop {
             match self.definitions.resource(self.kind) {
                 Some(Some(resource)) => self.watch(client.clone(), resource).await,
@@ -86,7 +94,10 @@ impl Follower {
     async fn watch(&mut self, client: Client, resource: ApiResource) {
         // Leases of kubelets are renewed all the time, and say nothing about agents.
         let namespace = (self.kind == foreign::LEASE).then_some(NAMESPACE);
-        let mut changes = Watch { namespace, ..Watch::all(self.kind, resource.clone()) }.follow(client);
+        let only = foreign::only_one(self.kind);
+        let namespace = namespace.or(only.map(|(namespace, _)| namespace)).map(str::to_owned);
+        let fields = only.map(|(_, name)| format!("metadata.name={name}"));
+        let mut changes = Watch { namespace, fields, ..Watch::all(self.kind, resource.clone()) }.follow(client);
         loop {
             let change = tokio::select! {
                 change = changes.next() => change,

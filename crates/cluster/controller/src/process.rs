@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use netloom_controller_core::lease::Terms;
 use netloom_https::{Limits, serve, serve_plain};
+use serde_json::Value;
 use tokio::{
     net::TcpListener,
     sync::{mpsc, oneshot},
@@ -36,6 +37,8 @@ pub struct Options {
     pub writer: Client,
     /// How it stands for the lease.
     pub terms: Terms,
+    /// The operator configuration as its `ConfigMap`, where it is out of a file.
+    pub config: Option<Arc<Value>>,
     /// Whether to install the definitions of all kinds.
     pub install_definitions: bool,
     /// Where it tells how it is.
@@ -63,7 +66,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     ready: oneshot::Sender<()>,
 ) -> Result<(), InstallError> {
-    let Options { reader, writer, terms, install_definitions, status, webhook } = options;
+    let Options { reader, writer, terms, config, install_definitions, status, webhook } = options;
     let (clock, metrics) = (Clock::start(), Arc::new(Metrics::default()));
     // They end with this value, at the latest when everything else has.
     let mut tasks = JoinSet::new();
@@ -71,7 +74,8 @@ pub async fn run(
     tasks.spawn(following);
     let view = webhook.is_some().then(Current::awaiting);
     let (changes, queue) = mpsc::channel(QUEUE);
-    follow(&reader, &definitions, &Outlets { view: view.clone(), index: changes }, &metrics, &mut tasks);
+    let outlets = Outlets { view: view.clone(), index: changes, config };
+    follow(&reader, &definitions, &outlets, &metrics, &mut tasks);
     let (election, leadership) = Election::new(writer.clone(), terms, clock, Arc::clone(&metrics));
     let drive = Drive::new(writer.clone(), clock, leadership.clone(), Arc::clone(&metrics), queue);
 

@@ -93,8 +93,9 @@ fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, ver
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-/// An agent reads and writes the kinds that nodes own, reads the policies that it merges, and takes taints off
-/// its Node, which the node restriction keeps it to. It never deletes: what goes is for others to decide.
+/// An agent reads and writes the kinds that nodes own, reads the policies that it merges and the networks and pods of
+/// its node, and takes taints off its Node, which the node restriction keeps it to. It deletes only what it alone has
+/// made: what else goes is for others to decide.
 fn agent_rules() -> Vec<Value> {
     let own = |kind: &Kind| kind.owner != Owner::Cluster;
     let write = ["create", "get", "list", "patch", "update", "watch"];
@@ -102,8 +103,8 @@ fn agent_rules() -> Vec<Value> {
     rules.extend(self::rules(|kind| own(kind) && kind.deleted_by_owner, &["delete"]));
     rules.extend(status_rules(|kind| own(kind) && kind.status_by_owner, &["get", "patch", "update"]));
     rules.extend(self::rules(|kind| kind.read_by_agents, &READ));
-    rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
     rules.push(rule("", ["pods"], &READ));
+    rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
     rules
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::{NAMESPACE, foreign, hostnet::names, kinds};
+use netloom_api::{NAMESPACE, fabric::operator, foreign, hostnet::names, kinds};
 use serde_json::{Value, json};
 
 use super::{
@@ -59,7 +59,12 @@ pub fn webhook(reached: Reached<'_>) -> String {
     completing["reinvocationPolicy"] = json!("IfNeeded");
     let mut attaching = hook("attachments.netloom.dev", VALIDATE_PATH, reached, &attachments);
     attaching["matchConditions"] = json!([{"name": "ours", "expression": is_our_attachment()}]);
-    let judging = [hook("validate.netloom.dev", VALIDATE_PATH, reached, &judged), attaching];
+    let mut settings = own.clone();
+    settings[0]["apiGroups"] = json!([foreign::CONFIG_MAP.group]);
+    settings[0]["resources"] = json!(["configmaps"]);
+    let mut setting = hook("settings.netloom.dev", VALIDATE_PATH, reached, &settings);
+    setting["matchConditions"] = json!([{"name": "ours", "expression": is_our_config()}]);
+    let judging = [hook("validate.netloom.dev", VALIDATE_PATH, reached, &judged), attaching, setting];
     let mut objects =
         vec![configuration(CONFIGURATION_KINDS[0], &[completing]), configuration(CONFIGURATION_KINDS[1], &judging)];
     if reached.address.is_none() {
@@ -110,6 +115,11 @@ fn is_our_attachment() -> String {
     format!("[object, oldObject].exists(o, o != null && has(o.metadata.labels) && ({}))", labels.join(" || "))
 }
 
+/// The operator configuration and no other `ConfigMap`.
+fn is_our_config() -> String {
+    format!("request.namespace == '{}' && request.name == '{}'", operator::NAMESPACE, operator::NAME)
+}
+
 fn service() -> Value {
     json!({
         "apiVersion": "v1",
@@ -131,14 +141,14 @@ mod tests {
         let text = webhook(Reached { address: Some("https://192.0.2.1:9443/"), authority: Some("QUJD") });
         assert!(text.contains("url: https://192.0.2.1:9443/validate\n"), "{text}");
         assert!(text.contains("url: https://192.0.2.1:9443/complete\n"), "{text}");
-        assert_eq!((text.matches("caBundle: QUJD\n").count(), text.matches("kind: Service").count()), (3, 0), "{text}");
+        assert_eq!((text.matches("caBundle: QUJD\n").count(), text.matches("kind: Service").count()), (4, 0), "{text}");
     }
 
     #[test]
     fn without_an_authority_the_manifest_says_what_is_missing() {
         let text = webhook(Reached { address: None, authority: None });
         assert!(text.contains("# caBundle is missing") && !text.contains("caBundle:"), "{text}");
-        assert_eq!(text.matches("name: netloom-webhook\n").count(), 4, "{text}");
+        assert_eq!(text.matches("name: netloom-webhook\n").count(), 5, "{text}");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
 use netloom_api::pipeline::node_network_config::{NodeNetworkConfigSpec, host::EntryOrigin, routing::Vrf};
 use netloom_model::{Origin, Source};
-use netloom_nmstate::{Interface, RuleEntry};
-use netloom_types::{IfName, Vni};
+use netloom_nmstate::{Interface, RouteEntry, RuleEntry};
+use netloom_types::{IfName, IpNet, Vni};
 
 use crate::{base::Base, error::RenderError, lines::Lines, tables, value};
 
@@ -24,6 +24,7 @@ pub(crate) struct Context<'a> {
 #[derive(Default)]
 pub(crate) struct Made {
     pub(crate) interfaces: Vec<(Interface, Origin)>,
+    pub(crate) routes: Vec<(RouteEntry, Origin)>,
     pub(crate) rules: Vec<(RuleEntry, Origin)>,
     pub(crate) lines: Lines,
     pub(crate) notes: Vec<String>,
@@ -89,6 +90,14 @@ impl<'a> Context<'a> {
             Ok(name) if known => Ok(name),
             _ => Err(RenderError::invalid(field(), format!("the node has no VRF {name:?}"))),
         }
+    }
+
+    /// The VRF in which a segment with exactly this network has its gateway.
+    pub(crate) fn routed_in(&self, net: IpNet) -> Option<IfName> {
+        let gateways = self.config.layer2s.values().filter_map(|segment| segment.irb.as_ref());
+        let is_of = |address: &str| address.parse::<IpNet>().is_ok_and(|own| own.trunc() == net);
+        let irb = gateways.into_iter().find(|irb| irb.ip_addresses.iter().any(|address| is_of(address)))?;
+        if irb.vrf.is_empty() { Some(self.base.cluster_vrf.name) } else { irb.vrf.parse().ok() }
     }
 
     /// The table of a VRF.

@@ -19,12 +19,13 @@ mod links;
 mod names;
 mod routing;
 mod rules;
+mod station;
 mod tables;
 mod value;
 
 use netloom_api::pipeline::node_network_config::NodeNetworkConfigSpec;
 use netloom_model::Origin;
-use netloom_nmstate::{Interface, RuleEntry};
+use netloom_nmstate::{Interface, RouteEntry, RuleEntry};
 
 pub use base::{Base, BaseError, BaseNeighbor, BaseVrf, HostNextHop, Peer, RemoteAsn, Source};
 pub use error::RenderError;
@@ -38,6 +39,8 @@ use context::{Context, Made, Place};
 pub struct Rendered {
     /// Links with their addresses, and who asked for each.
     pub interfaces: Vec<(Interface, Origin)>,
+    /// Routes of the node itself, and who asked for each.
+    pub routes: Vec<(RouteEntry, Origin)>,
     /// Policy rules, and who asked for each.
     pub rules: Vec<(RuleEntry, Origin)>,
     /// The lines of the routing daemon, all of them ours.
@@ -56,6 +59,6 @@ pub fn render(node: &str, config: &NodeNetworkConfigSpec, base: &Base) -> Result
     }
     rules::end_of_vrfs(&cx, &mut made);
     routing::lines(&cx, &mut made)?;
-    let Made { interfaces, rules, lines, notes } = made;
-    Ok(Rendered { interfaces, rules, routing: lines, notes })
+    let Made { interfaces, routes, rules, lines, notes } = made;
+    Ok(Rendered { interfaces, routes, rules, routing: lines, notes })
 }

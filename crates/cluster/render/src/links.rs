@@ -3,7 +3,8 @@
 //! ```text
 //! VRF red ── br.10100 ── vx.10100                        what is routed between nodes
 //!        └── l2.2012 ─┬─ vx.12012                        a segment: between nodes,
-//!                     └─ hbn.2012 ── trunk               and to the workloads of this one
+//!                     └─ hbn.2012 ── trunk               and to the workloads of this one,
+//!                         vlan.2012 ── its other end      of which the node itself may be one
 //! ```
 //!
 //! The VRFs, the trunk and the tunnel's address that the base file names are there already: links refer to them, and
@@ -22,7 +23,7 @@ use netloom_types::{IfName, IpNet, MacAddr, VlanId, Vni};
 use crate::{
     context::{Context, Made, parse, vni},
     error::RenderError,
-    names,
+    names, station,
 };
 
 /// The largest packet of what VRFs send to other nodes: no segment has larger ones.
@@ -31,6 +32,8 @@ const L3_MTU: u64 = 9000;
 const VXLAN_PORT: u64 = 4789;
 /// No address is made from the hardware address: the word's number in the kernel.
 const ADDRESSES_NOT_MADE: u64 = 1;
+/// Neighbours are learned from what they say unasked, when they are of a network of the link: the kernel's number.
+const OF_OWN_NETWORKS: u64 = 2;
 /// What segments without offloads have switched off.
 const SEGMENTATION: &[&str] = &["rx-gro", "tx-generic-segmentation", "tx-tcp-segmentation", "tx-tcp6-segmentation"];
 
@@ -117,11 +120,6 @@ fn segment(
     if !mirror_acls.is_empty() {
         return Err(RenderError::unsupported(field("mirrorAcls"), "traffic cannot be mirrored yet; remove it"));
     }
-    if node_interface.is_some() {
-        let message =
-            "the node itself cannot have an interface in a segment yet; remove nodeIPs and createMacVLANInterface";
-        return Err(RenderError::unsupported(field("nodeInterface"), message));
-    }
     let vlan = VlanId::try_from(*vlan).map_err(|error| RenderError::invalid(field("vlan"), error.to_string()))?;
     if *key != vlan.to_string() {
         return Err(RenderError::invalid(field("vlan"), format!("is {vlan}, and the segment is listed under {key}")));
@@ -139,18 +137,21 @@ fn segment(
     let mut tunnel = tunnel(cx, vni, bridge.name);
     let suppress = neigh_suppression.unwrap_or(irb.is_some());
     tunnel.attrs.require(Attr::PortNeighSuppress, Value::Bool(suppress));
-    let mut station = port(link(names::vlan_port(cx.base.trunk, vlan), LinkKind::Vlan), bridge.name);
-    station.attrs.require(Attr::Base, Value::Link(cx.base.trunk));
-    station.attrs.require(Attr::VlanId, Value::Int(vlan.get().into()));
+    let mut end = port(link(names::vlan_port(cx.base.trunk, vlan), LinkKind::Vlan), bridge.name);
+    end.attrs.require(Attr::Base, Value::Link(cx.base.trunk));
+    end.attrs.require(Attr::VlanId, Value::Int(vlan.get().into()));
     if *disable_segmentation {
         for feature in SEGMENTATION {
-            station.switch_feature(feature, false);
+            end.switch_feature(feature, false);
         }
     }
-    for link in [&mut bridge, &mut tunnel, &mut station] {
+    for link in [&mut bridge, &mut tunnel, &mut end] {
         link.attrs.require(Attr::Mtu, Value::Int((*mtu).into()));
     }
-    made.interfaces.extend([bridge, tunnel, station].map(|link| (link, cx.asked(origin.as_ref(), &path))));
+    made.interfaces.extend([bridge, tunnel, end].map(|link| (link, cx.asked(origin.as_ref(), &path))));
+    if let Some(own) = node_interface {
+        station::station(cx, made, (vlan, *mtu), own, &field("nodeInterface"))?;
+    }
     Ok(gateway)
 }
 
@@ -167,8 +168,17 @@ fn gateway(
     };
     let mut bridge = port(link(name, LinkKind::Bridge), vrf);
     routes(&mut bridge);
-    // The address is on every node: one that asked whether somebody has it would get an answer.
-    bridge.attrs.require(Attr::Ipv6DadTransmits, Value::Int(0));
+    let settings = [
+        // The address is on every node: one that asked whether somebody has it would get an answer.
+        (Attr::Ipv6DadTransmits, Value::Int(0)),
+        (Attr::Ipv6AcceptDad, Value::Int(0)),
+        // A workload that moves announces itself, and is known here before it is asked for. Strangers are not.
+        (Attr::Ipv4ArpAccept, Value::Int(OF_OWN_NETWORKS)),
+        (Attr::Ipv6AcceptUntrackedNa, Value::Int(OF_OWN_NETWORKS)),
+    ];
+    for (attr, value) in settings {
+        bridge.attrs.require(attr, value);
+    }
     if let Some(mac) = mac_address {
         let mac: MacAddr = parse(|| format!("{path}.irb.macAddress"), mac)?;
         bridge.attrs.require(Attr::Mac, Value::Mac(mac));

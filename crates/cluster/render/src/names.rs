@@ -39,6 +39,11 @@ pub(crate) fn vlan_port(trunk: IfName, vlan: VlanId) -> IfName {
     link(trunk.as_str(), vlan.get().into())
 }
 
+/// The node's own interface in a segment.
+pub(crate) fn station(vlan: VlanId) -> IfName {
+    link("vlan", vlan.get().into())
+}
+
 /// The map that decides what a VRF takes from others.
 pub(crate) fn imports(vrf: &str) -> String {
     format!("rm_{vrf}_import")

@@ -28,6 +28,10 @@ fn what_is_wrong_is_named_with_its_place() {
             "base file line 5: exportCIDRs[0]: 10.0.0.1/8 has host bits; 10.0.0.0/8 is the network",
         ),
         ("exportCIDRs: 10.0.0.0/8", "base file line 5: exportCIDRs: must be a list"),
+        (
+            "hostTrunkInterfaceName: hbn",
+            "base file line 5: hostTrunkInterfaceName: is trunkInterfaceName; the trunk has two ends",
+        ),
         ("hostNextHop: {ipv4: \"::1\"}", "base file line 5: hostNextHop.ipv4: \"::1\": invalid IPv4 address syntax"),
         (
             "managementVRF: {name: cluster}",

@@ -52,6 +52,7 @@ impl SimHost {
             IpAddr::V4(_) => self.remove_ipv4(name, at),
             IpAddr::V6(_) => self.remove_ipv6(name, at),
         }
+        self.now.unheard.remove(&(name, address.ip));
         Ok(())
     }
 

@@ -65,7 +65,10 @@ impl SimHost {
             Some(link) if link_local => return Ok(link),
             _ => {}
         }
-        if self.index.addresses.of(&via).next().is_some() {
+        // An address in another VRF is somebody else's.
+        let here = link.and_then(|name| self.find(name)).map_or(RouteTable::MAIN, |link| self.table_of(link));
+        let is_here = |(name, _): &(IfName, u8)| self.find(*name).is_some_and(|owner| self.table_of(owner) == here);
+        if self.index.addresses.of(&via).any(is_here) {
             return refuse(StepError::EINVAL, "Gateway can not be a local address");
         }
         self.link_towards(table, via, link).map_or_else(|| refuse_plainly(StepError::EHOSTUNREACH), Ok)

@@ -24,6 +24,7 @@ pub use managers::RunFiles;
 pub use possible::{Impossible, possible_in};
 pub use probes::{KernelProbes, NamedProbes};
 use routing::Routing;
+pub use routing::{Unusable, load_routing};
 
 /// The kernel of a namespace and what else its host has: its files, and its routing daemons where there are any.
 pub type LocalHost = Composite<KernelHost>;

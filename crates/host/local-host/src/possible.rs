@@ -47,7 +47,7 @@ pub fn possible_in(namespace: &Namespace, state: &HostState) -> Result<(), Impos
             SettingKey::Resolver if namespace.name().is_none() => {
                 return Err(Impossible::Resolver(namespace.clone()));
             }
-            SettingKey::Resolver | SettingKey::BridgeIptables => {}
+            SettingKey::Resolver | SettingKey::BridgeIptables | SettingKey::Ipv6Forwarding => {}
         }
     }
     Ok(())

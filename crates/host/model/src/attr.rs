@@ -476,12 +476,19 @@ attrs! {
     Ipv6KeepAddrOnDown: SysctlIpv6 "keep-addr-on-down", Shape::Bool, Live, NO, ANY;
     /// Answers neighbour solicitations for others.
     Ipv6ProxyNdp: SysctlIpv6 "proxy-ndp", Shape::Bool, Live, NO, ANY;
+    /// Whether an address is checked before it is used: not at all, or with IPv6 switched off on the link when its own
+    /// address is taken.
+    Ipv6AcceptDad: SysctlIpv6 "accept-dad", int(0, 2), Live, n(1), ANY;
+    /// Learns neighbours from announcements that nobody asked for: from all, or from those of its own networks.
+    Ipv6AcceptUntrackedNa: SysctlIpv6 "accept-untracked-na", int(0, 2), Live, n(0), ANY;
     /// Checks that the way back leads out by the same link.
     Ipv4RpFilter: SysctlIpv4 "rp-filter", int(0, 2), Live, n(0), ANY;
     /// For which addresses ARP is answered.
     Ipv4ArpIgnore: SysctlIpv4 "arp-ignore", int(0, 8), Live, n(0), ANY;
     /// Which own address ARP announces.
     Ipv4ArpAnnounce: SysctlIpv4 "arp-announce", int(0, 2), Live, n(0), ANY;
+    /// Learns neighbours from ARP that nobody asked for: from all, or from those of its own networks.
+    Ipv4ArpAccept: SysctlIpv4 "arp-accept", int(0, 2), Live, n(0), ANY;
     /// Answers ARP for others.
     Ipv4ProxyArp: SysctlIpv4 "proxy-arp", Shape::Bool, Live, NO, ANY;
     /// Takes packets that carry an own address as source.

@@ -16,6 +16,14 @@ pub trait Part: Debug + Send {
     /// Adds what is configured there to the picture.
     fn read(&mut self, scope: Scope, observed: &mut Observed) -> Result<(), EngineError>;
 
+    /// Whether a step of the kernel comes only once this part has heard of what the kernel did before it.
+    fn is_ahead_of(&self, _: &Step) -> bool {
+        false
+    }
+
+    /// Told of steps before the kernel carries them out; waits where this part [`is_ahead_of`](Self::is_ahead_of) the first.
+    fn before(&mut self, _: &[Step]) {}
+
     /// Carries out steps in order and says for each whether it worked, as [`Engine::execute`] does.
     fn apply(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError>;
 }
@@ -45,8 +53,15 @@ impl<K: Engine> Engine for Composite<K> {
     /// Steps keep their order across media; those of one medium that follow each other go there together.
     fn execute(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
         let mut results = Vec::with_capacity(steps.len());
-        for run in steps.chunk_by(|one, next| one.medium() == next.medium()) {
+        let parts = &self.parts;
+        let is_ahead = |step: &Step| step.medium() == Medium::Kernel && parts.iter().any(|part| part.is_ahead_of(step));
+        let together = |one: &Step, next: &Step| one.medium() == next.medium() && (is_ahead(one) || !is_ahead(next));
+        let runs: Vec<&[Step]> = steps.chunk_by(together).collect();
+        for run in runs {
             let medium = run[0].medium();
+            if medium == Medium::Kernel {
+                self.parts.iter_mut().for_each(|part| part.before(run));
+            }
             results.extend(match self.parts.iter_mut().find(|part| part.medium() == medium) {
                 Some(part) => part.apply(run)?,
                 None if medium == Medium::Kernel => self.kernel.execute(run)?,
@@ -74,6 +89,32 @@ mod tests {
 
     /// What was carried out, by whom.
     type Log = Arc<Mutex<Vec<(Medium, usize)>>>;
+
+    /// A medium that hears of the kernel before links are put down.
+    #[derive(Debug)]
+    struct Listener(Log);
+
+    impl Part for Listener {
+        fn medium(&self) -> Medium {
+            Medium::Daemon
+        }
+
+        fn read(&mut self, _: Scope, _: &mut Observed) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn is_ahead_of(&self, step: &Step) -> bool {
+            matches!(step, Step::SetUp { up: false, .. })
+        }
+
+        fn before(&mut self, steps: &[Step]) {
+            self.0.lock().unwrap().push((Medium::Daemon, steps.len()));
+        }
+
+        fn apply(&mut self, steps: &[Step]) -> Result<Vec<Result<(), StepError>>, EngineError> {
+            Ok(vec![Ok(()); steps.len()])
+        }
+    }
 
     /// A medium that writes down how many steps it is given at once.
     #[derive(Debug)]
@@ -129,6 +170,17 @@ mod tests {
         assert_eq!(host.execute(&steps()).unwrap(), vec![Ok(()); 4]);
         assert_eq!(*log.lock().unwrap(), [(Medium::Kernel, 2), (Medium::File, 1), (Medium::Kernel, 1)]);
         assert_eq!(host.observe(Scope::default()).unwrap().settings.hostname_config(), " file daemon");
+    }
+
+    #[test]
+    fn a_part_that_is_ahead_of_a_step_is_told_of_it_when_all_before_is_done() {
+        let log = Log::default();
+        let parts: Vec<Box<dyn Part>> = vec![Box::new(Listener(Arc::clone(&log)))];
+        let mut host = Composite::new(Scribe(Medium::Kernel, Arc::clone(&log)), parts);
+        let up = |up| Step::SetUp { name: "eth0".parse().unwrap(), up };
+        host.execute(&[up(true), up(true), up(false), up(false), up(true)]).unwrap();
+        let (kernel, told) = (|steps| (Medium::Kernel, steps), |steps| (Medium::Daemon, steps));
+        assert_eq!(*log.lock().unwrap(), [told(2), kernel(2), told(3), kernel(3)]);
     }
 
     #[test]

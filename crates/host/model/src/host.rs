@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     ops::Deref,
 };
 
@@ -98,6 +99,9 @@ pub struct Observed {
     pub fragile_routes: Vec<Route>,
     /// Why its routing daemons could not be read, where there should be some.
     pub routing_away: Option<Box<str>>,
+    /// Addresses in VRFs that the routing daemons have not heard of, though the kernel has them: nothing is announced for
+    /// them until they come again.
+    pub unheard: BTreeSet<(IfName, IpAddr)>,
     /// The kernel that reported all this.
     pub kernel: KernelFeatures,
 }

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 
 use netloom_types::Protocol;
 
-use crate::Address;
+use crate::{Address, Attr};
 
 /// The first two numbers of a kernel's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +23,8 @@ impl KernelVersion {
     pub const OLDEST: Self = Self { major: 5, minor: 10 };
     /// The first that keeps the protocol of an address.
     pub const ADDRESS_PROTOCOL: Self = Self { major: 5, minor: 18 };
+    /// The first that can learn IPv6 neighbours of its own networks from what nobody asked for.
+    const UNASKED_NEIGHBOURS: Self = Self { major: 6, minor: 0 };
 }
 
 /// A release that does not begin with two numbers.
@@ -77,6 +79,16 @@ impl KernelFeatures {
         self.version.filter(|version| *version < KernelVersion::OLDEST)
     }
 
+    /// Whether links have this property, at all its values. A kernel that does not name its version has all of them.
+    pub fn has(&self, attr: Attr) -> bool {
+        match attr {
+            Attr::Ipv6AcceptUntrackedNa => {
+                self.version.is_none_or(|version| version >= KernelVersion::UNASKED_NEIGHBOURS)
+            }
+            _ => true,
+        }
+    }
+
     /// The address as this kernel shows it after it was added.
     #[must_use]
     pub fn kept(&self, address: Address) -> Address {
@@ -99,6 +111,17 @@ mod tests {
         for text in ["", "5", "five.ten", ".5", "99999999.1"] {
             assert_eq!(version(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_property_that_came_later_is_not_there_before() {
+        let of = |major, minor| KernelFeatures {
+            version: Some(KernelVersion { major, minor }),
+            ..KernelFeatures::default()
+        };
+        let attr = Attr::Ipv6AcceptUntrackedNa;
+        assert_eq!((of(5, 19).has(attr), of(6, 0).has(attr)), (false, true));
+        assert!(KernelFeatures::default().has(attr) && of(5, 10).has(Attr::Ipv4ArpAccept));
     }
 
     #[test]

@@ -57,6 +57,6 @@ pub use resolver::{Resolver, ResolverFile};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
 pub use routing::{NoRoutingLine, RoutingChange, RoutingLine};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
-pub use setting::{BRIDGE_IPTABLES, HostSettings, Setting, SettingKey};
+pub use setting::{BRIDGE_IPTABLES, HostSettings, IPV6_FORWARDING, Setting, SettingKey};
 pub use step::{Plan, PlannedStep, Step};
 pub use traits::{Medium, SideEffects, StepKind, Traits};

@@ -12,6 +12,9 @@ use crate::{Medium, Resolver};
 /// What people call the kernel's setting that shows the frames of bridges to iptables.
 pub const BRIDGE_IPTABLES: &str = "net.bridge.bridge-nf-call-iptables";
 
+/// What people call the kernel's setting without which no IPv6 packet is passed on, whatever links are set to.
+pub const IPV6_FORWARDING: &str = "net.ipv6.conf.all.forwarding";
+
 /// Which setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SettingKey {
@@ -23,11 +26,14 @@ pub enum SettingKey {
     HostnameConfig,
     /// Whether frames that a bridge passes on are shown to iptables.
     BridgeIptables,
+    /// Whether IPv6 packets are passed on at all.
+    Ipv6Forwarding,
 }
 
 impl SettingKey {
     /// All of them, in the order in which they are set.
-    pub const ALL: [Self; 4] = [Self::Resolver, Self::HostnameRunning, Self::HostnameConfig, Self::BridgeIptables];
+    pub const ALL: [Self; 5] =
+        [Self::Resolver, Self::HostnameRunning, Self::HostnameConfig, Self::BridgeIptables, Self::Ipv6Forwarding];
 
     /// Where it is set; its place in a document, or what people call it; its name in a sentence; the part of the kernel that
     /// it comes with, where not every host has it.
@@ -37,6 +43,7 @@ impl SettingKey {
             Self::HostnameRunning => (Medium::Kernel, "hostname.running", "running host name", None),
             Self::HostnameConfig => (Medium::File, "hostname.config", "host name at boot", None),
             Self::BridgeIptables => (Medium::Kernel, BRIDGE_IPTABLES, BRIDGE_IPTABLES, Some("br_netfilter")),
+            Self::Ipv6Forwarding => (Medium::Kernel, IPV6_FORWARDING, IPV6_FORWARDING, Some("IPv6")),
         }
     }
 
@@ -61,7 +68,7 @@ impl SettingKey {
             Self::Resolver => Some(Setting::Resolver(Resolver::EMPTY)),
             Self::HostnameRunning => Some(Setting::HostnameRunning(String::new())),
             Self::HostnameConfig => Some(Setting::HostnameConfig(String::new())),
-            Self::BridgeIptables => None,
+            Self::BridgeIptables | Self::Ipv6Forwarding => None,
         }
     }
 }
@@ -83,6 +90,8 @@ pub enum Setting {
     HostnameConfig(String),
     /// Whether iptables sees the frames of bridges.
     BridgeIptables(bool),
+    /// Whether IPv6 packets are passed on at all. Each link says beside it whether it is a router's.
+    Ipv6Forwarding(bool),
 }
 
 impl Setting {
@@ -93,6 +102,7 @@ impl Setting {
             Self::HostnameRunning(_) => SettingKey::HostnameRunning,
             Self::HostnameConfig(_) => SettingKey::HostnameConfig,
             Self::BridgeIptables(_) => SettingKey::BridgeIptables,
+            Self::Ipv6Forwarding(_) => SettingKey::Ipv6Forwarding,
         }
     }
 
@@ -109,7 +119,7 @@ impl Setting {
                 [part("servers", servers), part("search", search), part("options", options)].join("; ")
             }
             Self::HostnameRunning(name) | Self::HostnameConfig(name) => name.clone(),
-            Self::BridgeIptables(seen) => u8::from(*seen).to_string(),
+            Self::BridgeIptables(on) | Self::Ipv6Forwarding(on) => u8::from(*on).to_string(),
         }
     }
 }
@@ -124,6 +134,7 @@ impl fmt::Display for Setting {
             Self::HostnameRunning(name) => write!(f, "host name {name} (running)"),
             Self::HostnameConfig(name) => write!(f, "host name {name} (at boot)"),
             Self::BridgeIptables(seen) => write!(f, "{BRIDGE_IPTABLES} {}", u8::from(*seen)),
+            Self::Ipv6Forwarding(on) => write!(f, "{IPV6_FORWARDING} {}", u8::from(*on)),
         }
     }
 }

@@ -7,6 +7,7 @@ use netloom_types::{FilterInstruction, IfName, MacAddr};
 
 use crate::{
     cable,
+    child::{self, Child},
     events::Watch,
     execute,
     frames::{FrameError, FrameSocket, LinkAddress},
@@ -52,6 +53,13 @@ impl KernelHost {
     pub fn cable(&self, near: IfName, there: &Namespace, far: IfName) -> Result<Result<(), StepError>, EngineError> {
         let there = there.clone();
         self.worker.run(move |kernel| cable::lay(&mut kernel.route, near, &there, far))?
+    }
+
+    /// Makes a link on top of one of this namespace in another one. It is down. What is refused is in the inner
+    /// result.
+    pub fn child(&self, child: Child, there: &Namespace) -> Result<Result<(), StepError>, EngineError> {
+        let there = there.clone();
+        self.worker.run(move |kernel| child::make(&mut kernel.route, child, &there))?
     }
 
     /// What went over the request sockets until now.

@@ -12,7 +12,11 @@ pub(crate) fn read(namespace: &Namespace) -> HostSettings {
     let named = *namespace == Namespace::Host;
     let name = named.then(|| unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned());
     let name = name.map(Setting::HostnameRunning);
-    name.into_iter().chain(sysctl::bridge_iptables().map(Setting::BridgeIptables)).collect()
+    let of_kernel = [
+        sysctl::bridge_iptables().map(Setting::BridgeIptables),
+        sysctl::ipv6_forwarding().map(Setting::Ipv6Forwarding),
+    ];
+    name.into_iter().chain(of_kernel.into_iter().flatten()).collect()
 }
 
 /// Changes one.
@@ -26,6 +30,7 @@ pub(crate) fn set(namespace: &Namespace, setting: &Setting) -> Result<(), StepEr
             unistd::sethostname(name).map_err(|e| StepError::with(e as i32, "set the running host name"))
         }
         Setting::BridgeIptables(seen) => sysctl::set_bridge_iptables(*seen),
+        Setting::Ipv6Forwarding(on) => sysctl::set_ipv6_forwarding(*on),
         Setting::Resolver(_) | Setting::HostnameConfig(_) => refused("the kernel keeps no files"),
     }
 }

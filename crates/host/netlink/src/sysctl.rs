@@ -86,6 +86,44 @@ pub fn set_bridge_iptables(seen: bool) -> Result<(), StepError> {
     fs::write(&write.path, &write.text).map_err(|error| refused(&write, &error))
 }
 
+/// Whether IPv6 packets are passed on at all. None where there is no IPv6.
+pub fn ipv6_forwarding() -> Option<bool> {
+    Some(!fs::read_to_string(ipv6_forwarding_file()).ok()?.starts_with('0'))
+}
+
+/// Has IPv6 packets passed on, or not. The kernel sets every link to the same with it, and a router forgets the ways that it
+/// learned from other routers: each link gets back what it had, and keeps its ways.
+pub fn set_ipv6_forwarding(on: bool) -> Result<(), StepError> {
+    let links = settings().join("ipv6/conf");
+    let folders = fs::read_dir(&links).map_err(|error| StepError::with(StepError::ENOENT, &error.to_string()))?;
+    let read = |file: PathBuf| fs::read_to_string(file).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let others: Vec<(PathBuf, String, String)> = folders
+        .flatten()
+        .filter(|folder| folder.file_name() != "all")
+        .map(|folder| (folder.path(), read(folder.path().join("forwarding")), read(folder.path().join("accept_ra"))))
+        .collect();
+    // A link that goes meanwhile has no file any more, and nothing to get back.
+    let write = |folder: &Path, file: &str, text: &str| fs::write(folder.join(file), text).ok();
+    for (folder, ..) in others.iter().filter(|(_, _, accepts)| accepts == "1") {
+        write(folder, "accept_ra", "2");
+    }
+    let all = Write { path: ipv6_forwarding_file(), text: u8::from(on).to_string() };
+    let done = fs::write(&all.path, &all.text).map_err(|error| refused(&all, &error));
+    for (folder, forwards, accepts) in &others {
+        if read(folder.join("forwarding")) != *forwards {
+            write(folder, "forwarding", forwards);
+        }
+        if accepts == "1" {
+            write(folder, "accept_ra", accepts);
+        }
+    }
+    done
+}
+
+fn ipv6_forwarding_file() -> PathBuf {
+    settings().join("ipv6/conf/all/forwarding")
+}
+
 fn bridge_iptables_file() -> PathBuf {
     settings().join("bridge/bridge-nf-call-iptables")
 }

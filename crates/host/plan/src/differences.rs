@@ -16,6 +16,13 @@ pub(crate) fn between(goal: &Goal, observed: &Observed) -> Vec<Difference> {
     for (name, goal) in links {
         link(kernel, *name, goal.as_ref(), host.links.get(name), &mut found);
     }
+    for (name, ip) in &observed.unheard {
+        if links.get(name).and_then(Option::as_ref).is_some_and(|goal| goal.link.addresses.iter().any(|a| a.ip == *ip))
+        {
+            let path = format!("{name}.address {ip}");
+            found.push(Difference { path, wanted: "known to zebra".to_owned(), got: "not known to it".to_owned() });
+        }
+    }
     for (key, goal) in routes {
         // Texts are made for those that differ, not for 50 000 that do not.
         if goal.route.as_ref() == host.routes.get(key) {

@@ -1,6 +1,6 @@
 //! The phases of a plan that are about links.
 
-use netloom_model::{Attr, Attrs, Change, Link, LinkKind, Observed, PlannedStep, Step, Value};
+use netloom_model::{Address, Attr, Attrs, Change, Link, LinkKind, Observed, PlannedStep, Step, Value};
 use netloom_types::IfName;
 
 use crate::{
@@ -274,10 +274,16 @@ pub(crate) fn belongings(builder: &mut Builder, name: IfName) -> Result<(), Plan
     carry_out(builder, name, steps)
 }
 
-/// Addresses: those that go, then those that come, in their order.
+/// Addresses: those that go, then those that come, in their order. One that routing daemons have not heard of goes and
+/// comes again, so that they do.
 pub(crate) fn addresses(builder: &mut Builder, name: IfName) -> Result<(), PlanError> {
+    let unheard = &builder.sim.observed().unheard;
     let Some((goal, now)) = pair(builder, name) else { return Ok(()) };
-    for step in aspects::surplus_addresses(goal, now) {
+    let is_unheard = |address: &&Address| unheard.contains(&(name, address.ip));
+    let again =
+        now.addresses.iter().filter(is_unheard).filter(|own| goal.addresses.iter().any(|a| a.key() == own.key()));
+    let again = again.map(|&address| Step::RemoveAddress { name, address });
+    for step in aspects::surplus_addresses(goal, now).into_iter().chain(again).collect::<Vec<_>>() {
         // A primary address may have taken this one with it.
         let Step::RemoveAddress { address, .. } = &step else { continue };
         let there = |link: &Link| link.addresses.iter().any(|a| a.key() == address.key());

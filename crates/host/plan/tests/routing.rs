@@ -1,12 +1,14 @@
 //! Lines of routing daemons: who has them, when they come and go between links, and what a silent daemon changes.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use netloom_kernel_sim::SimHost;
 use netloom_model::{
-    Attr, DesiredLink, DesiredRoutingLine, HostState, LinkKind, Origin, Ownership, RoutingLine, Step, Value,
+    Address, Attr, DesiredAddress, DesiredLink, DesiredRoutingLine, HostState, LinkKind, Origin, Ownership,
+    RoutingLine, Step, Value,
 };
 use netloom_plan::{Options, PlanError, Planned, plan, text};
+use netloom_types::Protocol;
 
 const BGP: &str = "router bgp 65001";
 const OF_BLUE: &str = "router bgp 65001 vrf blue";
@@ -144,4 +146,24 @@ fn without_a_daemon_nothing_begins_and_what_is_to_go_waits() {
     assert_eq!(released.ownership.claims.len(), 4, "they are still known to be ours");
     set(&mut host, &whole([], []), &released.ownership);
     assert_eq!(lines(&host), [foreign()].into());
+}
+
+#[test]
+fn an_address_that_daemons_have_not_heard_of_goes_and_comes_again() {
+    let mut host = host();
+    let mut bridge = DesiredLink::new("br0".parse().expect("a name of these tests"), LinkKind::Bridge, origin());
+    let address = Address::new(IpAddr::from([10, 0, 0, 1]), 24, Protocol::NETLOOM);
+    bridge.ipv4.addresses = Some(vec![DesiredAddress { address, origin: origin() }]);
+    let desired = whole([bridge], []);
+    let owned = set(&mut host, &desired, &Ownership::default()).ownership;
+    let mut observed = host.observed().clone();
+    let strange = ("lo".parse().expect("a name of these tests"), IpAddr::from([127, 0, 0, 1]));
+    observed.unheard = [("br0".parse().expect("a name of these tests"), address.ip), strange].into();
+    let mut host = SimHost::from_observed(observed);
+    let unmet = netloom_plan::unmet(&desired, host.observed()).expect("a goal");
+    let unmet: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+    assert_eq!(unmet, ["br0.address 10.0.0.1: wanted known to zebra, got not known to it"]);
+    let planned = set(&mut host, &desired, &owned);
+    let steps: Vec<&Step> = planned.plan.steps.iter().map(|planned| &planned.step).collect();
+    assert!(matches!(steps[..], [Step::RemoveAddress { .. }, Step::AddAddress { .. }]), "{steps:?}");
 }

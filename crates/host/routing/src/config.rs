@@ -115,6 +115,23 @@ impl RoutingConfig {
         self.filter(|context, line| crate::Owners::of(context, line).in_release(release).contains(&daemon))
     }
 
+    /// What the daemons of a host have together. A list or a route map counts only where all have it that take it: one that
+    /// came back with nothing has none, whatever the others have.
+    #[must_use]
+    pub fn of_daemons(each: &BTreeMap<crate::Daemon, Self>, release: crate::Release) -> Self {
+        let all = each.values().fold(Self::default(), |all, own| all.union(own));
+        let is_there = |context: &[String], line: &str| {
+            let owners = crate::Owners::of(context, line);
+            let lacks = |owner: &crate::Daemon| each.get(owner).is_some_and(|own| !own.has(context, line));
+            !owners.each_needs_it() || !owners.in_release(release).iter().any(lacks)
+        };
+        // An entry of a map that one of them has not comes again as a whole.
+        all.filter(|context, line| {
+            let opening = context.split_last();
+            is_there(context, line) && opening.is_none_or(|(opening, outer)| is_there(outer, opening))
+        })
+    }
+
     /// The configuration without the blocks that end before the devices that they are about: VRF instances of BGP that
     /// `wanted` does not have (or has with another AS number), what other instances import from them, and the `vni` lines
     /// of VRFs that `wanted` does not have. Everything else is as it is now; blocks `vrf X` stay, because FRR keeps them

@@ -140,6 +140,13 @@ impl Owners {
     }
 }
 
+impl Owners {
+    /// Whether daemons have such lines each for itself, and all of them have to have them: lists and route maps.
+    pub(crate) fn each_needs_it(self) -> bool {
+        matches!(self.kind, Kind::Filter)
+    }
+}
+
 fn is_static_route(line: &str) -> bool {
     line.starts_with("ip route ") || line.starts_with("ipv6 route ")
 }

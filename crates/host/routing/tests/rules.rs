@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
-use netloom_routing::{RoutingConfig, commands};
+use netloom_routing::{Daemon, Release, RoutingConfig, commands};
 
 /// A configuration from lines whose blocks are before them, each followed by ` / `.
 fn config(lines: &[&str]) -> RoutingConfig {
@@ -386,4 +386,31 @@ fn values_of_bfd_go_back_to_their_default() {
         sent(now, wanted),
         ["bfd / profile a / detect-multiplier 3", "bfd / profile a / receive-interval 100", "bfd / no profile b"]
     );
+}
+
+#[test]
+fn a_list_that_one_of_its_daemons_has_not_is_not_there() {
+    let maps = &["ip prefix-list p seq 5 permit 10.0.0.0/8", "route-map m permit 10 / match ip address prefix-list p"];
+    let zebra = config(&[maps, &["vrf red / vni 5"][..]].concat());
+    let bgpd = config(&[maps, &["router bgp 65001 / bgp router-id 10.0.0.1"][..]].concat());
+    let together = |bgpd: &RoutingConfig| {
+        let each = [(Daemon::Zebra, zebra.clone()), (Daemon::Bgpd, bgpd.clone())].into();
+        RoutingConfig::of_daemons(&each, Release::V8_4)
+    };
+    assert_eq!(together(&bgpd), zebra.union(&bgpd));
+    // It came back with nothing: what zebra still has of lists and maps is sent to both again.
+    let left = together(&RoutingConfig::default());
+    assert_eq!(left, config(&["vrf red / vni 5"]));
+    // The same where the other one did: what only bgpd has of a map is sent with the entry that it stands in.
+    let map = config(&["route-map m permit 10 / match community c"]);
+    let bgpd = bgpd.union(&map);
+    let each = [(Daemon::Zebra, RoutingConfig::default()), (Daemon::Bgpd, bgpd.clone())].into();
+    let left_of_bgpd = RoutingConfig::of_daemons(&each, Release::V8_4);
+    assert_eq!(left_of_bgpd, config(&["router bgp 65001 / bgp router-id 10.0.0.1"]));
+    let again = commands(&left_of_bgpd, &bgpd);
+    let opening = |command: &netloom_routing::Command| command.line == "route-map m permit 10";
+    assert!(again.iter().any(opening), "{again:?}");
+    let again = commands(&left, &zebra.union(&bgpd));
+    let missing = again.iter().filter(|command| command.daemons.in_release(Release::V8_4).contains(&Daemon::Bgpd));
+    assert_eq!(missing.count(), again.len());
 }

@@ -76,7 +76,8 @@ pub(crate) fn changes_nothing(stage: &Stage) -> Outcome {
         let mut identities = thieves(stage, *side, server)?;
         identities.push(nameless(stage, server)?);
         for kind in netloom_api::kinds() {
-            let example = examples.get(kind.kind).ok_or_else(|| format!("{} has no example", kind.kind))?;
+            let example =
+                examples.get(&named(kind.group, kind.kind)).ok_or_else(|| format!("{} has no example", kind.kind))?;
             for identity in &identities {
                 tried += 1;
                 steal(stage, server, kind, example, identity).map_err(|why| {
@@ -236,7 +237,9 @@ pub(crate) fn own_is_allowed(stage: &Stage) -> Outcome {
     for (side, server) in &stage.servers {
         for identity in &thieves(stage, *side, server)? {
             for kind in netloom_api::kinds().iter().filter(|kind| kind.owner != Owner::Cluster) {
-                let example = examples.get(kind.kind).ok_or_else(|| format!("{} has no example", kind.kind))?;
+                let example = examples
+                    .get(&named(kind.group, kind.kind))
+                    .ok_or_else(|| format!("{} has no example", kind.kind))?;
                 let own = of_node(example, kind, OWN);
                 let place = Place::of(kind, &own);
                 let text = with_head(&OWN_WRITES.replace("{{object}}", &own.to_string()), &identity.head);
@@ -254,17 +257,24 @@ pub(crate) fn own_is_allowed(stage: &Stage) -> Outcome {
     Ok(Ended::OK)
 }
 
-/// One example of each kind.
+/// What an example is found by: kinds of two groups may have one name.
+fn named(group: &str, kind: &str) -> String {
+    format!("{kind}.{group}")
+}
+
+/// One example of each kind, by what it is found by.
 fn examples() -> Result<BTreeMap<String, Value>, String> {
     let mut examples = BTreeMap::new();
     for file in manifests::yaml_files(&manifests::root().join("examples/objects"))? {
         let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
         for document in text.split("\n---") {
             let object = script::json_of(document).map_err(|why| format!("{}: {why}", file.display()))?;
-            if let Some(kind) = object["kind"].as_str() {
+            let group =
+                object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map_or("", |parts| parts.0);
+            if let Some(name) = object["kind"].as_str().map(|kind| named(group, kind)) {
                 let mut object = object.clone();
                 object.as_object_mut().map(|fields| fields.remove("status"));
-                examples.entry(kind.to_owned()).or_insert(object);
+                examples.entry(name).or_insert(object);
             }
         }
     }

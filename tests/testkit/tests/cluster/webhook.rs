@@ -32,9 +32,10 @@ use crate::{
 const NAME: &str = "admission";
 
 /// What a real server puts before the words of a webhook that refuses.
-const REFUSED: [&str; 2] = [
+const REFUSED: [&str; 3] = [
     "admission webhook \"validate.netloom.dev\" denied the request: ",
     "admission webhook \"attachments.netloom.dev\" denied the request: ",
+    "admission webhook \"settings.netloom.dev\" denied the request: ",
 ];
 
 /// Plays the script of rules to both servers.
@@ -66,7 +67,7 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
     apply(stage, &real, &manifest)?;
     // The manifest names no authority: the controller fills it in, in every webhook.
-    for (kind, count) in [("mutatingwebhookconfiguration/netloom", 1), ("validatingwebhookconfiguration/netloom", 2)] {
+    for (kind, count) in [("mutatingwebhookconfiguration/netloom", 1), ("validatingwebhookconfiguration/netloom", 3)] {
         for place in 0..count {
             let filled = format!("--for=jsonpath={{.webhooks[{place}].clientConfig.caBundle}}");
             kubectl(stage, &real, &["wait", &filled, "--timeout=60s", kind])?;

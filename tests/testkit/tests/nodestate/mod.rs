@@ -11,6 +11,8 @@
 //! wires   three hosts and a switch, each a network namespace
 //! dhcp    a server that gives addresses
 //! managers  other programs that manage links of a host
+//! routers FRR on nodes, and birds in workloads
+//! queries what is asked for on a link
 //! relay   the API server at the end of a wire
 //! site    an API server, a controller and agents: processes of the program
 //! stage   what is done, and what is looked at
@@ -20,17 +22,21 @@
 //! ```
 //!
 //! Stories about host networks are in `scenarios/hostnet`, those about the fabric in `scenarios/fabric`. They have the same form.
+//! One whose head says `like: NAME` has the nodes, the needs and the server of its neighbour of that name, and adds its own.
 //!
 //! Both tiers play the same stories: each brings its own API server by a [`Ground`]. One server serves all
 //! stories about policies, one after the other; whatever a story left there is deleted. After a failure the next
 //! one gets a server of its own, and so does each about host networks. Nothing waits for a time: a step is over
 //! when what it asks for is so.
 
+mod birds;
 mod dhcp;
 mod kills;
 mod managers;
 mod play;
+mod queries;
 mod relay;
+mod routers;
 mod site;
 mod stage;
 mod story;
@@ -90,8 +96,8 @@ impl<'a> Theatre<'a> {
             Ok(stories) => stories,
             Err(why) => return vec![Test::new(format!("{area}/load"), move || Err(why.clone()))],
         };
-        // What host networks leave behind cannot be deleted by anybody at once: some is held, some stays for ever.
-        let shared = area != "hostnet";
+        // What host networks and fabrics leave behind cannot be deleted by anybody at once: some is held until others are gone.
+        let shared = area == "nodestate";
         let test = |story: Story| Test::new(format!("{area}/{}", story.name), move || self.play(&story, shared));
         let server = self.ground.server();
         let fits = |story: &Story| story.head.server.is_none_or(|only| only == server);

@@ -32,7 +32,7 @@ use tokio::{runtime::Runtime, task::JoinHandle};
 use super::Ground;
 
 /// The kinds that stories speak of: group, version, kind, plural, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, &str, bool); 14] = [
+const KINDS: [(&str, &str, &str, &str, bool); 21] = [
     ("network.harvesterhci.io", "v1beta1", "HostNetworkConfig", "hostnetworkconfigs", false),
     ("network.harvesterhci.io", "v1beta1", "VlanConfig", "vlanconfigs", false),
     ("network.harvesterhci.io", "v1beta1", "VlanStatus", "vlanstatuses", false),
@@ -40,6 +40,13 @@ const KINDS: [(&str, &str, &str, &str, bool); 14] = [
     ("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition", "network-attachment-definitions", true),
     ("network.harvesterhci.io", "v1beta1", "ClusterNetwork", "clusternetworks", false),
     ("network.t-caas.telekom.com", "v1alpha1", "NodeNetworkStatus", "nodenetworkstatuses", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "Layer2Attachment", "layer2attachments", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "Destination", "destinations", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "Network", "networks", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "VRF", "vrfs", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "BGPPeering", "bgppeerings", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "VRFRouteConfiguration", "vrfrouteconfigurations", false),
+    ("network.t-caas.telekom.com", "v1alpha1", "Layer2NetworkConfiguration", "layer2networkconfigurations", false),
     ("nmstate.io", "v1", "NodeNetConfPolicy", "nodenetconfpolicies", true),
     ("netloom.dev", "v1alpha1", "RolloutPolicy", "rolloutpolicies", false),
     ("network.t-caas.telekom.com", "v1alpha1", "NodeNetworkConfig", "nodenetworkconfigs", false),

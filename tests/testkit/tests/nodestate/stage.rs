@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use netloom_frr::Daemon;
 use netloom_model::EngineError;
 use netloom_netlink::{
     Namespace,
@@ -17,7 +16,6 @@ use netloom_netlink::{
     socket::NetlinkError,
 };
 use netloom_testkit::{
-    frr::{Frr, Programs},
     part::{filled, missing},
     seen::Seen,
 };
@@ -28,12 +26,13 @@ use super::{
     Ground,
     dhcp::DhcpServer,
     managers::{self, Managers},
+    queries::Queries,
     relay::{self, Relay},
+    routers::Routers,
     site::{Count, Process, Site, tail},
     story::{
-        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, FrrCheck, FrrDeed, HostCheck,
-        LinkCheck, Mode, Node, ObjectCheck, PingCheck, Place, RunDeed, SettingCheck, StateDeed, Story, VlansCheck,
-        WritesCheck,
+        AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
+        ObjectCheck, PingCheck, Place, QueriesCheck, RunDeed, SettingCheck, StateDeed, Story, VlansCheck, WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -60,7 +59,9 @@ pub(super) struct Stage<'a> {
     server: DhcpServer,
     // Before the hosts too.
     managers: Managers,
-    frrs: BTreeMap<String, Frr>,
+    routers: Routers,
+    /// Who was asked for, by node and link.
+    queries: BTreeMap<(String, String), Queries>,
     /// Everything that changed in the kernels of hosts, and how they were before.
     watches: BTreeMap<String, (Worker<Watch>, Seen)>,
     /// How often objects of kinds are written.
@@ -93,7 +94,8 @@ impl<'a> Stage<'a> {
             relay,
             server: DhcpServer::default(),
             managers: Managers::default(),
-            frrs: BTreeMap::new(),
+            routers: Routers::default(),
+            queries: BTreeMap::new(),
             watches: BTreeMap::new(),
             counts: BTreeMap::new(),
             wires,
@@ -107,6 +109,7 @@ impl<'a> Stage<'a> {
         }
         for (name, station) in &story.head.stations {
             stage.wires.station(name, station)?;
+            stage.routers.of_station(&stage.folder, name, station)?;
         }
         for (name, mode) in nodes.iter().filter_map(|(name, node)| Some((name, node.agent?))) {
             stage.start_agent(name, mode)?;
@@ -134,7 +137,7 @@ impl<'a> Stage<'a> {
     /// Brings a host into the state before the first step, with an identity for its agent.
     fn prepare(&mut self, ground: &dyn Ground, name: &str, node: &Node) -> Result<(), String> {
         install(name, node)?;
-        self.frrs.extend(frr(name, node)?.map(|frr| (name.to_owned(), frr)));
+        self.routers.of_node(name, node)?;
         let mut identity = ground.identity(&self.site.folder, name)?;
         if let Some(relay) = &self.relay {
             let direct = std::mem::replace(&mut identity, self.folder.join(format!("{name}.kubeconfig")));
@@ -217,7 +220,13 @@ impl<'a> Stage<'a> {
             Deed::ServeNobody {} => self.server.end(),
             Deed::RunTime { node, link, file, text } => Managers::say(&self.folder, node, link, file, text.as_deref()),
             Deed::Networkd { node, files } => self.managers.networkd(&self.folder, node, files),
-            Deed::Frr { node, daemon, what } => self.frr_deed(node, daemon, *what),
+            Deed::Frr { node, daemon, what } => self.routers.frr_deed(node, daemon, *what),
+            Deed::FrrLine { node, daemon, within, line } => self.routers.frr_line(node, daemon, within, line),
+            Deed::Bird { station, what } => self.routers.bird_deed(station, *what),
+            Deed::CountQueries { node, link } => {
+                self.queries.insert((node.clone(), link.clone()), Queries::listen(node, link)?);
+                Ok(())
+            }
             Deed::Announce { node, link, chassis, vlans } => Wires::announce(node, link, chassis, vlans),
         }
     }
@@ -258,8 +267,8 @@ impl<'a> Stage<'a> {
         };
         let mut command = self.on_node(node, &["agent", "--mode", mode], "--node")?;
         command.args(self.with.get(node).into_iter().flatten());
-        if let Some(frr) = self.frrs.get(node) {
-            command.arg("--frr").arg(frr.sockets());
+        if let Some(sockets) = self.routers.sockets(node) {
+            command.arg("--frr").arg(sockets);
         }
         if let Some(base) = self.nodes.get(node).and_then(|node| node.base.as_ref()) {
             let file = self.folder.join(format!("{node}.base"));
@@ -311,24 +320,12 @@ impl<'a> Stage<'a> {
         agent.end(signal)
     }
 
-    fn frr_deed(&mut self, node: &str, daemon: &str, what: FrrDeed) -> Result<(), String> {
-        let frr = self.frrs.get_mut(node).ok_or_else(|| format!("{node} has no FRR"))?;
-        let daemon = daemon_called(daemon)?;
-        match what {
-            FrrDeed::Kill => frr.kill(daemon),
-            FrrDeed::Start => frr.start_daemon(daemon),
-            FrrDeed::Pause => frr.pause(daemon),
-            FrrDeed::Resume => frr.resume(daemon),
-        }
-    }
-
-    fn wrong_frr(&self, check: &FrrCheck) -> Result<Option<String>, String> {
-        let FrrCheck { node, daemon, show, says, lacks } = check;
-        let frr = self.frrs.get(node).ok_or_else(|| format!("{node} has no FRR"))?;
-        let shown = frr.client()?.show(daemon_called(daemon)?, show).map_err(|error| error.to_string())?;
-        let missing = says.iter().find(|word| !shown.contains(word.as_str())).map(|word| format!("has no {word:?}"));
-        let extra = lacks.iter().find(|word| shown.contains(word.as_str())).map(|word| format!("has {word:?}"));
-        Ok(missing.or(extra).map(|why| format!("{show} of {daemon} on {node} {why}:\n{shown}")))
+    fn wrong_queries(&self, check: &QueriesCheck) -> Result<Option<String>, String> {
+        let QueriesCheck { node, link, of, least, most } = check;
+        let counts = self.queries.get(&(node.clone(), link.clone()));
+        let found = counts.ok_or_else(|| format!("nobody counts queries on {link} of {node}"))?.of(*of)?;
+        let fits = (*least..=*most).contains(&found);
+        Ok((!fits).then(|| format!("{found} queries for {of} on {link} of {node}")))
     }
 
     fn client(&self, client: &ClientDeed) -> Result<(), String> {
@@ -414,7 +411,9 @@ impl<'a> Stage<'a> {
                 let found = Wires::setting_of(node, name)?;
                 Ok((found != *is).then(|| format!("{name} of {node} is {found}, not {is}")))
             }
-            Check::Frr(check) => self.wrong_frr(check),
+            Check::Frr(check) => self.routers.wrong_frr(check),
+            Check::Bird(check) => self.routers.wrong_bird(check),
+            Check::Queries(check) => self.wrong_queries(check),
             Check::Untouched(node) => self.wrong_quiet(node),
             Check::Writes(WritesCheck { kind, most }) => {
                 let count =
@@ -525,21 +524,11 @@ impl<'a> Stage<'a> {
     pub(super) fn logs(&self) -> String {
         let nodes = self.identities.keys().map(|node| (node.as_str(), self.log(node)));
         let controller = ("controller", self.site.folder.join("controller.log"));
-        let shown = nodes.chain([controller]).map(|(who, log)| format!("\n-- {who}\n{}", tail(&log)));
+        let shown = nodes
+            .chain([controller])
+            .map(|(who, log)| format!("\n-- {who}\n{}{}", tail(&log), self.routers.report(who)));
         shown.collect()
     }
-}
-
-/// Starts the daemons of a host that has any.
-fn frr(name: &str, node: &Node) -> Result<Option<Frr>, String> {
-    let (Some(configuration), Some(programs)) = (&node.frr, Programs::of_nodes()) else { return Ok(None) };
-    let frr = Frr::start(&programs, &space(name))?;
-    frr.load(configuration)?;
-    Ok(Some(frr))
-}
-
-fn daemon_called(name: &str) -> Result<Daemon, String> {
-    Daemon::ALL.into_iter().find(|daemon| daemon.name() == name).ok_or_else(|| format!("FRR has no daemon {name}"))
 }
 
 /// Does to a host what somebody did to it before the first step.

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    net::IpAddr,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +17,9 @@ use super::dhcp::{Serve, ServerCheck};
 
 /// How long a step may take, unless it says otherwise. Generous: machines that test do other things too.
 const WITHIN: u64 = 60;
+
+/// What a story takes over from the one that it is like.
+const TAKEN_OVER: [&str; 3] = ["nodes", "needs", "server"];
 
 /// One story.
 #[derive(Debug)]
@@ -108,6 +112,8 @@ pub(super) struct Station {
     /// Its default gateways.
     #[serde(default)]
     pub(super) gateways: Vec<String>,
+    /// What BIRD in it is configured with; without it there is none.
+    pub(super) bird: Option<String>,
 }
 
 /// Who merges policies into the desired state of a node.
@@ -205,6 +211,18 @@ pub(super) enum Deed {
     Networkd { node: String, files: BTreeMap<String, String> },
     /// Does something to a daemon of FRR on a node.
     Frr { node: String, daemon: String, what: FrrDeed },
+    /// Sends a line to a daemon of FRR on a node, in blocks, as a person does by hand.
+    FrrLine {
+        node: String,
+        daemon: String,
+        #[serde(default)]
+        within: Vec<String>,
+        line: String,
+    },
+    /// Ends BIRD in a workload at once, or starts it again.
+    Bird { station: String, what: BirdDeed },
+    /// Counts from now on who is asked for on a link of a node.
+    CountQueries { node: String, link: String },
     /// Sends an announcement of a neighbour to a link of a node.
     Announce { node: String, link: String, chassis: String, vlans: Vec<u16> },
 }
@@ -221,6 +239,14 @@ pub(super) enum FrrDeed {
     Pause,
     /// It goes on.
     Resume,
+}
+
+/// What is done to BIRD.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum BirdDeed {
+    Kill,
+    Start,
 }
 
 #[derive(Debug, Deserialize)]
@@ -328,6 +354,10 @@ pub(super) enum Check {
     Setting(SettingCheck),
     /// Of what a daemon of FRR shows.
     Frr(FrrCheck),
+    /// Of what BIRD in a workload shows.
+    Bird(BirdCheck),
+    /// Of how often somebody was asked for on a link since somebody began to count.
+    Queries(QueriesCheck),
     /// That nothing changed in the kernel of a host since somebody began to take note of it.
     Untouched(String),
 }
@@ -442,9 +472,40 @@ pub(super) struct FrrCheck {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct BirdCheck {
+    pub(super) station: String,
+    /// A command that changes nothing.
+    pub(super) show: String,
+    /// Words that it must print.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+    /// Words that it must not print.
+    #[serde(default)]
+    pub(super) lacks: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueriesCheck {
+    pub(super) node: String,
+    pub(super) link: String,
+    /// Who is asked for.
+    pub(super) of: IpAddr,
+    #[serde(default)]
+    pub(super) least: usize,
+    #[serde(default = "any_number")]
+    pub(super) most: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WritesCheck {
     pub(super) kind: String,
     pub(super) most: usize,
+}
+
+const fn any_number() -> usize {
+    usize::MAX
 }
 
 fn within() -> u64 {
@@ -468,7 +529,8 @@ impl Story {
 
     fn load(folder: &Path) -> Result<Self, String> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let head = read(&folder.join("story.yaml"))?;
+        let head = head_in(folder)?;
+        let head = serde_json::from_value(head).map_err(|error| format!("{name}/story.yaml: {error}"))?;
         let mut numbered: Vec<(usize, String)> = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| format!("{name}: {error}"))?.flatten() {
             let file = entry.file_name().to_string_lossy().into_owned();
@@ -489,6 +551,34 @@ impl Story {
         let step = |(_, file): (usize, String)| Ok((file.clone(), read(&folder.join(file))?));
         let steps = numbered.into_iter().map(step).collect::<Result<_, String>>()?;
         Ok(Self { name, folder: folder.to_owned(), head, steps })
+    }
+}
+
+/// The head of a story, with what it takes over from the one that it is like.
+fn head_in(folder: &Path) -> Result<Value, String> {
+    let mut head: Value = read(&folder.join("story.yaml"))?;
+    let like = head.as_object_mut().and_then(|head| head.remove("like"));
+    let Some(like) = like.as_ref().and_then(Value::as_str) else { return Ok(head) };
+    let mut other = head_in(&folder.with_file_name(like))?;
+    for part in TAKEN_OVER {
+        if let Some(mut value) = other.get_mut(part).map(Value::take) {
+            overlay(&mut value, head[part].take());
+            head[part] = value;
+        }
+    }
+    Ok(head)
+}
+
+/// Says the second over the first: fields of both are merged, and what is in the second alone counts.
+fn overlay(under: &mut Value, over: Value) {
+    match (under, over) {
+        (_, Value::Null) => {}
+        (Value::Object(under), Value::Object(over)) => {
+            for (name, value) in over {
+                overlay(under.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (under, over) => *under = over,
     }
 }
 

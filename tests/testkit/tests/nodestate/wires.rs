@@ -78,7 +78,7 @@ impl Wires {
 
     /// Puts a workload behind a link of a host: its frames arrive there with the tag of its VLAN.
     pub(super) fn station(&mut self, name: &str, station: &Station) -> Result<(), String> {
-        let Station { node, link, vlan, addresses, gateways } = station;
+        let Station { node, link, vlan, addresses, gateways, bird: _ } = station;
         self.stations.push(name.to_owned());
         let (here, node) = (space(name), space(node));
         netns::create(&here).map_err(|error| error.to_string())?;

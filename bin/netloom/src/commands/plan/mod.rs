@@ -129,6 +129,10 @@ fn of_cluster(kubeconfig: Option<&Path>) -> Result<(Vec<Value>, String), Failure
         let viewed = foreign::VIEWED.iter().filter(|kind| !Kinds::built_in().has(**kind));
         // Who may plan need not be allowed to look into the namespace of agents; what a revision says of them is enough.
         for kind in Kinds::built_in().all().iter().chain(viewed).filter(|kind| **kind != foreign::LEASE) {
+            if foreign::only_one(*kind).is_some() {
+                objects.extend(cluster.only(*kind).await?);
+                continue;
+            }
             let version = netloom_api::registry::find(kind.group, kind.kind).map(netloom_api::Kind::api_version);
             let foreign = if kind.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", kind.group) };
             objects.extend(cluster.all(&version.unwrap_or(foreign), kind.kind).await?);

@@ -26,7 +26,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{folder, machines::Node};
+use super::{
+    fabric::{Fabric, NodeFabric},
+    folder,
+    machines::Node,
+};
 use crate::{
     cluster::Cluster as Administrator,
     commands::{controller, kubeconfig::identity, server::cannot_start},
@@ -89,10 +93,10 @@ impl Cluster {
     }
 
     /// Says which nodes there are, and starts the agent of each.
-    pub(super) async fn add_nodes(&mut self, nodes: &[Node]) -> Result<(), Failure> {
-        for node in nodes {
+    pub(super) async fn add_nodes(&mut self, nodes: &[Node], fabric: Option<&Fabric>) -> Result<(), Failure> {
+        for (place, node) in nodes.iter().enumerate() {
             self.register(&node.name).await?;
-            self.add_agent(node).await?;
+            self.add_agent(node, fabric.and_then(|fabric| fabric.of_node(place))).await?;
         }
         Ok(())
     }
@@ -139,8 +143,15 @@ impl Cluster {
     async fn add_controller(&mut self) -> Result<(), Failure> {
         let (reader, writer) = controller::clients(self.config(None).await?)?;
         let terms = controller::terms(NAMESPACE.to_owned(), LEASE_SECONDS);
-        let options =
-            ControllerOptions { reader, writer, terms, install_definitions: false, status: None, webhook: None };
+        let options = ControllerOptions {
+            reader,
+            writer,
+            terms,
+            config: None,
+            install_definitions: false,
+            status: None,
+            webhook: None,
+        };
         let ((ready, is_ready), stop) = (oneshot::channel(), self.stop());
         self.tasks.spawn(async { run_controller(options, stop, ready).await.map_err(Failure::failed) });
         is_ready.await.map_err(|_| Failure::failed("the controller ended before it knew the cluster"))
@@ -164,8 +175,9 @@ impl Cluster {
         self.administrator.send(request.body(body).map_err(Failure::usage)?).await.map(drop)
     }
 
-    async fn add_agent(&mut self, node: &Node) -> Result<(), Failure> {
+    async fn add_agent(&mut self, node: &Node, fabric: Option<NodeFabric>) -> Result<(), Failure> {
         let Node { name, netns } = node;
+        let (base, frr) = fabric.map(|NodeFabric { base, sockets }| (base, sockets)).unzip();
         let options = AgentOptions {
             task: Task::Daemon,
             node: name.clone(),
@@ -173,8 +185,8 @@ impl Cluster {
             netns: Some(netns.clone()),
             state_dir: folder::nodes(&self.folder),
             run_dir: None,
-            base: None,
-            frr: None,
+            base,
+            frr,
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,

@@ -1,4 +1,5 @@
-//! Machines made of network namespaces: some nodes, and a switch with a cable to every card of theirs.
+//! Machines made of network namespaces: some nodes, a switch with a cable to every card of theirs, and on wish a spine with a
+//! cable to each of them.
 //!
 //! The switch is a namespace with loose ends of cables in it; what it does with them is for a document to say. What
 //! was made goes when the value is dropped, and what somebody else made is never taken for ours.
@@ -10,6 +11,11 @@ use crate::{failure::Failure, output::Output};
 
 /// The namespace that all cables lead to.
 pub(super) const SWITCH: &str = "netloom-switch";
+
+/// The namespace that the cables of the fabric lead to.
+pub(super) const SPINE: &str = "netloom-spine";
+/// The end that a node has of its cable to the spine.
+const FABRIC_CARD: &str = "fabric0";
 
 /// What the namespace of a node begins with; its number follows.
 const NODE: &str = "netloom-node";
@@ -32,17 +38,25 @@ pub(super) struct Machines {
 }
 
 impl Machines {
-    /// Makes a switch and this many nodes with this many cards each. Whatever cannot be made leaves nothing behind.
-    pub(super) fn make(nodes: usize, cards: usize) -> Result<Self, Failure> {
+    /// Makes a switch, a spine on wish, and this many nodes with this many cards each. Whatever cannot be made leaves nothing
+    /// behind.
+    pub(super) fn make(nodes: usize, cards: usize, with_spine: bool) -> Result<Self, Failure> {
         let mut machines = Self::default();
         machines.add(SWITCH)?;
         let switch = host(SWITCH)?;
+        if with_spine {
+            machines.add(SPINE)?;
+        }
+        let spine = with_spine.then(|| host(SPINE)).transpose()?;
         for number in 1..=nodes {
             let node = Node { name: format!("node{number}"), netns: format!("{NODE}{number}") };
             machines.add(&node.netns)?;
             for card in 0..cards {
                 let (near, far) = (format!("{}-eth{card}", node.name), format!("eth{card}"));
-                lay(&switch, &near, &node.netns, &far)?;
+                lay(&switch, (SWITCH, &near), (&node.netns, &far))?;
+            }
+            if let Some(spine) = &spine {
+                lay(spine, (SPINE, &node.name), (&node.netns, FABRIC_CARD))?;
             }
             machines.nodes.push(node);
         }
@@ -94,17 +108,18 @@ fn in_the_way(name: &str, mut all: Vec<String>) -> String {
 /// Whether a namespace is called as those of `netloom up` are.
 fn is_ours(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    name == SWITCH || name.strip_prefix(NODE).is_some_and(is_number)
+    [SWITCH, SPINE].contains(&name) || name.strip_prefix(NODE).is_some_and(is_number)
 }
 
 fn host(name: &str) -> Result<KernelHost, Failure> {
     KernelHost::open(Namespace::Named(name.to_owned())).map_err(Failure::usage)
 }
 
-fn lay(switch: &KernelHost, near: &str, node: &str, far: &str) -> Result<(), Failure> {
+/// Lays a cable between two machines, each with the name of its end.
+fn lay(host: &KernelHost, (own, near): (&str, &str), (other, far): (&str, &str)) -> Result<(), Failure> {
     let name = |text: &str| text.parse::<IfName>().map_err(Failure::usage);
-    let laid = switch.cable(name(near)?, &Namespace::Named(node.to_owned()), name(far)?).map_err(Failure::usage)?;
-    laid.map_err(|error| Failure::usage(format_args!("no cable between {SWITCH} and {node}: {error}")))
+    let laid = host.cable(name(near)?, &Namespace::Named(other.to_owned()), name(far)?).map_err(Failure::usage)?;
+    laid.map_err(|error| Failure::usage(format_args!("no cable between {own} and {other}: {error}")))
 }
 
 #[cfg(test)]
@@ -113,11 +128,19 @@ mod tests {
 
     #[test]
     fn one_that_runs_is_to_be_ended_and_only_leftovers_are_deleted_all_of_them() {
-        let there = ["netloom-node10", "netloom-node2", "web", "netloom-node", "netloom-switch", "netloom-nodes"];
+        let there = [
+            "netloom-node10",
+            "netloom-spine",
+            "netloom-node2",
+            "web",
+            "netloom-node",
+            "netloom-switch",
+            "netloom-nodes",
+        ];
         let text = in_the_way(SWITCH, there.map(str::to_owned).to_vec());
         let (end, delete) = (text.find("end it first").unwrap(), text.find("ip netns delete").unwrap());
         assert!(end < delete, "{text}");
-        let all = "`ip netns delete netloom-node2; ip netns delete netloom-node10; ip netns delete netloom-switch`";
+        let all = "`ip netns delete netloom-node2; ip netns delete netloom-spine; ip netns delete netloom-node10; ip netns delete netloom-switch`";
         assert!(text.ends_with(all), "{text}");
     }
 }

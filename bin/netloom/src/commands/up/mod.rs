@@ -4,8 +4,10 @@
 //! identity of its own. Only the machines are smaller. Whatever was made goes when the process ends.
 
 mod cluster;
+mod fabric;
 mod folder;
 mod machines;
+mod routing_daemons;
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -22,6 +24,7 @@ use crate::{
 
 use self::{
     cluster::Cluster,
+    fabric::FabricPlan,
     folder::Folder,
     machines::{Machines, Node, SWITCH},
 };
@@ -32,19 +35,23 @@ pub(crate) fn run(args: UpArgs) -> Result<Exit, Failure> {
 }
 
 async fn up(args: UpArgs) -> Result<Exit, Failure> {
-    let UpArgs { nodes, cards, data_dir, listen, kubeconfig_out } = args;
+    let UpArgs { nodes, cards, data_dir, listen, kubeconfig_out, fabric } = args;
+    let fabric = FabricPlan::of(fabric);
     // Before anything is made: a signal that comes early must not leave it behind.
     let mut ending = Ending::wait()?;
     let output = Output::new(false);
     let folder = Folder::at(data_dir)?;
     let kubeconfig = kubeconfig_out.unwrap_or_else(|| folder.path().join("admin.kubeconfig"));
-    let machines = Machines::make(nodes.into(), cards.into())?;
-    output.note(&format!("{nodes} nodes and a switch are cabled."));
+    let machines = Machines::make(nodes.into(), cards.into(), fabric.is_some())?;
+    let spine = if fabric.is_some() { ", a switch and a spine" } else { " and a switch" };
+    output.note(&format!("{nodes} nodes{spine} are cabled."));
+    let logs = folder.path().join("frr");
+    let fabric = fabric.map(|fabric| fabric.start(machines.nodes(), &folder.nodes(), &logs)).transpose()?;
     let (stop, stopped) = watch::channel(());
     let mut cluster = Cluster::start(folder.path(), listen, &kubeconfig, stopped).await?;
     output.note(&format!("The API is at {}.", cluster.url()));
     let whole = async {
-        cluster.add_nodes(machines.nodes()).await?;
+        cluster.add_nodes(machines.nodes(), fabric.as_ref()).await?;
         output.note("The controller and an agent for each node are at work.");
         output::data(&format!("ready {}\n", cluster.url()))?;
         output.note(&next_steps(&kubeconfig, &folder, machines.nodes()));
@@ -57,6 +64,8 @@ async fn up(args: UpArgs) -> Result<Exit, Failure> {
     // Everybody hears it at once; whoever ended already needs not.
     stop.send(()).ok();
     cluster.end().await;
+    // Daemons first: they would keep their namespaces.
+    drop(fabric);
     drop(machines);
     ended.map(|()| Exit::Done)
 }

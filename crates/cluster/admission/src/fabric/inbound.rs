@@ -1,6 +1,6 @@
 //! What an `Inbound` must keep.
 
-use netloom_api::fabric::{Inbound, inbound::InboundSpec};
+use netloom_api::fabric::{Inbound, inbound::InboundSpec, operator::Flavour};
 use serde_json::Value;
 
 use super::{
@@ -9,6 +9,7 @@ use super::{
     pool::{self, PoolRequest},
     raw,
     related::{self, Reference, others_under},
+    settings,
 };
 use crate::{Admitted, Findings, Index, Operation, Review, Write};
 
@@ -59,7 +60,7 @@ fn users(review: &Review<'_>) -> Vec<std::sync::Arc<Value>> {
 }
 
 fn check_load_balancer(review: &Review<'_>, findings: &mut Findings, spec: &InboundSpec) {
-    if spec.tenant_load_balancer_class.is_some() {
+    if spec.tenant_load_balancer_class.is_some() && settings::of(review.view).flavour != Flavour::LegacyFrr {
         findings.forbidden("spec.tenantLoadBalancerClass", "is only possible with the fabric flavour legacy-frr");
     }
     if spec.disable_load_balancer {
@@ -81,6 +82,8 @@ fn check_load_balancer(review: &Review<'_>, findings: &mut Findings, spec: &Inbo
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+
+    use netloom_api::fabric::operator::OperatorConfig;
 
     use crate::fabric::table::{World, labelled, merged, object};
 
@@ -260,6 +263,9 @@ mod tests {
         World::new([net()])
             .create(with(json!({"tenantLoadBalancerClass": "kube-vip"})))
             .refused(&["spec.tenantLoadBalancerClass: Forbidden: is only possible with the fabric flavour legacy-frr"]);
+        World::new([net(), OperatorConfig::config_map("flavour: legacy-frr")])
+            .create(with(json!({"tenantLoadBalancerClass": "kube-vip"})))
+            .taken();
         World::new([net()])
             .create(with(json!({"disableAggregation": true})))
             .warned(&["spec.disableAggregation has no effect without spec.destinations"]);

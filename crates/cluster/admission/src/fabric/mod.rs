@@ -32,6 +32,7 @@ pub(crate) mod raw;
 pub(crate) mod related;
 mod scope;
 mod selectors;
+pub(crate) mod settings;
 mod space;
 #[cfg(test)]
 pub(crate) mod table;

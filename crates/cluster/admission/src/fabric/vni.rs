@@ -2,10 +2,13 @@
 //! named after the identifier. What is generated only repeats what its intent says, and does not
 //! count.
 
-use netloom_api::GroupKind;
+use netloom_api::{
+    GroupKind,
+    fabric::operator::{NAME, NAMESPACE},
+};
 use serde_json::Value;
 
-use super::{generated, index, kind, raw, related};
+use super::{generated, index, kind, raw, related, settings};
 use crate::{Findings, Review};
 
 /// What an identifier stands for in the object that is written.
@@ -31,6 +34,16 @@ pub(crate) fn check(review: &Review<'_>, findings: &mut Findings, path: &str, vn
                 return;
             }
         }
+    }
+    let config = settings::of(review.view);
+    let listed = config.vrf_config.iter().map(|(name, known)| (name, known.vni));
+    let listed = listed.chain(config.vnimap.iter().map(|(name, vni)| (name, *vni)));
+    if let Some((name, _)) = listed.filter(|(_, known)| *known == vni).find(|(name, _)| means != Meaning::Vrf(name)) {
+        let detail = format!(
+            "the operator configuration (ConfigMap {NAMESPACE}/{NAME}) uses it for {}",
+            words(Meaning::Vrf(name))
+        );
+        findings.duplicate(path, vni, detail);
     }
 }
 

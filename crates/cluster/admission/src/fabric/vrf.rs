@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     generated, index, kind, names, raw,
     related::{self, others_under},
-    value,
+    settings, value,
     vni::{self, Meaning},
 };
 use crate::{Admitted, Findings, Index, Operation, Review, Write};
@@ -29,8 +29,17 @@ impl Admitted for VRF {
         }
         check_loopbacks(review, findings, &new.spec);
         check_identity(review, findings, &new.spec);
-        if let Some(vni) = new.spec.vni {
-            vni::check(review, findings, "spec.vni", vni, Meaning::Vrf(&new.spec.vrf));
+        match new.spec.vni {
+            Some(vni) => vni::check(review, findings, "spec.vni", vni, Meaning::Vrf(&new.spec.vrf)),
+            // Without any configuration the condition of the object says so: it may be there a moment later.
+            None if settings::written(review.view).is_some_and(|config| config.identity(&new.spec.vrf).is_none()) => {
+                findings.warn(format!(
+                    "spec.vni: neither this object nor vrfConfig.{} of the operator configuration says which VNI this VRF \
+                     has; it has no effect until one of them does",
+                    &*new.spec.vrf
+                ));
+            }
+            None => {}
         }
         check_collectors(review, findings, &new.spec, old);
     }

@@ -89,7 +89,15 @@ fn people_and_the_controller_are_not_restricted() {
 #[test]
 fn every_kind_says_whose_it_is_and_the_rule_holds_for_it() {
     for kind in kinds() {
-        let object = |name: &str, node: &str| json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": name}, "spec": {"nodeName": node}});
+        let object = |name: &str, node: &str| {
+            let bare = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": name}});
+            match kind.owner {
+                Owner::Node(field) if !field.is_name() => {
+                    with(&bare, &[(&format!("/{}", field.path.replace('.', "/")), json!(node))])
+                }
+                Owner::Node(_) | Owner::Cluster => bare,
+            }
+        };
         let judge =
             |operation: fn(&Cluster, &Value) -> netloom_admission::ReviewResult, object: &Value, user: &User| {
                 operation(&Cluster::new([object.clone()]).by(user.clone()), object).forbidden

@@ -19,6 +19,9 @@ pub const NAME: &str = "netloom-config";
 /// The key of its data that has the configuration.
 pub const KEY: &str = "config.yaml";
 
+/// The annotation of the `ConfigMap` that says why it is not in effect.
+pub const REFUSED: &str = "netloom.dev/not-in-effect";
+
 /// The largest VXLAN network identifier.
 const MOST_VNI: u32 = 16_777_215;
 

@@ -19,7 +19,7 @@ use super::{
     clashes, given,
     intents::{Extra, Intents},
     objects::{Object, Spec},
-    operator,
+    operator::InEffect,
     piece::{self, Given, Piece},
 };
 use crate::{
@@ -59,6 +59,8 @@ pub(crate) struct InForce {
     pub(super) extras: Vec<Arc<Beside>>,
     /// What came of intents; nothing where a revision is read.
     pub(super) intents: Intents,
+    /// The operator configuration; the usual values where a revision is read, which holds what was looked up there.
+    pub(super) settings: InEffect,
     pub(super) broken: BTreeMap<ObjectRef, Broken>,
 }
 
@@ -93,18 +95,21 @@ pub(super) struct Readings {
 impl InForce {
     /// The objects of a snapshot.
     pub(super) fn live(snapshot: &Snapshot, readings: &mut Readings) -> Self {
-        let config = operator::of(snapshot);
+        let before = newest_sound(snapshot).map(|revision| snapshot.frozen(revision));
+        let settings = InEffect::live(snapshot, before.as_ref());
+        let config = &settings.config;
         let Readings { segments, routes, sessions, read } = readings;
         let mut all = Self::default();
-        all.segments = all.read(snapshot, segments, read, &|spec| given::of_segment(spec, &config));
-        all.routes = all.read(snapshot, routes, read, &|spec| given::of_routes(spec, &config));
+        all.segments = all.read(snapshot, segments, read, &|spec| given::of_segment(spec, config));
+        all.routes = all.read(snapshot, routes, read, &|spec| given::of_routes(spec, config));
         all.sessions = all.read(snapshot, sessions, read, &|_| Given::new());
         all.refuse_unbuilt();
         let clashes = clashes::of(&all, snapshot);
         all.give_up(clashes);
-        all.fall_back(newest_sound(snapshot).map(|revision| snapshot.frozen(revision)));
-        all.intents = Intents::live(snapshot);
+        all.fall_back(before.as_ref());
+        all.intents = Intents::live(snapshot, config, before.as_ref());
         all.extras.clone_from(&all.intents.extras);
+        all.settings = settings;
         all.sort();
         all
     }
@@ -129,7 +134,7 @@ impl InForce {
         let routes = self.routes.iter().map(|one| &one.frozen);
         let sessions = self.sessions.iter().map(|one| &one.frozen);
         let extras = self.extras.iter().map(|one| &one.frozen);
-        segments.chain(routes).chain(sessions).chain(extras).cloned().collect()
+        segments.chain(routes).chain(sessions).chain(extras).chain(&self.settings.frozen).cloned().collect()
     }
 
     fn read<S: Spec>(
@@ -190,7 +195,7 @@ impl InForce {
         for (object, finding) in found {
             self.broken.entry(object).or_insert(Broken { findings: Vec::new(), stays: false }).findings.push(finding);
         }
-        let Self { segments, routes, sessions, broken, extras: _, intents: _ } = self;
+        let Self { segments, routes, sessions, broken, extras: _, intents: _, settings: _ } = self;
         segments.retain(|one| !broken.contains_key(&one.object()));
         routes.retain(|one| !broken.contains_key(&one.object()));
         sessions.retain(|one| !broken.contains_key(&one.object()));
@@ -200,10 +205,10 @@ impl InForce {
         self.broken.insert(object, Broken { findings, stays: false });
     }
 
-    fn fall_back(&mut self, revision: Option<Frozen<'_>>) {
+    fn fall_back(&mut self, revision: Option<&Frozen<'_>>) {
         let Some(revision) = revision else { return };
         let broken: BTreeSet<ObjectRef> = self.broken.keys().cloned().collect();
-        self.thaw(&revision, |object| broken.contains(object));
+        self.thaw(revision, |object| broken.contains(object));
         let segments = self.segments.iter().map(|one| one.object());
         let routes = self.routes.iter().map(|one| one.object());
         let back: Vec<ObjectRef> = segments.chain(routes).chain(self.sessions.iter().map(|one| one.object())).collect();
@@ -215,7 +220,7 @@ impl InForce {
     }
 
     fn thaw(&mut self, content: &Frozen<'_>, wanted: impl Fn(&ObjectRef) -> bool) {
-        let Self { segments, routes, sessions, broken, extras: _, intents: _ } = self;
+        let Self { segments, routes, sessions, broken, extras: _, intents: _, settings: _ } = self;
         thaw(content, segments, broken, &wanted);
         thaw(content, routes, broken, &wanted);
         thaw(content, sessions, broken, &wanted);

@@ -26,7 +26,7 @@ mod vrfs;
 
 pub use in_force::Broken;
 pub use objects::{Object, Spec};
-pub use operator::Settings;
+pub use operator::{Settings, SettingsReport};
 pub use report::FabricReport;
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl FrontEnd for FabricNetworks {
                 ServedKind::read::<Object<DestinationSpec>>(),
                 ServedKind::read::<Object<NetworkSpec>>(),
                 ServedKind::read::<Object<VrfSpec>>(),
-                ServedKind::read::<Settings>(),
+                ServedKind::frozen::<Settings>(),
             ]
         }
     }
@@ -122,6 +122,8 @@ impl Wants for InForce {
 
     fn reports(&self, outcome: &Outcome<'_>) -> Vec<(ObjectRef, Arc<dyn Report>)> {
         let reports = report::reports(self, outcome);
-        reports.into_iter().map(|(object, report)| (object, Arc::new(report) as Arc<dyn Report>)).collect()
+        let settings = self.settings.report().map(|(object, report)| (object, Arc::new(report) as Arc<dyn Report>));
+        let reports = reports.into_iter().map(|(object, report)| (object, Arc::new(report) as Arc<dyn Report>));
+        reports.chain(settings).collect()
     }
 }

@@ -36,6 +36,10 @@ pub struct FabricReport {
     pub status: Value,
     /// What is worth a word although nothing is wrong.
     pub note: Option<Finding>,
+    /// A low-level object that is to be written before nodes can be asked about an intent.
+    pub awaits: Option<ObjectRef>,
+    /// The objects that use it, where it does nothing by itself.
+    pub users: Option<BTreeSet<ObjectRef>>,
 }
 
 impl Report for FabricReport {
@@ -106,6 +110,7 @@ pub(super) fn reports(all: &InForce, outcome: &Outcome<'_>) -> BTreeMap<ObjectRe
             }
         }
     }
+    follow_generated(&mut reports);
     let asks: Vec<(ObjectRef, ObjectRef)> =
         reports.iter().filter_map(|(object, report)| Some((object.clone(), report.asker.clone()?))).collect();
     for (node, conflict) in outcome.conflicts() {
@@ -120,6 +125,34 @@ pub(super) fn reports(all: &InForce, outcome: &Outcome<'_>) -> BTreeMap<ObjectRe
         }
     }
     reports
+}
+
+/// An intent is where its low-level objects are, and does not work where they do not.
+fn follow_generated(reports: &mut BTreeMap<ObjectRef, FabricReport>) {
+    let generated: Vec<(ObjectRef, ObjectRef, FabricReport)> = reports
+        .iter()
+        .filter_map(|(object, report)| {
+            let asker = report.asker.clone().filter(|asker| asker != object)?;
+            Some((object.clone(), asker, report.clone()))
+        })
+        .collect();
+    for (object, asker, of_object) in generated {
+        let Some(intent) = reports.get_mut(&asker) else { continue };
+        let named = |finding: &Finding| {
+            let (kind, name) = (object.kind.kind, &object.key.name);
+            Finding::new(finding.reason, "", format!("{kind} {name:?}, which is made of it: {finding}"))
+        };
+        if !of_object.matched.is_subset(&intent.matched) {
+            Arc::make_mut(&mut intent.matched).extend(of_object.matched.iter().cloned());
+        }
+        if let (None, Some(broken)) = (&intent.broken, &of_object.broken) {
+            let findings = broken.findings.iter().map(named).collect();
+            intent.broken = Some(Broken { findings, stays: broken.stays });
+        }
+        for (node, finding) in &of_object.refused {
+            intent.refused.entry(node.clone()).or_insert_with(|| named(finding));
+        }
+    }
 }
 
 /// The groups of nodes that each object is for.

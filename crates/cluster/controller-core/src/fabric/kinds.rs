@@ -1,6 +1,10 @@
 //! The kinds of the fabric.
 
-use netloom_api::{GroupKind, fabric::GROUP};
+use netloom_api::{
+    GroupKind,
+    fabric::{GROUP, operator},
+    foreign,
+};
 
 use super::FabricStatus;
 use crate::{
@@ -17,9 +21,10 @@ pub(super) const ROWS: &[Row] = &[
     generated("VRFRouteConfiguration"),
     generated("BGPPeering"),
     Row { frozen: true, ..reported("Layer2Attachment") },
-    reported("Destination"),
-    reported("Network"),
-    reported("VRF"),
+    Row { held: true, ..reported("Destination") },
+    Row { held: true, ..reported("Network") },
+    Row { held: true, ..reported("VRF") },
+    Row { frozen: true, optional: true, notes: &[operator::REFUSED], ..Row::followed(foreign::CONFIG_MAP, "v1") },
 ];
 
 /// A low-level object, which people write and the front end generates.

@@ -4,6 +4,7 @@
 mod again;
 mod crashes;
 mod effects;
+mod fabric;
 mod leaving;
 mod model;
 mod networks;

@@ -20,6 +20,8 @@ pub struct Base {
     pub vtep: Ipv4Addr,
     /// `trunkInterfaceName`: the end of the trunk that carries a VLAN port for each segment.
     pub trunk: IfName,
+    /// `hostTrunkInterfaceName`: the other end of the trunk, by which the node itself is a station of segments.
+    pub host_trunk: Option<IfName>,
     /// `mgmtInterfaceName`: the link by which the host's own packets enter the cluster VRF, where it is not the trunk.
     pub management_interface: Option<IfName>,
     /// `exportCIDRs`: networks that the cluster VRF announces as a whole.

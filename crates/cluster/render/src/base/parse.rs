@@ -13,6 +13,7 @@ use crate::value;
 const KEYS: &[&str] = &[
     "vtepLoopbackIP",
     "trunkInterfaceName",
+    "hostTrunkInterfaceName",
     "mgmtInterfaceName",
     "exportCIDRs",
     "managementVRF",
@@ -59,9 +60,15 @@ pub(super) fn base(text: &str) -> Result<Base, BaseError> {
     if management_vrf.as_ref().is_some_and(|management| management.table == cluster_vrf.table) {
         return Err(block.wrong("managementVRF.table", "is the table of clusterVRF; each VRF has one of its own"));
     }
+    let trunk = trunk(&block.need("trunkInterfaceName")?)?;
+    let host_trunk = block.value("hostTrunkInterfaceName")?;
+    if host_trunk == Some(trunk) {
+        return Err(block.wrong("hostTrunkInterfaceName", "is trunkInterfaceName; the trunk has two ends"));
+    }
     let base = Base {
         vtep,
-        trunk: trunk(&block.need("trunkInterfaceName")?)?,
+        trunk,
+        host_trunk,
         management_interface: block.value("mgmtInterfaceName")?,
         export_cidrs: block.list("exportCIDRs")?.iter().map(network).collect::<Result<_, _>>()?,
         cluster_vrf,

@@ -34,6 +34,16 @@ pub(crate) fn statics(
         let (net, way) = read(cx, place, route, &format!("{}.staticRoutes[{at}]", place.path))?;
         ways.entry(net).or_default().push((way, route.origin.as_ref()));
     }
+    for (net, ways) in &mut ways {
+        // The segment of an aggregate may be routed in another VRF, whose route would be worth less than that of the aggregate.
+        if ways.iter().all(|(way, _)| way.is_none())
+            && let Some(vrf) = cx.routed_in(*net).filter(|vrf| *vrf != place.name)
+        {
+            for (way, _) in ways {
+                *way = Some((None, Some(vrf)));
+            }
+        }
+    }
     let block = format!("vrf {}", place.name);
     for (net, ways) in ways {
         let leads = ways.iter().any(|(way, _)| way.is_some());

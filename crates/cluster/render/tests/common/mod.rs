@@ -28,8 +28,9 @@ pub(crate) fn rendered(config: &Value, base: &str) -> Result<Rendered, String> {
 /// Links and rules as a document.
 pub(crate) fn document(rendered: &Rendered) -> Document {
     let interfaces = rendered.interfaces.iter().map(|(interface, _)| interface.clone()).collect();
+    let routes = rendered.routes.iter().map(|(route, _)| route.clone()).collect();
     let rules = rendered.rules.iter().map(|(rule, _)| rule.clone()).collect();
-    Document::default().with_entries(interfaces, Vec::new(), rules)
+    Document::default().with_entries(interfaces, routes, rules)
 }
 
 /// The same as text, with the origin of each, and the notes.
@@ -42,6 +43,7 @@ pub(crate) fn host(rendered: &Rendered) -> String {
         parts.extend(of_port.map(|(attr, value)| format!(", {attr} {}", value.display(attr))));
         parts.push("\n".to_owned());
     }
+    parts.extend(rendered.routes.iter().map(|(_, origin)| format!("# route: {origin}\n")));
     let mut origins: Vec<String> = rendered.rules.iter().map(|(_, origin)| format!("# rule: {origin}\n")).collect();
     origins.dedup();
     parts.extend(origins);

@@ -212,6 +212,7 @@ pub(crate) fn wire(attr: Attr, layout: Layout) -> Wire {
         Attr::Ipv4ArpAnnounce => Sysctl(V4, "arp_announce", 17),
         Attr::Ipv4ArpIgnore => Sysctl(V4, "arp_ignore", 18),
         Attr::Ipv4PromoteSecondaries => Sysctl(V4, "promote_secondaries", 19),
+        Attr::Ipv4ArpAccept => Sysctl(V4, "arp_accept", 20),
         Attr::Ipv4AcceptLocal => Sysctl(V4, "accept_local", 22),
         Attr::Ipv6Forwarding => Sysctl(V6, "forwarding", 0),
         Attr::Ipv6AcceptRa => Sysctl(V6, "accept_ra", 3),
@@ -219,8 +220,10 @@ pub(crate) fn wire(attr: Attr, layout: Layout) -> Wire {
         Attr::Ipv6DadTransmits => Sysctl(V6, "dad_transmits", 6),
         Attr::Ipv6ProxyNdp => Sysctl(V6, "proxy_ndp", 22),
         Attr::Ipv6Disabled => Sysctl(V6, "disable_ipv6", 26),
+        Attr::Ipv6AcceptDad => Sysctl(V6, "accept_dad", 27),
         Attr::Ipv6KeepAddrOnDown => Sysctl(V6, "keep_addr_on_down", 42),
         Attr::Ipv6AddrGenMode => Sysctl(V6, "addr_gen_mode", 47),
+        Attr::Ipv6AcceptUntrackedNa => Sysctl(V6, "accept_untracked_na", 57),
         Attr::Ipv6Token => Inet6(7, Form::Ip),
 
         Attr::EthernetAutoNegotiation => Driver(Ethtool::Linkmodes(2, Form::Bool8)),

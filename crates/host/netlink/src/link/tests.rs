@@ -337,6 +337,7 @@ fn settings_of_the_address_families_come_with_the_link() {
         [
             (Attr::Ipv6Disabled, "true".to_owned()),
             (Attr::Ipv6Token, "::1:2".to_owned()),
+            (Attr::Ipv6AcceptDad, "0".to_owned()),
             (Attr::Ipv4RpFilter, "2".to_owned()),
         ]
     );

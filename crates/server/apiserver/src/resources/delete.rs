@@ -97,7 +97,7 @@ impl Api {
             let Some(found) = self.stored(&key)? else { return Err(Status::not_found(resource.qualified(), name)) };
             let old = stored::decode(resource, &found)?;
             conditions(resource, &old, options)?;
-            let write_slot = self.write_slot(&job).await;
+            let write_slot = self.write_slot(&job, name).await;
             self.admit(&job, None, Some(&old))?;
             if let Some(gone) = self.try_delete(resource, &key, (&found, old), options, write_slot).await? {
                 return Ok(gone);

@@ -55,9 +55,10 @@ impl Follow {
         resource == crds::STORE_NAME || self.kind_of(resource).is_some()
     }
 
-    /// Whether rules look at the objects of a resource.
-    pub(crate) fn shows(&self, resource: &str) -> bool {
-        self.kind_of(resource).is_some()
+    /// Whether rules look at an object of a resource. Of some kinds they know one object only, and all others are not their
+    /// concern.
+    pub(crate) fn shows(&self, resource: &str, namespace: Option<&str>, name: &str) -> bool {
+        self.kind_of(resource).is_some_and(|kind| foreign::is_looked_at(kind, namespace, name))
     }
 
     fn kind_of(&self, resource: &str) -> Option<GroupKind<'static>> {
@@ -141,6 +142,10 @@ impl Api {
         let catalogue = self.catalogue();
         let Some((group, plural)) = key.resource().split_once('/') else { return };
         let Some(resource) = catalogue.any_version(group, plural) else { return };
+        let namespace = Some(key.namespace()).filter(|namespace| !namespace.is_empty());
+        if !foreign::is_looked_at(GroupKind::new(group, &resource.kind), namespace, key.name()) {
+            return;
+        }
         if let Ok(object) = stored::decode(resource, object) {
             objects.put(object);
         }

@@ -82,9 +82,9 @@ impl Api {
         check::create(self, resource, &object)?;
         check::warn(job, &object, None);
         self.may_create(job)?;
-        let write_slot = self.write_slot(job).await;
-        self.admit(job, Some(&object), None)?;
         let name = metadata::text(&object, "name").to_owned();
+        let write_slot = self.write_slot(job, &name).await;
+        self.admit(job, Some(&object), None)?;
         let key = job.asked.key(&name)?;
         if job.options.dry_run {
             return match self.stored(&key)? {
@@ -153,7 +153,7 @@ impl Api {
         check::update(self, resource, job.part, &new, &old)?;
         check::warn(job, &new, Some(&old));
         prepare::keep_times(&mut new, &old);
-        let write_slot = self.write_slot(job).await;
+        let write_slot = self.write_slot(job, name).await;
         self.admit(job, Some(&new), Some(&old))?;
         let gone = prepare::is_finished(resource, &new, &old);
         // What was written under another schema is written again, also when nothing else has changed.

@@ -35,10 +35,10 @@ impl WriteSlot {
 impl Api {
     /// Waits until a write can be judged. The answer goes to [`Api::commit`], or is dropped when
     /// nothing is stored.
-    pub(crate) async fn write_slot(&self, job: &Job<'_>) -> WriteSlot {
+    pub(crate) async fn write_slot(&self, job: &Job<'_>, name: &str) -> WriteSlot {
         let stored = !job.options.dry_run && job.part == Part::Main;
-        let judged = self.admission.is_some() && stored && self.follow.shows(&job.asked.resource.store_name());
-        if !judged {
+        let seen = || self.follow.shows(&job.asked.resource.store_name(), job.asked.namespace(), name);
+        if !(self.admission.is_some() && stored && seen()) {
             return WriteSlot::FREE;
         }
         WriteSlot { _held: Some(Arc::clone(&self.write_slots.judged).lock_owned().await) }

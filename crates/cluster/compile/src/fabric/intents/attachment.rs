@@ -86,7 +86,7 @@ impl Plan {
                 format!("there is no Network {name:?}"),
             ));
         };
-        *uses.entry(network.reference()).or_default() += 1;
+        uses.entry(network.reference()).or_default().insert(attachment.reference());
         if spec.uses_sriov() {
             let why = "SR-IOV is not supported yet";
             return Err(Finding::new(reason::NOT_SUPPORTED, "spec.sriov", why));
@@ -94,7 +94,7 @@ impl Plan {
         let mut plan = Self::default();
         let mut reached = BTreeMap::new();
         for (one, broken) in spec.destinations.iter().flat_map(|selector| catalogue.picked(selector)) {
-            *uses.entry(one.reference()).or_default() += 1;
+            uses.entry(one.reference()).or_default().insert(attachment.reference());
             plan.matched.push(one.meta.key.name.clone());
             if let Some(broken) = broken {
                 if one.spec.vrf_ref.as_ref().is_some_and(|vrf| follows(attachment, &vrf.0, snapshot)) {

@@ -32,25 +32,25 @@ type DestinationObject = Object<DestinationSpec>;
 pub(super) struct Catalogue<'a> {
     pub(super) config: &'a OperatorConfig,
     vrfs: BTreeMap<String, Result<(Arc<VrfObject>, VrfIdentity), Finding>>,
+    /// VRF objects that are deleted.
+    going: BTreeSet<String>,
     networks: BTreeMap<String, Arc<NetworkObject>>,
     destinations: Vec<(Arc<DestinationObject>, Result<(), Finding>)>,
     /// Identifiers of networks that have none of their own.
     vnis: BTreeMap<String, u32>,
 }
 
-/// How often each object is used.
-pub(super) type Uses = BTreeMap<ObjectRef, i32>;
+/// By whom each object is used.
+pub(super) type Uses = BTreeMap<ObjectRef, BTreeSet<ObjectRef>>;
 
 impl<'a> Catalogue<'a> {
     /// What a snapshot has.
     pub(super) fn of(snapshot: &Snapshot, config: &'a OperatorConfig) -> Self {
         let vrfs = vrfs(snapshot, config);
-        let networks: BTreeMap<String, Arc<NetworkObject>> = snapshot
-            .iter::<NetworkObject>()
-            .filter(|(_, one)| !one.meta.deleted)
-            .map(|(key, one)| (key.name.clone(), one.clone()))
-            .collect();
-        let all = snapshot.iter::<DestinationObject>().map(|(_, one)| one).filter(|one| !one.meta.deleted);
+        // What is deleted and still there is held: by those that use it, who must not lose it.
+        let networks: BTreeMap<String, Arc<NetworkObject>> =
+            snapshot.iter::<NetworkObject>().map(|(key, one)| (key.name.clone(), one.clone())).collect();
+        let all = snapshot.iter::<DestinationObject>().map(|(_, one)| one);
         let usable = |one: &DestinationObject| match &one.spec.vrf_ref {
             None => Ok(()),
             Some(name) => match vrfs.get(&name.0) {
@@ -64,7 +64,9 @@ impl<'a> Catalogue<'a> {
         };
         let destinations = all.map(|one| (one.clone(), usable(one))).collect();
         let vnis = assigned(snapshot, config, &networks);
-        Self { config, vrfs, networks, destinations, vnis }
+        let gone = snapshot.iter::<VrfObject>().filter(|(_, one)| one.meta.deleted);
+        let going = gone.map(|(key, _)| key.name.clone()).collect();
+        Self { config, vrfs, going, networks, destinations, vnis }
     }
 
     /// The network of an attachment.
@@ -94,27 +96,27 @@ impl<'a> Catalogue<'a> {
 
     /// What there is to say about every VRF, network and destination.
     pub(super) fn report(&self, uses: &Uses, reports: &mut BTreeMap<ObjectRef, FabricReport>) {
+        let users_of = |object: &ObjectRef| uses.get(object).cloned().unwrap_or_default();
         let mut of_vrfs = Uses::new();
         for (one, usable) in &self.destinations {
-            let count = uses.get(&one.reference()).copied().unwrap_or_default();
-            let broken = usable.clone().err();
-            reports.insert(one.reference(), report(broken, json!({"referenceCount": count})));
+            let object = one.reference();
+            reports.insert(object.clone(), report(usable.clone().err(), one.meta.deleted, users_of(&object)));
             if let Some(vrf) = &one.spec.vrf_ref {
-                *of_vrfs.entry(object::<VrfSpec>(&vrf.0)).or_default() += 1;
+                of_vrfs.entry(self::object::<VrfSpec>(&vrf.0)).or_default().insert(object);
             }
         }
         for (name, usable) in &self.vrfs {
             let object = object::<VrfSpec>(name);
-            let count = of_vrfs.get(&object).copied().unwrap_or_default();
-            reports.insert(object, report(usable.as_ref().err().cloned(), json!({"referenceCount": count})));
+            let in_use_by = of_vrfs.remove(&object).unwrap_or_default();
+            let goes = self.going.contains(name);
+            reports.insert(object, report(usable.as_ref().err().cloned(), goes, in_use_by));
         }
         for network in self.networks.values() {
-            let count = uses.get(&network.reference()).copied().unwrap_or_default();
-            let mut status = json!({"referenceCount": count});
+            let mut report = report(None, network.meta.deleted, users_of(&network.reference()));
             if let Some(vni) = self.vni(network) {
-                status["vni"] = json!(vni);
+                report.status["vni"] = json!(vni);
             }
-            reports.insert(network.reference(), report(None, status));
+            reports.insert(network.reference(), report);
         }
     }
 }
@@ -124,9 +126,25 @@ fn object<S: super::Spec>(name: &str) -> ObjectRef {
     Object::<S>::object(&ObjectKey::global(name))
 }
 
-fn report(broken: Option<Finding>, status: serde_json::Value) -> FabricReport {
+fn report(broken: Option<Finding>, goes: bool, users: BTreeSet<ObjectRef>) -> FabricReport {
     let broken = broken.map(|finding| Broken { findings: vec![finding], stays: false });
-    FabricReport { broken, status, ..FabricReport::default() }
+    let note = (goes && !users.is_empty()).then(|| {
+        let why = format!("it is deleted, and stays in effect until nothing uses it any more: {}", shown(&users));
+        Finding::new(reason::IN_USE, "", why)
+    });
+    let status = json!({"referenceCount": users.len()});
+    FabricReport { broken, status, note, users: Some(users), ..FabricReport::default() }
+}
+
+/// The first few of some objects, in words.
+fn shown(objects: &BTreeSet<ObjectRef>) -> String {
+    const MOST: usize = 3;
+    let named = objects.iter().take(MOST).map(|one| format!("{} {:?}", one.kind.kind, one.key.name));
+    let text = named.collect::<Vec<_>>().join(", ");
+    match objects.len().saturating_sub(MOST) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
 }
 
 /// Every VRF object, and how the fabric knows its VRF. Of several that say otherwise, that one is used which routes of the
@@ -135,7 +153,7 @@ fn vrfs(
     snapshot: &Snapshot,
     config: &OperatorConfig,
 ) -> BTreeMap<String, Result<(Arc<VrfObject>, VrfIdentity), Finding>> {
-    let live = || snapshot.iter::<VrfObject>().map(|(_, one)| one).filter(|one| !one.meta.deleted);
+    let live = || snapshot.iter::<VrfObject>().map(|(_, one)| one);
     let mut known: BTreeMap<&str, BTreeSet<(u32, Option<&str>)>> = BTreeMap::new();
     let identities: BTreeMap<&str, Result<VrfIdentity, Finding>> =
         live().map(|one| (one.meta.key.name.as_str(), identity(&one.spec, config))).collect();

@@ -20,7 +20,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use netloom_api::fabric::{
     GROUP, OWNER_KIND, OWNER_NAME, OWNER_UID, bgp_peering::BgpPeeringSpec, layer2_attachment::Layer2AttachmentSpec,
-    layer2_network_configuration::Layer2NetworkConfigurationSpec, vrf_route_configuration::VrfRouteConfigurationSpec,
+    layer2_network_configuration::Layer2NetworkConfigurationSpec, operator::OperatorConfig,
+    vrf_route_configuration::VrfRouteConfigurationSpec,
 };
 use netloom_object::{ObjectKey, ObjectRef};
 use serde_json::{Value, json};
@@ -28,15 +29,13 @@ use serde_json::{Value, json};
 use super::{
     in_force::Broken,
     objects::{Object, Spec},
-    operator,
     piece::{Given, Piece},
     report::FabricReport,
 };
 use crate::{
     front_end::Generated,
     frozen::Frozen,
-    revision::newest_sound,
-    snapshot::{Readable as _, Snapshot},
+    snapshot::{Readable as _, Snapshot, plain},
 };
 use attachment::Plan;
 use catalogue::Catalogue;
@@ -57,18 +56,16 @@ pub(super) struct Intents {
 
 impl Intents {
     /// Those of a snapshot.
-    pub(super) fn live(snapshot: &Snapshot) -> Self {
-        let config = operator::of(snapshot);
-        let before = newest_sound(snapshot).map(|revision| snapshot.frozen(revision));
-        let catalogue = Catalogue::of(snapshot, &config);
+    pub(super) fn live(snapshot: &Snapshot, config: &OperatorConfig, before: Option<&Frozen<'_>>) -> Self {
+        let catalogue = Catalogue::of(snapshot, config);
         let mut intents = Self::default();
         let mut uses = BTreeMap::new();
         let mut attachments: Vec<&Arc<Attachment>> =
             snapshot.iter::<Attachment>().map(|(_, one)| one).filter(|one| !one.meta.deleted).collect();
         attachments.sort_by(|a, b| a.meta.precedence().cmp(&b.meta.precedence()));
         for attachment in attachments {
-            let planned = Plan::of(attachment, &catalogue, snapshot, before.as_ref(), &mut uses);
-            intents.add(attachment, planned, snapshot, before.as_ref());
+            let planned = Plan::of(attachment, &catalogue, snapshot, before, &mut uses);
+            intents.add(attachment, planned, snapshot, before);
         }
         catalogue.report(&uses, &mut intents.reports);
         intents.generated.sort_by(|a, b| a.target.cmp(&b.target));
@@ -88,6 +85,8 @@ impl Intents {
             Ok(plan) => {
                 report.status = plan.status();
                 report.note = plan.note;
+                report.awaits =
+                    plan.generated.iter().find(|(target, spec)| !is_there(target, spec, snapshot)).map(first);
                 self.generated
                     .extend(plan.generated.into_iter().map(|(target, spec)| of_owner(attachment, target, spec)));
                 if let Some(extra) = plan.extra {
@@ -105,6 +104,23 @@ impl Intents {
         }
         self.reports.insert(object, report);
     }
+}
+
+fn first((target, _): &(ObjectRef, Value)) -> ObjectRef {
+    target.clone()
+}
+
+/// Whether a low-level object says what it shall, whoever wrote it.
+fn is_there(target: &ObjectRef, spec: &Value, snapshot: &Snapshot) -> bool {
+    says::<Layer2NetworkConfigurationSpec>(target, spec, snapshot)
+        || says::<VrfRouteConfigurationSpec>(target, spec, snapshot)
+        || says::<BgpPeeringSpec>(target, spec, snapshot)
+}
+
+fn says<S: Spec>(target: &ObjectRef, spec: &Value, snapshot: &Snapshot) -> bool {
+    let found = (target.kind == Object::<S>::KIND).then(|| snapshot.get::<Object<S>>(&target.key)).flatten();
+    // A server adds what is usual; reading it in its type does too.
+    found.is_some_and(|found| plain::<S>(spec).is_ok_and(|wanted| wanted == found.spec))
 }
 
 /// A low-level object of an attachment.
