@@ -54,9 +54,16 @@ pub(crate) struct Builder {
     pub(crate) before: Target,
     /// What a person should know.
     pub(crate) notes: Vec<String>,
+    /// Whether the links of the goal shall have nothing that the goal does not name.
+    exact: bool,
 }
 
 impl Builder {
+    /// Starts from what was observed, towards links that shall be as they were.
+    pub(crate) fn back(observed: &Observed, goal: Goal) -> Self {
+        Self { exact: true, ..Self::new(observed, goal) }
+    }
+
     /// Starts from what was observed.
     pub(crate) fn new(observed: &Observed, goal: Goal) -> Self {
         Self {
@@ -67,6 +74,7 @@ impl Builder {
             steps: Vec::new(),
             before: Target::default(),
             notes: Vec::new(),
+            exact: false,
         }
     }
 
@@ -150,6 +158,10 @@ impl Builder {
         self.steps.push(PlannedStep { step, undo, origin });
         for link in touched.links.values().flatten() {
             self.goal.heal_link(link.clone());
+        }
+        if self.exact {
+            let now = &self.sim.observed().links;
+            touched.links.keys().filter_map(|name| now.get(name)).for_each(|now| self.goal.complete_link(now));
         }
         for route in touched.routes.values().flatten() {
             if self.goal.heal_route(route.clone()) && route.is_dynamic() {

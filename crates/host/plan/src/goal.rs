@@ -119,6 +119,14 @@ impl Goal {
         }
     }
 
+    /// A link that shall be as it was got properties on the way that it had not at the beginning: a port that moves
+    /// may be made to take every frame.
+    pub(crate) fn complete_link(&mut self, now: &Link) {
+        if let Some(Some(goal)) = self.links.get_mut(&now.name) {
+            complete(&mut goal.link.attrs, &now.attrs);
+        }
+    }
+
     /// Gives up what nobody asked for and the plan could not put back: `end` is what it leads to.
     pub(crate) fn settle(&mut self, end: &Host) {
         for (name, goal) in &mut self.links {

@@ -135,7 +135,7 @@ pub fn plan(
 
 /// Plans the steps that bring the objects of `target` back to exactly the values there.
 pub fn converge(observed: &Observed, target: &Target) -> Result<Plan, PlanError> {
-    let mut builder = Builder::new(observed, Goal::from_target(target, observed));
+    let mut builder = Builder::back(observed, Goal::from_target(target, observed));
     builder.run()?;
     Ok(builder.finish().plan)
 }
