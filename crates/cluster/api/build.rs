@@ -1,4 +1,4 @@
-//! Puts the definitions that are checked in below `deploy/crds` into the program, by file name.
+//! Puts the definitions that are checked in below `deploy/crds` and `deploy/vms` into the program, by file name.
 //!
 //! Deriving a definition takes code and time that only whoever changes a type needs; everybody else
 //! reads the result. `scripts/generated` writes the files, a test compares them with the types. They are
@@ -11,11 +11,17 @@ use flate2::{Compression, write::ZlibEncoder};
 use netloom_schema::decode;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = fs::canonicalize(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../../deploy/crds"))?;
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut files: Vec<_> =
-        fs::read_dir(&folder)?.map(|entry| entry.map(|file| file.path())).collect::<Result<_, _>>()?;
+    let mut files = Vec::new();
+    for folder in ["crds", "vms"] {
+        let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../../deploy").join(folder);
+        let folder = fs::canonicalize(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        println!("cargo::rerun-if-changed={}", folder.display());
+        for entry in fs::read_dir(&folder)? {
+            // The other manifests there are no definitions.
+            files.extend(Some(entry?.path()).filter(|file| file.to_string_lossy().contains('_')));
+        }
+    }
     files.sort();
     let out = env::var("OUT_DIR")?;
     let out = Path::new(&out);

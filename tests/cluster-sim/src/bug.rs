@@ -46,7 +46,8 @@ pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Reques
     let part = match &mut request.action {
         Action::Create { object } | Action::Apply { object, .. } | Action::ApplyStatus { object } => object,
         Action::Patch { patch } => patch,
-        Action::Delete { .. } => return request,
+        // Its tests are part of it.
+        Action::PatchTested { .. } | Action::Delete { .. } => return request,
     };
     if let Some(metadata) = part.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");

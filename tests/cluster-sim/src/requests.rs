@@ -144,7 +144,7 @@ fn verb(action: &Action) -> &'static str {
         Action::Create { .. } => "create",
         Action::Apply { .. } => "apply",
         Action::ApplyStatus { .. } => "status",
-        Action::Patch { .. } => "patch",
+        Action::Patch { .. } | Action::PatchTested { .. } => "patch",
         Action::Delete { .. } => "delete",
     }
 }

@@ -124,6 +124,12 @@ impl Server {
                 self.fits(target, &object)?;
                 Ok(self.store(now, target, object))
             }
+            Action::PatchTested { patch } => {
+                let known = known.ok_or(Refusal::NotFound)?;
+                let object = netloom_patch::json_patch(&known, patch).map_err(|_| Refusal::Conflict)?;
+                self.fits(target, &object)?;
+                Ok(self.store(now, target, object))
+            }
             Action::Delete { uid, resource_version } => {
                 known.ok_or(Refusal::NotFound)?;
                 self.expect(target, &json!({"metadata": {"uid": uid, "resourceVersion": resource_version}}))?;

@@ -127,11 +127,27 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("netloom-client", &["netloom-object"]),
     (
         "netloom-api",
-        &["netloom-ipam", "netloom-model", "netloom-object", "netloom-probing", "netloom-schema", "netloom-types"],
+        &[
+            "netloom-ipam",
+            "netloom-machine",
+            "netloom-model",
+            "netloom-object",
+            "netloom-probing",
+            "netloom-schema",
+            "netloom-types",
+        ],
     ),
     (
         "netloom-admission",
-        &["netloom-api", "netloom-ipam", "netloom-nmstate", "netloom-probing", "netloom-schema", "netloom-types"],
+        &[
+            "netloom-api",
+            "netloom-ipam",
+            "netloom-machine",
+            "netloom-nmstate",
+            "netloom-probing",
+            "netloom-schema",
+            "netloom-types",
+        ],
     ),
     ("netloom-generate", &["netloom-admission", "netloom-api", "netloom-yaml"]),
     (
@@ -140,7 +156,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
     ("netloom-render", &["netloom-api", "netloom-model", "netloom-nmstate", "netloom-types", "netloom-yaml"]),
     ("netloom-rollout", &["netloom-api", "netloom-probing"]),
-    ("netloom-controller-core", &["netloom-api", "netloom-compile", "netloom-object", "netloom-rollout"]),
+    (
+        "netloom-controller-core",
+        &["netloom-api", "netloom-compile", "netloom-machine", "netloom-object", "netloom-rollout"],
+    ),
     (
         "netloom-agent-core",
         &[

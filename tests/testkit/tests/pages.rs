@@ -19,10 +19,11 @@ const PLACEHOLDERS: [&str; 4] = ["AREA", "FRONT", "KIND", "NAME"];
 const WAY: &str = "One HostNetworkConfig, function by function";
 
 /// Crates that write conditions and events.
-const WRITERS: [&str; 4] = [
+const WRITERS: [&str; 5] = [
     "crates/cluster/agent-core/src",
     "crates/cluster/compile/src",
     "crates/cluster/controller-core/src",
+    "crates/cluster/machine/src",
     "crates/cluster/rollout/src",
 ];
 /// Reasons that writers share are constants of the kinds.
@@ -53,6 +54,17 @@ const OTHER_NAMES: &[&str] = &[
     "Report",
     "Rollout",
     "Warning",
+    // Whether machines run and where instances are in their life, units of memory, and a name in schemas.
+    "Always",
+    "Gi",
+    "Halted",
+    "Ki",
+    "Mi",
+    "Pi",
+    "Quantity",
+    "Running",
+    "Succeeded",
+    "Ti",
 ];
 
 fn root() -> PathBuf {

@@ -65,6 +65,7 @@ const COMPILE_EXAMPLES: &str = "\
 Examples:
   netloom compile -f site/                     all that the controller would write for the objects of a folder
   netloom compile -f site/ --node n1 --host    only for one node, with its nmstate document
+  netloom compile -f vm.yaml --domain          the libvirt domain of a virtual machine
 
 Exit status: 0 done, 2 wrong usage, or a file cannot be read, 3 there is no object in the files, or no such node. What is
 wrong with an object is in its status; the others are compiled.";
@@ -173,6 +174,15 @@ pub(crate) struct CompileArgs {
     /// Print the nmstate document of each node as well
     #[arg(long)]
     pub(crate) host: bool,
+    /// Print the libvirt domain of each virtual machine instead
+    #[arg(long, conflicts_with_all = ["config", "node", "host", "output"])]
+    pub(crate) domain: bool,
+    /// Base of the domains, as an agent has it in its folder; without it they have nothing but NICs
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "domain")]
+    pub(crate) base: Option<PathBuf>,
+    /// Plugin whose NICs are attached by a tap, as agents are told
+    #[arg(long, value_name = "NAME=tap[,link-refresh]", value_parser = netloom_agent::plugin, requires = "domain")]
+    pub(crate) binding: Vec<(String, netloom_agent::Refresh)>,
     /// Format; by default a YAML stream.
     #[command(flatten)]
     pub(crate) format: DataFormatArg,
@@ -321,9 +331,12 @@ pub(crate) struct ControllerArgs {
     /// followed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Create or update the definitions of all kinds first
+    /// Create or update the definitions of all kinds first; those of virtual machines only with `--vms`
     #[arg(long)]
     pub(crate) install_crds: bool,
+    /// Serve virtual machines (`kubevirt.io`) on a cluster without `KubeVirt`; on the embedded server they always are
+    #[arg(long)]
+    pub(crate) vms: bool,
     /// Address for `/healthz`, `/readyz` and `/metrics`, by plain HTTP; without it they are not served
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) status_listen: Option<SocketAddr>,
@@ -484,6 +497,9 @@ pub(crate) enum GenVerb {
     Kubeconfig(KubeconfigArgs),
     /// Print the definitions of all kinds, or write one file for each
     Crds {
+        /// Those of virtual machines, which a cluster gets only where somebody asks for them
+        #[arg(long)]
+        vms: bool,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
@@ -493,6 +509,9 @@ pub(crate) enum GenVerb {
         /// Let agents take taints of this key off their nodes; may be given several times
         #[arg(long, value_name = "KEY", default_value = STARTING)]
         agent_taint: Vec<TaintKey>,
+        /// What comes on top for virtual machines
+        #[arg(long, conflicts_with = "agent_taint")]
+        vms: bool,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,

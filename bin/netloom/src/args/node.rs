@@ -114,6 +114,24 @@ pub(crate) struct AgentArgs {
     /// Folder with the sockets of FRR's daemons, such as `/run/frr`; they are started by somebody else
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Fabric")]
     pub(crate) frr: Option<PathBuf>,
+    /// Socket of libvirt, such as `/run/libvirt/libvirt-sock`: the node has virtual machines
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath, requires = "domains", help_heading = "Machines")]
+    pub(crate) libvirt: Option<PathBuf>,
+    /// Folder with the bases of their domains: libvirt domains without NICs, `default.xml` and others that machines name
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "libvirt", help_heading = "Machines")]
+    pub(crate) domains: Option<PathBuf>,
+    /// Plugin whose NICs are attached by a tap, and whether their links are taken down and up again after a migration;
+    /// NICs of other plugins are left to these
+    #[arg(long, value_name = "NAME=tap[,link-refresh]", value_parser = netloom_agent::plugin)]
+    #[arg(requires = "libvirt", help_heading = "Machines")]
+    pub(crate) binding: Vec<(String, netloom_agent::Refresh)>,
+    /// URI by which libvirt of other nodes reaches this one, such as `qemu+tls://n1/system`; without it no machine
+    /// migrates to this node
+    #[arg(long, value_name = "URI", requires = "libvirt", help_heading = "Machines")]
+    pub(crate) migrate_in: Option<String>,
+    /// URI by which the memory of such machines comes, such as `tcp://192.0.2.1`; without it libvirt decides
+    #[arg(long, value_name = "URI", requires = "migrate_in", help_heading = "Machines")]
+    pub(crate) migrate_data: Option<String>,
     /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) status_listen: Option<SocketAddr>,

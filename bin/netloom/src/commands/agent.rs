@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netloom_agent::{Ended, Options, Task};
+use netloom_agent::{Ended, Machines, NodeLibvirt, Options, Task};
 use netloom_agent_core::{Drift, Mode, Reason};
 use netloom_probing::ProbeTiming;
 use netloom_render::Base;
@@ -33,6 +33,11 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         timing,
         base,
         frr,
+        libvirt,
+        domains,
+        binding,
+        migrate_in,
+        migrate_data,
         status_listen,
     } = args;
     let probes = probes::parse(&probe)?;
@@ -45,7 +50,15 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         DriftWord::Report => Drift::Report,
     };
     let base = base.map(|file| read_base(&file)).transpose()?;
+    // One needs the other, so there is neither or both.
+    let machines = libvirt.zip(domains).map(|(socket, domains)| Machines {
+        socket,
+        domains,
+        plugins: binding.into_iter().collect(),
+        reached: NodeLibvirt { migrate_in, migrate_data },
+    });
     let options = Options {
+        machines,
         base,
         frr,
         mode,
@@ -97,6 +110,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         netns: place.netns.clone(),
         state_dir: place.state_dir.clone(),
         run_dir: place.run_dir.clone(),
+        machines: None,
         base: None,
         frr: None,
         mode: Mode::default(),

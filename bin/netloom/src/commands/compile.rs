@@ -16,8 +16,11 @@ use crate::{
 };
 
 pub(crate) fn run(args: &CompileArgs) -> Result<Exit, Failure> {
-    let CompileArgs { files, config, node, host, format } = args;
+    let CompileArgs { files, config, node, host, domain, base, binding, format } = args;
     let manifests = manifests::read(files)?;
+    if *domain {
+        return super::domain::run(&manifests, base.as_deref(), &binding.iter().cloned().collect());
+    }
     let config = config.as_deref().map(settings::read).transpose()?;
     let mut snapshot = snapshot(&manifests, config, Output::new(format.asked().is_some()));
     // What is generated of intents is there before nodes are compiled for, as the controller brings it about.

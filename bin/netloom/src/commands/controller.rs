@@ -35,6 +35,7 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
         kubeconfig,
         config: config_file,
         install_crds: install_definitions,
+        vms: machines,
         status_listen,
         namespace,
         lease_seconds,
@@ -67,8 +68,8 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
     };
     let (reader, writer) = clients(config(kubeconfig.as_deref()).await?)?;
     let terms = terms(namespace, lease_seconds);
-    let options =
-        Options { reader, writer, terms, config: settings.map(Arc::new), install_definitions, status, webhook };
+    let config = settings.map(Arc::new);
+    let options = Options { reader, writer, terms, config, install_definitions, machines, status, webhook };
     let (ready, is_ready) = oneshot::channel();
     tokio::spawn(async move {
         // It fails only when the controller ends before it is ready.

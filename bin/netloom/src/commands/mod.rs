@@ -12,6 +12,8 @@ pub(crate) mod controller;
 #[cfg(feature = "cluster")]
 pub(crate) mod delete;
 pub(crate) mod diff;
+#[cfg(feature = "cluster")]
+pub(crate) mod domain;
 pub(crate) mod explain;
 pub(crate) mod format;
 pub(crate) mod generate;

@@ -78,7 +78,27 @@ pub fn refusal(review: &Review<'_>) -> Option<String> {
             review.kind.kind
         ));
     }
-    refusal_by(owner, review, node)
+    let only_reported = kind.filter(|kind| kind.reported_only).and_then(|_| more_than_report(review, node));
+    refusal_by(owner, review, node).or(only_reported)
+}
+
+/// Why an agent may not write this to an object of its node that it only reports on.
+fn more_than_report(review: &Review<'_>, node: &str) -> Option<String> {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            fields.retain(|key, _| !["generation", "managedFields", "resourceVersion"].contains(&key.as_str()));
+        }
+        object
+    };
+    let reports = match (review.object, review.old) {
+        (Some(new), Some(old)) => review.operation == Operation::Update && rest(new) == rest(old),
+        (None, _) | (_, None) => false,
+    };
+    (!reports).then(|| format!("the agent of node {node:?} may write only the status of a {}", review.kind.kind))
 }
 
 fn refusal_by(owner: Owner, review: &Review<'_>, node: &str) -> Option<String> {

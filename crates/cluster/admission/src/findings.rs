@@ -37,6 +37,11 @@ impl Findings {
         self.errors.push(FieldError::invalid(path, &value.into(), detail));
     }
 
+    /// The value breaks a rule whose words are fixed.
+    pub fn worded(&mut self, path: impl Into<String>, words: impl Into<String>) {
+        self.errors.push(FieldError::worded(path, words));
+    }
+
     /// The value must be given and is not.
     pub fn required(&mut self, path: impl Into<String>, detail: impl Into<String>) {
         self.errors.push(FieldError::required(path, detail));

@@ -14,6 +14,7 @@ mod findings;
 mod foreign;
 mod hostnet;
 mod keys;
+mod machine;
 mod nodestate;
 mod packed;
 mod pipeline;

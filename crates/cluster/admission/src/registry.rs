@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use netloom_api::{GroupKind, Kind, fabric, hostnet, nodestate, pipeline, podnet, rollout};
+use netloom_api::{GroupKind, Kind, fabric, hostnet, machine, nodestate, pipeline, podnet, rollout};
 use serde_json::Value;
 
 use crate::{Admitted, Findings, Index, Review, admit};
@@ -54,6 +54,9 @@ static RULES: LazyLock<Vec<Rules>> = LazyLock::new(|| {
         of::<podnet::TenantConfig>(),
         of::<podnet::DanmEp>(),
         of::<podnet::IPBlock>(),
+        of::<machine::VirtualMachine>(),
+        of::<machine::VirtualMachineInstance>(),
+        of::<machine::VirtualMachineInstanceMigration>(),
     ];
     rules.into_iter().flatten().collect()
 });

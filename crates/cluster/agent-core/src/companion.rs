@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use netloom_api::pipeline::node_network_status::NodeLibvirt;
 use netloom_types::IfName;
 
 use crate::{
@@ -35,6 +36,8 @@ pub enum CompanionNews {
         /// By link.
         links: BTreeMap<IfName, Leased>,
     },
+    /// The libvirt of the node, for virtual machines; none while it does not answer.
+    Libvirt(Option<NodeLibvirt>),
 }
 
 /// The desired state, as far as companions care.
@@ -83,7 +86,8 @@ impl Agent {
     /// Takes note of what one of them tells.
     pub(crate) fn heard_from(&mut self, news: &CompanionNews) {
         let looks = companions(&mut self.leasing, &mut self.neighbours).map(|companion| companion.take_news(news));
-        self.host_view.must |= looks.contains(&true);
+        let listed = self.listing.take_news(news);
+        self.host_view.must |= looks.contains(&true) || listed;
     }
 }
 

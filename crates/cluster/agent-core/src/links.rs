@@ -45,7 +45,7 @@ pub(crate) fn list(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) 
     let (routes, cut_routes) = fitting(routes(observed, &of_pods).into_iter(), MOST.1);
     let conditions =
         Conditions(vec![ready(cut_links, cut_routes).at(Timestamp::UNIX_EPOCH, None, &Conditions::default())]);
-    NodeNetworkStatusStatus { interfaces, routes, last_updated: None, conditions }
+    NodeNetworkStatusStatus { interfaces, routes, libvirt: None, last_updated: None, conditions }
 }
 
 /// What the condition says.

@@ -9,14 +9,14 @@
 use jiff::Timestamp;
 use netloom_api::{
     condition::{Conditions, Observation, seconds},
-    pipeline::node_network_status::NodeNetworkStatusStatus,
+    pipeline::node_network_status::{NodeLibvirt, NodeNetworkStatusStatus},
 };
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::{
-    Agent, LINKS, NODE, Settings,
+    Agent, CompanionNews, LINKS, NODE, Settings,
     backoff::later,
     desired_state::uid,
     kube_event::fingerprint,
@@ -37,26 +37,43 @@ pub(crate) struct Listing {
     /// The same in full, until it stands at the server.
     text: Option<Box<str>>,
     sent_at: Option<Timestamp>,
+    /// What the lane of virtual machines tells of libvirt.
+    libvirt: Option<NodeLibvirt>,
+    /// Whether it told something that was not reported yet: machines wait for it.
+    urgent: bool,
 }
 
 impl Listing {
     /// Takes note of what the host has.
-    pub(crate) fn saw(&mut self, now: Timestamp, list: &NodeNetworkStatusStatus, standing: Option<u64>) {
-        let digest = digest(list);
+    pub(crate) fn saw(&mut self, now: Timestamp, mut list: NodeNetworkStatusStatus, standing: Option<u64>) {
+        list.libvirt.clone_from(&self.libvirt);
+        let digest = digest(&list);
         if self.seen != Some(digest) {
             self.pace.changed(now);
         }
         self.seen = Some(digest);
-        self.links = Links::of(list);
+        self.links = Links::of(&list);
         let news = Some(digest) != standing;
         if !news {
             self.pace.matches();
         }
-        self.text = news.then(|| serde_json::to_string(list).ok()).flatten().map(String::into_boxed_str);
+        self.text = news.then(|| serde_json::to_string(&list).ok()).flatten().map(String::into_boxed_str);
+    }
+
+    /// Takes note of what is told of libvirt; whether the host must be read for it to be reported.
+    pub(crate) fn take_news(&mut self, news: &CompanionNews) -> bool {
+        let CompanionNews::Libvirt(libvirt) = news else { return false };
+        let differs = *libvirt != self.libvirt;
+        self.libvirt.clone_from(libvirt);
+        self.urgent |= differs;
+        differs
     }
 
     /// When it may be reported again.
     fn free_at(&self, settings: &Settings) -> Timestamp {
+        if self.urgent {
+            return Timestamp::MIN;
+        }
         let paced = self.sent_at.map_or(Timestamp::MIN, |at| later(at, settings.list_pace));
         let flaps = self.sent.as_ref().is_some_and(|sent| self.links.differs_by_state(sent));
         if flaps { paced.max(self.pace.stable_for(settings.list_stable)) } else { paced }
@@ -125,6 +142,7 @@ impl Agent {
             return Vec::new();
         };
         self.listing.sent_at = Some(now);
+        self.listing.urgent = false;
         self.listing.sent = Some(self.listing.links.clone());
         self.listing.pace.reported(now);
         self.list_requests(now, list)
@@ -186,7 +204,7 @@ impl Agent {
 
 /// What tells two lists apart: everything but times, and of conditions only ours.
 fn digest(list: &NodeNetworkStatusStatus) -> u64 {
-    let text = serde_json::to_string(&(&list.interfaces, &list.routes)).unwrap_or_default();
+    let text = serde_json::to_string(&(&list.interfaces, &list.routes, &list.libvirt)).unwrap_or_default();
     let ready = list.conditions.get("Ready");
     let ready = ready.map(|ready| (format!("{:?}", ready.status), ready.reason.as_str(), ready.message.as_str()));
     let (truth, reason, message) = ready.unwrap_or_default();

@@ -12,6 +12,7 @@ use kube::{
 use netloom_agent_core::{CONFIG, LINKS, POLICY, STATE};
 use netloom_api::{
     GroupKind,
+    machine::{INSTANCE, VirtualMachineInstance},
     nodestate::{NodeNetConfPolicy, NodeNetworkState},
     pipeline::{NodeNetworkConfig, NodeNetworkStatus},
 };
@@ -29,6 +30,7 @@ fn served(kind: GroupKind<'static>) -> (Cow<'static, str>, Cow<'static, str>) {
         POLICY => of::<NodeNetConfPolicy>(),
         CONFIG => of::<NodeNetworkConfig>(),
         LINKS => of::<NodeNetworkStatus>(),
+        INSTANCE => of::<VirtualMachineInstance>(),
         // The only others are nodes and events.
         _ => (Cow::Borrowed("v1"), Cow::Owned(format!("{}s", kind.kind.to_lowercase()))),
     }

@@ -23,6 +23,7 @@ mod kinds;
 mod lane;
 mod leases;
 mod lldp_listener;
+mod machines;
 mod managers;
 mod metrics;
 mod neighbours;
@@ -35,5 +36,7 @@ mod sockets;
 mod watches;
 
 pub use centralized::{Merged, merge_all};
-pub use options::{Options, Task};
+pub use netloom_api::pipeline::node_network_status::NodeLibvirt;
+pub use netloom_machine::domain::{Refresh, plugin};
+pub use options::{Machines, Options, Task};
 pub use run::{Ended, Error, run};

@@ -3,6 +3,8 @@
 use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use netloom_agent_core::{Drift, Mode};
+use netloom_api::pipeline::node_network_status::NodeLibvirt;
+use netloom_machine::domain::Plugins;
 use netloom_netlink::probe::Probe;
 use netloom_probing::ProbeTiming;
 use netloom_render::Base;
@@ -37,6 +39,8 @@ pub struct Options {
     pub base: Option<Arc<Base>>,
     /// Where the sockets of its routing daemons are; none for a node without any.
     pub frr: Option<PathBuf>,
+    /// Virtual machines; none for a node that has none.
+    pub machines: Option<Machines>,
     /// Who merges policies.
     pub mode: Mode,
     /// What follows drift.
@@ -57,4 +61,17 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// How long a task that is done once may take.
     pub timeout: Duration,
+}
+
+/// How a node has virtual machines.
+#[derive(Debug, Clone)]
+pub struct Machines {
+    /// libvirt's socket.
+    pub socket: PathBuf,
+    /// The folder with the bases of their domains.
+    pub domains: PathBuf,
+    /// Plugins that attach NICs by a tap.
+    pub plugins: Plugins,
+    /// Where other daemons reach libvirt to bring a machine here, and where its memory goes.
+    pub reached: NodeLibvirt,
 }

@@ -28,6 +28,7 @@ use crate::{
     host_worker::{HostWorker, StartError, Tools},
     leases::{self, Leasing},
     lldp_listener::LldpListener,
+    machines,
     metrics::Metrics,
     notices::Changes,
     options::{Options, Task},
@@ -165,6 +166,11 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
     if options.task == Task::Daemon {
         let (client, node, health) = (client.clone(), options.node.clone(), Arc::clone(&health));
         tasks.spawn(Heartbeat { client, node, every: options.heartbeat, clock, health, owner }.run());
+    }
+    if let Some(machines) = options.machines.clone().filter(|_| options.task == Task::Daemon) {
+        let poll = options.poll;
+        let lane = machines::Lane { client: client.clone(), node: options.node.clone(), machines, poll, clock };
+        tasks.spawn(lane.start(events.clone()).map_err(Error::Thread)?);
     }
     let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);

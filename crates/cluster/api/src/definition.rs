@@ -18,6 +18,11 @@ pub use crate::owner::{NodeField, Owner};
 /// The definitions that are checked in, as compressed JSON, by the names of their files.
 static DEFINITIONS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
+/// An annotation: a definition that a controller made where there was none, or that a server has by itself.
+pub const INSTALLED: &str = "netloom.dev/installed";
+/// Its value on a definition that the server has by itself.
+pub const BUILT_IN: &str = "built-in";
+
 /// Who brings the definition of a kind to a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Install {
@@ -26,6 +31,9 @@ pub enum Install {
     /// Netloom does where there is none, and keeps what it has made: on another cluster the definition is somebody
     /// else's, and is left alone.
     IfAbsent,
+    /// Netloom does where somebody asks for it and there is none, and keeps what it has made. No manifest that every
+    /// cluster gets speaks of the kind; the embedded server has it.
+    OnRequest,
     /// Somebody else does, everywhere.
     Never,
 }
@@ -44,6 +52,8 @@ pub trait Declared: CustomResourceExt + Resource<DynamicType = ()> + Deserialize
     const STATUS_BY_OWNER: bool = true;
     /// Whether the agent that an object is of also deletes it. Else what goes is for others to decide.
     const DELETED_BY_OWNER: bool = false;
+    /// Whether the agent that an object is of writes nothing but its `status`, though that is no subresource.
+    const REPORTED_ONLY: bool = false;
     /// Whether people write such objects; false for those that only the controller or agents keep.
     const EDITABLE: bool = matches!(Self::OWNER, Owner::Cluster);
     /// Where every field of the schema takes effect.
@@ -72,6 +82,8 @@ pub struct Kind {
     pub status_by_owner: bool,
     /// Whether the agent that an object is of also deletes it.
     pub deleted_by_owner: bool,
+    /// Whether the agent that an object is of writes nothing but its `status`.
+    pub reported_only: bool,
     /// Whether people write such objects.
     pub editable: bool,
     /// Where every field of the schema takes effect.
@@ -96,6 +108,7 @@ impl Kind {
             read_by_agents: T::READ_BY_AGENTS,
             status_by_owner: T::STATUS_BY_OWNER,
             deleted_by_owner: T::DELETED_BY_OWNER,
+            reported_only: T::REPORTED_ONLY,
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             #[cfg(any(test, feature = "derive"))]

@@ -16,16 +16,12 @@ pub const LEASE: GroupKind<'static> = GroupKind::new("coordination.k8s.io", "Lea
 pub const CONTROLLER_LOCK: &str = "netloom-controller";
 /// The networks that pods and virtual machines attach to.
 pub const ATTACHMENT: GroupKind<'static> = GroupKind::new("k8s.cni.cncf.io", "NetworkAttachmentDefinition");
-/// Virtual machines that run.
-pub const MACHINE_INSTANCE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachineInstance");
-/// Virtual machines, running or not.
-pub const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachine");
 
 /// What is reported about objects, in the two groups that it is served under.
 pub const EVENTS: [GroupKind<'static>; 2] = [GroupKind::new("events.k8s.io", "Event"), GroupKind::new("", "Event")];
 
 /// Every foreign kind that a view must hold for the rules to see everything.
-pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, MACHINE_INSTANCE, MACHINE, CONFIG_MAP];
+pub const VIEWED: &[GroupKind<'static>] = &[NODE, ATTACHMENT, CONFIG_MAP];
 
 /// The only object of a kind that is looked at, by namespace and name; none where all of them are.
 pub fn only_one(kind: GroupKind<'_>) -> Option<(&'static str, &'static str)> {

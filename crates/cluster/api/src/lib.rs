@@ -17,6 +17,7 @@ pub mod fabric;
 pub mod fields;
 pub mod foreign;
 pub mod hostnet;
+pub mod machine;
 pub mod nodestate;
 mod owner;
 pub mod pipeline;

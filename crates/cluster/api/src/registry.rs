@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::definition::Kind;
+use crate::definition::{Install, Kind};
 
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     vec![
@@ -39,12 +39,25 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         Kind::of::<crate::podnet::TenantConfig>(),
         Kind::of::<crate::podnet::DanmEp>(),
         Kind::of::<crate::podnet::IPBlock>(),
+        Kind::of::<crate::machine::VirtualMachine>(),
+        Kind::of::<crate::machine::VirtualMachineInstance>(),
+        Kind::of::<crate::machine::VirtualMachineInstanceMigration>(),
     ]
 });
 
 /// All kinds, in the order of the reference documentation.
 pub fn kinds() -> &'static [Kind] {
     &KINDS
+}
+
+/// The kinds that every cluster gets.
+pub fn usual() -> impl Iterator<Item = &'static Kind> {
+    kinds().iter().filter(|kind| kind.install != Install::OnRequest)
+}
+
+/// The kinds that a cluster gets only where somebody asks for them.
+pub fn on_request() -> impl Iterator<Item = &'static Kind> {
+    kinds().iter().filter(|kind| kind.install == Install::OnRequest)
 }
 
 /// The kind of that group and name.

@@ -30,22 +30,25 @@ pub struct Watch {
     pub namespace: Option<String>,
     /// What their fields must say, as `metadata.name=node1`: the server leaves all others out.
     pub fields: Option<String>,
+    /// What their labels must say, in the same way.
+    pub labels: Option<String>,
 }
 
 impl Watch {
     /// All objects of a kind.
     pub fn all(kind: GroupKind<'static>, resource: ApiResource) -> Self {
-        Self { kind, resource, namespace: None, fields: None }
+        Self { kind, resource, namespace: None, fields: None, labels: None }
     }
 
     /// Follows them: first the list of all, then each change. An interruption is reported, and the stream goes on.
     pub fn follow(self, client: Client) -> impl Stream<Item = Result<Change, watcher::Error>> + Send + Unpin {
-        let Self { kind, resource, namespace, fields } = self;
+        let Self { kind, resource, namespace, fields, labels } = self;
         let api: Api<DynamicObject> = match namespace {
             Some(namespace) => Api::namespaced_with(client, &namespace, &resource),
             None => Api::all_with(client, &resource),
         };
         let config = fields.iter().fold(watcher::Config::default(), |config, fields| config.fields(fields));
+        let config = labels.iter().fold(config, |config, labels| config.labels(labels));
         let mut listing = Listing { kind, resource, fresh: Vec::new() };
         let events = watcher::watcher(api, config).default_backoff();
         events.filter_map(move |event| std::future::ready(event.map(|event| listing.change(event)).transpose())).boxed()

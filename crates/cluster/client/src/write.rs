@@ -184,11 +184,20 @@ fn written(place: &Builder, manager: &str, request: &Request) -> Result<http::Re
             let merging = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
             place.patch(name, &merging, &Patch::Merge(patch))
         }
+        Action::PatchTested { patch } => {
+            let patching = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+            place.patch(name, &patching, &Patch::Json::<Value>(operations(patch)?))
+        }
         Action::Delete { uid, resource_version } => {
             let expected = Preconditions { uid: Some(uid.clone()), resource_version: Some(resource_version.clone()) };
             place.delete(name, &DeleteParams { preconditions: Some(expected), ..DeleteParams::default() })
         }
     }
+}
+
+/// A JSON patch as the client has it.
+fn operations(patch: &Value) -> Result<json_patch::Patch, BuildError> {
+    serde::Deserialize::deserialize(patch).map_err(BuildError::SerializeBody)
 }
 
 /// What a write that was done has changed.
@@ -219,7 +228,8 @@ fn judge(action: &Action, failure: &Failure) -> Outcome {
     match (action, status.code) {
         (Action::Create { .. }, 409) if status.reason == "AlreadyExists" => Outcome::Already,
         (Action::Delete { .. }, 404) => Outcome::Already,
-        (_, 409) => Outcome::Conflict,
+        // Servers have no better word for a test that failed: what was looked at is not so any more.
+        (_, 409) | (Action::PatchTested { .. }, 422) => Outcome::Conflict,
         // Not the last word of a server that is busy, or that does not know yet who asks.
         (_, 401 | 408 | 429) => Outcome::Unknown,
         (_, 400..500) => Outcome::Denied,
@@ -248,6 +258,10 @@ mod tests {
         Action::Patch { patch: json!({}) }
     }
 
+    fn tested() -> Action {
+        Action::PatchTested { patch: json!([{"op": "test", "path": "/spec", "value": 1}]) }
+    }
+
     fn delete() -> Action {
         Action::Delete { uid: "u".to_owned(), resource_version: "7".to_owned() }
     }
@@ -261,6 +275,8 @@ mod tests {
             (delete(), 404, "NotFound", Outcome::Already),
             (patch(), 404, "NotFound", Outcome::Denied),
             (patch(), 422, "Invalid", Outcome::Denied),
+            (tested(), 422, "Invalid", Outcome::Conflict),
+            (tested(), 403, "Forbidden", Outcome::Denied),
             (create(), 403, "Forbidden", Outcome::Denied),
             (create(), 400, "BadRequest", Outcome::Denied),
             (create(), 401, "Unauthorized", Outcome::Unknown),
@@ -291,6 +307,7 @@ mod tests {
         assert_eq!(asked("n", apply()), "PATCH /apis/g.io/v1/namespaces/n/things/a?&force=true&fieldManager=me");
         assert_eq!(asked("", status), "PATCH /apis/g.io/v1/things/a/status?&force=true&fieldManager=me");
         assert_eq!(asked("", patch()), "PATCH /apis/g.io/v1/things/a?&fieldManager=me");
+        assert_eq!(asked("n", tested()), "PATCH /apis/g.io/v1/namespaces/n/things/a?&fieldManager=me");
         assert_eq!(asked("", delete()), "DELETE /apis/g.io/v1/things/a?");
     }
 

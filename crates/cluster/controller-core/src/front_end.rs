@@ -11,7 +11,8 @@ use netloom_compile::{BUILT_IN, Compiled, FrontEnd, NodeTargets};
 use netloom_rollout::Decision;
 
 use crate::{
-    fabric::Fabric, index::Index, kinds::Row, networks::HostNetworks, plain::Plain, policies::Policies, work::Work,
+    fabric::Fabric, index::Index, kinds::Row, machines::Machines, networks::HostNetworks, plain::Plain,
+    policies::Policies, work::Work,
 };
 
 /// What is known in one turn.
@@ -52,7 +53,9 @@ pub(crate) struct FrontEnds(Arc<[Arc<dyn FrontEndStatus>]>);
 
 impl Default for FrontEnds {
     fn default() -> Self {
-        Self::of(BUILT_IN)
+        // Machines are not for nodes to configure: nothing of them is compiled.
+        let machines: Arc<dyn FrontEndStatus> = Arc::new(Machines);
+        Self(Self::of(BUILT_IN).0.iter().cloned().chain([machines]).collect())
     }
 }
 

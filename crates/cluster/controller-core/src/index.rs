@@ -49,6 +49,8 @@ pub(crate) struct Mark {
     pub(crate) finalizers: Vec<String>,
     /// What it asks for; looked at where an object cannot be read whole, or where it is ours to write.
     pub(crate) spec: Option<Value>,
+    /// All of it.
+    pub(crate) object: Option<Arc<Value>>,
     /// The front end that generated it.
     pub(crate) generated_by: Option<String>,
     /// Whether it is on its way out.
@@ -124,7 +126,7 @@ impl Index {
         self.kinds.reference(object).filter(|reference| reference.kind != LEASE)
     }
 
-    fn mark_of(&self, kind: GroupKind<'static>, object: &Value) -> Mark {
+    fn mark_of(&self, kind: GroupKind<'static>, object: &Arc<Value>) -> Mark {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let note = |name: &str| {
             let annotations = object.pointer("/metadata/annotations")?;
@@ -151,6 +153,9 @@ impl Index {
             if row.spec || row.generated {
                 mark.spec = object.get("spec").cloned();
             }
+            if row.whole {
+                mark.object = Some(Arc::clone(object));
+            }
             if row.generated {
                 let label = object.pointer("/metadata/labels").and_then(|labels| labels.get(GENERATED_BY)?.as_str());
                 mark.generated_by = label.map(str::to_owned);
@@ -161,7 +166,7 @@ impl Index {
         mark
     }
 
-    fn put(&mut self, object: &Value) -> bool {
+    fn put(&mut self, object: &Arc<Value>) -> bool {
         let Some(reference) = self.reference(object) else { return false };
         let version = Version::of(object);
         if !self.marks.is_news(&reference, version) {
@@ -184,7 +189,13 @@ impl Index {
 
     fn gone(&mut self, object: &Value) -> bool {
         let Some(reference) = self.reference(object) else { return false };
-        self.marks.gone(reference.clone(), Version::of(object)) && self.snapshot.remove(reference.kind, &reference.key)
+        self.marks.gone(reference.clone(), Version::of(object)) && self.removed(&reference)
+    }
+
+    /// Takes an object that went out of what decisions look at; whether it was there.
+    fn removed(&mut self, reference: &ObjectRef) -> bool {
+        let whole = self.kinds.rows(reference.kind).any(|row| row.whole);
+        self.snapshot.remove(reference.kind, &reference.key) || whole
     }
 
     fn replace(&mut self, kind: GroupKind<'static>, objects: &[Arc<Value>]) -> bool {
@@ -194,7 +205,7 @@ impl Index {
         let mut changed = !self.marks.is_listed(kind);
         let listed = objects.iter().filter_map(|object| self.kinds.reference(object)).collect();
         for missing in self.marks.listed(kind, &listed) {
-            changed |= self.snapshot.remove(kind, &missing.key);
+            changed |= self.removed(&missing);
         }
         for object in objects {
             changed |= self.put(object);
@@ -211,7 +222,7 @@ impl Mark {
 
     /// What matters and is not in a snapshot.
     fn beside(&self) -> impl PartialEq + '_ {
-        let kept = (&self.status, &self.notes, &self.finalizers, &self.spec);
+        let kept = (&self.status, &self.notes, &self.finalizers, &self.spec, &self.object);
         (&self.uid, &self.conditions, kept, &self.generated_by, self.deleted)
     }
 }

@@ -72,6 +72,8 @@ pub(crate) struct Row {
     pub(crate) conditions: bool,
     /// Whether the specification is kept as it was written.
     pub(crate) spec: bool,
+    /// Whether its objects are kept as they are.
+    pub(crate) whole: bool,
 }
 
 impl Row {
@@ -89,6 +91,7 @@ impl Row {
             held: false,
             conditions: false,
             spec: false,
+            whole: false,
         }
     }
 

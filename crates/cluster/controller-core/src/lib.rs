@@ -29,6 +29,7 @@ mod index;
 mod kept;
 mod kinds;
 pub mod lease;
+mod machines;
 mod networks;
 mod parts;
 mod plain;

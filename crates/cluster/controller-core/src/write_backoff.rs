@@ -24,7 +24,11 @@ impl Part {
     pub(crate) fn of(action: &Action) -> Self {
         match action {
             Action::ApplyStatus { .. } => Self::Status,
-            Action::Create { .. } | Action::Apply { .. } | Action::Patch { .. } | Action::Delete { .. } => Self::Object,
+            Action::Create { .. }
+            | Action::Apply { .. }
+            | Action::Patch { .. }
+            | Action::PatchTested { .. }
+            | Action::Delete { .. } => Self::Object,
         }
     }
 }

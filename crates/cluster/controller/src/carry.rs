@@ -71,7 +71,7 @@ impl Carrier {
             Action::Create { .. } => "create",
             Action::Apply { .. } => "apply",
             Action::ApplyStatus { .. } => "apply_status",
-            Action::Patch { .. } => "patch",
+            Action::Patch { .. } | Action::PatchTested { .. } => "patch",
             Action::Delete { .. } => "delete",
         };
         let outcome = match outcome {

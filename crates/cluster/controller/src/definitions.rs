@@ -14,7 +14,11 @@ use kube::{
         watcher::{self, Event},
     },
 };
-use netloom_api::{GroupKind, Install, Kind, foreign, registry};
+use netloom_api::{
+    GroupKind, Install, Kind,
+    definition::{BUILT_IN, INSTALLED},
+    foreign, registry,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -52,6 +56,8 @@ struct Definition {
     plural: String,
     /// Versions that are served, the server's favourite first.
     versions: Vec<String>,
+    /// What says that it is ours.
+    installed: Option<String>,
 }
 
 /// Definitions by group and kind; by name where they were read from, so that one that goes is found.
@@ -79,6 +85,19 @@ impl Definitions {
         Some(definition.and_then(|definition| definition.resource(kind)))
     }
 
+    /// Whether objects of a kind are acted on. Of those that a cluster has on request only where the definition is ours,
+    /// and the front end was `requested` or the server has the kind by itself.
+    pub(crate) fn is_acted_on(&self, kind: GroupKind<'_>, requested: bool) -> bool {
+        let on_request = registry::find(kind.group, kind.kind).is_some_and(|own| own.install == Install::OnRequest);
+        if !on_request {
+            return true;
+        }
+        let known = self.0.borrow();
+        let found = known.as_ref().and_then(|known| known.get(&(kind.group.to_owned(), kind.kind.to_owned())));
+        let installed = found.and_then(|definition| definition.installed.as_deref());
+        installed.is_some_and(|by| requested || by == BUILT_IN)
+    }
+
     /// Waits for the next change.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
@@ -89,7 +108,11 @@ impl Definitions {
 }
 
 impl Definition {
-    fn read(definition: &Value) -> Option<((String, String), Self)> {
+    fn of(object: &DynamicObject) -> Option<((String, String), Self)> {
+        Self::read(&object.data, object.annotations().get(INSTALLED).cloned())
+    }
+
+    fn read(definition: &Value, installed: Option<String>) -> Option<((String, String), Self)> {
         let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let conditions = definition.pointer("/status/conditions")?.as_array()?;
         let established = conditions.iter().any(|found| found["type"] == "Established" && found["status"] == "True");
@@ -98,7 +121,7 @@ impl Definition {
         let mut versions: Vec<String> = served.filter_map(|version| version["name"].as_str()).map(Into::into).collect();
         versions.sort_by_key(|version| (version.contains("alpha"), version.contains("beta"), version.clone()));
         let names = (text("/spec/group")?, text("/spec/names/kind")?);
-        established.then_some((names, Self { plural: text("/spec/names/plural")?, versions }))
+        established.then_some((names, Self { plural: text("/spec/names/plural")?, versions, installed }))
     }
 
     /// Kinds of ours are asked for in the version that the program knows, others in the best one.
@@ -146,10 +169,10 @@ async fn follow(client: Client, metrics: Arc<Metrics>, known: watch::Sender<Opti
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Init) => fresh.clear(),
-            Ok(Event::InitApply(object)) => fresh.extend(Definition::read(&object.data)),
+            Ok(Event::InitApply(object)) => fresh.extend(Definition::of(&object)),
             Ok(Event::InitDone) => replace(&known, |known| *known = Some(std::mem::take(&mut fresh))),
             Ok(Event::Apply(object)) => {
-                let read = Definition::read(&object.data);
+                let read = Definition::of(&object);
                 let names = names(&object.data);
                 replace(&known, |known| {
                     let known = known.get_or_insert_default();
@@ -183,9 +206,6 @@ fn replace(known: &watch::Sender<Option<Known>>, change: impl FnOnce(&mut Option
     });
 }
 
-/// Says of a definition that a controller made it where there was none.
-const MADE_HERE: &str = "netloom.dev/installed";
-
 /// What is done about one definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
@@ -200,17 +220,20 @@ fn deed(install: Install, known: Option<&DynamicObject>) -> Deed {
     match (install, known) {
         (Install::Always, _) => Deed::Apply { forced: true },
         // Whoever makes it at the same moment wins.
-        (Install::IfAbsent, None) => Deed::Apply { forced: false },
-        (Install::IfAbsent, Some(known)) if known.annotations().contains_key(MADE_HERE) => Deed::Apply { forced: true },
-        (Install::IfAbsent, Some(_)) | (Install::Never, _) => Deed::Leave,
+        (Install::IfAbsent | Install::OnRequest, None) => Deed::Apply { forced: false },
+        (Install::IfAbsent | Install::OnRequest, Some(known)) if known.annotations().contains_key(INSTALLED) => {
+            Deed::Apply { forced: true }
+        }
+        (Install::IfAbsent | Install::OnRequest, Some(_)) | (Install::Never, _) => Deed::Leave,
     }
 }
 
-/// Brings the definitions of all kinds to what this program has, as long as it `may`. Says whether all are.
-pub(crate) async fn install(client: &Client, may: impl Fn() -> bool) -> Result<bool, InstallError> {
+/// Brings the definitions of all kinds to what this program has, as long as it `may`; those that a cluster has on request
+/// only where it was `requested`. Says whether all are.
+pub(crate) async fn install(client: &Client, requested: bool, may: impl Fn() -> bool) -> Result<bool, InstallError> {
     let api = api(client.clone());
     let mut installed = 0;
-    for kind in registry::kinds() {
+    for kind in registry::kinds().iter().filter(|kind| requested || kind.install != Install::OnRequest) {
         if !may() {
             return Ok(false);
         }
@@ -227,8 +250,8 @@ async fn install_one(api: &Api<DynamicObject>, kind: &Kind, name: &str) -> kube:
     let mut definition = kind.crd();
     let known = match kind.install {
         Install::Always | Install::Never => None,
-        Install::IfAbsent => {
-            definition["metadata"]["annotations"][MADE_HERE] = "true".into();
+        Install::IfAbsent | Install::OnRequest => {
+            definition["metadata"]["annotations"][INSTALLED] = "true".into();
             api.get_opt(name).await?
         }
     };
@@ -260,8 +283,8 @@ mod tests {
     #[test]
     fn only_what_is_established_and_served_counts() {
         let versions = json!([{"name": "v1beta1", "served": true}, {"name": "v1", "served": true}, {"name": "v2", "served": false}]);
-        assert!(Definition::read(&definition("g.io", "Thing", "False", &versions)).is_none());
-        let (names, read) = Definition::read(&definition("g.io", "Thing", "True", &versions)).unwrap();
+        assert!(Definition::read(&definition("g.io", "Thing", "False", &versions), None).is_none());
+        let (names, read) = Definition::read(&definition("g.io", "Thing", "True", &versions), None).unwrap();
         assert_eq!(names, ("g.io".to_owned(), "Thing".to_owned()));
         let resource = read.resource(GroupKind::new("g.io", "Thing")).unwrap();
         assert_eq!((resource.api_version.as_str(), resource.plural.as_str()), ("g.io/v1", "things"));
@@ -271,7 +294,7 @@ mod tests {
     fn kinds_of_ours_are_asked_for_in_the_version_that_is_known_here() {
         let kind = GroupKind::new("nmstate.io", "NodeNetworkState");
         let newer = definition("nmstate.io", "NodeNetworkState", "True", &json!([{"name": "v9", "served": true}]));
-        assert!(Definition::read(&newer).unwrap().1.resource(kind).is_none());
+        assert!(Definition::read(&newer, None).unwrap().1.resource(kind).is_none());
         assert_eq!(fixed_or_own(kind).unwrap().plural, "nodenetworkstates");
         assert_eq!(fixed_or_own(GroupKind::new("", "Node")).unwrap().plural, "nodes");
     }
@@ -281,11 +304,12 @@ mod tests {
         let known = |annotations: Value| -> DynamicObject {
             serde_json::from_value(json!({"metadata": {"name": "things.g.io", "annotations": annotations}})).unwrap()
         };
-        let (theirs, ours) = (known(json!({})), known(json!({MADE_HERE: "true"})));
+        let (theirs, ours) = (known(json!({})), known(json!({INSTALLED: "true"})));
         let forced = Deed::Apply { forced: true };
         for (install, wanted) in [
             (Install::Always, [forced, forced, forced]),
             (Install::IfAbsent, [Deed::Apply { forced: false }, Deed::Leave, forced]),
+            (Install::OnRequest, [Deed::Apply { forced: false }, Deed::Leave, forced]),
             (Install::Never, [Deed::Leave, Deed::Leave, Deed::Leave]),
         ] {
             let found = [None, Some(&theirs), Some(&ours)].map(|known| deed(install, known));

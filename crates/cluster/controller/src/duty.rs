@@ -15,11 +15,16 @@ use crate::{
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// Installs the definitions of all kinds as soon as this process leads. One that follows leaves it to the leader.
-pub(crate) async fn install(client: &Client, leadership: &Leadership, clock: Clock) -> Result<(), InstallError> {
+pub(crate) async fn install(
+    client: &Client,
+    requested: bool,
+    leadership: &Leadership,
+    clock: Clock,
+) -> Result<(), InstallError> {
     let mut leadership = leadership.clone();
     loop {
         leading(&mut leadership, clock).await;
-        match definitions::install(client, || leadership.until(clock.now()).is_some()).await {
+        match definitions::install(client, requested, || leadership.until(clock.now()).is_some()).await {
             Ok(true) => return Ok(()),
             // It leads no more; whoever does will do it.
             Ok(false) => {}

@@ -28,6 +28,8 @@ pub struct Outlets {
     pub index: mpsc::Sender<Change>,
     /// The operator configuration as its `ConfigMap`, where it is out of a file: then that of the cluster is not followed.
     pub config: Option<Arc<Value>>,
+    /// Whether kinds that a cluster has on request are acted on.
+    pub requested: bool,
 }
 
 /// Starts to follow every kind that somebody looks at; the tasks end when `tasks` is dropped.
@@ -47,6 +49,7 @@ pub fn follow(
             definitions: definitions.clone(),
             outlets: outlets.clone(),
             metrics: Arc::clone(metrics),
+            acts: true,
         };
         tasks.spawn(follower.run(client.clone()));
     }
@@ -64,6 +67,8 @@ struct Follower {
     definitions: Definitions,
     outlets: Outlets,
     metrics: Arc<Metrics>,
+    /// Whether the control loop hears of it. What is somebody else's is looked at by rules alone.
+    acts: bool,
 }
 
 impl Follower {
@@ -75,11 +80,22 @@ impl Follower {
         }
         loop {
             match self.definitions.resource(self.kind) {
-                Some(Some(resource)) => self.watch(client.clone(), resource).await,
+                Some(Some(resource)) => {
+                    self.acts = self.definitions.is_acted_on(self.kind, self.outlets.requested);
+                    if !self.acts {
+                        self.leave_alone().await;
+                    }
+                    if self.acts || self.outlets.view.is_some() {
+                        self.watch(client.clone(), resource).await;
+                    } else {
+                        self.definitions.changed().await;
+                    }
+                }
                 Some(None) => {
                     if let Some(view) = &self.outlets.view {
                         view.absent(self.kind);
                     }
+                    self.acts = true;
                     if Kinds::built_in().is_optional(self.kind) {
                         self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
                     }
@@ -88,6 +104,21 @@ impl Follower {
                 None => self.definitions.changed().await,
             }
         }
+    }
+
+    /// For the control loop there is nothing of the kind.
+    async fn leave_alone(&self) {
+        let kind = self.kind.kind;
+        if self.outlets.requested {
+            tracing::warn!(
+                kind,
+                "the definition is somebody else's, so objects of this kind are left alone; --vms needs a cluster \
+                 without KubeVirt"
+            );
+        } else {
+            tracing::info!(kind, "objects of this kind are left alone; start the controller with --vms to act on them");
+        }
+        self.send(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
     }
 
     /// Watches until the cluster serves the kind no more, or otherwise.
@@ -102,7 +133,8 @@ impl Follower {
             let change = tokio::select! {
                 change = changes.next() => change,
                 () = self.definitions.changed() => {
-                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) {
+                    let acts = self.definitions.is_acted_on(self.kind, self.outlets.requested);
+                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) && acts == self.acts {
                         continue;
                     }
                     return;
@@ -128,6 +160,12 @@ impl Follower {
         if let Some(view) = self.outlets.view.as_ref().filter(|_| foreign::is_viewed(self.kind)) {
             view.take(self.kind, &change);
         }
+        if self.acts {
+            self.send(change).await;
+        }
+    }
+
+    async fn send(&self, change: Change) {
         if Kinds::built_in().has(self.kind) && self.outlets.index.send(change).await.is_err() {
             // The loop has ended, and with it the process: there is nothing left to follow for.
             std::future::pending::<()>().await;

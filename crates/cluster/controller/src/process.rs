@@ -41,6 +41,8 @@ pub struct Options {
     pub config: Option<Arc<Value>>,
     /// Whether to install the definitions of all kinds.
     pub install_definitions: bool,
+    /// Whether virtual machines are served on a cluster that does not have them by itself.
+    pub machines: bool,
     /// Where it tells how it is.
     pub status: Option<TcpListener>,
     /// Where API servers ask it.
@@ -66,7 +68,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     ready: oneshot::Sender<()>,
 ) -> Result<(), InstallError> {
-    let Options { reader, writer, terms, config, install_definitions, status, webhook } = options;
+    let Options { reader, writer, terms, config, install_definitions, machines, status, webhook } = options;
     let (clock, metrics) = (Clock::start(), Arc::new(Metrics::default()));
     // They end with this value, at the latest when everything else has.
     let mut tasks = JoinSet::new();
@@ -74,7 +76,7 @@ pub async fn run(
     tasks.spawn(following);
     let view = webhook.is_some().then(Current::awaiting);
     let (changes, queue) = mpsc::channel(QUEUE);
-    let outlets = Outlets { view: view.clone(), index: changes, config };
+    let outlets = Outlets { view: view.clone(), index: changes, config, requested: machines };
     follow(&reader, &definitions, &outlets, &metrics, &mut tasks);
     let (election, leadership) = Election::new(writer.clone(), terms, clock, Arc::clone(&metrics));
     let drive = Drive::new(writer.clone(), clock, leadership.clone(), Arc::clone(&metrics), queue);
@@ -104,7 +106,7 @@ pub async fn run(
     });
     let duties = async {
         if install_definitions {
-            duty::install(&writer, &leadership, clock).await?;
+            duty::install(&writer, machines, &leadership, clock).await?;
         }
         std::future::pending::<Result<(), InstallError>>().await
     };

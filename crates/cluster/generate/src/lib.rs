@@ -10,13 +10,13 @@ mod workloads;
 
 pub use self::{
     pages::{effects_page, index_page, kind_page},
-    rbac::rbac,
-    restriction::node_restriction,
+    rbac::{rbac, rbac_on_request},
+    restriction::{node_restriction, node_restriction_on_request},
     webhook::{COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, Reached, SERVICE, VALIDATE_PATH, webhook},
     workloads::{agent_workload, controller_workload},
 };
 use netloom_admission::taints::TaintKey;
-use netloom_api::{Kind, kinds};
+use netloom_api::{Install, Kind, kinds, registry::usual};
 
 /// The image of pods unless somebody names another; it comes from nowhere, so that nobody runs a stranger's by accident.
 pub const IMAGE: &str = concat!("netloom:", env!("CARGO_PKG_VERSION"));
@@ -35,15 +35,17 @@ pub fn files() -> Vec<File> {
     manifests().into_iter().chain(reference()).collect()
 }
 
-/// The manifests for clusters, below `deploy`.
+/// The manifests for clusters, below `deploy`. Those of `deploy/vms` are for clusters that are asked to have machines.
 pub fn manifests() -> Vec<File> {
-    let crds = kinds().iter().map(|kind| File { path: format!("deploy/crds/{}", crd_file(kind)), content: crd(kind) });
+    let crds = kinds().iter().map(|kind| File { path: crd_place(kind), content: crd(kind) });
     let rest = [
         ("deploy/rbac.yaml", rbac()),
         ("deploy/node-restriction.yaml", node_restriction(&[TaintKey::starting()])),
         ("deploy/webhook.yaml", webhook(Reached { address: None, authority: None })),
         ("deploy/controller.yaml", controller_workload(IMAGE)),
         ("deploy/agent.yaml", agent_workload(IMAGE)),
+        ("deploy/vms/rbac.yaml", rbac_on_request()),
+        ("deploy/vms/node-restriction.yaml", node_restriction_on_request()),
     ];
     crds.chain(rest.map(|(path, content)| File { path: path.to_owned(), content })).collect()
 }
@@ -65,21 +67,23 @@ fn crd(kind: &Kind) -> String {
 #[cfg(feature = "derive")]
 pub fn derived() -> Vec<File> {
     let file = |kind: &Kind| File {
-        path: format!("deploy/crds/{}", crd_file(kind)),
+        path: crd_place(kind),
         content: format!("{HEADER}{}", netloom_yaml::print(&(kind.derived)())),
     };
     kinds().iter().map(file).collect()
 }
 
-/// All definitions as one stream, in the order of the registry.
+/// The definitions that every cluster gets as one stream, in the order of the registry.
 pub fn crds() -> String {
-    netloom_yaml::print_stream(&kinds().iter().map(Kind::crd).collect::<Vec<_>>())
+    netloom_yaml::print_stream(&usual().map(Kind::crd).collect::<Vec<_>>())
 }
 
 const HEADER: &str = "# Generated from the types by netloom; change those.\n";
 
-fn crd_file(kind: &Kind) -> String {
-    format!("{}.yaml", kind.file_stem())
+/// Where the definition of a kind lies.
+fn crd_place(kind: &Kind) -> String {
+    let folder = if kind.install == Install::OnRequest { "vms" } else { "crds" };
+    format!("deploy/{folder}/{}.yaml", kind.file_stem())
 }
 
 fn page_file(kind: &Kind) -> String {

@@ -113,6 +113,7 @@ fn examples(kind: &Kind) -> &'static str {
         "nmstate.io" => "nodestate",
         "network.harvesterhci.io" => "hostnet",
         "netloom.dev" => "rollout",
+        "kubevirt.io" => "machine",
         _ => "fabric",
     }
 }

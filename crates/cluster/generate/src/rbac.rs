@@ -6,13 +6,22 @@
 use std::collections::BTreeMap;
 
 use netloom_admission::{CONTROLLER_GROUP, agent};
-use netloom_api::{Install, Kind, NAMESPACE, Owner, kinds};
+use netloom_api::{
+    Install, Kind, NAMESPACE, Owner, kinds,
+    registry::{on_request, usual},
+};
 use serde_json::{Value, json};
 
 use super::{HEADER, webhook::CONFIGURATION};
 
 const READ: [&str; 3] = ["get", "list", "watch"];
+const ALL: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const DEFINITIONS: [&str; 1] = ["customresourcedefinitions"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+
+fn is_usual(kind: &Kind) -> bool {
+    kind.install != Install::OnRequest
+}
 
 /// Accounts, roles and bindings as a manifest.
 pub fn rbac() -> String {
@@ -24,12 +33,33 @@ pub fn rbac() -> String {
         binding("netloom-agent", agent::GROUP),
         role("netloom-controller", None, &controller_rules()),
         binding("netloom-controller", CONTROLLER_GROUP),
-        role("netloom-viewer", Some(&["view", "edit", "admin"]), &rules(|_| true, &READ)),
-        role("netloom-editor", Some(&["edit", "admin"]), &rules(|kind| kind.editable, &WRITE)),
+        role("netloom-viewer", Some(&["view", "edit", "admin"]), &rules(is_usual, &READ)),
+        role("netloom-editor", Some(&["edit", "admin"]), &rules(|kind| is_usual(kind) && kind.editable, &WRITE)),
         local_role("netloom-agent", &[rule("coordination.k8s.io", ["leases"], &["create", "get", "patch", "update"])]),
         local_binding("netloom-agent", agent::GROUP),
         local_role("netloom-controller", &controller_rules_at_home()),
         local_binding("netloom-controller", CONTROLLER_GROUP),
+    ];
+    format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
+}
+
+/// The same for the kinds that a cluster has on request, added to those roles.
+pub fn rbac_on_request() -> String {
+    let is = |kind: &Kind| kind.install == Install::OnRequest;
+    let own = |kind: &Kind| is(kind) && kind.owner != Owner::Cluster;
+    let mut agent = rules(|kind| own(kind) && kind.reported_only, &["get", "list", "patch", "update", "watch"]);
+    agent
+        .extend(rules(|kind| own(kind) && !kind.reported_only, &["create", "get", "list", "patch", "update", "watch"]));
+    let mut controller = rules(is, &ALL);
+    controller.extend(status_rules(is, &["get", "patch", "update"]));
+    controller.push(definitions_of(on_request()));
+    let objects = [
+        role("netloom-vms-agent", None, &agent),
+        binding_to("netloom-vms-agent", "netloom-agent", agent::GROUP),
+        role("netloom-vms-controller", None, &controller),
+        binding_to("netloom-vms-controller", "netloom-controller", CONTROLLER_GROUP),
+        role("netloom-vms-viewer", Some(&["view", "edit", "admin"]), &rules(is, &READ)),
+        role("netloom-vms-editor", Some(&["edit", "admin"]), &rules(|kind| is(kind) && kind.editable, &WRITE)),
     ];
     format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
 }
@@ -54,13 +84,18 @@ fn role(name: &str, aggregate_to: Option<&[&str]>, rules: &[Value]) -> Value {
 }
 
 fn binding(name: &str, group: &str) -> Value {
+    binding_to(name, name, group)
+}
+
+/// Gives a role to an account and a group.
+fn binding_to(name: &str, account: &str, group: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         "subjects": [
-            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE},
+            {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE},
             {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group},
         ],
     })
@@ -97,12 +132,12 @@ fn rule(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, ver
 /// its node, and takes taints off its Node, which the node restriction keeps it to. It deletes only what it alone has
 /// made: what else goes is for others to decide.
 fn agent_rules() -> Vec<Value> {
-    let own = |kind: &Kind| kind.owner != Owner::Cluster;
+    let own = |kind: &Kind| is_usual(kind) && kind.owner != Owner::Cluster;
     let write = ["create", "get", "list", "patch", "update", "watch"];
     let mut rules = rules(own, &write);
     rules.extend(self::rules(|kind| own(kind) && kind.deleted_by_owner, &["delete"]));
     rules.extend(status_rules(|kind| own(kind) && kind.status_by_owner, &["get", "patch", "update"]));
-    rules.extend(self::rules(|kind| kind.read_by_agents, &READ));
+    rules.extend(self::rules(|kind| is_usual(kind) && kind.read_by_agents, &READ));
     rules.push(rule("", ["pods"], &READ));
     rules.push(rule("", ["nodes"], &["get", "list", "patch", "watch"]));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
@@ -112,25 +147,27 @@ fn agent_rules() -> Vec<Value> {
 /// The controller writes every kind of ours and reads what its rules look at. What could let it into everything else,
 /// definitions and webhooks, it writes only under the names that are its own.
 fn controller_rules() -> Vec<Value> {
-    let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-    let mut rules = rules(|_| true, &all);
-    rules.extend(status_rules(|_| true, &["get", "patch", "update"]));
+    let mut rules = rules(is_usual, &ALL);
+    rules.extend(status_rules(is_usual, &["get", "patch", "update"]));
     rules.push(rule("", ["nodes"], &["get", "list", "patch", "update", "watch"]));
     rules.push(rule("", ["namespaces", "services"], &READ));
     rules.push(rule("k8s.cni.cncf.io", ["network-attachment-definitions"], &["get", "list", "patch", "watch"]));
-    rules.push(rule("kubevirt.io", ["virtualmachineinstances", "virtualmachines"], &READ));
+    rules.extend(self::rules(|kind| !is_usual(kind), &READ));
     rules.push(rule("events.k8s.io", ["events"], &["create", "patch", "update"]));
     // It follows every definition and applies those of its own kinds: of an apply the name is known, so it can be bound.
-    let definitions = ["customresourcedefinitions"];
-    rules.push(rule("apiextensions.k8s.io", definitions, &READ));
-    let installed = kinds().iter().filter(|kind| kind.install != Install::Never);
-    let own = installed.map(|kind| format!("{}.{}", kind.plural, kind.group));
-    rules.push(named(rule("apiextensions.k8s.io", definitions, &["create", "patch"]), own));
+    rules.push(rule("apiextensions.k8s.io", DEFINITIONS, &READ));
+    rules.push(definitions_of(usual().filter(|kind| kind.install != Install::Never)));
     // It reads and changes its own configurations. Whoever installs it creates them.
     let hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
     let hooks = rule("admissionregistration.k8s.io", hooks, &["get", "list", "update", "watch"]);
     rules.push(named(hooks, [CONFIGURATION.to_owned()]));
     rules
+}
+
+/// It may make the definitions of these kinds.
+fn definitions_of(kinds: impl Iterator<Item = &'static Kind>) -> Value {
+    let names = kinds.map(|kind| format!("{}.{}", kind.plural, kind.group));
+    named(rule("apiextensions.k8s.io", DEFINITIONS, &["create", "patch"]), names)
 }
 
 /// The same for objects of these names alone.

@@ -7,7 +7,11 @@ use netloom_admission::{
     agent,
     taints::{TaintKey, may_take_off},
 };
-use netloom_api::{Kind, NodeField, Owner, foreign::CONTROLLER_LOCK, kinds};
+use netloom_api::{
+    Kind, NodeField, Owner,
+    foreign::CONTROLLER_LOCK,
+    registry::{on_request, usual},
+};
 use serde_json::{Value, json};
 
 use super::HEADER;
@@ -19,7 +23,7 @@ const LEASES: &str = "netloom-agent-leases";
 
 /// The policies and their bindings as a manifest; agents may take taints of these keys off their Nodes.
 pub fn node_restriction(taints: &[TaintKey]) -> String {
-    let groups: BTreeSet<&str> = kinds().iter().map(|kind| kind.group).collect();
+    let groups: BTreeSet<&str> = usual().map(|kind| kind.group).collect();
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -42,6 +46,57 @@ pub fn node_restriction(taints: &[TaintKey]) -> String {
     let objects: Vec<Value> = [policy, binding_of(NAME)].into_iter().chain(own).collect();
     format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
 }
+
+/// The same for kinds that a cluster has on request: of an object of its node an agent writes the status.
+pub fn node_restriction_on_request() -> String {
+    let name = "netloom-vms-node-restriction";
+    let own = on_request().filter_map(|kind| Some((kind, node_field(kind)?)));
+    let rules: Vec<Value> = own
+        .map(|(kind, field)| {
+            let (object, old) = (is_node(field.path, "object"), is_node(field.path, "oldObject"));
+            let same = REPORTER_KEEPS.map(|(path, empty)| {
+                let of = |object: &str| format!("(has({object}.{path}) ? {object}.{path} : {empty})");
+                format!("{} == {}", of("object"), of("oldObject"))
+            });
+            json!({
+                "expression": format!(
+                    "request.resource.resource != '{}' || (request.operation == 'UPDATE' && {object} && {old} && \
+                     object.spec == oldObject.spec && {})",
+                    kind.plural,
+                    same.join(" && "),
+                ),
+                "messageExpression": format!(
+                    "'the agent of node ' + variables.node + ' may write only the status of a {} whose {} is that node'",
+                    kind.kind, field.path
+                ),
+                "reason": "Forbidden",
+            })
+        })
+        .collect();
+    let owned: Vec<String> =
+        on_request().filter(|kind| node_field(kind).is_some()).map(|kind| format!("'{}'", kind.plural)).collect();
+    let mut validations = vec![
+        of_some_node(),
+        json!({
+            "expression": format!("request.resource.resource in [{}]", owned.join(", ")),
+            "messageExpression": "'the agent of node ' + variables.node + ' may not write ' + request.resource.resource",
+            "reason": "Forbidden",
+        }),
+    ];
+    validations.extend(rules);
+    let groups: BTreeSet<&str> = on_request().map(|kind| kind.group).collect();
+    let about = json!({"apiGroups": groups, "resources": ["*/*"]});
+    let objects = [policy_for_own_agents(name, &about, &validations.into()), binding_of(name)];
+    format!("{HEADER}{}", netloom_yaml::print_stream(&objects))
+}
+
+/// What of an object's metadata its reporter leaves as it is, and what is as good as nothing.
+const REPORTER_KEEPS: [(&str, &str); 4] = [
+    ("metadata.labels", "{}"),
+    ("metadata.annotations", "{}"),
+    ("metadata.finalizers", "[]"),
+    ("metadata.ownerReferences", "[]"),
+];
 
 /// An agent gives signs of life of itself only, and not under the name of the controllers' lock.
 fn leases_policy() -> Value {
@@ -255,7 +310,7 @@ fn is_node(path: &str, object: &str) -> String {
 /// The fields that name the nodes of objects, but for their names.
 fn fields() -> Vec<NodeField> {
     let mut fields: Vec<NodeField> = Vec::new();
-    for field in kinds().iter().filter_map(node_field).filter(|field| !field.is_name()) {
+    for field in usual().filter_map(node_field).filter(|field| !field.is_name()) {
         if fields.iter().all(|known| known.path != field.path) {
             fields.push(field);
         }
@@ -285,13 +340,13 @@ fn of(field: NodeField) -> String {
 fn among(is: impl Fn(NodeField) -> bool) -> String {
     let of_owner = |kind: &&Kind| node_field(kind).is_some_and(&is);
     let names: Vec<String> =
-        kinds().iter().filter(of_owner).map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
+        usual().filter(|kind| of_owner(kind)).map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
     format!("variables.resource in [{}]", names.join(", "))
 }
 
 /// Whether the status of the resource is the controller's answer to its owner, in the language of the policy.
 fn answered() -> String {
-    let answered = kinds().iter().filter(|kind| kind.owner != Owner::Cluster && !kind.status_by_owner);
+    let answered = usual().filter(|kind| kind.owner != Owner::Cluster && !kind.status_by_owner);
     let names: Vec<String> = answered.map(|kind| format!("'{}.{}'", kind.plural, kind.group)).collect();
     format!("variables.resource in [{}]", names.join(", "))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::{NAMESPACE, fabric::operator, foreign, hostnet::names, kinds};
+use netloom_api::{NAMESPACE, fabric::operator, foreign, hostnet::names, registry::usual};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,7 +42,7 @@ pub struct Reached<'a> {
 /// The configurations as a manifest, and the service where there is no address.
 pub fn webhook(reached: Reached<'_>) -> String {
     let own = json!([{
-        "apiGroups": kinds().iter().map(|kind| kind.group).collect::<BTreeSet<_>>(),
+        "apiGroups": usual().map(|kind| kind.group).collect::<BTreeSet<_>>(),
         "apiVersions": ["*"],
         "operations": ["CREATE", "UPDATE"],
         "resources": ["*"],
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn every_group_of_ours_is_judged() {
         let text = webhook(Reached { address: None, authority: None });
-        for kind in kinds() {
+        for kind in usual() {
             assert_eq!(text.matches(&format!("- {}\n", kind.group)).count(), 2, "{}", kind.group);
         }
     }

@@ -83,7 +83,7 @@ fn generated_files_are_current() {
             stale.push(file.path.clone());
         }
     }
-    for folder in ["deploy/crds", "docs/reference/kinds"] {
+    for folder in ["deploy/crds", "deploy/vms", "docs/reference/kinds"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let path = format!("{folder}/{}", entry.unwrap().file_name().display());
             if !files.iter().any(|file| file.path == path) {

@@ -16,8 +16,19 @@ pub struct Broken {
     pub value: Value,
     /// What is wrong with that.
     pub why: String,
-    /// Whether it is there twice, rather than wrong.
-    pub twice: bool,
+    /// What kind of wrong it is.
+    pub how: How,
+}
+
+/// A kind of wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// The value breaks a rule.
+    Wrong,
+    /// The same, in words that clients of `KubeVirt` know.
+    InFixedWords,
+    /// It is there twice.
+    Twice,
 }
 
 /// All rules that a specification breaks; `prefix` is where it is in its object.
@@ -55,16 +66,17 @@ pub fn broken(spec: &InstanceSpec, prefix: &str) -> Vec<Broken> {
 }
 
 fn push(found: &mut Vec<Broken>, path: String, value: impl Into<Value>, why: String) {
-    found.push(Broken { path, value: value.into(), why, twice: false });
+    found.push(Broken { path, value: value.into(), why, how: How::Wrong });
 }
 
 fn duplicate(found: &mut Vec<Broken>, path: String, name: &str) {
-    found.push(Broken { path, value: name.into(), why: "is there twice".to_owned(), twice: true });
+    found.push(Broken { path, value: name.into(), why: "is there twice".to_owned(), how: How::Twice });
 }
 
 fn state(spec: &InstanceSpec, nic: &Interface, place: &str, found: &mut Vec<Broken>) {
     let (name, state, path) = (&nic.name, nic.state(), format!("{place}.state"));
-    let mut refuse = |why: String| push(found, path.clone(), state, why);
+    let mut refuse =
+        |why: String| found.push(Broken { path: path.clone(), value: state.into(), why, how: How::InFixedWords });
     if !["", "absent", "up", "down"].contains(&state) {
         refuse(format!("logical {name} interface state value is unsupported: {state}"));
     }

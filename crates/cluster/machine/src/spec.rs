@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(inline, extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct Given {}
 
-/// What an instance is to be.
+/// What the instance is to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(inline, extend("x-kubernetes-preserve-unknown-fields" = true))]
@@ -43,6 +43,7 @@ pub struct DomainSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
     /// Its devices.
+    #[serde(skip_serializing_if = "Devices::is_empty")]
     pub devices: Devices,
 }
 
@@ -132,6 +133,13 @@ pub struct Devices {
     /// Whether each virtio NIC has a pair of queues for each processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_interface_multiqueue: Option<bool>,
+}
+
+impl Devices {
+    /// Whether nothing is said of them.
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A NIC of a machine.

@@ -46,6 +46,12 @@ pub enum Action {
         /// The patch.
         patch: Value,
     },
+    /// A JSON patch that begins with tests of what it was made from. One that fails means that somebody else was there
+    /// first.
+    PatchTested {
+        /// The patch, a list of operations.
+        patch: Value,
+    },
     /// Delete it, if it is still the one that was looked at.
     Delete {
         /// Its uid.

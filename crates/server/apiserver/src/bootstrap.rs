@@ -8,6 +8,10 @@
 
 mod renewed;
 
+use netloom_api::{
+    Install,
+    definition::{BUILT_IN, INSTALLED},
+};
 use netloom_store::{Change, Key, Store};
 use serde_json::{Value, json};
 
@@ -73,7 +77,11 @@ pub async fn install(store: &Store, source: &dyn Source) -> Result<(), Bootstrap
         changes.extend(own_object(store, source, object)?);
     }
     for kind in netloom_api::kinds() {
-        changes.extend(definition(store, source, kind.crd())?);
+        let mut wanted = kind.crd();
+        if kind.install == Install::OnRequest {
+            wanted["metadata"]["annotations"][INSTALLED] = json!(BUILT_IN);
+        }
+        changes.extend(definition(store, source, wanted)?);
     }
     if !changes.is_empty() {
         store.write(changes).await?;
@@ -192,13 +200,16 @@ fn key_of(resource: &Resource, object: &Value) -> Key {
     Key::new(&resource.store_name(), metadata::text(object, "namespace"), metadata::text(object, "name"))
 }
 
-/// The roles of our own processes.
+/// The roles of our own processes. This server has every kind.
 fn our_roles() -> Result<Vec<Value>, BootstrapError> {
-    let text = netloom_generate::rbac();
     let limits = netloom_schema::decode::Limits::default();
-    let read = netloom_schema::decode::yaml_stream(text.as_bytes(), limits);
-    let documents = read.map_err(|error| BootstrapError::Object(error.to_string()))?;
-    Ok(documents.into_iter().map(|document| document.value).collect())
+    let mut all = Vec::new();
+    for text in [netloom_generate::rbac(), netloom_generate::rbac_on_request()] {
+        let read = netloom_schema::decode::yaml_stream(text.as_bytes(), limits);
+        let documents = read.map_err(|error| BootstrapError::Object(error.to_string()))?;
+        all.extend(documents.into_iter().map(|document| document.value));
+    }
+    Ok(all)
 }
 
 /// Roles and bindings that every cluster has, as far as they are about what is served here.

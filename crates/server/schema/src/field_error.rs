@@ -35,6 +35,8 @@ pub enum Cause {
     TooFew,
     /// The value is not of the type of the field.
     TypeInvalid,
+    /// The value breaks a rule whose words are fixed: nothing is put before them.
+    Worded,
     /// The server, not the caller, is at fault.
     Internal,
 }
@@ -46,7 +48,7 @@ impl Cause {
             Self::NotFound => "FieldValueNotFound",
             Self::Required => "FieldValueRequired",
             Self::Duplicate => "FieldValueDuplicate",
-            Self::Invalid => "FieldValueInvalid",
+            Self::Invalid | Self::Worded => "FieldValueInvalid",
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
@@ -71,6 +73,7 @@ impl Cause {
             Self::TooShort => "Too short",
             Self::TooMany => "Too many",
             Self::TooFew => "Too few",
+            Self::Worded => "",
             Self::Internal => "Internal error",
         }
     }
@@ -78,7 +81,7 @@ impl Cause {
     /// Whether the message never shows the value.
     fn hides_value(self) -> bool {
         match self {
-            Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal => true,
+            Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Worded | Self::Internal => true,
             Self::NotFound
             | Self::Duplicate
             | Self::Invalid
@@ -113,6 +116,11 @@ impl FieldError {
     /// The value breaks a rule.
     pub fn invalid(path: impl Into<String>, value: &Value, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::Invalid, Some(go_text::bad_value(value)), detail)
+    }
+
+    /// The value breaks a rule, in these words and no others.
+    pub fn worded(path: impl Into<String>, words: impl Into<String>) -> Self {
+        Self::new(path, Cause::Worded, None, words)
     }
 
     /// The text breaks a rule.
@@ -181,6 +189,9 @@ impl FieldError {
 
     /// The message without the path, as `details.causes[].message` has it.
     pub fn body(&self) -> String {
+        if self.cause == Cause::Worded {
+            return self.detail.clone();
+        }
         let mut text = self.cause.title().to_owned();
         if let Some(value) = &self.value {
             text.push_str(": ");

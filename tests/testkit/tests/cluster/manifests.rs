@@ -11,8 +11,7 @@ use crate::{Stage, servers::Server};
 
 /// The definitions are accepted and established.
 pub(crate) fn definitions(stage: &Stage) -> Outcome {
-    let folder = root().join("deploy/crds");
-    let files = yaml_files(&folder)?;
+    let files = definition_files()?;
     for (side, server) in &stage.servers {
         let run = |words: &[&str]| {
             kubectl(stage, server, words).map_err(|why| format!("with the {} server: {why}", side.name()))
@@ -20,9 +19,12 @@ pub(crate) fn definitions(stage: &Stage) -> Outcome {
         for file in &files {
             run(&["apply", "--server-side", "--force-conflicts", "-f", &file.to_string_lossy()])?;
         }
-        let folder = folder.to_string_lossy();
-        run(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &folder])?;
-        run(&["wait", "--for=condition=NamesAccepted", "--timeout=60s", "-f", &folder])?;
+        for condition in ["--for=condition=Established", "--for=condition=NamesAccepted"] {
+            let files = files.iter().flat_map(|file| ["-f".to_owned(), file.to_string_lossy().into_owned()]);
+            let files: Vec<String> = files.collect();
+            let words = ["wait", condition, "--timeout=60s"].into_iter().chain(files.iter().map(String::as_str));
+            run(&words.collect::<Vec<_>>())?;
+        }
     }
     Ok(Ended::Passed(Some(format!("{} definitions", files.len()))))
 }
@@ -30,9 +32,10 @@ pub(crate) fn definitions(stage: &Stage) -> Outcome {
 /// Roles, accounts and the restriction of agents are accepted by the real server.
 pub(crate) fn rights(stage: &Stage) -> Outcome {
     for (side, server) in &stage.servers {
-        let mut files = vec![root().join("deploy/rbac.yaml")];
+        let mut files = vec![root().join("deploy/rbac.yaml"), root().join("deploy/vms/rbac.yaml")];
         if *side == crate::servers::Side::Real {
             files.push(root().join("deploy/node-restriction.yaml"));
+            files.push(root().join("deploy/vms/node-restriction.yaml"));
         }
         for file in files {
             let words = ["apply", "--server-side", "--force-conflicts", "-f", &file.to_string_lossy()];
@@ -79,6 +82,14 @@ pub(crate) fn kubectl(stage: &Stage, server: &Server, words: &[&str]) -> Result<
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
     if output.status.success() { Ok(printed) } else { Err(format!("kubectl {}: {printed}", words.join(" "))) }
+}
+
+/// The definitions of all kinds, those for clusters that are asked to have them included.
+pub(crate) fn definition_files() -> Result<Vec<PathBuf>, String> {
+    let mut files = yaml_files(&root().join("deploy/crds"))?;
+    let is_definition = |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().contains('_'));
+    files.extend(yaml_files(&root().join("deploy/vms"))?.into_iter().filter(is_definition));
+    Ok(files)
 }
 
 /// All YAML files below a folder, in order; an empty folder is a mistake.

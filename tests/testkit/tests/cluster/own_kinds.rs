@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    manifests::{root, yaml_files},
+    manifests::{definition_files, root, yaml_files},
     random::{Dice, body, patch, request, shown, typed},
     script::{self, Step},
 };
@@ -52,7 +52,7 @@ pub(crate) fn steps(seed: u64) -> Result<Vec<Step>, String> {
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "{{ns}}" } });
     let mut steps = vec![body(request("POST", "/api/v1/namespaces", "a namespace"), &namespace)];
     let examples = examples()?;
-    for file in yaml_files(&root().join("deploy/crds"))? {
+    for file in definition_files()? {
         let mut definition = read(&file)?;
         let group = definition["spec"]["group"].as_str().unwrap_or_default().to_owned();
         move_group(&mut definition);

@@ -231,6 +231,19 @@ PATCH merge {{path}}/status
 {metadata: {annotations: {written: \"by the agent\"}}}
 ";
 
+/// What an agent does with an object of its own node that it only reports on.
+const OWN_REPORTS: &str = "\
+### merge
+PATCH merge {{path}}
+
+{status: {phase: \"Running\"}}
+
+### JSON patch
+PATCH json {{path}}
+
+[{op: add, path: /status/phase, value: \"Failed\"}]
+";
+
 /// The agent of a node may write what is its node's own: the restriction is not simply a refusal.
 pub(crate) fn own_is_allowed(stage: &Stage) -> Outcome {
     let examples = examples()?;
@@ -242,7 +255,15 @@ pub(crate) fn own_is_allowed(stage: &Stage) -> Outcome {
                     .ok_or_else(|| format!("{} has no example", kind.kind))?;
                 let own = of_node(example, kind, OWN);
                 let place = Place::of(kind, &own);
-                let text = with_head(&OWN_WRITES.replace("{{object}}", &own.to_string()), &identity.head);
+                let writes = if kind.reported_only {
+                    // Somebody else makes it.
+                    let made = format!("### made\nPATCH apply {{{{path}}}}?fieldManager=owner&force=true\n\n{own}\n");
+                    run(stage, &server.wire, &script::parse(&made)?, &place);
+                    OWN_REPORTS.to_owned()
+                } else {
+                    OWN_WRITES.replace("{{object}}", &own.to_string())
+                };
+                let text = with_head(&writes, &identity.head);
                 let mut steps = script::parse(&text)?;
                 let answers_itself = kind.has_status_subresource() && kind.status_by_owner;
                 steps.retain(|step| answers_itself || step.title != "status");

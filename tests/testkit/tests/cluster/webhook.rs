@@ -45,11 +45,12 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     let flag = format!("--admission-control-config-file={}", keys.admission.display());
     let real = Server::start_with(Side::Real, &stage.programs, &folder.join("real"), &["--", &flag])?;
     let ours = Server::start(Side::Ours, &stage.programs, &folder.join("ours"))?;
-    let definitions =
-        ["attachments.yaml", "machines.yaml"].map(|name| netloom_testkit::scenarios().join("admission").join(name));
-    for server in [&real, &ours] {
+    let attachments = netloom_testkit::scenarios().join("admission/attachments.yaml");
+    let machines = root().join("deploy/vms/kubevirt.io_virtualmachines.yaml");
+    // Ours has machines by itself.
+    for (server, definitions) in [(&real, vec![&attachments, &machines]), (&ours, vec![&attachments])] {
         apply(stage, server, &root().join("deploy/rbac.yaml"))?;
-        for file in &definitions {
+        for file in definitions {
             apply(stage, server, file)?;
             let file = file.to_string_lossy();
             kubectl(stage, server, &["wait", "--for=condition=Established", "--timeout=60s", "-f", &file])?;

@@ -16,10 +16,19 @@ use crate::{
 pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
     match what {
         GenVerb::Kubeconfig(args) => return kubeconfig::run(args),
-        GenVerb::Crds { dir } => {
-            manifests(dir.as_deref(), &below("deploy/crds/", &netloom_generate::manifests()))?;
+        GenVerb::Crds { vms, dir } => {
+            let folder = if *vms { "deploy/vms/" } else { "deploy/crds/" };
+            let mut files = below(folder, &netloom_generate::manifests());
+            // Rights lie beside definitions, which are called after group and kind.
+            files.retain(|(name, _)| name.contains('_'));
+            manifests(dir.as_deref(), &files)?;
         }
-        GenVerb::Rbac { agent_taint, dir } => {
+        GenVerb::Rbac { agent_taint: _, vms: true, dir } => {
+            let restriction = netloom_generate::node_restriction_on_request();
+            let files = [("rbac.yaml", netloom_generate::rbac_on_request()), ("node-restriction.yaml", restriction)];
+            manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
+        }
+        GenVerb::Rbac { agent_taint, vms: false, dir } => {
             let restriction = netloom_generate::node_restriction(agent_taint);
             let files = [("rbac.yaml", netloom_generate::rbac()), ("node-restriction.yaml", restriction)];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;

@@ -149,6 +149,8 @@ impl Cluster {
             terms,
             config: None,
             install_definitions: false,
+            // The server has them by itself.
+            machines: false,
             status: None,
             webhook: None,
         };
@@ -187,6 +189,7 @@ impl Cluster {
             run_dir: None,
             base,
             frr,
+            machines: None,
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use netloom_api::{
     dig,
     hostnet::{CLUSTER_NETWORK, HOST_NETWORK_CONFIG, MGMT, names},
+    machine,
 };
 use serde_json::Value;
 
 use super::{annotation, known_cluster_network, mtu_of, uplink_mtu, uplinks_of};
 use crate::{
     Findings, Operation, Review, View,
-    foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE, OVERLAY, plugin_config},
+    foreign::{self, ATTACHMENT, OVERLAY, plugin_config},
     hostnet::{host_network_config::BY_UNDERLAY, machines},
 };
 
@@ -226,7 +227,7 @@ fn delete(review: &Review<'_>, old: Option<&Value>, findings: &mut Findings) {
 /// The machines that use the attachment that is written, running or not.
 fn users(review: &Review<'_>) -> BTreeSet<String> {
     let name = format!("{}/{}", review.namespace.unwrap_or_default(), review.name);
-    let kinds = [MACHINE, MACHINE_INSTANCE];
-    let users = kinds.iter().flat_map(|kind| review.view.lookup(*kind, foreign::BY_ATTACHMENT, &name));
+    let kinds = [machine::MACHINE, machine::INSTANCE];
+    let users = kinds.iter().flat_map(|kind| review.view.lookup(*kind, crate::machine::BY_ATTACHMENT, &name));
     users.filter_map(|machine| foreign::full_name(&machine)).collect()
 }

@@ -2,19 +2,24 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use netloom_api::{dig, hostnet::names};
+use netloom_api::{
+    dig,
+    hostnet::names,
+    machine::{INSTANCE, MACHINE},
+};
 use serde_json::Value;
 
 use crate::{
     View,
-    foreign::{self, ATTACHMENT, MACHINE, MACHINE_INSTANCE},
+    foreign::{self, ATTACHMENT},
     hostnet::nodes::Names,
+    machine::BY_ATTACHMENT,
 };
 
 /// The running machines on `nodes` that use an attachment of the cluster network, as `namespace/name`.
 pub(super) fn running_on(view: &dyn View, cluster_network: &str, nodes: &Names<'_>) -> BTreeSet<String> {
     let attachments = view.lookup(ATTACHMENT, foreign::BY_CLUSTER_NETWORK, cluster_network);
-    let machines = attachments.iter().flat_map(|attachment| users(view, attachment, &[MACHINE_INSTANCE]));
+    let machines = attachments.iter().flat_map(|attachment| users(view, attachment, &[INSTANCE]));
     let here = |machine: &Arc<Value>| dig::text(machine, "status.nodeName").is_some_and(|node| nodes.contains(node));
     machines.filter(here).filter_map(|machine| foreign::full_name(&machine)).collect()
 }
@@ -46,13 +51,13 @@ fn is_system(attachment: &Value) -> bool {
 }
 
 fn names_of_users(view: &dyn View, attachments: &[Arc<Value>]) -> BTreeSet<String> {
-    let users = attachments.iter().flat_map(|attachment| users(view, attachment, &[MACHINE, MACHINE_INSTANCE]));
+    let users = attachments.iter().flat_map(|attachment| users(view, attachment, &[MACHINE, INSTANCE]));
     users.filter_map(|machine| foreign::full_name(&machine)).collect()
 }
 
 fn users(view: &dyn View, attachment: &Value, kinds: &[netloom_api::GroupKind<'static>]) -> Vec<Arc<Value>> {
     let Some(name) = foreign::full_name(attachment) else { return Vec::new() };
-    kinds.iter().flat_map(|kind| view.lookup(*kind, foreign::BY_ATTACHMENT, &name)).collect()
+    kinds.iter().flat_map(|kind| view.lookup(*kind, BY_ATTACHMENT, &name)).collect()
 }
 
 /// A few names of many, for a message.

@@ -6,6 +6,7 @@ mod cluster;
 mod cost;
 mod examples;
 mod host_network_rules;
+mod machine_rules;
 mod messages;
 mod node_state_rules;
 mod pod_network_rules;

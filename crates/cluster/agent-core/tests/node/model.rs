@@ -82,7 +82,9 @@ impl Api {
                 merge(&mut merged, patch);
                 ("patch", self.store(merged))
             }
-            Action::Apply { .. } | Action::Delete { .. } => panic!("an agent does not ask for {request:?}"),
+            Action::Apply { .. } | Action::PatchTested { .. } | Action::Delete { .. } => {
+                panic!("an agent does not ask for {request:?}")
+            }
             Action::ApplyStatus { .. } | Action::Patch { .. } => return None,
         };
         self.writes.push((verb, key.0, key.2));

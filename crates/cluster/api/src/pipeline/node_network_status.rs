@@ -41,12 +41,29 @@ pub struct NodeNetworkStatusStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub routes: Vec<NodeRoute>,
+    /// Present while a libvirt answers on the node, so that it can have virtual machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libvirt: Option<NodeLibvirt>,
     /// When the agent reported this. It reports what has changed, and nothing while nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
     /// `Ready` when everything is listed.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
+}
+
+/// The libvirt of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeLibvirt {
+    /// Where others reach it to bring a machine here; absent where none may come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub migrate_in: Option<String>,
+    /// Where the memory of such a machine goes; absent: libvirt decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub migrate_data: Option<String>,
 }
 
 /// An interface of a node.

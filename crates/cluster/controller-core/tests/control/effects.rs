@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use crate::model::Rig;
 
 /// The groups whose kinds people write for a front end that is built.
-const FRONT_ENDS: &[&str] = &["nmstate.io", "network.harvesterhci.io"];
+const FRONT_ENDS: &[&str] = &["nmstate.io", "network.harvesterhci.io", "kubevirt.io"];
 /// Kinds of a group of which others are not built.
 const BUILT: &[&str] = &[
     "Layer2NetworkConfiguration",

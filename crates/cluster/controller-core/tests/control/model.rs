@@ -149,6 +149,12 @@ impl Api {
                 merge(&mut merged, patch);
                 ("patch", self.store(merged))
             }
+            Action::PatchTested { patch } => {
+                let mut patched = known?;
+                let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+                json_patch::patch(&mut patched, &patch).ok()?;
+                ("patch", self.store(patched))
+            }
             Action::Delete { uid, resource_version } => {
                 let known = known?;
                 if known["metadata"]["uid"] != **uid || known["metadata"]["resourceVersion"] != **resource_version {

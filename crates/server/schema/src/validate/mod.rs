@@ -76,6 +76,7 @@ fn makes_rules_pointless(cause: Cause) -> bool {
         | Cause::Forbidden
         | Cause::TooShort
         | Cause::TooFew
+        | Cause::Worded
         | Cause::Internal => false,
     }
 }
