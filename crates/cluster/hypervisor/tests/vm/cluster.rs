@@ -1,20 +1,25 @@
-//! One machine, its instance, a migration and some nodes: what an API server, a controller and agents do to each other.
+//! The program itself: an API server, a controller, agents, and a person who changes one machine.
 
 use std::{
     collections::BTreeMap,
     fs,
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process,
-    sync::mpsc::{Receiver, channel},
+    process::{self, Child, Command, Stdio},
+    sync::mpsc::{Receiver, Sender, channel},
     time::{Duration, Instant},
 };
 
-use netloom_hypervisor::{Told, Word};
-use netloom_machine::{
-    control::{Ask, Deed, Kind, Libvirt, Node as Possible, Scene, decide},
-    lane::Want,
+use futures_util::StreamExt as _;
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
 };
+use netloom_client::Watch;
+use netloom_object::{Change, GroupKind};
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     guest::{Console, base},
@@ -27,18 +32,42 @@ fn patience() -> Duration {
     Duration::from_mins(1) * times.unwrap_or(1)
 }
 
-const NOW: &str = "2030-01-01T00:00:00Z";
+const MACHINE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachine");
+const INSTANCE: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachineInstance");
+const MIGRATION: GroupKind<'static> = GroupKind::new("kubevirt.io", "VirtualMachineInstanceMigration");
+const REPORT: GroupKind<'static> = GroupKind::new("network.t-caas.telekom.com", "NodeNetworkStatus");
+const EVENT: GroupKind<'static> = GroupKind::new("events.k8s.io", "Event");
+const NODE: GroupKind<'static> = GroupKind::new("", "Node");
+
+/// Where a kind is served.
+fn resource(kind: GroupKind<'static>) -> ApiResource {
+    let version = if kind == REPORT { "v1alpha1" } else { "v1" };
+    ApiResource::from_gvk(&GroupVersionKind::gvk(kind.group, version, kind.kind))
+}
+
+/// What every story starts from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given<'a> {
+    /// The folder with the guest.
+    pub(crate) guest: &'a Path,
+    /// The program.
+    pub(crate) program: &'a Path,
+}
 
 pub(crate) struct Cluster {
     pub(crate) folder: PathBuf,
+    program: PathBuf,
     pub(crate) nodes: Vec<Node>,
-    told: Receiver<(usize, Told)>,
-    ready: BTreeMap<usize, bool>,
-    pub(crate) machine: Value,
+    /// Server and controller; the server ends last.
+    processes: Vec<Child>,
+    runtime: Runtime,
+    client: Client,
+    changes: Receiver<Change>,
+    reports: BTreeMap<String, Value>,
+    pub(crate) machine: Option<Value>,
     pub(crate) instance: Option<Value>,
     pub(crate) migration: Option<Value>,
-    version: u64,
-    /// How many writes there were, by kind and verb.
+    /// How many writes there were, by what they changed.
     pub(crate) writes: BTreeMap<&'static str, usize>,
     pub(crate) drifts: usize,
     pub(crate) console: Console,
@@ -53,43 +82,114 @@ pub(crate) fn nic(name: &str, state: &str) -> (Value, Value) {
     (nic, json!({"name": name, "multus": {"networkName": name}}))
 }
 
+/// Starts a process of the program, and returns when it has said that it is ready.
+fn ready(program: &Path, words: &[&str], log: &Path) -> Child {
+    let log = fs::File::create(log).unwrap();
+    let mut command = Command::new(program);
+    let mut child = command.args(words).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let is_ready = said.into_iter().any(|line| line.starts_with("ready"));
+    assert!(is_ready, "it ended with {:?} before it was ready: {words:?}", child.wait());
+    child
+}
+
 impl Cluster {
-    pub(crate) fn start(guest: &Path, name: &str, nodes: usize, nics: &[(Value, Value)]) -> Self {
+    pub(crate) fn start(given: Given<'_>, name: &str, nodes: usize, nics: &[(Value, Value)]) -> Self {
+        let Given { guest, program } = given;
         let folder = std::env::temp_dir().join(format!("netloom-vm-{}-{name}", process::id()));
+        // One that failed leaves it for people to look at.
+        fs::remove_dir_all(&folder).ok();
         fs::create_dir_all(&folder).unwrap();
         let console = Console(folder.join("console"));
-        let (tell, told) = channel();
         let base = base(guest, &console.0);
-        let all: Vec<Node> = (1..=nodes).map(|number| Node::start(number, &folder, &base, tell.clone())).collect();
-        let interfaces: Vec<&Value> = nics.iter().map(|(nic, _)| nic).collect();
-        let networks: Vec<&Value> = nics.iter().map(|(_, network)| network).collect();
-        let machine = json!({
-            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine",
-            "metadata": {"namespace": "default", "name": "a", "uid": "m-1", "resourceVersion": "1"},
-            "spec": {"runStrategy": "Always", "template": {"spec": {
-                "domain": {"devices": {"interfaces": interfaces}}, "networks": networks,
-            }}},
-        });
+        let all: Vec<Node> = (1..=nodes).map(|number| Node::start(program, number, &folder, &base)).collect();
+        let place = |name: &str| folder.join(name).display().to_string();
+        let (data, admin) = (place("data"), place("kubeconfig"));
+        let server = ["server", "--listen", "127.0.0.1:0", "--data-dir", &data, "--kubeconfig-out", &admin];
+        let server = ready(program, &server, &folder.join("server-log"));
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let client = runtime.block_on(connected(Path::new(&admin)));
+        let own = place("controller.conf");
+        let mut identity = Command::new(program);
+        identity.args(["gen", "kubeconfig", "--controller", "--out", &own]).env("KUBECONFIG", &admin);
+        assert!(identity.status().unwrap().success());
+        let controller = ready(program, &["controller", "--kubeconfig", &own], &folder.join("controller-log"));
+        let (tell, changes) = channel();
+        for kind in [MACHINE, INSTANCE, MIGRATION, REPORT, EVENT] {
+            runtime.spawn(follow(client.clone(), kind, tell.clone()));
+        }
         let mut cluster = Self {
             folder,
+            program: program.to_owned(),
             nodes: all,
-            told,
-            ready: BTreeMap::new(),
-            machine,
+            processes: vec![controller, server],
+            runtime,
+            client,
+            changes,
+            reports: BTreeMap::new(),
+            machine: None,
             instance: None,
             migration: None,
-            version: 1,
             writes: BTreeMap::new(),
             drifts: 0,
             console,
         };
-        for node in &cluster.nodes {
-            node.worker.say(Word::Listed(Vec::new()));
+        for at in 0..nodes {
+            cluster.join(at);
         }
-        cluster.until("every daemon is there", |cluster| {
-            (1..=nodes).all(|number| cluster.ready.get(&number).copied().unwrap_or_default())
+        cluster.until("every agent tells of its libvirt", |cluster| {
+            cluster.nodes.iter().all(|node| {
+                cluster.reports.get(&node.name).is_some_and(|report| report["status"]["libvirt"].is_object())
+            })
         });
+        if !nics.is_empty() {
+            cluster.apply_machine(nics);
+        }
         cluster
+    }
+
+    /// Makes a node one of the cluster, with its agent.
+    fn join(&mut self, at: usize) {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.nodes[at].name}});
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(NODE));
+        let node = serde_json::from_value(node).unwrap();
+        self.runtime.block_on(api.create(&PostParams::default(), &node)).unwrap();
+        let identity = self.identity(at);
+        let words = ["gen", "kubeconfig", "--node", &self.nodes[at].name, "--out", &identity.display().to_string()];
+        self.run(&words);
+        self.nodes[at].start_agent(&identity);
+    }
+
+    fn identity(&self, at: usize) -> PathBuf {
+        self.folder.join(format!("{}.conf", self.nodes[at].name))
+    }
+
+    /// Kills the agent of a node and starts another one.
+    pub(crate) fn another_agent(&mut self, at: usize) {
+        let identity = self.identity(at);
+        self.nodes[at].start_agent(&identity);
+    }
+
+    /// Runs a verb of the program as an administrator.
+    fn run(&self, words: &[&str]) {
+        let mut command = Command::new(&self.program);
+        let output = command.args(words).env("KUBECONFIG", self.folder.join("kubeconfig")).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn apply_machine(&mut self, nics: &[(Value, Value)]) {
+        let interfaces: Vec<&Value> = nics.iter().map(|(nic, _)| nic).collect();
+        let networks: Vec<&Value> = nics.iter().map(|(_, network)| network).collect();
+        let machine = json!({
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"namespace": "default", "name": "a"},
+            "spec": {"runStrategy": "Always", "template": {"spec": {
+                "domain": {"devices": {"interfaces": interfaces}}, "networks": networks,
+            }}},
+        });
+        let file = self.folder.join("machine.json");
+        fs::write(&file, machine.to_string()).unwrap();
+        self.run(&["apply", "-f", &file.display().to_string()]);
+        self.until("the machine is there", |cluster| cluster.machine.is_some());
     }
 
     /// Lets everything happen until something is so.
@@ -97,153 +197,112 @@ impl Cluster {
     pub(crate) fn until(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         loop {
-            while self.decide() {}
+            while let Ok(change) = self.changes.try_recv() {
+                self.take(change);
+            }
             if is(self) {
                 return;
             }
             assert!(begun.elapsed() < patience(), "not so in time: {what}\n{}", self.tell());
-            if let Ok((number, told)) = self.told.recv_timeout(Duration::from_millis(20)) {
-                self.take(number, told);
+            // What the guest prints tells nobody that it is there.
+            if let Ok(change) = self.changes.recv_timeout(Duration::from_millis(20)) {
+                self.take(change);
             }
         }
     }
 
     fn tell(&self) -> String {
-        let logs: Vec<String> =
-            self.nodes.iter().map(|node| fs::read_to_string(node.folder.join("log")).unwrap_or_default()).collect();
+        let files = ["n1/log", "n1/agent-log", "n2/log", "n2/agent-log", "controller-log", "server-log"];
+        let log = |name: &&str| Some(format!("{name}: {}", fs::read_to_string(self.folder.join(name)).ok()?));
         format!(
-            "instance {:#}\nmigration {:#}\nguest {:?}\nlogs {}",
+            "machine {:#}\ninstance {:#}\nmigration {:#}\nguest {:?}\n{}",
+            self.machine.clone().unwrap_or_default(),
             self.instance.clone().unwrap_or_default(),
             self.migration.clone().unwrap_or_default(),
             self.console.carriers(),
-            logs.join("\n"),
+            files.iter().filter_map(log).collect::<Vec<_>>().join("\n"),
         )
     }
 
-    fn possible(&self) -> BTreeMap<String, Possible> {
-        let node = |(number, node): (usize, &Node)| {
-            let there = self.ready.get(&(number + 1)).copied().unwrap_or_default() && self.nodes.len() > number;
-            let libvirt = Libvirt {
-                migrate_in: Some(format!("qemu+unix:///system?socket={}/libvirt-sock", node.folder.display())),
-                migrate_data: Some(format!("unix://{}/data", node.folder.display())),
-            };
-            (node.name.clone(), Possible { labels: BTreeMap::new(), libvirt: there.then_some(libvirt) })
-        };
-        self.nodes.iter().enumerate().map(node).collect()
-    }
-
-    /// What the controller does in one turn; whether it did anything.
-    fn decide(&mut self) -> bool {
-        let scene = Scene {
-            machines: vec![&self.machine],
-            instances: self.instance.iter().collect(),
-            migrations: self.migration.iter().collect(),
-            nodes: self.possible(),
-            now: NOW.to_owned(),
-        };
-        let asks = decide(&scene);
-        let any = !asks.is_empty();
-        for ask in asks {
-            self.carry_out(ask);
+    fn take(&mut self, change: Change) {
+        match change {
+            Change::Listed { objects, .. } => objects.into_iter().for_each(|object| self.put(object.as_ref().clone())),
+            Change::Put(object) => self.put(object.as_ref().clone()),
+            Change::Gone(object) => match object["kind"].as_str().unwrap_or_default() {
+                kind if kind == MACHINE.kind => self.machine = None,
+                kind if kind == INSTANCE.kind => self.instance = None,
+                kind if kind == MIGRATION.kind => self.migration = None,
+                _ => {}
+            },
         }
-        any
     }
 
-    fn carry_out(&mut self, Ask { kind, deed, .. }: Ask) {
-        self.version += 1;
-        let version = self.version.to_string();
-        let verb = match (kind, &deed) {
-            (Kind::Instance, Deed::Patch(_)) => "instance patch",
-            (Kind::Instance, _) => "instance other",
-            (Kind::Machine, _) => "machine",
-            (Kind::Migration, _) => "migration",
-        };
-        *self.writes.entry(verb).or_default() += 1;
-        let object = match kind {
-            Kind::Machine => Some(&mut self.machine),
-            Kind::Instance => self.instance.as_mut(),
-            Kind::Migration => self.migration.as_mut(),
-        };
-        match (deed, object) {
-            (Deed::Create(mut created), _) => {
-                created["metadata"]["uid"] = format!("i-{version}").into();
-                self.instance = Some(created);
+    fn put(&mut self, object: Value) {
+        let place = match object["kind"].as_str().unwrap_or_default() {
+            kind if kind == MACHINE.kind => &mut self.machine,
+            kind if kind == INSTANCE.kind => &mut self.instance,
+            kind if kind == MIGRATION.kind => &mut self.migration,
+            kind if kind == EVENT.kind => {
+                self.drifts += usize::from(object["reason"] == "LinkStateDrift");
+                return;
             }
-            (Deed::Patch(patch), Some(object)) => json_patch(object, &patch),
-            (Deed::Merge(patch), Some(object)) => merge(object, &patch),
-            (Deed::Status(applied), Some(object)) => object["status"] = applied["status"].clone(),
-            (Deed::Delete { .. }, Some(object)) => object["metadata"]["deletionTimestamp"] = NOW.into(),
-            (_, None) => {}
-        }
-        if kind == Kind::Instance {
-            self.published(&version);
-        }
-    }
-
-    /// Every agent hears of what is its own.
-    fn published(&mut self, version: &str) {
-        let gone = self.instance.as_ref().is_some_and(|instance| {
-            let held = instance["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
-            instance["metadata"].get("deletionTimestamp").is_some() && !held
-        });
-        if gone {
-            self.instance = None;
-        }
-        let key = ("default".to_owned(), "a".to_owned());
-        if let Some(instance) = &mut self.instance {
-            instance["metadata"]["resourceVersion"] = version.into();
-        }
-        for node in &self.nodes {
-            let word = match &self.instance {
-                Some(instance) if instance["status"]["nodeName"] == *node.name => Word::Put(instance.clone()),
-                _ => Word::Gone(key.clone()),
-            };
-            node.worker.say(word);
-        }
-    }
-
-    fn take(&mut self, number: usize, told: Told) {
-        let worker = &self.nodes[number - 1].worker;
-        match told {
-            Told::Libvirt(state) => drop(self.ready.insert(number, state.is_ok())),
-            Told::Want(Want::Look { key }) => worker.say(Word::Looked(key, self.instance.clone())),
-            Told::Want(Want::Drift { .. }) => self.drifts += 1,
-            Told::Want(Want::Move { .. }) => {}
-            Told::Want(Want::Write { key, patch }) => {
-                let current = self.instance.as_ref().map(|instance| &instance["metadata"]["resourceVersion"]);
-                if current == Some(&patch["metadata"]["resourceVersion"]) {
-                    *self.writes.entry("status").or_default() += 1;
-                    self.version += 1;
-                    let version = self.version.to_string();
-                    merge(self.instance.as_mut().unwrap(), &patch);
-                    self.published(&version);
-                } else {
-                    worker.say(Word::Refused(key));
-                }
+            _ => {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                self.reports.insert(name, object);
+                return;
             }
+        };
+        let before = place.replace(object.clone()).unwrap_or_default();
+        for part in ["spec", "status"].into_iter().filter(|part| before[part] != object[part]) {
+            let what = match (object["kind"] == INSTANCE.kind, part) {
+                (true, "spec") => "instance",
+                (true, _) => "status of the instance",
+                (false, "spec") => "other",
+                (false, _) => "status of others",
+            };
+            *self.writes.entry(what).or_default() += 1;
         }
     }
 
-    /// A person patches the machine.
-    pub(crate) fn set(&mut self, name: &str, state: &str) {
-        let nics = self.machine["spec"]["template"]["spec"]["domain"]["devices"]["interfaces"].as_array_mut().unwrap();
-        let nic = nics.iter_mut().find(|nic| nic["name"] == name).unwrap();
-        nic["state"] = state.into();
+    fn objects(&self, kind: GroupKind<'static>) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), "default", &resource(kind))
+    }
+
+    /// A person patches the machine as `kubectl patch --type=json` does.
+    pub(crate) fn patch(&self, operations: &Value) {
+        let patch: Patch<()> = Patch::Json(serde_json::from_value(operations.clone()).unwrap());
+        let api = self.objects(MACHINE);
+        self.runtime.block_on(api.patch("a", &PatchParams::default(), &patch)).unwrap();
+    }
+
+    /// A person sets links, all of them in one patch.
+    pub(crate) fn set(&mut self, states: &[(&str, &str)]) {
+        let machine = self.runtime.block_on(self.objects(MACHINE).get("a")).unwrap();
+        let nics = machine.data["spec"]["template"]["spec"]["domain"]["devices"]["interfaces"].clone();
+        let operation = |(name, state): &(&str, &str)| {
+            let at = nics.as_array().unwrap().iter().position(|nic| nic["name"] == *name).unwrap();
+            let path = format!("/spec/template/spec/domain/devices/interfaces/{at}/state");
+            json!({"op": "add", "path": path, "value": state})
+        };
+        self.patch(&states.iter().map(operation).collect());
     }
 
     /// A person adds a NIC to the machine.
     pub(crate) fn plug(&mut self, (nic, network): (Value, Value)) {
-        let spec = &mut self.machine["spec"]["template"]["spec"];
-        spec["domain"]["devices"]["interfaces"].as_array_mut().unwrap().push(nic);
-        spec["networks"].as_array_mut().unwrap().push(network);
+        self.patch(&json!([
+            {"op": "add", "path": "/spec/template/spec/domain/devices/interfaces/-", "value": nic},
+            {"op": "add", "path": "/spec/template/spec/networks/-", "value": network},
+        ]));
     }
 
-    pub(crate) fn migrate(&mut self, uid: &str) {
-        self.migration = Some(json!({
-            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration",
-            "metadata": {"namespace": "default", "name": uid, "uid": uid, "resourceVersion": "1"},
-            "spec": {"vmiName": "a"},
-        }));
+    /// A person moves the instance.
+    pub(crate) fn migrate(&mut self, name: &str) {
+        let migration = json!({
+            "apiVersion": "kubevirt.io/v1", "kind": MIGRATION.kind,
+            "metadata": {"namespace": "default", "name": name}, "spec": {"vmiName": "a"},
+        });
+        let migration = serde_json::from_value(migration).unwrap();
+        self.runtime.block_on(self.objects(MIGRATION).create(&PostParams::default(), &migration)).unwrap();
     }
 
     pub(crate) fn status(&self) -> &Value {
@@ -265,40 +324,31 @@ impl Cluster {
     }
 }
 
+async fn connected(admin: &Path) -> Client {
+    let read = Kubeconfig::read_from(admin).unwrap();
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+async fn follow(client: Client, kind: GroupKind<'static>, tell: Sender<Change>) {
+    let mut changes = Watch::all(kind, resource(kind)).follow(client);
+    while let Some(change) = changes.next().await {
+        // A server that ends is no news.
+        if change.is_ok_and(|change| tell.send(change).is_err()) {
+            return;
+        }
+    }
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.nodes.clear();
+        for process in &mut self.processes {
+            process.kill().ok();
+            process.wait().ok();
+        }
         if !std::thread::panicking() {
             fs::remove_dir_all(&self.folder).ok();
-        }
-    }
-}
-
-fn merge(object: &mut Value, patch: &Value) {
-    let Some(fields) = patch.as_object() else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    for (name, value) in fields {
-        if value.is_null() {
-            object.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut object[name.as_str()], value);
-        }
-    }
-}
-
-fn json_patch(object: &mut Value, patch: &Value) {
-    for operation in patch.as_array().unwrap() {
-        let (place, value) = (operation["path"].as_str().unwrap(), &operation["value"]);
-        if operation["op"] == "test" {
-            assert_eq!(object.pointer(place), Some(value), "nobody else writes here");
-        } else {
-            let (parent, field) = place.rsplit_once('/').unwrap();
-            object.pointer_mut(parent).unwrap()[field] = value.clone();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Virtual machines with real libvirtd and QEMU: the tier `./x test vm`.
 //!
 //! The guest is a Linux kernel that prints, on its serial console, which of its NICs have a carrier. Nodes are daemons with
-//! sockets of their own, each in a network namespace; the cluster is one machine, its instance and a migration, with
-//! what the controller would decide. Without what `./x test vm` prepares, nothing of this can run, and it says so.
+//! sockets of their own, each in a network namespace; server, controller and agents are the program itself. Without what
+//! `./x test vm` prepares, nothing of this can run, and it says so.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,24 +15,28 @@ mod node;
 mod relay;
 mod stories;
 
+use crate::cluster::Given;
 use std::{env, panic, path::PathBuf, process::ExitCode};
 
 /// What `./x test vm` prepares: a kernel and its first file system.
 const GUEST: &str = "NETLOOM_VM_GUEST";
+/// Where the program is.
+const PROGRAM: &str = "NETLOOM";
 
 fn main() -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let chosen = stories::ALL
         .iter()
         .filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())));
-    let guest = env::var_os(GUEST).map(PathBuf::from);
+    let place = |name| env::var_os(name).map(PathBuf::from);
+    let prepared = place(GUEST).zip(place(PROGRAM));
     let (mut passed, mut failed) = (0, 0);
     for (name, story) in chosen {
-        let Some(guest) = &guest else {
+        let Some((guest, program)) = &prepared else {
             println!("test vm/{name} ... not run: there is no guest to start; `./x test vm` prepares one, as root");
             continue;
         };
-        if panic::catch_unwind(|| story(guest)).is_ok() {
+        if panic::catch_unwind(|| story(Given { guest, program })).is_ok() {
             println!("test vm/{name} ... ok");
             passed += 1;
         } else {

@@ -1,16 +1,12 @@
-//! A node: a daemon with everything of its own, and the worker that has it.
+//! A node: namespaces with a daemon that has everything of its own, and the agent that has the daemon.
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::Sender,
-    time::Duration,
 };
-
-use netloom_hypervisor::{Options, Told, Worker};
-use netloom_machine::domain::{Plugins, Refresh};
 
 use crate::relay::Relay;
 
@@ -18,27 +14,28 @@ use crate::relay::Relay;
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
+    /// Keeps the namespaces, whoever else ends.
+    holder: Child,
     daemon: Child,
-    pub(crate) worker: Worker,
-    /// Between the worker and the daemon.
+    agent: Option<Child>,
+    /// Between the agent and the daemon.
     pub(crate) relay: Relay,
-    options: Options,
-    told: Sender<(usize, Told)>,
-    number: usize,
+    program: PathBuf,
 }
 
 /// The daemon keeps what it knows in places that are fixed; a mount namespace of its own gives it those.
-const START: &str = r#"
+const HOLD: &str = r#"
 for place in /run /var/lib/libvirt /var/cache/libvirt /var/log/libvirt /etc/libvirt; do
     mkdir -p "$place" && mount -t tmpfs tmpfs "$place" || exit 1
 done
 mkdir -p /run/libvirt
 cp "$1/qemu.conf" /etc/libvirt/qemu.conf
 ip link set lo up
-exec libvirtd --config "$1/libvirtd.conf" --pid-file /run/libvirtd.pid >"$1/log" 2>&1
+echo held
+exec cat
 "#;
 
-fn daemon(folder: &Path, number: usize) -> Child {
+fn hold(folder: &Path, number: usize) -> Child {
     let conf = format!(
         "unix_sock_dir = \"{folder}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
          host_uuid = \"00000000-0000-4000-8000-00000000000{number}\"\n",
@@ -49,54 +46,76 @@ fn daemon(folder: &Path, number: usize) -> Child {
                 cgroup_controllers = []\ndynamic_ownership = 0\nremember_owner = 0\n";
     fs::write(folder.join("qemu.conf"), qemu).unwrap();
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--net", "--", "bash", "-c", START, "daemon"]).arg(folder);
-    command.stdin(Stdio::null()).process_group(0).spawn().unwrap()
+    command.args(["--mount", "--net", "--", "bash", "-c", HOLD, "holder"]).arg(folder);
+    let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
+    holder
 }
 
-fn worker(options: &Options, number: usize, told: &Sender<(usize, Told)>) -> Worker {
-    let told = told.clone();
-    Worker::start(options.clone(), move |word| drop(told.send((number, word)))).unwrap()
+/// A command in the namespaces of a node.
+fn enter(holder: &Child) -> Command {
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &holder.id().to_string(), "--mount", "--net", "--"]);
+    command
+}
+
+fn daemon(holder: &Child, folder: &Path) -> Child {
+    let log = fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    let mut command = enter(holder);
+    command.arg("libvirtd").arg("--config").arg(folder.join("libvirtd.conf")).args(["--pid-file", "/run/libvirtd.pid"]);
+    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).process_group(0).spawn().unwrap()
 }
 
 impl Node {
-    /// Starts one; what its worker tells goes to `told`, with the number.
-    pub(crate) fn start(number: usize, parent: &Path, base: &str, told: Sender<(usize, Told)>) -> Self {
+    /// Starts one without its agent.
+    pub(crate) fn start(program: &Path, number: usize, parent: &Path, base: &str) -> Self {
         let name = format!("n{number}");
         let folder = parent.join(&name);
         fs::create_dir_all(folder.join("domains")).unwrap();
         fs::write(folder.join("domains/default.xml"), base).unwrap();
-        let daemon = daemon(&folder, number);
-        let socket = folder.join("relay");
-        let relay = Relay::start(&socket, folder.join("libvirt-sock"));
-        let options = Options {
-            node: name.clone(),
-            socket,
-            domains: folder.join("domains"),
-            plugins: Plugins::from([("tapped".to_owned(), Refresh::Yes)]),
-            poll: Duration::from_secs(2),
-            clock: || "2030-01-01T00:00:00Z".to_owned(),
-        };
-        let worker = worker(&options, number, &told);
-        Self { name, folder, daemon, worker, relay, options, told, number }
+        let holder = hold(&folder, number);
+        // Agents keep their records under the name.
+        let named = Command::new("ip").args(["netns", "attach", &name, &holder.id().to_string()]).status().unwrap();
+        assert!(named.success());
+        let daemon = daemon(&holder, &folder);
+        let relay = Relay::start(&folder.join("relay"), folder.join("libvirt-sock"));
+        Self { name, folder, holder, daemon, agent: None, relay, program: program.to_owned() }
     }
 
-    /// Another worker takes over, as after a restart of the agent.
-    pub(crate) fn another_worker(&mut self) {
-        self.worker = worker(&self.options, self.number, &self.told);
+    /// Starts its agent; one that runs is killed before.
+    pub(crate) fn start_agent(&mut self, identity: &Path) {
+        self.kill_agent();
+        let log = fs::File::options().create(true).append(true).open(self.folder.join("agent-log")).unwrap();
+        let migrate_in = format!("qemu+unix:///system?socket={}/libvirt-sock", self.folder.display());
+        let mut command = Command::new(&self.program);
+        command.args(["agent", "--node", &self.name, "--netns", &self.name]);
+        command.arg("--kubeconfig").arg(identity).arg("--state-dir").arg(self.folder.join("state"));
+        command.arg("--libvirt").arg(self.folder.join("relay")).arg("--domains").arg(self.folder.join("domains"));
+        command.args(["--binding", "tapped=tap,link-refresh", "--poll", "2", "--migrate-in", &migrate_in]);
+        command.args(["--migrate-data", &format!("unix://{}/data", self.folder.display())]);
+        self.agent = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    }
+
+    /// Kills the agent at once.
+    pub(crate) fn kill_agent(&mut self) {
+        if let Some(mut agent) = self.agent.take() {
+            agent.kill().ok();
+            agent.wait().ok();
+        }
     }
 
     /// Kills the daemon at once and starts it again.
-    pub(crate) fn restart(&mut self, number: usize) {
-        self.inside("pkill -KILL --pidfile /run/libvirtd.pid || kill -KILL \"$(cat /run/libvirtd.pid)\"");
+    pub(crate) fn restart(&mut self) {
+        self.daemon.kill().unwrap();
         self.daemon.wait().unwrap();
-        self.daemon = daemon(&self.folder, number);
+        self.daemon = daemon(&self.holder, &self.folder);
     }
 
     /// What a command says in the daemon's namespaces.
     pub(crate) fn inside(&self, command: &str) -> String {
-        let target = self.daemon.id().to_string();
-        let words = ["--target", &target, "--mount", "--net", "--", "bash", "-c", command];
-        let output = Command::new("nsenter").args(words).output().unwrap();
+        let output = enter(&self.holder).args(["bash", "-c", command]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
@@ -107,11 +126,15 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.kill_agent();
         // Guests are in groups of their own: they go by their folder's place in the daemon's list.
         for name in self.virsh("list --name").lines().filter(|name| !name.is_empty()) {
             self.virsh(&format!("destroy {name}"));
         }
         self.daemon.kill().ok();
         self.daemon.wait().ok();
+        self.holder.kill().ok();
+        self.holder.wait().ok();
+        Command::new("ip").args(["netns", "delete", &self.name]).status().ok();
     }
 }

@@ -5,15 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netloom_hypervisor::Word;
 use netloom_libvirt::{Client, Form, Scope};
+use serde_json::json;
 
 use crate::{
-    cluster::{Cluster, nic},
+    cluster::{Cluster, Given, nic},
     relay::WORDS,
 };
 
-type Story = fn(&Path);
+type Story = fn(Given<'_>);
 
 pub(crate) const ALL: &[(&str, Story)] = &[
     ("starts-down-then-up", starts_down_then_up),
@@ -33,21 +33,28 @@ fn running(cluster: &mut Cluster) {
     cluster.until("the instance runs", |cluster| cluster.status()["phase"] == "Running");
 }
 
-fn starts_down_then_up(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "down", 1, &[nic("default", ""), nic("blue", "down")]);
+/// How many networks the machine has.
+fn networks(cluster: &Cluster) -> usize {
+    let networks = cluster.machine.as_ref().and_then(|machine| machine.pointer("/spec/template/spec/networks"));
+    networks.and_then(serde_json::Value::as_array).map_or(0, Vec::len)
+}
+
+fn starts_down_then_up(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "down", 1, &[nic("default", ""), nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("default", "up");
     cluster.linked("blue", "down");
-    cluster.set("blue", "up");
+    cluster.set(&[("blue", "up")]);
     cluster.linked("blue", "up");
-    assert!(cluster.machine["status"].get("conditions").is_none(), "no restart is needed: {}", cluster.machine);
-    cluster.machine["spec"]["runStrategy"] = "Halted".into();
+    let conditions = cluster.machine.as_ref().unwrap()["status"].get("conditions").cloned();
+    assert_eq!(conditions, None, "no restart is needed");
+    cluster.patch(&json!([{"op": "replace", "path": "/spec/runStrategy", "value": "Halted"}]));
     cluster.until("the instance is gone", |cluster| cluster.instance.is_none());
     assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
 }
 
-fn runs_then_down_and_up(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "flip", 1, &[nic("default", ""), nic("blue", "")]);
+fn runs_then_down_and_up(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "flip", 1, &[nic("default", ""), nic("blue", "")]);
     running(&mut cluster);
     cluster.linked("default", "up");
     cluster.linked("blue", "up");
@@ -59,46 +66,42 @@ fn runs_then_down_and_up(guest: &Path) {
     };
     let before = seen(&cluster);
     cluster.writes.clear();
-    cluster.set("default", "down");
-    cluster.set("blue", "down");
+    cluster.set(&[("default", "down"), ("blue", "down")]);
     cluster.linked("default", "down");
     cluster.linked("blue", "down");
     let writes: Vec<_> = cluster.writes.iter().map(|(what, count)| (*what, *count)).collect();
-    assert_eq!(writes, [("instance patch", 1), ("status", 1)]);
-    cluster.set("default", "up");
-    cluster.set("blue", "up");
+    assert_eq!(writes, [("instance", 1), ("other", 1), ("status of the instance", 1)], "the last but one is the patch");
+    cluster.set(&[("default", "up"), ("blue", "up")]);
     cluster.linked("default", "up");
     cluster.linked("blue", "up");
     assert_eq!(seen(&cluster), before, "the domain's number, the taps of the node");
     assert!(before.1.lines().count() == 2, "{before:?}");
 }
 
-fn hotplug(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "plug", 1, &[nic("default", "")]);
+fn hotplug(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "plug", 1, &[nic("default", "")]);
     running(&mut cluster);
     cluster.linked("default", "up");
     for _ in 0..2 {
         cluster.plug(nic("blue", "down"));
         cluster.linked("blue", "down");
-        cluster.set("blue", "up");
+        cluster.set(&[("blue", "up")]);
         cluster.linked("blue", "up");
-        cluster.set("blue", "down");
+        cluster.set(&[("blue", "down")]);
         cluster.linked("blue", "down");
-        cluster.set("blue", "absent");
+        cluster.set(&[("blue", "absent")]);
         cluster.until("blue is gone everywhere", |cluster| {
-            let template = &cluster.machine["spec"]["template"]["spec"];
-            template["networks"].as_array().is_some_and(|networks| networks.len() == 1)
-                && cluster.console.carriers().len() == 1
+            networks(cluster) == 1 && cluster.console.carriers().len() == 1
         });
     }
     cluster.linked("default", "up");
 }
 
-fn migration(guest: &Path) {
+fn migration(given: Given<'_>) {
     let mut plugin = nic("red", "");
     plugin.0.as_object_mut().unwrap().remove("bridge");
-    plugin.0["binding"] = serde_json::json!({"name": "tapped"});
-    let mut cluster = Cluster::start(guest, "move", 2, &[nic("default", "down"), nic("blue", "down"), plugin]);
+    plugin.0["binding"] = json!({"name": "tapped"});
+    let mut cluster = Cluster::start(given, "move", 2, &[nic("default", "down"), nic("blue", "down"), plugin]);
     running(&mut cluster);
     for (name, state) in [("default", "down"), ("blue", "down"), ("red", "up")] {
         cluster.linked(name, state);
@@ -114,25 +117,28 @@ fn migration(guest: &Path) {
     }
     assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
     assert_eq!(cluster.nodes[1].virsh("list --name"), "default_a");
-    cluster.set("default", "up");
-    cluster.set("blue", "up");
+    cluster.set(&[("default", "up")]);
+    cluster.set(&[("blue", "up")]);
     cluster.linked("default", "up");
     cluster.linked("blue", "up");
 }
 
-fn daemon_killed(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "killed", 1, &[nic("blue", "down")]);
+fn daemon_killed(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "killed", 1, &[nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("blue", "down");
     let number = cluster.nodes[0].virsh("domid default_a");
-    cluster.nodes[0].restart(1);
-    cluster.set("blue", "up");
+    let uid = |cluster: &Cluster| cluster.instance.as_ref().map(|instance| instance["metadata"]["uid"].clone());
+    let before = uid(&cluster);
+    cluster.nodes[0].restart();
+    cluster.set(&[("blue", "up")]);
     cluster.linked("blue", "up");
     assert_eq!(cluster.nodes[0].virsh("domid default_a"), number, "it ran all the time");
+    assert_eq!(uid(&cluster), before, "and is the same instance");
 }
 
-fn drift(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "drift", 1, &[nic("blue", "down")]);
+fn drift(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "drift", 1, &[nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("blue", "down");
     let tap = cluster.status()["interfaces"][0]["podInterfaceName"].as_str().unwrap().to_owned();
@@ -142,8 +148,8 @@ fn drift(guest: &Path) {
 }
 
 /// Domains as they are written, but for what this machine cannot have: passt, igb, and an address far down a bus.
-fn golden(guest: &Path) {
-    let cluster = Cluster::start(guest, "golden", 1, &[]);
+fn golden(given: Given<'_>) {
+    let cluster = Cluster::start(given, "golden", 1, &[]);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/domain/tests/golden");
     let mut taken = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -173,13 +179,13 @@ fn condition(cluster: &Cluster) -> Option<(String, String)> {
     Some((found["status"].as_str()?.to_owned(), found["message"].as_str()?.to_owned()))
 }
 
-fn relay(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "relay", 1, &[nic("a", ""), nic("b", ""), nic("c", "")]);
+fn relay(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "relay", 1, &[nic("a", ""), nic("b", ""), nic("c", "")]);
     running(&mut cluster);
     cluster.linked("c", "up");
     cluster.nodes[0].relay.refuse(Some("b"));
     for name in ["a", "b", "c"] {
-        cluster.set(name, "down");
+        cluster.set(&[(name, "down")]);
     }
     cluster.linked("a", "down");
     cluster.linked("c", "down");
@@ -192,12 +198,12 @@ fn relay(guest: &Path) {
 }
 
 /// A guest that stands still does not let go of a device.
-fn stubborn(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "stubborn", 1, &[nic("default", ""), nic("blue", "")]);
+fn stubborn(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "stubborn", 1, &[nic("default", ""), nic("blue", "")]);
     running(&mut cluster);
     cluster.linked("blue", "up");
     cluster.nodes[0].virsh("suspend default_a");
-    cluster.set("blue", "absent");
+    cluster.set(&[("blue", "absent")]);
     cluster.until("it is told", |cluster| {
         condition(cluster).is_some_and(|(truth, message)| truth == "False" && message.contains("has not released it"))
     });
@@ -205,22 +211,20 @@ fn stubborn(guest: &Path) {
     assert!(cluster.nodes[0].virsh("dumpxml default_a").contains("ua-blue"));
     cluster.nodes[0].virsh("resume default_a");
     cluster.until("it is gone everywhere", |cluster| {
-        cluster.machine["spec"]["template"]["spec"]["networks"].as_array().is_some_and(|all| all.len() == 1)
-            && condition(cluster).is_some_and(|(truth, _)| truth == "True")
+        networks(cluster) == 1 && condition(cluster).is_some_and(|(truth, _)| truth == "True")
     });
     cluster.linked("default", "up");
 }
 
 /// The agent of the source is another one in the middle of a migration: one domain runs in the end.
-fn another_agent(guest: &Path) {
-    let mut cluster = Cluster::start(guest, "again", 2, &[nic("blue", "down")]);
+fn another_agent(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "again", 2, &[nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("blue", "down");
     cluster.migrate("g-1");
-    cluster.until("it has begun", |cluster| cluster.status()["migrationState"]["migrationUid"] == "g-1");
-    let instance = cluster.instance.clone().unwrap();
-    cluster.nodes[0].another_worker();
-    cluster.nodes[0].worker.say(Word::Listed(vec![instance]));
+    let begun = |cluster: &Cluster| cluster.status().pointer("/migrationState/migrationUid").is_some();
+    cluster.until("it has begun", begun);
+    cluster.another_agent(0);
     cluster.until("it has ended", |cluster| {
         let phase = cluster.migration.as_ref().map(|migration| migration["status"]["phase"].clone());
         phase.is_some_and(|phase| phase == "Succeeded" || phase == "Failed")
@@ -229,16 +233,18 @@ fn another_agent(guest: &Path) {
     let (here, there) = (cluster.nodes[0].virsh("list --name"), cluster.nodes[1].virsh("list --name"));
     assert_eq!([here.as_str(), &there], if target { ["", "default_a"] } else { ["default_a", ""] });
     assert_eq!(cluster.status()["nodeName"], if target { "n2" } else { "n1" });
-    cluster.set("blue", "up");
+    cluster.set(&[("blue", "up")]);
     cluster.linked("blue", "up");
 }
 
 /// A hundred changes of a link by our client and by virsh, a process for each.
 #[expect(clippy::disallowed_methods, reason = "it measures")]
-fn hundred(guest: &Path) {
+fn hundred(given: Given<'_>) {
     const CHANGES: usize = 100;
-    let mut cluster = Cluster::start(guest, "hundred", 1, &[nic("blue", "")]);
+    let mut cluster = Cluster::start(given, "hundred", 1, &[nic("blue", "")]);
     running(&mut cluster);
+    // It would put each of them right.
+    cluster.nodes[0].kill_agent();
     let node = &cluster.nodes[0];
     let socket = node.folder.join("libvirt-sock");
     let mut client = Client::connect(&socket, "qemu:///system", Duration::from_secs(10)).unwrap();
@@ -249,8 +255,6 @@ fn hundred(guest: &Path) {
         let device = &live[from..from + live[from..].find("</interface>").unwrap()];
         format!("{device}<link state='{state}'/></interface>")
     };
-    // The agent would put each of them right.
-    node.worker.say(Word::Listed(Vec::new()));
     let states = || ["down", "up"].into_iter().cycle().take(CHANGES);
     let begun = Instant::now();
     for state in states() {
