@@ -253,6 +253,33 @@ status: {nodeName: n1}
 }
 
 #[test]
+fn a_machine_that_runs_is_planned_nic_by_nic() {
+    let spec = |state: &str, cores: u32| {
+        format!(
+            "{{domain: {{cpu: {{cores: {cores}}}, devices: {{interfaces: [{{name: blue, bridge: {{}}, state: {state}}}]}}}}, \
+             networks: [{{name: blue, multus: {{networkName: blue}}}}]}}"
+        )
+    };
+    let object = |kind: &str, spec: &str| {
+        format!(
+            "---\napiVersion: kubevirt.io/v1\nkind: {kind}\nmetadata: {{namespace: default, name: web}}\nspec: {spec}\n"
+        )
+    };
+    let machine =
+        |spec: &str| object("VirtualMachine", &format!("{{runStrategy: Always, template: {{spec: {spec}}}}}"));
+    let running = machine(&spec("down", 1)) + &object("VirtualMachineInstance", &spec("down", 1));
+    let paths = files(
+        "plan-links",
+        &[("site.yaml", &connected()), ("running.yaml", &running), ("new.yaml", &machine(&spec("up", 2)))],
+    );
+    let (status, printed) = plan(&["-f", &paths[2], "--against", &paths[0], &paths[1]]);
+    assert_eq!(status, 3, "{printed}");
+    for line in ["machine default/web:", "interface blue gets its link while it runs", "cpu.cores waits until"] {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+}
+
+#[test]
 fn what_is_for_nobody_and_what_is_held_back_is_reported() {
     let nobody = policy("nobody", "mtu: 9000").replace("{name: eth1}]", "{name: eth77}]");
     let uplink = "---

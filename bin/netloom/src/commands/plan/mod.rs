@@ -4,6 +4,7 @@
 //! with the change, and prints the difference. Nothing is written anywhere.
 
 mod deletion;
+mod machines;
 
 use std::{
     collections::BTreeSet,
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let PlanArgs { files, deleted, revision, against, kubeconfig, node, format } = args;
     let output = Output::new(format.asked().is_some());
     let (base, home) = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
+    let mut changed_machines = Vec::new();
     let mut compiler = Compiler::default();
     let now = snapshot(&base, output);
     let before = compiler.compile(&now);
@@ -59,7 +61,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         let manifests = manifests::read(files)?;
         let given = placed(&manifests);
         allowed(&validate::verdict(manifests, &left), output)?;
-        let then = snapshot(&wanted::overlaid(&left, &given), output);
+        let all = wanted::overlaid(&left, &given);
+        changed_machines = machines::changes(&left, &all);
+        let then = snapshot(&all, output);
         let after = compiler.compile(&then);
         mention_trouble(&given, &before, &after, output);
         after.nodes
@@ -79,8 +83,13 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         });
     }
     let asked = format.asked();
-    let printed = result(&data(&found, nodes), asked).unwrap_or_else(|| for_users(&found, nodes, output));
-    differs(&printed, !found.is_empty())
+    let mut data = data(&found, nodes);
+    if !changed_machines.is_empty() {
+        data["machines"] = machines::data(&changed_machines);
+    }
+    let for_users = || for_users(&found, nodes, output) + &plain(&machines::text(&changed_machines));
+    let printed = result(&data, asked).unwrap_or_else(for_users);
+    differs(&printed, !found.is_empty() || !changed_machines.is_empty())
 }
 
 /// Says what a server would, and ends where it would refuse something.
@@ -146,6 +155,7 @@ fn snapshot(objects: &[Value], output: Output) -> Snapshot {
     let (snapshot, mut idle) = wanted::snapshot(objects);
     // Those that only rules look at were not asked about.
     idle.retain(|kind| !foreign::VIEWED.iter().any(|viewed| viewed.kind == *kind));
+    idle.retain(|kind| !netloom_api::registry::on_request().any(|own| own.kind == *kind));
     if !idle.is_empty() {
         output.note(&format!("nothing is planned for objects of these kinds yet: {}", idle.join(", ")));
     }
