@@ -191,6 +191,10 @@ fn of_node(example: &Value, kind: &Kind, node: &str) -> Value {
         Owner::Node(field) => {
             object["metadata"]["name"] = json!(node);
             let path = format!("/{}", field.path.replace('.', "/"));
+            // What is reported is not part of an example, and says of some kinds whose they are.
+            if let Some(name) = path.strip_prefix("/status/") {
+                object["status"][name] = json!(node);
+            }
             if let Some(named) = object.pointer_mut(&path) {
                 *named = json!(node);
             }

@@ -57,7 +57,10 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
         }
     }
     let authority = keys.authority.to_string_lossy();
-    let words = ["--webhook-listen", "127.0.0.1:0", "--webhook-name", "127.0.0.1", "--webhook-client-ca", &authority];
+    let mut words = vec!["--webhook-listen", "127.0.0.1:0", "--webhook-name", "127.0.0.1"];
+    words.extend(["--webhook-client-ca", &authority, "--vms"]);
+    let version = ["get", "crd", "virtualmachines.kubevirt.io", "-o", "jsonpath={.metadata.resourceVersion}"];
+    let somebody_elses = kubectl(stage, &real, &version)?;
     let controller = Controller::start(stage, &real, &words, &folder)?;
     let beforehand = netloom_testkit::scenarios().join("admission/beforehand.yaml");
     for server in [&real, &ours] {
@@ -84,6 +87,9 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     let mut reports = judged(&steps, &mut asked, &own);
     reports.extend(judge::report(NAME, &steps, &asked, &own, &stage.allowed));
     drop(controller);
+    if kubectl(stage, &real, &version)? != somebody_elses {
+        reports.push("the controller has touched a definition of kubevirt.io that somebody else made".to_owned());
+    }
     reports.extend(stage.runtime.block_on(without_a_controller(&real)).err());
     judge::outcome(&stage.differences(), NAME, steps.len(), &reports)
 }
