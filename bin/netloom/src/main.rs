@@ -16,6 +16,8 @@ mod facts;
 mod failure;
 #[cfg(feature = "cluster")]
 mod farewell;
+#[cfg(feature = "cluster")]
+mod foreseen;
 mod input;
 #[cfg(feature = "agent")]
 mod logging;

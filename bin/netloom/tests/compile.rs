@@ -68,3 +68,60 @@ fn a_node_that_reported_nothing_is_mentioned() {
     let remarks = text(&output.stderr);
     assert!(remarks.contains("without a NodeNetworkState") && remarks.contains("n1"), "{remarks}");
 }
+
+/// Scenarios with a base file, and what comes of them on nodes: the document, and what FRR runs with. `NETLOOM_BLESS=1`
+/// writes it again.
+#[test]
+fn a_fabric_is_printed_as_each_node_has_it() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/compile"));
+    let mut names: Vec<String> = std::fs::read_dir(root)
+        .expect("there are scenarios")
+        .map(|entry| entry.expect("a folder").file_name().into_string().expect("a name"))
+        .filter(|name| root.join(name).join("base.yaml").exists())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        let base = root.join(&name).join("base.yaml");
+        let output = compile(&name, &["--host", "--frr", "--base", base.to_str().expect("a path")]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        let found = &printed[printed.find("# The nmstate document of").expect("a document")..];
+        let file = root.join(&name).join("expect/nodes.yaml");
+        if std::env::var_os("NETLOOM_BLESS").is_some_and(|value| !value.is_empty() && value != "0") {
+            std::fs::write(&file, found).expect("a file can be written");
+        }
+        let wanted = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(found, wanted, "{}; NETLOOM_BLESS=1 writes it again", file.display());
+    }
+}
+
+#[test]
+fn the_fabric_of_a_node_needs_no_network_state_but_a_base_file() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/compile/fabric-seed-6-1"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile-without-state");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let nodes = folder.join("nodes.yaml");
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: node1, labels: {worker-group: wg1}}\n";
+    std::fs::write(&nodes, node).expect("a file for the test");
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+        command.args(["compile", "-f"]).arg(root.join("input.yaml")).arg(&nodes).args(more);
+        command.output().expect("the program runs")
+    };
+    let base = format!("node1={}", root.join("base.yaml").display());
+    let output = run(&["--frr", "--base", &base]);
+    let printed = text(&output.stdout);
+    let wanted = std::fs::read_to_string(root.join("expect/nodes.yaml")).expect("the scenario has its expectation");
+    let frr = &wanted[wanted.find("# What FRR runs with on node1.").expect("FRR of the node")..];
+    let frr = frr.split("---\n").next().expect("one document");
+    assert!(printed.contains(frr), "{printed}\n{}", text(&output.stderr));
+    assert!(!printed.contains("kind: NodeNetworkState"), "{printed}");
+    let refused = run(&["--frr", "--base", &base.replace("node1=", "node7=")]);
+    let why = text(&refused.stderr);
+    assert!(refused.status.code() == Some(3) && why.contains("no base file for nodes with a fabric: node1"), "{why}");
+    let documents = run(&["--host"]);
+    assert!(text(&documents.stderr).contains("without the fabric"), "{}", text(&documents.stderr));
+    let alone = run(&["--base", &base]);
+    assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
+}

@@ -66,6 +66,11 @@ Examples:
   netloom compile -f site/                     all that the controller would write for the objects of a folder
   netloom compile -f site/ --node n1 --host    only for one node, with its nmstate document
   netloom compile -f vm.yaml --domain          the libvirt domain of a virtual machine
+  netloom compile -f site/ --frr --base node1=base/node1.yaml --base base/others.yaml
+                                               with what FRR shall run with on each node
+
+The links of a node are known from its NodeNetworkState. For one without it, only what needs none of them is compiled: its
+fabric, for example. Passwords are not printed.
 
 Exit status: 0 done, 2 wrong usage, or a file cannot be read, 3 there is no object in the files, or no such node. What is
 wrong with an object is in its status; the others are compiled.";
@@ -171,15 +176,19 @@ pub(crate) struct CompileArgs {
     /// Of the nodes only this one
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Print the nmstate document of each node as well
+    /// Print the nmstate document of each node as well: what the host shall have, the links of a fabric too if there is --base
     #[arg(long)]
     pub(crate) host: bool,
+    /// Print the configuration of FRR on each node as well, as FRR prints it
+    #[arg(long, requires = "base")]
+    pub(crate) frr: bool,
     /// Print the libvirt domain of each virtual machine instead
-    #[arg(long, conflicts_with_all = ["config", "node", "host", "output"])]
+    #[arg(long, conflicts_with_all = ["config", "node", "host", "frr", "output"])]
     pub(crate) domain: bool,
-    /// Base of the domains, as an agent has it in its folder; without it they have nothing but NICs
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "domain")]
-    pub(crate) base: Option<PathBuf>,
+    /// Base file of a node's fabric, as `netloom agent --base` takes it; without NODE, that of all nodes not named. With
+    /// --domain the base of domains, as an agent has it in its folder; without it they have nothing but NICs
+    #[arg(long, value_name = "[NODE=]FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Vec<String>,
     /// Plugin whose NICs are attached by a tap, as agents are told
     #[arg(long, value_name = "NAME=tap[,link-refresh]", value_parser = netloom_agent::plugin, requires = "domain")]
     pub(crate) binding: Vec<(String, netloom_agent::Refresh)>,

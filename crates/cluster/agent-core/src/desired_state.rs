@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use netloom_api::{
     pipeline::{
         NodeNetworkConfig,
-        node_network_config::{NodeNetworkConfigSpec, host::HostConfig},
+        node_network_config::{NodeNetworkConfigSpec, fabric::FabricConfig, host::HostConfig},
     },
     rollout::annotation,
 };
@@ -108,6 +108,28 @@ impl DesiredState {
             document: state.desired.clone().filter(|document| !is_empty(document)),
             provenance: state.provenance.clone(),
             config,
+        }
+    }
+
+    /// What a node would be told, before any of it is written: what was compiled for its two objects.
+    pub fn compiled(node: &str, document: Option<Value>, host: Option<HostConfig>, fabric: FabricConfig) -> Self {
+        let FabricConfig { layer2s, cluster_vrf, fabric_vrfs, local_vrfs } = fabric;
+        let spec = NodeNetworkConfigSpec {
+            host,
+            layer2s,
+            cluster_vrf,
+            fabric_vrfs,
+            local_vrfs,
+            ..NodeNetworkConfigSpec::default()
+        };
+        Self {
+            uid: String::new(),
+            generation: 0,
+            source: Source::object((STATE.group, STATE.kind), "", node),
+            created: IgnoredAny,
+            document: document.filter(|document| !is_empty(document)),
+            provenance: None,
+            config: Some(ConfigPart::of(&NodeNetworkConfig::new(node, spec))),
         }
     }
 

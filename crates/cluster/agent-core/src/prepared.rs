@@ -153,6 +153,16 @@ impl Prepared {
         self
     }
 
+    /// Everything that a document can say of it: of a fabric its links, addresses, routes and rules.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The lines that routing daemons are given, and who asked for each.
+    pub fn routing(&self) -> &[DesiredRoutingLine] {
+        &self.routing
+    }
+
     /// The name of the desired state for people and records.
     pub fn source(&self) -> String {
         self.desired.source.to_string()
