@@ -477,7 +477,7 @@ impl Agent {
         let named = self.target.desired().map(DesiredState::links).unwrap_or_default();
         let heard = self.heard();
         if let Ok(observed) = result {
-            self.listing.saw(now, links::list(observed, &heard, named.clone()), self.standing_list());
+            self.listing.saw(now, links::list(now, observed, &heard, named.clone()), self.standing_list());
         }
         self.host_view.ended(now, result, (named, &heard), &self.settings);
     }

@@ -169,7 +169,10 @@ impl Agent {
         let leases = self.leasing.report(self.host_config());
         let left = self.host_config().filter(|_| self.after_drift() == Drift::Report);
         let drift = left.map(|host| configured::by_link(&self.attempt.drift, host)).unwrap_or_default();
-        let object = configured::answer(now, config, &self.attempt, (leases, drift))?;
+        let fabric = self.target.desired().and_then(|desired| desired.config.as_ref()?.fabric.as_ref());
+        let base = self.settings.base.as_deref().filter(|_| fabric.is_some());
+        let as_number = base.map(|base| base.local_asn);
+        let object = configured::answer(now, config, &self.attempt, (leases, drift), as_number)?;
         Some((ObjectRef { kind: CONFIG, key }, Action::ApplyStatus { object }))
     }
 

@@ -28,6 +28,7 @@ pub(crate) fn answer(
     config: &NodeNetworkConfig,
     attempt: &Attempt,
     (leases, drift): (Vec<HostLease>, Vec<HostDrift>),
+    as_number: Option<u32>,
 ) -> Option<Value> {
     let (progress, error) = match (&attempt.stage, attempt.failure()) {
         // A desired state that was not even begun is not taken for a bad one.
@@ -59,13 +60,12 @@ pub(crate) fn answer(
             .or_else(|| before.in_place_revision.clone().filter(|_| !verdict)),
         observed_generation: if verdict { config.metadata.generation } else { before.observed_generation },
         error_message: error.map(short),
-        as_number: None,
+        as_number,
         leases,
         // What is to be brought about is not drift.
         drift: if progress == ConfigStatus::Provisioned { drift } else { Vec::new() },
     };
-    let same = NodeNetworkConfigStatus { as_number: None, ..before } == after;
-    (!same).then(|| {
+    (before != after).then(|| {
         json!({
             "apiVersion": format!("{GROUP}/v1alpha1"),
             "kind": "NodeNetworkConfig",

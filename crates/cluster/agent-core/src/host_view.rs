@@ -75,7 +75,9 @@ impl HostView {
         settings: &Settings,
     ) {
         self.polls += 1;
-        self.poll_at = Some(later(now, spread(settings.poll, settings.seed, self.polls)));
+        let daemons = matches!(result, Ok(observed) if observed.host.routing.is_some());
+        let every = if daemons { settings.poll.min(settings.poll_daemons) } else { settings.poll };
+        self.poll_at = Some(later(now, spread(every, settings.seed, self.polls)));
         match result {
             Err(why) => self.blind = Some(why.to_owned()),
             Ok(observed) => {

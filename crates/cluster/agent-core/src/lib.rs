@@ -54,6 +54,7 @@ mod packet_size;
 mod policy;
 mod prepared;
 mod report;
+mod sessions;
 mod settings;
 mod status;
 mod taint;

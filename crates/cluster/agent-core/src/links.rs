@@ -18,10 +18,13 @@ use netloom_nmstate::ReportOptions;
 use netloom_types::{IfName, Protocol, RouteTable};
 use serde::Serialize;
 
-use crate::{Heard, condition::seen};
+use crate::{Heard, condition::seen, sessions};
 
 /// The most bytes of links, and of routes: together half of what a server takes in one request.
 const MOST: (usize, usize) = (512 * 1024, 128 * 1024);
+
+/// The most bytes of sessions, and of VNIs: as much again as for routes, for both.
+const MOST_OF_DAEMONS: usize = 64 * 1024;
 
 /// Whoever makes routes that stay; all others are daemons, whose routes come and go.
 const LASTING: [Protocol; 7] = [
@@ -34,8 +37,14 @@ const LASTING: [Protocol; 7] = [
     Protocol::NETLOOM,
 ];
 
-/// The list of a host, without times. The links that the desired state names are in it whatever they are called.
-pub(crate) fn list(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) -> NodeNetworkStatusStatus {
+/// The list of a host, without the time of the report. The links that the desired state names are in it whatever they are
+/// called.
+pub(crate) fn list(
+    now: Timestamp,
+    observed: &Observed,
+    heard: &Heard,
+    named: BTreeSet<IfName>,
+) -> NodeNetworkStatusStatus {
     let options = ReportOptions { keep: named, ..ReportOptions::default() };
     let of_pods = netloom_nmstate::container_links(observed, heard, &options);
     let mut links: Vec<&Link> = observed.links.values().filter(|link| !of_pods.contains(&link.name)).collect();
@@ -43,18 +52,24 @@ pub(crate) fn list(observed: &Observed, heard: &Heard, named: BTreeSet<IfName>) 
     let (mut interfaces, cut_links) = fitting(links.into_iter().map(|link| interface(observed, link)), MOST.0);
     interfaces.sort_by(|one, other| one.name.cmp(&other.name));
     let (routes, cut_routes) = fitting(routes(observed, &of_pods).into_iter(), MOST.1);
-    let conditions =
-        Conditions(vec![ready(cut_links, cut_routes).at(Timestamp::UNIX_EPOCH, None, &Conditions::default())]);
-    NodeNetworkStatusStatus { interfaces, routes, libvirt: None, last_updated: None, conditions }
+    let (sessions, cut_sessions) = fitting(sessions::sessions(now, observed).into_iter(), MOST_OF_DAEMONS);
+    let (vnis, cut_vnis) = fitting(sessions::vnis(observed).into_iter(), MOST_OF_DAEMONS);
+    let conditions = Conditions(vec![ready(cut_links, cut_routes, cut_sessions + cut_vnis).at(
+        Timestamp::UNIX_EPOCH,
+        None,
+        &Conditions::default(),
+    )]);
+    NodeNetworkStatusStatus { interfaces, routes, libvirt: None, sessions, vnis, last_updated: None, conditions }
 }
 
 /// What the condition says.
-fn ready(links: usize, routes: usize) -> Observation {
-    if links + routes == 0 {
+fn ready(links: usize, routes: usize, of_daemons: usize) -> Observation {
+    if links + routes + of_daemons == 0 {
         return seen("Ready", true, "Reported", "everything is listed");
     }
     let message = format!(
-        "there is no room for {links} interfaces and {routes} routes; `netloom state show` on the node shows them all"
+        "there is no room for {links} interfaces, {routes} routes and {of_daemons} sessions and VNIs; `netloom state show` \
+         and the routing daemons on the node show them all"
     );
     seen("Ready", false, "Shortened", message)
 }
@@ -181,7 +196,7 @@ mod tests {
     }
 
     fn listed(observed: &Observed) -> NodeNetworkStatusStatus {
-        list(observed, &Heard::new(), BTreeSet::new())
+        list(Timestamp::UNIX_EPOCH, observed, &Heard::new(), BTreeSet::new())
     }
 
     #[test]
@@ -235,7 +250,7 @@ mod tests {
         }
         add(&mut observed, "zz0", LinkKind::Ethernet);
         let list = listed(&observed);
-        assert!(serde_json::to_string(&list).unwrap().len() < MOST.0 + MOST.1);
+        assert!(serde_json::to_string(&list).unwrap().len() < MOST.0 + MOST.1 + 2 * MOST_OF_DAEMONS);
         assert!(list.interfaces.iter().any(|one| one.name == "zz0"), "a card is the last to go");
         let left = 10_001 - list.interfaces.len();
         let ready = &list.conditions.0[0];

@@ -21,6 +21,7 @@ use crate::{
     desired_state::uid,
     kube_event::fingerprint,
     pace::Pace,
+    sessions,
     target::{Target, chosen},
 };
 
@@ -202,9 +203,10 @@ impl Agent {
     }
 }
 
-/// What tells two lists apart: everything but times, and of conditions only ours.
+/// What tells two lists apart: everything but times and numbers that change all the time, and of conditions only ours.
 fn digest(list: &NodeNetworkStatusStatus) -> u64 {
-    let text = serde_json::to_string(&(&list.interfaces, &list.routes, &list.libvirt)).unwrap_or_default();
+    let of_daemons = sessions::lasting(&list.sessions, &list.vnis);
+    let text = serde_json::to_string(&(&list.interfaces, &list.routes, &list.libvirt, of_daemons)).unwrap_or_default();
     let ready = list.conditions.get("Ready");
     let ready = ready.map(|ready| (format!("{:?}", ready.status), ready.reason.as_str(), ready.message.as_str()));
     let (truth, reason, message) = ready.unwrap_or_default();

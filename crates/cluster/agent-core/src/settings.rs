@@ -61,6 +61,8 @@ pub struct Settings {
     pub longest: SignedDuration,
     /// How often the host is looked at although it reports no change.
     pub poll: SignedDuration,
+    /// How often it is looked at where routing daemons are: nobody tells when a session of theirs ends.
+    pub poll_daemons: SignedDuration,
     /// How long a change may take before it is reported as under way.
     pub progress_after: SignedDuration,
     /// The time to the second attempt at a desired state; it doubles with each.
@@ -100,6 +102,7 @@ impl Settings {
             quiet: SignedDuration::from_millis(20),
             longest: SignedDuration::from_millis(500),
             poll: SignedDuration::from_secs(60),
+            poll_daemons: SignedDuration::from_secs(15),
             progress_after: SignedDuration::from_secs(1),
             retry_first: SignedDuration::from_secs(1),
             retry_most: SignedDuration::from_mins(5),

@@ -79,7 +79,7 @@ impl HostWorker {
         let stop = Arc::new(AtomicBool::new(false));
         let file = DesiredStateFile::in_folder(tools.store.dir());
         let managers = Managers::new(tools.run_files.clone(), events.clone());
-        let (scope, foreseen) = (Scope::default(), Vec::new());
+        let (scope, foreseen) = (Scope { sessions: true, ..Scope::default() }, Vec::new());
         let worker = Worker { file, tools, scope, stop: Arc::clone(&stop), events, foreseen, managers };
         let thread = thread::Builder::new().name("hands".to_owned()).spawn(move || worker.run(&work))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), stop })

@@ -127,15 +127,18 @@ mod tests {
         ("VlanStatus", ""),
         ("HostNetworkConfig", ""),
         ("LinkMonitor", ""),
-        ("NodeNetworkConfig", "spec.revision"),
-        ("NodeNetworkConfig", "spec.digest"),
-        ("NodeNetworkConfig", "spec.stateDigest"),
-        ("NodeNetworkConfig", "spec.attempt"),
-        ("NodeNetworkConfig", "spec.host"),
-        ("NodeNetworkConfig", "status"),
+        ("NodeNetworkConfig", ""),
+        ("NodeNetworkStatus", ""),
+        ("VRF", ""),
+        ("Network", ""),
+        ("Destination", ""),
+        ("Layer2Attachment", ""),
+        ("Layer2NetworkConfiguration", ""),
+        ("VRFRouteConfiguration", ""),
+        ("BGPPeering", ""),
     ];
-    /// What of that needs something that comes with another front end.
-    const ELSEWHERE: &[(&str, &str)] = &[("NodeNetworkConfig", "status.asNumber")];
+    /// Fields of the fabric's kinds that belong to a part of it that is not built: mirrors, loopbacks, SR-IOV.
+    const LATER: &[&str] = &["mirrorAcls", "gres", "loopbacks", "loopbackPeer", "sriov", "sriovVlanID"];
 
     #[test]
     fn no_field_of_a_front_end_that_is_built_waits_for_its_effect() {
@@ -147,7 +150,8 @@ mod tests {
         // A kind of DANM has the name of one of host networks, and its front end is not all built.
         for kind in kinds().iter().filter(|kind| kind.group != crate::podnet::GROUP) {
             for FieldEffect { path, effects } in kind.effects {
-                if !is_in(BUILT, kind.kind, path) || is_in(ELSEWHERE, kind.kind, path) {
+                let name = |step: &str| LATER.contains(&step.trim_end_matches(['[', ']', '{', '}']));
+                if !is_in(BUILT, kind.kind, path) || path.split('.').any(name) {
                     continue;
                 }
                 looked_at += 1;

@@ -202,7 +202,7 @@ fn default_gateway(interface: &Interface, net: IpNet) -> Option<IpAddr> {
 }
 
 fn observe(pod: &mut KernelHost) -> Result<Observed, EngineError> {
-    pod.observe(Scope { ethtool: false, without_derived_routes: true })
+    pod.observe(Scope { without_derived_routes: true, ..Scope::default() })
 }
 
 fn delete(pod: &mut KernelHost, links: &[IfName]) -> Result<(), String> {

@@ -11,9 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netloom_frr::{Daemon, Daemons, FrrError, Limits, ZebraLink};
+use netloom_frr::{
+    BfdPeer, BfdState, Daemon, Daemons, EvpnVni, FrrError, Limits, Session, SessionState, VniKind, VrfVni, ZebraLink,
+};
 use netloom_model::{
-    Address, EngineError, Link, LinkKind, Medium, Observed, Part, RoutingChange, RoutingLine, Scope, Step, StepError,
+    Address, EngineError, Link, LinkKind, Medium, Observed, Part, RoutingChange, RoutingLine, RoutingReport,
+    RoutingSession, RoutingSessionState, RoutingVni, Scope, Step, StepError,
 };
 use netloom_routing::{Command, Release, RoutingConfig, commands};
 use netloom_types::{IfName, IpNet};
@@ -148,6 +151,17 @@ impl Routing {
         Ok(unheard)
     }
 
+    /// What they report of sessions and VNIs.
+    fn report(&mut self) -> Result<RoutingReport, Unusable> {
+        let (daemons, _) = self.connected()?;
+        let watched = daemons.there().any(|there| there == Daemon::Bfdd);
+        let bfd = if watched { daemons.bfd_peers()? } else { Vec::new() };
+        let sessions = daemons.sessions()?.into_iter().map(|session| of_session(session, &bfd)).collect();
+        let of_vrfs = daemons.vrf_vnis()?;
+        let vnis = daemons.evpn_vnis()?.into_iter().map(|vni| of_vni(vni, &of_vrfs)).collect();
+        Ok(RoutingReport { sessions, vnis })
+    }
+
     fn change(&mut self, change: &RoutingChange) -> Result<(), Unusable> {
         let running = self.running()?;
         let wanted = change.applied_to(&lines(&running)?);
@@ -160,6 +174,36 @@ impl Routing {
 /// Gives daemons that nobody else configures a configuration, as their own start does with a file.
 pub fn load_routing(sockets: &Path, text: &str) -> Result<(), Unusable> {
     Routing::of(sockets.to_owned()).load(text)
+}
+
+fn of_session(session: Session, bfd: &[BfdPeer]) -> RoutingSession {
+    let Session { vrf, peer, remote_as, state, since, established, prefixes } = session;
+    let watched = bfd.iter().find(|one| {
+        let same = peer.parse::<IpAddr>() == Ok(one.peer) || one.link.is_some_and(|link| link.as_str() == peer);
+        same && one.vrf == vrf
+    });
+    RoutingSession {
+        state: match state {
+            SessionState::Established => RoutingSessionState::Established,
+            SessionState::Shutdown => RoutingSessionState::Shutdown,
+            SessionState::PrefixLimit => RoutingSessionState::PrefixLimit,
+            SessionState::Down(_) => RoutingSessionState::Down,
+        },
+        bfd: watched.map(|one| one.state == BfdState::Up),
+        prefixes: prefixes.into_iter().map(|(family, both)| (family, (both.received, both.sent))).collect(),
+        vrf,
+        peer,
+        remote_as,
+        since,
+        established,
+    }
+}
+
+fn of_vni(vni: EvpnVni, of_vrfs: &[VrfVni]) -> RoutingVni {
+    let EvpnVni { vni, kind, vxlan, vrf, remotes } = vni;
+    let of_vrf = kind == VniKind::L3;
+    let up = if of_vrf { of_vrfs.iter().any(|one| one.vni == vni && one.up) } else { vxlan.is_some() };
+    RoutingVni { vni, of_vrf, vrf, link: vxlan, up, remotes: remotes.len() }
 }
 
 /// Addresses, each with its link.
@@ -242,7 +286,7 @@ impl Part for Routing {
         Medium::Daemon
     }
 
-    fn read(&mut self, _: Scope, observed: &mut Observed) -> Result<(), EngineError> {
+    fn read(&mut self, scope: Scope, observed: &mut Observed) -> Result<(), EngineError> {
         let read = self.running().and_then(|running| lines(&running));
         if let Err(why) = &read {
             // The next reading begins with new connections.
@@ -252,6 +296,9 @@ impl Part for Routing {
         if let Ok(lines) = &read {
             // Daemons that went away meanwhile are told of by the next reading.
             observed.unheard = self.unheard(observed, lines).unwrap_or_default();
+            if scope.sessions {
+                observed.routing_report = self.report().ok();
+            }
         }
         observed.host.routing = read.ok();
         Ok(())

@@ -15,6 +15,8 @@ pub struct Scope {
     /// Configuration only: [`derived_routes`](Observed::derived_routes) stay empty. A host with many links has several
     /// for each, and whoever compares a host with a desired state does not look at them.
     pub without_derived_routes: bool,
+    /// What routing daemons report of their sessions and VNIs too; costs a question to each daemon.
+    pub sessions: bool,
 }
 
 /// When a failed attempt is worth another one.

@@ -9,7 +9,9 @@ use std::{
 use netloom_types::{IfName, MacAddr, Protocol};
 use serde::{Deserialize, Serialize};
 
-use crate::{HostSettings, KernelFeatures, Link, Route, RouteKey, RoutingLine, RuleKey, Setting, SettingKey};
+use crate::{
+    HostSettings, KernelFeatures, Link, Route, RouteKey, RoutingLine, RoutingReport, RuleKey, Setting, SettingKey,
+};
 
 /// A picture of a host: everything that somebody configured, nothing that the kernel derives.
 ///
@@ -99,6 +101,8 @@ pub struct Observed {
     pub fragile_routes: Vec<Route>,
     /// Why its routing daemons could not be read, where there should be some.
     pub routing_away: Option<Box<str>>,
+    /// What its routing daemons report of sessions and VNIs, where that was asked for and they answered.
+    pub routing_report: Option<RoutingReport>,
     /// Addresses in VRFs that the routing daemons have not heard of, though the kernel has them: nothing is announced for
     /// them until they come again.
     pub unheard: BTreeSet<(IfName, IpAddr)>,

@@ -55,7 +55,9 @@ pub use origin::{CoOwner, Origin, Source, SourceObject};
 pub use ownership::{Claim, ClaimKey, Origins, Ownership, Previous};
 pub use resolver::{Resolver, ResolverFile};
 pub use route::{NextHop, Route, RouteExtra, RouteKey, RouteMetrics, RouteType};
-pub use routing::{NoRoutingLine, RoutingChange, RoutingLine};
+pub use routing::{
+    NoRoutingLine, RoutingChange, RoutingLine, RoutingReport, RoutingSession, RoutingSessionState, RoutingVni,
+};
 pub use rule::{PortRange, Rule, RuleAction, RuleKey, UidRange};
 pub use setting::{BRIDGE_IPTABLES, HostSettings, IPV6_FORWARDING, Setting, SettingKey};
 pub use step::{Plan, PlannedStep, Step};

@@ -3,8 +3,13 @@
 //! A line is an object like a route: somebody asks for it, it comes and goes by itself, and lines of others stay. What a
 //! line means, in which order daemons take lines and which of them replace each other is not known here.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
 
+use netloom_types::{IfName, Vni};
 use serde::{Deserialize, Serialize};
 
 /// A line of a daemon's configuration, under the lines that it stands in.
@@ -134,6 +139,66 @@ impl fmt::Display for RoutingChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "routing: {} lines to add, {} to remove", self.add.len(), self.remove.len())
     }
+}
+
+/// What routing daemons report of themselves, beside what they are configured with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoutingReport {
+    /// Sessions with neighbours, by VRF and neighbour.
+    pub sessions: Vec<RoutingSession>,
+    /// VNIs that they know a device of, in order.
+    pub vnis: Vec<RoutingVni>,
+}
+
+/// A BGP session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingSession {
+    /// The VRF; `default` where there is none.
+    pub vrf: String,
+    /// The neighbour: an address, or the name of a link.
+    pub peer: String,
+    /// Its autonomous system, once one is known.
+    pub remote_as: Option<u32>,
+    /// How far it is.
+    pub state: RoutingSessionState,
+    /// For how long; none for one that was never established.
+    pub since: Option<Duration>,
+    /// How often it was established.
+    pub established: u32,
+    /// Prefixes taken from the neighbour and sent to it, by family in the words of the daemon.
+    pub prefixes: BTreeMap<String, (u32, u32)>,
+    /// Whether the neighbour answers BFD, where it is asked.
+    pub bfd: Option<bool>,
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoutingSessionState {
+    /// Routes are exchanged.
+    Established,
+    /// It is being built up, or waited for.
+    Down,
+    /// It is off by configuration.
+    Shutdown,
+    /// It is off because the neighbour sent more prefixes than it may.
+    PrefixLimit,
+}
+
+/// A VNI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingVni {
+    /// The VNI.
+    pub vni: Vni,
+    /// Whether it is that of a VRF's routes; otherwise that of a segment.
+    pub of_vrf: bool,
+    /// The VRF that it belongs to; `default` where there is none.
+    pub vrf: String,
+    /// Its VXLAN device.
+    pub link: Option<IfName>,
+    /// Whether it carries packets: its device is there, and for a VRF all that the daemons need beside it.
+    pub up: bool,
+    /// Of a segment, how many other ends take what has no known destination.
+    pub remotes: usize,
 }
 
 #[cfg(test)]

@@ -44,6 +44,14 @@ pub struct NodeNetworkStatusStatus {
     /// Present while a libvirt answers on the node, so that it can have virtual machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libvirt: Option<NodeLibvirt>,
+    /// The BGP sessions of the node's routing daemons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub sessions: Vec<NodeSession>,
+    /// The VNIs that its routing daemons know a device of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub vnis: Vec<NodeVni>,
     /// When the agent reported this. It reports what has changed, and nothing while nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
@@ -129,4 +137,97 @@ pub struct NodeRoute {
     /// The routing table, such as `main`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
+}
+
+/// A BGP session of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSession {
+    /// The VRF; `default` where there is none.
+    pub vrf: String,
+    /// The neighbour: an address, or the name of an interface.
+    pub peer: String,
+    /// Its autonomous system, once one is known.
+    #[serde(default, rename = "remoteASN", skip_serializing_if = "Option::is_none")]
+    pub remote_asn: Option<u32>,
+    /// How far it is.
+    pub state: SessionState,
+    /// Since when it is established, or not; absent if it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// How often it was established since the routing daemon started.
+    #[serde(default)]
+    pub established: u32,
+    /// What is exchanged, by family. Numbers are those of `lastUpdated`: one that changes is no reason to report again, but the
+    /// first prefix and the loss of the last one are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub prefixes: Vec<SessionPrefixes>,
+    /// Whether the neighbour answers BFD; absent where it is not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bfd: Option<BfdState>,
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SessionState {
+    /// Routes are exchanged.
+    Established,
+    /// It is being built up, or waited for.
+    Down,
+    /// It is off by configuration.
+    Shutdown,
+    /// It is off because the neighbour sent more prefixes than it may.
+    PrefixLimit,
+}
+
+/// Whether a neighbour answers BFD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum BfdState {
+    /// It does.
+    Up,
+    /// It does not.
+    Down,
+}
+
+/// What is exchanged for one family of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionPrefixes {
+    /// The family, such as `ipv4Unicast` or `l2VpnEvpn`.
+    pub family: String,
+    /// Taken from the neighbour, after filters.
+    pub received: u32,
+    /// Sent to it.
+    pub sent: u32,
+}
+
+/// A VNI of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeVni {
+    /// The VNI.
+    pub vni: u32,
+    /// What it is for.
+    #[serde(rename = "type")]
+    pub kind: VniType,
+    /// The VRF that it belongs to; `default` where there is none.
+    pub vrf: String,
+    /// Its VXLAN interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// Whether it carries packets.
+    pub up: bool,
+    /// Of a segment, how many other ends it had when this was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remotes: Option<u32>,
+}
+
+/// What a VNI is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum VniType {
+    /// A segment.
+    L2,
+    /// The routes of a VRF.
+    L3,
 }

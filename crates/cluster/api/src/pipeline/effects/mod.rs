@@ -9,8 +9,6 @@ pub(super) use self::{
 };
 use crate::{effects::Effect, fabric::effects::PARTS};
 
-/// What the agent will report.
-const BY_AGENT: &[Effect] = &[Effect::Planned("agent: will report it for its node")];
 /// What the agent reports.
 const STATUS_REPORT: &[Effect] = &[Effect::Status("agent: reports it for its node")];
 /// The same, where it is passed on.

@@ -1,34 +1,38 @@
 //! Objects of one node.
 
-use super::{BY_AGENT, LISTED, PARTS, STATUS_REPORT};
+use super::{LISTED, PARTS, STATUS_REPORT};
 use crate::effects::{
     Effect::{self, Admission, FrontEnd, Planned, Reserved, Status},
     FieldEffect, field,
 };
 
-const LINKS: &[Effect] = &[Planned("agent: links of the fabric")];
-const LINK_NAMES: &[Effect] = &[Admission("names are possible for interfaces"), Planned("agent: links of the fabric")];
-const ROUTING: &[Effect] = &[Planned("agent: configuration of the routing daemon")];
-const SESSION: &[Effect] = &[Planned("agent: BGP sessions of the routing daemon")];
+const LINKS: &[Effect] = &[FrontEnd("agent: links of the fabric")];
+const LINK_NAMES: &[Effect] = &[Admission("names are possible for interfaces"), FrontEnd("agent: links of the fabric")];
+const ROUTING: &[Effect] = &[FrontEnd("agent: configuration of the routing daemon")];
+const SESSION: &[Effect] = &[FrontEnd("agent: BGP sessions of the routing daemon")];
 const TIMER: &[Effect] =
-    &[Admission("whole seconds, keepalive less than hold time"), Planned("agent: BGP sessions of the routing daemon")];
+    &[Admission("whole seconds, keepalive less than hold time"), FrontEnd("agent: BGP sessions of the routing daemon")];
 const PEER: &[Effect] =
-    &[Admission("exactly one of address and listenRange"), Planned("agent: BGP sessions of the routing daemon")];
+    &[Admission("exactly one of address and listenRange"), FrontEnd("agent: BGP sessions of the routing daemon")];
 // A filter is one thing, wherever it stands: a route map.
 const FILTER: &[Effect] =
-    &[Admission("prefixes are networks with possible lengths"), Planned("agent: a route map of the routing daemon")];
-const ROUTE: &[Effect] = &[Admission("a network"), Planned("agent: configuration of the routing daemon")];
+    &[Admission("prefixes are networks with possible lengths"), FrontEnd("agent: a route map of the routing daemon")];
+const ROUTE: &[Effect] = &[Admission("a network"), FrontEnd("agent: configuration of the routing daemon")];
 const GATEWAY: &[Effect] =
-    &[Admission("a station of the family of the route"), Planned("agent: configuration of the routing daemon")];
-const TRAFFIC: &[Effect] =
-    &[Admission("networks of one family; a known protocol"), Planned("agent: policy rules and mirrors")];
+    &[Admission("a station of the family of the route"), FrontEnd("agent: configuration of the routing daemon")];
+const TRAFFIC: &[Effect] = &[Admission("networks of one family; a known protocol"), FrontEnd("agent: policy rules")];
 const TUNNEL: &[Effect] = &[Admission("a tunnel of some VRF of the node"), Planned("agent: mirrors")];
 const TUNNEL_END: &[Effect] = &[Admission("stations of one family"), Planned("agent: mirror tunnels")];
-const VNI: &[Effect] = &[Admission("once on the node"), Planned("agent: links of the fabric")];
-const KEY: &[Effect] = &[Admission("is the key of its entry"), Planned("agent: links of the fabric")];
-const TARGET: &[Effect] = &[Admission("well formed"), Planned("agent: configuration of the routing daemon")];
-const KNOWN_VRF: &[Effect] = &[Admission("a VRF of the node"), Planned("agent: links of the fabric")];
-const STATION: &[Effect] = &[Admission("a station's address"), Planned("agent: links of the fabric")];
+const VNI: &[Effect] = &[Admission("once on the node"), FrontEnd("agent: links of the fabric")];
+const KEY: &[Effect] = &[Admission("is the key of its entry"), FrontEnd("agent: links of the fabric")];
+const TARGET: &[Effect] = &[Admission("well formed"), FrontEnd("agent: configuration of the routing daemon")];
+const KNOWN_VRF: &[Effect] = &[Admission("a VRF of the node"), FrontEnd("agent: links of the fabric")];
+const STATION: &[Effect] = &[Admission("a station's address"), FrontEnd("agent: links of the fabric")];
+const MIRRORED: &[Effect] = &[Admission("networks of one family; a known protocol"), Planned("agent: mirrors")];
+const MIRRORS: &[Effect] = &[Planned("agent: mirrors")];
+const TUNNEL_NAMES: &[Effect] = &[Admission("names are possible for interfaces"), Planned("agent: mirror tunnels")];
+const LOOPBACKS: &[Effect] = &[Admission("names are possible for interfaces"), Planned("agent: addresses of VRFs")];
+const WATCHED: &[Effect] = &[FrontEnd("agent: a watched route; refused in words while FRR does not do so")];
 const REVISION: &[Effect] = &[FrontEnd("agent: reported back when it is in place")];
 const PAIR: &[Effect] = &[FrontEnd("agent: what the revision says is done once its network state has the same")];
 const HOST: &[Effect] = &[FrontEnd("agent: the host's own network")];
@@ -42,6 +46,7 @@ const HOST_FAMILY: &[Effect] =
     &[Admission("of one family with the rest of its entry"), FrontEnd("agent: the host's own network")];
 const HOST_VLANS: &[Effect] =
     &[Admission("min not above max; pvid for one VLAN"), FrontEnd("agent: the host's own network")];
+const FABRIC_PARTS: &[Effect] = &[FrontEnd("agent: its fields, one by one")];
 const HOST_PARTS: &[Effect] = &[FrontEnd("agent: its fields, one by one")];
 const ANSWER: &[Effect] = &[Status("agent: what came of the revision")];
 const LEASE: &[Effect] = &[FrontEnd("agent: a lease that the link asks for")];
@@ -51,19 +56,23 @@ const LEASE_STATUS: &[Effect] =
     &[Status("agent: what came of a lease"), FrontEnd("host networks: status of the object that asked")];
 const DRIFT_STATUS: &[Effect] =
     &[Status("agent: drift that is only reported"), FrontEnd("host networks: status of the object that asked")];
-const FABRIC_ORIGIN: &[Effect] = &[Planned("agent: named as who asked, in failures and by `netloom state explain`")];
+const FABRIC_ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 const BRIDGE_NAME: &[Effect] =
-    &[Admission("begins with l2., fits a link, once on the node"), Planned("agent: links of the fabric")];
+    &[Admission("begins with l2., fits a link, once on the node"), FrontEnd("agent: links of the fabric")];
 const NODE_ADDRESS: &[Effect] =
-    &[Admission("a station's address, once on the node"), Planned("agent: the node's interface in a segment")];
+    &[Admission("a station's address, once on the node"), FrontEnd("agent: the node's interface in a segment")];
 const NODE_ROUTE: &[Effect] =
-    &[Admission("a network and a station of its family"), Planned("agent: routes of the node's main table")];
+    &[Admission("a network and a station of its family"), FrontEnd("agent: routes of the node's main table")];
 const ORIGIN: &[Effect] = &[FrontEnd("agent: named as who asked, in failures and by `netloom state explain`")];
 
 const INSTALLED: &[Effect] = &[
     Status("agent: reports it for its node"),
     Admission("a host network may not take a VLAN interface of mgmt that the installer made"),
 ];
+
+const AS_NUMBER: &[Effect] =
+    &[Status("agent: the autonomous system that the base file gives, where the node has a fabric")];
+const DAEMONS: &[Effect] = &[Status("agent: what FRR reports of its sessions and VNIs")];
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("spec", &[Reserved("empty; everything is reported in status")]),
@@ -89,6 +98,25 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("status.routes[].gateway", STATUS_REPORT),
     field("status.routes[].interface", STATUS_REPORT),
     field("status.routes[].table", STATUS_REPORT),
+    field("status.sessions", DAEMONS),
+    field("status.sessions[].bfd", DAEMONS),
+    field("status.sessions[].established", DAEMONS),
+    field("status.sessions[].peer", DAEMONS),
+    field("status.sessions[].prefixes", DAEMONS),
+    field("status.sessions[].prefixes[].family", DAEMONS),
+    field("status.sessions[].prefixes[].received", DAEMONS),
+    field("status.sessions[].prefixes[].sent", DAEMONS),
+    field("status.sessions[].remoteASN", DAEMONS),
+    field("status.sessions[].since", DAEMONS),
+    field("status.sessions[].state", DAEMONS),
+    field("status.sessions[].vrf", DAEMONS),
+    field("status.vnis", DAEMONS),
+    field("status.vnis[].interface", DAEMONS),
+    field("status.vnis[].remotes", DAEMONS),
+    field("status.vnis[].type", DAEMONS),
+    field("status.vnis[].up", DAEMONS),
+    field("status.vnis[].vni", DAEMONS),
+    field("status.vnis[].vrf", DAEMONS),
     field("status.conditions.**", STATUS_REPORT),
 ];
 
@@ -98,26 +126,26 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.digest", REVISION),
     field("spec.stateDigest", PAIR),
     field("spec.attempt", &[FrontEnd("agent: tried again at once when it grows")]),
-    field("spec.layer2s", PARTS),
+    field("spec.layer2s", FABRIC_PARTS),
     field("spec.layer2s{}.vni", VNI),
     field("spec.layer2s{}.vlan", KEY),
     field("spec.layer2s{}.interfaceName", BRIDGE_NAME),
     field("spec.layer2s{}.routeTarget", TARGET),
     field("spec.layer2s{}.mtu", LINKS),
-    field("spec.layer2s{}.irb", PARTS),
+    field("spec.layer2s{}.irb", FABRIC_PARTS),
     field("spec.layer2s{}.irb.vrf", KNOWN_VRF),
     field("spec.layer2s{}.irb.macAddress", STATION),
     field("spec.layer2s{}.irb.ipAddresses", LINKS),
     field("spec.layer2s{}.neighSuppression", LINKS),
     field("spec.layer2s{}.mirrorAcls", PARTS),
-    field("spec.layer2s{}.mirrorAcls[].trafficMatch", TRAFFIC),
-    field("spec.layer2s{}.mirrorAcls[].trafficMatch.**", TRAFFIC),
+    field("spec.layer2s{}.mirrorAcls[].trafficMatch", MIRRORED),
+    field("spec.layer2s{}.mirrorAcls[].trafficMatch.**", MIRRORED),
     field("spec.layer2s{}.mirrorAcls[].mirrorDestination", TUNNEL),
-    field("spec.layer2s{}.mirrorAcls[].direction", LINKS),
+    field("spec.layer2s{}.mirrorAcls[].direction", MIRRORS),
     field("spec.layer2s{}.disableSegmentation", LINKS),
-    field("spec.layer2s{}.nodeInterface", PARTS),
+    field("spec.layer2s{}.nodeInterface", FABRIC_PARTS),
     field("spec.layer2s{}.nodeInterface.ipAddresses", NODE_ADDRESS),
-    field("spec.layer2s{}.nodeInterface.routes", PARTS),
+    field("spec.layer2s{}.nodeInterface.routes", FABRIC_PARTS),
     field("spec.layer2s{}.nodeInterface.routes[].destination", NODE_ROUTE),
     field("spec.layer2s{}.nodeInterface.routes[].gateway", NODE_ROUTE),
     field("spec.layer2s{}.nodeInterface.routes[].origin", FABRIC_ORIGIN),
@@ -126,64 +154,64 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.layer2s{}.nodeInterface.origin.**", FABRIC_ORIGIN),
     field("spec.layer2s{}.origin", FABRIC_ORIGIN),
     field("spec.layer2s{}.origin.**", FABRIC_ORIGIN),
-    field("spec.clusterVRF", PARTS),
-    field("spec.clusterVRF.bgpPeers", PARTS),
+    field("spec.clusterVRF", FABRIC_PARTS),
+    field("spec.clusterVRF.bgpPeers", FABRIC_PARTS),
     field("spec.clusterVRF.bgpPeers[].address", PEER),
     field("spec.clusterVRF.bgpPeers[].listenRange", PEER),
     field("spec.clusterVRF.bgpPeers[].remoteAsn", SESSION),
-    field("spec.clusterVRF.bgpPeers[].ipv4", PARTS),
+    field("spec.clusterVRF.bgpPeers[].ipv4", FABRIC_PARTS),
     field("spec.clusterVRF.bgpPeers[].ipv4.exportFilter", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv4.exportFilter.**", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv4.importFilter", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv4.importFilter.**", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv4.maxPrefixes", SESSION),
-    field("spec.clusterVRF.bgpPeers[].ipv6", PARTS),
+    field("spec.clusterVRF.bgpPeers[].ipv6", FABRIC_PARTS),
     field("spec.clusterVRF.bgpPeers[].ipv6.exportFilter", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv6.exportFilter.**", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv6.importFilter", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv6.importFilter.**", FILTER),
     field("spec.clusterVRF.bgpPeers[].ipv6.maxPrefixes", SESSION),
-    field("spec.clusterVRF.bgpPeers[].bfdProfile", PARTS),
+    field("spec.clusterVRF.bgpPeers[].bfdProfile", FABRIC_PARTS),
     field("spec.clusterVRF.bgpPeers[].bfdProfile.minInterval", SESSION),
     field("spec.clusterVRF.bgpPeers[].multihop", SESSION),
     field("spec.clusterVRF.bgpPeers[].holdTime", TIMER),
     field("spec.clusterVRF.bgpPeers[].keepaliveTime", TIMER),
     field("spec.clusterVRF.bgpPeers[].password", SESSION),
-    field("spec.clusterVRF.loopbacks", LINK_NAMES),
-    field("spec.clusterVRF.loopbacks{}.ipAddresses", LINKS),
-    field("spec.clusterVRF.vrfImports", PARTS),
+    field("spec.clusterVRF.loopbacks", LOOPBACKS),
+    field("spec.clusterVRF.loopbacks{}.ipAddresses", LOOPBACKS),
+    field("spec.clusterVRF.vrfImports", FABRIC_PARTS),
     field("spec.clusterVRF.vrfImports[].fromVrf", ROUTING),
     field("spec.clusterVRF.vrfImports[].filter", FILTER),
     field("spec.clusterVRF.vrfImports[].filter.**", FILTER),
-    field("spec.clusterVRF.staticRoutes", PARTS),
+    field("spec.clusterVRF.staticRoutes", FABRIC_PARTS),
     field("spec.clusterVRF.staticRoutes[].prefix", ROUTE),
-    field("spec.clusterVRF.staticRoutes[].nextHop", PARTS),
+    field("spec.clusterVRF.staticRoutes[].nextHop", FABRIC_PARTS),
     field("spec.clusterVRF.staticRoutes[].nextHop.address", GATEWAY),
     field("spec.clusterVRF.staticRoutes[].nextHop.vrf", ROUTING),
-    field("spec.clusterVRF.staticRoutes[].bfdProfile", PARTS),
-    field("spec.clusterVRF.staticRoutes[].bfdProfile.minInterval", ROUTING),
-    field("spec.clusterVRF.policyRoutes", PARTS),
+    field("spec.clusterVRF.staticRoutes[].bfdProfile", WATCHED),
+    field("spec.clusterVRF.staticRoutes[].bfdProfile.minInterval", WATCHED),
+    field("spec.clusterVRF.policyRoutes", FABRIC_PARTS),
     field("spec.clusterVRF.policyRoutes[].trafficMatch", TRAFFIC),
     field("spec.clusterVRF.policyRoutes[].trafficMatch.**", TRAFFIC),
-    field("spec.clusterVRF.policyRoutes[].nextHop", PARTS),
+    field("spec.clusterVRF.policyRoutes[].nextHop", FABRIC_PARTS),
     field("spec.clusterVRF.policyRoutes[].nextHop.address", ROUTING),
     field("spec.clusterVRF.policyRoutes[].nextHop.vrf", ROUTING),
     field("spec.clusterVRF.mirrorAcls", PARTS),
-    field("spec.clusterVRF.mirrorAcls[].trafficMatch", TRAFFIC),
-    field("spec.clusterVRF.mirrorAcls[].trafficMatch.**", TRAFFIC),
+    field("spec.clusterVRF.mirrorAcls[].trafficMatch", MIRRORED),
+    field("spec.clusterVRF.mirrorAcls[].trafficMatch.**", MIRRORED),
     field("spec.clusterVRF.mirrorAcls[].mirrorDestination", TUNNEL),
-    field("spec.clusterVRF.mirrorAcls[].direction", LINKS),
-    field("spec.clusterVRF.redistribute", PARTS),
+    field("spec.clusterVRF.mirrorAcls[].direction", MIRRORS),
+    field("spec.clusterVRF.redistribute", FABRIC_PARTS),
     field("spec.clusterVRF.redistribute.connected", FILTER),
     field("spec.clusterVRF.redistribute.connected.**", FILTER),
     field("spec.clusterVRF.redistribute.static", FILTER),
     field("spec.clusterVRF.redistribute.static.**", FILTER),
-    field("spec.clusterVRF.gres", LINK_NAMES),
+    field("spec.clusterVRF.gres", TUNNEL_NAMES),
     field("spec.clusterVRF.gres{}.sourceAddress", TUNNEL_END),
-    field("spec.clusterVRF.gres{}.sourceInterface", LINKS),
+    field("spec.clusterVRF.gres{}.sourceInterface", MIRRORS),
     field("spec.clusterVRF.gres{}.destinationAddress", TUNNEL_END),
-    field("spec.clusterVRF.gres{}.layer", LINKS),
-    field("spec.clusterVRF.gres{}.encapsulationKey", LINKS),
+    field("spec.clusterVRF.gres{}.layer", MIRRORS),
+    field("spec.clusterVRF.gres{}.encapsulationKey", MIRRORS),
     field("spec.clusterVRF.origin", FABRIC_ORIGIN),
     field("spec.clusterVRF.origin.**", FABRIC_ORIGIN),
     field("spec.clusterVRF.bgpPeers[].origin", FABRIC_ORIGIN),
@@ -195,63 +223,63 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.clusterVRF.policyRoutes[].origin", FABRIC_ORIGIN),
     field("spec.clusterVRF.policyRoutes[].origin.**", FABRIC_ORIGIN),
     field("spec.fabricVRFs", LINK_NAMES),
-    field("spec.fabricVRFs{}.bgpPeers", PARTS),
+    field("spec.fabricVRFs{}.bgpPeers", FABRIC_PARTS),
     field("spec.fabricVRFs{}.bgpPeers[].address", PEER),
     field("spec.fabricVRFs{}.bgpPeers[].listenRange", PEER),
     field("spec.fabricVRFs{}.bgpPeers[].remoteAsn", SESSION),
-    field("spec.fabricVRFs{}.bgpPeers[].ipv4", PARTS),
+    field("spec.fabricVRFs{}.bgpPeers[].ipv4", FABRIC_PARTS),
     field("spec.fabricVRFs{}.bgpPeers[].ipv4.exportFilter", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv4.exportFilter.**", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv4.importFilter", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv4.importFilter.**", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv4.maxPrefixes", SESSION),
-    field("spec.fabricVRFs{}.bgpPeers[].ipv6", PARTS),
+    field("spec.fabricVRFs{}.bgpPeers[].ipv6", FABRIC_PARTS),
     field("spec.fabricVRFs{}.bgpPeers[].ipv6.exportFilter", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv6.exportFilter.**", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv6.importFilter", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv6.importFilter.**", FILTER),
     field("spec.fabricVRFs{}.bgpPeers[].ipv6.maxPrefixes", SESSION),
-    field("spec.fabricVRFs{}.bgpPeers[].bfdProfile", PARTS),
+    field("spec.fabricVRFs{}.bgpPeers[].bfdProfile", FABRIC_PARTS),
     field("spec.fabricVRFs{}.bgpPeers[].bfdProfile.minInterval", SESSION),
     field("spec.fabricVRFs{}.bgpPeers[].multihop", SESSION),
     field("spec.fabricVRFs{}.bgpPeers[].holdTime", TIMER),
     field("spec.fabricVRFs{}.bgpPeers[].keepaliveTime", TIMER),
     field("spec.fabricVRFs{}.bgpPeers[].password", SESSION),
-    field("spec.fabricVRFs{}.loopbacks", LINK_NAMES),
-    field("spec.fabricVRFs{}.loopbacks{}.ipAddresses", LINKS),
-    field("spec.fabricVRFs{}.vrfImports", PARTS),
+    field("spec.fabricVRFs{}.loopbacks", LOOPBACKS),
+    field("spec.fabricVRFs{}.loopbacks{}.ipAddresses", LOOPBACKS),
+    field("spec.fabricVRFs{}.vrfImports", FABRIC_PARTS),
     field("spec.fabricVRFs{}.vrfImports[].fromVrf", ROUTING),
     field("spec.fabricVRFs{}.vrfImports[].filter", FILTER),
     field("spec.fabricVRFs{}.vrfImports[].filter.**", FILTER),
-    field("spec.fabricVRFs{}.staticRoutes", PARTS),
+    field("spec.fabricVRFs{}.staticRoutes", FABRIC_PARTS),
     field("spec.fabricVRFs{}.staticRoutes[].prefix", ROUTE),
-    field("spec.fabricVRFs{}.staticRoutes[].nextHop", PARTS),
+    field("spec.fabricVRFs{}.staticRoutes[].nextHop", FABRIC_PARTS),
     field("spec.fabricVRFs{}.staticRoutes[].nextHop.address", GATEWAY),
     field("spec.fabricVRFs{}.staticRoutes[].nextHop.vrf", ROUTING),
-    field("spec.fabricVRFs{}.staticRoutes[].bfdProfile", PARTS),
-    field("spec.fabricVRFs{}.staticRoutes[].bfdProfile.minInterval", ROUTING),
-    field("spec.fabricVRFs{}.policyRoutes", PARTS),
+    field("spec.fabricVRFs{}.staticRoutes[].bfdProfile", WATCHED),
+    field("spec.fabricVRFs{}.staticRoutes[].bfdProfile.minInterval", WATCHED),
+    field("spec.fabricVRFs{}.policyRoutes", FABRIC_PARTS),
     field("spec.fabricVRFs{}.policyRoutes[].trafficMatch", TRAFFIC),
     field("spec.fabricVRFs{}.policyRoutes[].trafficMatch.**", TRAFFIC),
-    field("spec.fabricVRFs{}.policyRoutes[].nextHop", PARTS),
+    field("spec.fabricVRFs{}.policyRoutes[].nextHop", FABRIC_PARTS),
     field("spec.fabricVRFs{}.policyRoutes[].nextHop.address", ROUTING),
     field("spec.fabricVRFs{}.policyRoutes[].nextHop.vrf", ROUTING),
     field("spec.fabricVRFs{}.mirrorAcls", PARTS),
-    field("spec.fabricVRFs{}.mirrorAcls[].trafficMatch", TRAFFIC),
-    field("spec.fabricVRFs{}.mirrorAcls[].trafficMatch.**", TRAFFIC),
+    field("spec.fabricVRFs{}.mirrorAcls[].trafficMatch", MIRRORED),
+    field("spec.fabricVRFs{}.mirrorAcls[].trafficMatch.**", MIRRORED),
     field("spec.fabricVRFs{}.mirrorAcls[].mirrorDestination", TUNNEL),
-    field("spec.fabricVRFs{}.mirrorAcls[].direction", LINKS),
-    field("spec.fabricVRFs{}.redistribute", PARTS),
+    field("spec.fabricVRFs{}.mirrorAcls[].direction", MIRRORS),
+    field("spec.fabricVRFs{}.redistribute", FABRIC_PARTS),
     field("spec.fabricVRFs{}.redistribute.connected", FILTER),
     field("spec.fabricVRFs{}.redistribute.connected.**", FILTER),
     field("spec.fabricVRFs{}.redistribute.static", FILTER),
     field("spec.fabricVRFs{}.redistribute.static.**", FILTER),
-    field("spec.fabricVRFs{}.gres", LINK_NAMES),
+    field("spec.fabricVRFs{}.gres", TUNNEL_NAMES),
     field("spec.fabricVRFs{}.gres{}.sourceAddress", TUNNEL_END),
-    field("spec.fabricVRFs{}.gres{}.sourceInterface", LINKS),
+    field("spec.fabricVRFs{}.gres{}.sourceInterface", MIRRORS),
     field("spec.fabricVRFs{}.gres{}.destinationAddress", TUNNEL_END),
-    field("spec.fabricVRFs{}.gres{}.layer", LINKS),
-    field("spec.fabricVRFs{}.gres{}.encapsulationKey", LINKS),
+    field("spec.fabricVRFs{}.gres{}.layer", MIRRORS),
+    field("spec.fabricVRFs{}.gres{}.encapsulationKey", MIRRORS),
     field("spec.fabricVRFs{}.origin", FABRIC_ORIGIN),
     field("spec.fabricVRFs{}.origin.**", FABRIC_ORIGIN),
     field("spec.fabricVRFs{}.bgpPeers[].origin", FABRIC_ORIGIN),
@@ -268,63 +296,63 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.fabricVRFs{}.evpnExportFilter", FILTER),
     field("spec.fabricVRFs{}.evpnExportFilter.**", FILTER),
     field("spec.localVRFs", LINK_NAMES),
-    field("spec.localVRFs{}.bgpPeers", PARTS),
+    field("spec.localVRFs{}.bgpPeers", FABRIC_PARTS),
     field("spec.localVRFs{}.bgpPeers[].address", PEER),
     field("spec.localVRFs{}.bgpPeers[].listenRange", PEER),
     field("spec.localVRFs{}.bgpPeers[].remoteAsn", SESSION),
-    field("spec.localVRFs{}.bgpPeers[].ipv4", PARTS),
+    field("spec.localVRFs{}.bgpPeers[].ipv4", FABRIC_PARTS),
     field("spec.localVRFs{}.bgpPeers[].ipv4.exportFilter", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv4.exportFilter.**", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv4.importFilter", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv4.importFilter.**", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv4.maxPrefixes", SESSION),
-    field("spec.localVRFs{}.bgpPeers[].ipv6", PARTS),
+    field("spec.localVRFs{}.bgpPeers[].ipv6", FABRIC_PARTS),
     field("spec.localVRFs{}.bgpPeers[].ipv6.exportFilter", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv6.exportFilter.**", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv6.importFilter", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv6.importFilter.**", FILTER),
     field("spec.localVRFs{}.bgpPeers[].ipv6.maxPrefixes", SESSION),
-    field("spec.localVRFs{}.bgpPeers[].bfdProfile", PARTS),
+    field("spec.localVRFs{}.bgpPeers[].bfdProfile", FABRIC_PARTS),
     field("spec.localVRFs{}.bgpPeers[].bfdProfile.minInterval", SESSION),
     field("spec.localVRFs{}.bgpPeers[].multihop", SESSION),
     field("spec.localVRFs{}.bgpPeers[].holdTime", TIMER),
     field("spec.localVRFs{}.bgpPeers[].keepaliveTime", TIMER),
     field("spec.localVRFs{}.bgpPeers[].password", SESSION),
-    field("spec.localVRFs{}.loopbacks", LINK_NAMES),
-    field("spec.localVRFs{}.loopbacks{}.ipAddresses", LINKS),
-    field("spec.localVRFs{}.vrfImports", PARTS),
+    field("spec.localVRFs{}.loopbacks", LOOPBACKS),
+    field("spec.localVRFs{}.loopbacks{}.ipAddresses", LOOPBACKS),
+    field("spec.localVRFs{}.vrfImports", FABRIC_PARTS),
     field("spec.localVRFs{}.vrfImports[].fromVrf", ROUTING),
     field("spec.localVRFs{}.vrfImports[].filter", FILTER),
     field("spec.localVRFs{}.vrfImports[].filter.**", FILTER),
-    field("spec.localVRFs{}.staticRoutes", PARTS),
+    field("spec.localVRFs{}.staticRoutes", FABRIC_PARTS),
     field("spec.localVRFs{}.staticRoutes[].prefix", ROUTE),
-    field("spec.localVRFs{}.staticRoutes[].nextHop", PARTS),
+    field("spec.localVRFs{}.staticRoutes[].nextHop", FABRIC_PARTS),
     field("spec.localVRFs{}.staticRoutes[].nextHop.address", GATEWAY),
     field("spec.localVRFs{}.staticRoutes[].nextHop.vrf", ROUTING),
-    field("spec.localVRFs{}.staticRoutes[].bfdProfile", PARTS),
-    field("spec.localVRFs{}.staticRoutes[].bfdProfile.minInterval", ROUTING),
-    field("spec.localVRFs{}.policyRoutes", PARTS),
+    field("spec.localVRFs{}.staticRoutes[].bfdProfile", WATCHED),
+    field("spec.localVRFs{}.staticRoutes[].bfdProfile.minInterval", WATCHED),
+    field("spec.localVRFs{}.policyRoutes", FABRIC_PARTS),
     field("spec.localVRFs{}.policyRoutes[].trafficMatch", TRAFFIC),
     field("spec.localVRFs{}.policyRoutes[].trafficMatch.**", TRAFFIC),
-    field("spec.localVRFs{}.policyRoutes[].nextHop", PARTS),
+    field("spec.localVRFs{}.policyRoutes[].nextHop", FABRIC_PARTS),
     field("spec.localVRFs{}.policyRoutes[].nextHop.address", ROUTING),
     field("spec.localVRFs{}.policyRoutes[].nextHop.vrf", ROUTING),
     field("spec.localVRFs{}.mirrorAcls", PARTS),
-    field("spec.localVRFs{}.mirrorAcls[].trafficMatch", TRAFFIC),
-    field("spec.localVRFs{}.mirrorAcls[].trafficMatch.**", TRAFFIC),
+    field("spec.localVRFs{}.mirrorAcls[].trafficMatch", MIRRORED),
+    field("spec.localVRFs{}.mirrorAcls[].trafficMatch.**", MIRRORED),
     field("spec.localVRFs{}.mirrorAcls[].mirrorDestination", TUNNEL),
-    field("spec.localVRFs{}.mirrorAcls[].direction", LINKS),
-    field("spec.localVRFs{}.redistribute", PARTS),
+    field("spec.localVRFs{}.mirrorAcls[].direction", MIRRORS),
+    field("spec.localVRFs{}.redistribute", FABRIC_PARTS),
     field("spec.localVRFs{}.redistribute.connected", FILTER),
     field("spec.localVRFs{}.redistribute.connected.**", FILTER),
     field("spec.localVRFs{}.redistribute.static", FILTER),
     field("spec.localVRFs{}.redistribute.static.**", FILTER),
-    field("spec.localVRFs{}.gres", LINK_NAMES),
+    field("spec.localVRFs{}.gres", TUNNEL_NAMES),
     field("spec.localVRFs{}.gres{}.sourceAddress", TUNNEL_END),
-    field("spec.localVRFs{}.gres{}.sourceInterface", LINKS),
+    field("spec.localVRFs{}.gres{}.sourceInterface", MIRRORS),
     field("spec.localVRFs{}.gres{}.destinationAddress", TUNNEL_END),
-    field("spec.localVRFs{}.gres{}.layer", LINKS),
-    field("spec.localVRFs{}.gres{}.encapsulationKey", LINKS),
+    field("spec.localVRFs{}.gres{}.layer", MIRRORS),
+    field("spec.localVRFs{}.gres{}.encapsulationKey", MIRRORS),
     field("spec.localVRFs{}.origin", FABRIC_ORIGIN),
     field("spec.localVRFs{}.origin.**", FABRIC_ORIGIN),
     field("spec.localVRFs{}.bgpPeers[].origin", FABRIC_ORIGIN),
@@ -397,7 +425,7 @@ pub(crate) const NODE_CONFIG: &[FieldEffect] = &[
     field("spec.host.bridgeVlans[].origin", ORIGIN),
     field("spec.host.bridgeVlans[].origin.**", ORIGIN),
     field("status", ANSWER),
-    field("status.asNumber", BY_AGENT),
+    field("status.asNumber", AS_NUMBER),
     field("status.configStatus", ANSWER),
     field("status.drift", DRIFT_STATUS),
     field("status.drift.**", DRIFT_STATUS),
