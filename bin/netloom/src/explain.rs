@@ -1,6 +1,8 @@
 //! From a thing on the host back to who asked for it. Pure: an observation and a record in, an
 //! explanation out.
 
+mod routing;
+
 use std::net::IpAddr;
 
 use netloom_model::{
@@ -31,11 +33,20 @@ struct Asked {
     before: String,
 }
 
-/// Explains a link, a further name, an address, a route destination, or the setting of all bridges. Empty when there is no
-/// such thing.
+/// Explains a link, a further name, an address, a route destination, a rule, a line of the routing daemons, or the setting of
+/// all bridges. Empty when there is no such thing.
 pub(crate) fn explain(name: &str, observed: &Observed, owned: &Ownership) -> Vec<Explanation> {
     if let Some(link) = find_link(name, observed) {
-        return vec![link_explained(link, owned)];
+        return [link_explained(link, owned)].into_iter().chain(routing::of_vrf(link, owned)).collect();
+    }
+    if let Some(rule) = name.strip_prefix("rule ") {
+        return routing::rules(observed, owned, |key| {
+            key.priority.to_string() == rule.trim() || key.to_string().starts_with(rule.trim())
+        });
+    }
+    let lines = routing::lines(name, owned);
+    if !lines.is_empty() {
+        return lines;
     }
     if name == "default" {
         let is_default = |net: &IpNet| net.prefix_len() == 0;
@@ -52,6 +63,7 @@ pub(crate) fn explain(name: &str, observed: &Observed, owned: &Ownership) -> Vec
     let mut found = addresses_explained(ip, len, observed, owned);
     let exact = IpNet::new(ip, len.unwrap_or(Family::of(ip).max_prefix_len())).ok();
     found.extend(routes_explained(observed, owned, |net| Some(*net) == exact));
+    found.extend(routing::rules(observed, owned, |key| exact.is_some() && (key.from == exact || key.to == exact)));
     if found.is_empty() && len.is_none() {
         found.extend(way_to(ip, observed, owned));
     }
@@ -122,10 +134,10 @@ fn address_mark(kernel: KernelFeatures, address: &Address, ours: bool) -> String
 
 fn routes_explained(observed: &Observed, owned: &Ownership, wanted: impl Fn(&IpNet) -> bool) -> Vec<Explanation> {
     let all = observed.routes.values().chain(&observed.derived_routes);
-    all.filter(|route| wanted(&route.destination)).map(|route| route_explained(route, owned)).collect()
+    all.filter(|route| wanted(&route.destination)).map(|route| route_explained(route, observed, owned)).collect()
 }
 
-fn route_explained(route: &Route, owned: &Ownership) -> Explanation {
+fn route_explained(route: &Route, observed: &Observed, owned: &Ownership) -> Explanation {
     let mark = if route.protocol == Protocol::NETLOOM {
         "put there by netloom (route protocol 112)".to_owned()
     } else {
@@ -133,7 +145,11 @@ fn route_explained(route: &Route, owned: &Ownership) -> Explanation {
     };
     let RouteMetrics { mtu, .. } = route.metrics;
     let mtu = if mtu > 0 { format!(" mtu {mtu}") } else { String::new() };
-    Explanation { what: format!("route {route}{mtu}"), mark, asked: claimed(&ClaimKey::Route(route.key()), owned) }
+    let mut asked = claimed(&ClaimKey::Route(route.key()), owned);
+    if asked.is_empty() && route.protocol != Protocol::KERNEL {
+        asked = routing::behind(route, observed, owned);
+    }
+    Explanation { what: format!("route {route}{mtu}"), mark, asked }
 }
 
 /// The route in the main table that a packet to `ip` takes.
@@ -141,7 +157,7 @@ fn way_to(ip: IpAddr, observed: &Observed, owned: &Ownership) -> Option<Explanat
     let all = observed.routes.values().chain(&observed.derived_routes);
     let fitting = all.filter(|route| route.table == RouteTable::MAIN && route.destination.contains(&ip));
     let best = fitting.max_by_key(|route| (route.destination.prefix_len(), std::cmp::Reverse(route.metric)))?;
-    let mut explained = route_explained(best, owned);
+    let mut explained = route_explained(best, observed, owned);
     explained.what = format!("{ip} is not on this host; the main table leads there by {}", explained.what);
     Some(explained)
 }

@@ -377,8 +377,8 @@ pub(crate) struct WatchArgs {
 /// `netloom state explain`
 #[derive(Debug, ArgGroup)]
 pub(crate) struct ExplainArgs {
-    /// Link name or further name, address, route destination (a prefix, or `default`), or the setting
-    /// `net.bridge.bridge-nf-call-iptables`
+    /// Link name or further name, address, route destination (a prefix, or `default`), rule (`rule 1000`), line of FRR
+    /// (`"vni 10100"`, or a block such as `"vrf red"`), or the setting `net.bridge.bridge-nf-call-iptables`
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Format.

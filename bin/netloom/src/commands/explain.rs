@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session) -> Result<Exit, Failure
     let found = explain(name, &observed, &owned);
     if found.is_empty() {
         return Err(Failure::refused(format_args!(
-            "{name:?} is no link, further name, address or route destination here; {} lists what is",
+            "{name:?} is no link, further name, address, route destination, rule or line of routing daemons here; {} lists what is",
             session.hint("show -o table")
         )));
     }
