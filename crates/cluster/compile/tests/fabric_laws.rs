@@ -189,3 +189,34 @@ proptest! {
         }
     }
 }
+
+/// The configuration of a node is one object of a server, which stores none above 1 MiB.
+#[test]
+fn what_makes_the_configuration_of_a_node_too_large_is_left_out_and_says_so() {
+    let routes = |number: u32, items: u32| {
+        let item = |i: u32| json!({"cidr": format!("10.{number}.{}.{}/32", i / 250, i % 250), "action": "permit"});
+        let export: Vec<Value> = (0..items).map(item).collect();
+        let vni = 10_100 + number;
+        let spec = json!({
+            "vrf": format!("v{number}"), "vni": vni, "routeTarget": format!("64500:{vni}"), "seq": 10, "import": [],
+            "export": export,
+        });
+        let mut object = object("VRFRouteConfiguration", &format!("r{number}"), &json!({}), &spec);
+        object["metadata"]["creationTimestamp"] = json!(format!("2026-01-0{number}T00:00:00Z"));
+        object
+    };
+    let objects: Vec<Value> = [routes(3, 3), routes(2, 2000), routes(1, 2000)].into_iter().chain(nodes()).collect();
+    let (compiled, snapshot) = settled(&objects);
+    let n0 = &configs(&compiled)["n0"];
+    assert!(n0.to_string().len() < 1 << 20, "{}", n0.to_string().len());
+    assert!(!n0["fabricVRFs"]["v1"].is_null(), "the oldest stays");
+    assert!(n0["fabricVRFs"]["v2"].is_null());
+    let written = compiled.objects(&snapshot, None);
+    let ready = |name: &str| {
+        let object =
+            written.iter().find(|one| one["metadata"]["name"] == name && one["kind"] == "VRFRouteConfiguration");
+        object.map(|one| one["status"]["conditions"][0].clone()).unwrap_or_default()
+    };
+    let reasons = ["r1", "r2"].map(|name| ready(name)["reason"].clone());
+    assert_eq!(reasons, [Value::Null, json!("TooLarge")], "{}", ready("r2"));
+}

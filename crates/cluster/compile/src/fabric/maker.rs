@@ -10,7 +10,7 @@ use netloom_api::pipeline::node_network_config::{
 use netloom_object::ObjectRef;
 use serde_json::json;
 
-use super::{choice::Choice, clashes::bridge};
+use super::{choice::Choice, clashes::bridge, fitting::fitting};
 use crate::{
     contribution::Contribution,
     digest,
@@ -57,14 +57,21 @@ impl Selected for Choice {
         if self.is_empty() {
             return Contribution::default();
         }
+        fitting(self, |choice| Maker::made(choice, class))
+    }
+}
+
+impl Maker<'_> {
+    /// All that is chosen.
+    fn made(choice: &Choice, class: &NodeClass<'_>) -> Contribution {
         let mut maker = Maker {
-            choice: self,
+            choice,
             fabric: FabricConfig::default(),
             host: HostConfig::default(),
             waits: false,
-            findings: self.refusals.clone(),
+            findings: choice.refusals.clone(),
         };
-        if self.has_fabric() {
+        if choice.has_fabric() {
             maker.vrfs();
             maker.segments();
             maker.sessions();
@@ -74,9 +81,7 @@ impl Selected for Choice {
         let Maker { fabric, host, waits, findings, .. } = maker;
         Contribution { findings, waits, ..Contribution::new(host).with_fabric(fabric) }
     }
-}
 
-impl Maker<'_> {
     /// The cluster's own VRF.
     pub(super) fn cluster(&mut self) -> &mut Vrf {
         self.fabric.cluster_vrf.get_or_insert_with(Vrf::default)

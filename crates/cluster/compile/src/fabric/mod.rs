@@ -13,6 +13,7 @@ mod choice;
 mod clashes;
 mod extras;
 mod filters;
+mod fitting;
 mod given;
 mod in_force;
 mod intents;
