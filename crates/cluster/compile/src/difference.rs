@@ -30,7 +30,8 @@ pub struct NodeDifference {
     pub nodes: Vec<String>,
     /// What is newly wanted, otherwise, or no longer.
     pub entries: Vec<Entry>,
-    /// Networks that come into reach, and how, such as `10.0.0.0/24 over eth1`.
+    /// Networks that come into reach, and how, such as `10.0.0.0/24 over eth1`, or for a segment `10.0.0.0/24 by VRF red, from
+    /// 10.4.0.0/24`.
     pub gained: Vec<String>,
     /// Networks that go out of reach.
     pub lost: Vec<String>,
@@ -117,6 +118,7 @@ fn difference(before: Option<&NodeTarget<'_>>, after: Option<&NodeTarget<'_>>) -
     let [ways_before, ways_after] = [before, after].map(|node_target| {
         let mut ways = reach::of(node_target.and_then(|node_target| node_target.desired.document.as_ref()));
         ways.extend(reach::of(Some(&hosts::document(node_target.and_then(NodeTarget::host_config)))));
+        ways.extend(reach::of_fabric(node_target.and_then(NodeTarget::fabric_config)));
         ways
     });
     NodeDifference {
@@ -267,6 +269,43 @@ mod tests {
         // Another address of the same network reaches what the first one did.
         let moved = compared(&[policy("a", &addressed("10.0.1.7"))], &[policy("a", &addressed("10.0.1.8"))]);
         assert_eq!((&moved[0].gained[..], &moved[0].lost[..]), (&[][..], &[][..]));
+    }
+
+    #[test]
+    fn what_a_segment_reaches_is_what_its_destinations_say() {
+        let object = |kind: &str, name: &str, labels: Value, spec: Value| {
+            json!({
+                "apiVersion": "network.t-caas.telekom.com/v1alpha1", "kind": kind,
+                "metadata": {"name": name, "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": spec,
+            })
+        };
+        let with = |prefix: &str| {
+            [
+                object("VRF", "red", json!({}), json!({"vrf": "red", "vni": 10100, "routeTarget": "64500:10100"})),
+                object("Destination", "d", json!({"to": "d"}), json!({"vrfRef": "red", "prefixes": [prefix]})),
+                object("Network", "n", json!({}), json!({"ipv4": {"cidr": "10.4.0.0/24"}, "vlan": 104, "vni": 20104})),
+                object(
+                    "Layer2Attachment",
+                    "a",
+                    json!({}),
+                    json!({
+                        "networkRef": "n", "interfaceName": "net104", "mtu": 1400,
+                        "destinations": {"matchLabels": {"to": "d"}},
+                    }),
+                ),
+            ]
+        };
+        let targets = |objects: &[Value]| {
+            let mut snapshot: Snapshot = node("n1").iter().chain(objects).collect();
+            crate::settle(&mut Compiler::default(), &mut snapshot, &mut BTreeSet::new()).nodes
+        };
+        let made = differences(&targets(&[]), &targets(&with("203.0.113.0/24")));
+        let [made] = &made[..] else { panic!("{made:?}") };
+        let wanted = ["203.0.113.0/24 by VRF red, from 10.4.0.0/24", "all of VRF red, from 10.4.0.0/24"];
+        assert_eq!(made.gained, wanted);
+        let edited = differences(&targets(&with("203.0.113.0/24")), &targets(&with("198.51.100.0/24")));
+        assert_eq!(edited[0].gained, ["198.51.100.0/24 by VRF red, from 10.4.0.0/24"]);
+        assert_eq!(edited[0].lost, ["203.0.113.0/24 by VRF red, from 10.4.0.0/24"]);
     }
 
     #[test]

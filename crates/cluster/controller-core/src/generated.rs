@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The label that names the front end which generated an object.
-pub(crate) const GENERATED_BY: &str = "netloom.dev/generated-by";
+pub const GENERATED_BY: &str = "netloom.dev/generated-by";
 
 /// Asks for what is generated and differs, and for the removal of what is generated no more. Says what of it revisions
 /// hold: they are not made before that is written.

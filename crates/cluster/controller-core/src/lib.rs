@@ -43,6 +43,7 @@ mod work;
 mod write_backoff;
 
 pub use controller::{Controller, ControllerActions, Leadership, Settings};
+pub use generated::GENERATED_BY;
 pub use index::Index;
 pub use kinds::Kinds;
 pub use networks::{HOST_NETWORK_FINALIZER, NODE_LOST, ROLLOUT_STOPPED, UPLINK_FINALIZER};

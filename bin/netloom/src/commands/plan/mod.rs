@@ -11,13 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netloom_api::{condition::Truth, foreign, pipeline::network_config_revision::RevisionPhase};
+use netloom_api::{GroupKind, condition::Truth, foreign, pipeline::network_config_revision::RevisionPhase};
 use netloom_compile::{
-    Compiled, Compiler, Frozen, NodeState, ObjectRef, Readable as _, Snapshot,
+    Compiled, Compiler, Frozen, NodeState, ObjectKey, ObjectRef, Readable as _, Snapshot,
     difference::{ChangeKind, Entry, NodeDifference, differences},
-    reason,
+    reason, settle,
 };
-use netloom_controller_core::Kinds;
+use netloom_controller_core::{GENERATED_BY, Kinds};
 use serde_json::{Value, json};
 
 use crate::{
@@ -45,8 +45,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let (base, home) = if against.is_empty() { of_cluster(kubeconfig.as_deref())? } else { of_files(against)? };
     let mut changed_machines = Vec::new();
     let mut compiler = Compiler::default();
-    let now = snapshot(&base, output);
-    let before = compiler.compile(&now);
+    // What is generated of other objects is planned as it will be, also where it stands as it was.
+    let mut now = snapshot(&base, output);
+    let before = settle(&mut compiler, &mut now, &mut generated(&base));
     mention_failure(&now, &before, output);
     mention_holds(&base, output);
     mention_passed_over(&now, output);
@@ -63,8 +64,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         allowed(&validate::verdict(manifests, &left), output)?;
         let all = wanted::overlaid(&left, &given);
         changed_machines = machines::changes(&left, &all);
-        let then = snapshot(&all, output);
-        let after = compiler.compile(&then);
+        let mut then = snapshot(&all, output);
+        let after = settle(&mut compiler, &mut then, &mut generated(&left));
         mention_trouble(&given, &before, &after, output);
         after.nodes
     };
@@ -90,6 +91,19 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let for_users = || for_users(&found, nodes, output) + &plain(&machines::text(&changed_machines));
     let printed = result(&data, asked).unwrap_or_else(for_users);
     differs(&printed, !found.is_empty() || !changed_machines.is_empty())
+}
+
+/// The objects that were generated of others and stand there.
+fn generated(objects: &[Value]) -> BTreeSet<ObjectRef> {
+    let is_generated = |object: &&Value| object["metadata"]["labels"][GENERATED_BY].is_string();
+    let reference = |object: &Value| {
+        let kind = object["kind"].as_str()?;
+        let group = object["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group);
+        let kind = netloom_api::registry::find(group, kind).map(|kind| GroupKind::new(kind.group, kind.kind))?;
+        let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+        Some(ObjectRef { kind, key: ObjectKey::new(text("namespace"), text("name")) })
+    };
+    objects.iter().filter(is_generated).filter_map(reference).collect()
 }
 
 /// Says what a server would, and ends where it would refuse something.

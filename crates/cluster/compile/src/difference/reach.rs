@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use netloom_api::pipeline::node_network_config::{
+    fabric::{CLUSTER, FabricConfig},
+    routing::{ActionKind, Vrf},
+};
 use netloom_types::IpNet;
 use serde_json::Value;
 
@@ -14,6 +18,58 @@ pub(super) fn of(document: Option<&Value>) -> BTreeSet<Way> {
     let interfaces = list("/interfaces").into_iter().flatten();
     let routes = list("/routes/config").into_iter().flatten();
     interfaces.filter(|entry| is_wanted(entry)).flat_map(connected).chain(routes.filter_map(routed)).collect()
+}
+
+/// What stations of each segment with a gateway reach by it: the networks that its VRF takes from others or has a route to,
+/// and all that the fabric knows of that VRF.
+pub(super) fn of_fabric(fabric: Option<&FabricConfig>) -> BTreeSet<Way> {
+    let mut ways = BTreeSet::new();
+    let Some(fabric) = fabric else { return ways };
+    let vrf_called = |wanted: &str| fabric.view().vrfs().find(|(name, ..)| *name == wanted).map(|(_, _, vrf)| vrf);
+    for gateway in fabric.layer2s.values().filter_map(|segment| segment.irb.as_ref()) {
+        let own = if gateway.vrf.is_empty() { CLUSTER } else { gateway.vrf.as_str() };
+        for address in &gateway.ip_addresses {
+            let Ok(network) = address.parse::<IpNet>().map(|net| net.trunc()) else { continue };
+            let from = format!(", from {network}");
+            if fabric.fabric_vrfs.contains_key(own) {
+                ways.insert((format!("all of VRF {own}{from}"), String::new()));
+            }
+            // The VRF of the cluster takes what somebody has named as a destination in another VRF.
+            let named = fabric.cluster_vrf.iter().filter(|_| own != CLUSTER).flat_map(|vrf| led(vrf, network));
+            let named = named.filter(|(_, by)| by.strip_prefix("VRF ") == Some(own));
+            let Some(vrf) = vrf_called(own) else { continue };
+            // Where the source decides, packets of this network go on in another VRF.
+            let steers = |prefix: &str| prefix.parse::<IpNet>().is_ok_and(|prefix| prefix.contains(&network));
+            let steered = vrf.policy_routes.iter().find_map(|route| {
+                let source = route.traffic_match.src_prefix.as_ref()?;
+                route.next_hop.vrf.as_deref().filter(|_| steers(source))
+            });
+            let vrf = steered.and_then(vrf_called).unwrap_or(vrf);
+            let elsewhere = named.chain(led(vrf, network)).filter(|(to, _)| *to != network);
+            ways.extend(elsewhere.map(|(to, by)| (format!("{to} by {by}{from}"), String::new())));
+        }
+    }
+    ways
+}
+
+/// The networks of the family of another one that a VRF leads to, and by what.
+fn led(vrf: &Vrf, of: IpNet) -> impl Iterator<Item = (IpNet, String)> {
+    let same = move |text: &str| text.parse::<IpNet>().ok().filter(|net| net.addr().is_ipv4() == of.addr().is_ipv4());
+    let imported = vrf.vrf_imports.iter().flat_map(move |import| {
+        let accepted = import.filter.items.iter().filter(|item| item.action.kind == ActionKind::Accept);
+        let networks = accepted.filter_map(move |item| same(&item.matcher.prefix.as_ref()?.prefix));
+        networks.map(|network| (network, format!("VRF {}", import.from_vrf)))
+    });
+    let fixed = vrf.static_routes.iter().filter_map(move |route| {
+        let hop = route.next_hop.as_ref()?;
+        let by = match (&hop.vrf, &hop.address) {
+            (Some(vrf), _) => format!("VRF {vrf}"),
+            (None, Some(address)) => address.0.clone(),
+            (None, None) => return None,
+        };
+        Some((same(&route.prefix)?, by))
+    });
+    imported.chain(fixed)
 }
 
 /// The ways of one set to networks that the other does not reach at all.
