@@ -4,7 +4,7 @@
 //! answers to every further line that it is closed; its owner makes another one.
 
 use std::{
-    io::{self, ErrorKind, Read as _, Write as _},
+    io::{self, ErrorKind, IoSlice, Read as _, Write as _},
     os::{fd::OwnedFd, unix::net::UnixStream},
     path::Path,
     time::{Duration, Instant},
@@ -170,8 +170,7 @@ impl Vty {
     #[expect(clippy::disallowed_methods, reason = "a time limit on a socket needs a clock")]
     fn exchange(&mut self, line: &str) -> Result<Answer, FrrError> {
         let started = Instant::now();
-        let bytes = [line.as_bytes(), &[0]].concat();
-        self.socket.write_all(&bytes).map_err(|error| self.failed(line, &error))?;
+        self.send(line).map_err(|error| self.failed(line, &error))?;
         let mut incoming = Incoming::default();
         let mut chunk = [0; CHUNK];
         loop {
@@ -187,6 +186,21 @@ impl Vty {
                 Err(_) => return Err(FrrError::NoAnswer { daemon, line: masked(line) }),
             }
         }
+    }
+
+    /// Sends a line and the zero byte that ends it, from where they are: no copy of a password is made.
+    fn send(&mut self, line: &str) -> io::Result<()> {
+        let mut parts = [IoSlice::new(line.as_bytes()), IoSlice::new(&[0])];
+        let mut left = &mut parts[..];
+        while !left.is_empty() {
+            match self.socket.write_vectored(left) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) => IoSlice::advance_slices(&mut left, sent),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Reads what there is, and waits for it for so long.

@@ -5,6 +5,8 @@
 //!    it, with no transaction left open;
 //! 2. it is killed too, and the next one reaches the API: the host and the list of the agent's records become exactly what
 //!    they are when nobody dies, and the objects say what the step says.
+//!
+//! Where a node has FRR, what its daemons run with belongs to the host.
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
@@ -25,29 +27,40 @@ const BY_CHANCE: &str = ".linkinfo.info_slave_data.cost: ";
 /// How long a host may take to look as it shall.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// A host and the records of its agent.
+/// A host, what its routing daemons run with, and the records of its agent.
 #[derive(Clone)]
 struct Looked {
     host: Seen,
+    routing: BTreeSet<String>,
     records: BTreeSet<String>,
+    /// Links whose hardware address is no matter.
+    by_chance: Vec<String>,
 }
 
 impl Looked {
-    fn of(stage: &Stage<'_>, node: &str) -> Result<Self, String> {
-        Ok(Self { host: Seen::of(&space(node))?, records: files(&stage.records_of(node))? })
+    fn of(stage: &Stage<'_>, killed: &Killed) -> Result<Self, String> {
+        let (node, by_chance) = (killed.node.as_str(), killed.address_by_chance.clone());
+        let records = files(&stage.records_of(node))?;
+        Ok(Self { host: Seen::of(&space(node))?, routing: stage.running(node)?, records, by_chance })
     }
 
     /// Where a later one differs.
     fn differences(&self, later: &Self) -> Vec<String> {
-        let mut found = self.host_differences(&later.host);
+        let mut found = self.host_differences(later);
         let files = self.records.symmetric_difference(&later.records);
         found.extend(files.map(|file| format!("a file is there only once: {file}")));
         found
     }
 
-    fn host_differences(&self, later: &Seen) -> Vec<String> {
-        let mut found = self.host.differences(later);
-        found.retain(|line| !line.contains(BY_CHANCE));
+    fn host_differences(&self, later: &Self) -> Vec<String> {
+        let mut found = self.host.differences(&later.host);
+        let by_chance = |line: &String| {
+            let of = |link: &String| line.starts_with(&format!("seen.links.{link}.address: "));
+            line.contains(BY_CHANCE) || self.by_chance.iter().any(of)
+        };
+        found.retain(|line| !by_chance(line));
+        let lines = self.routing.symmetric_difference(&later.routing);
+        found.extend(lines.map(|line| format!("a line of FRR is there only once: {line}")));
         found
     }
 }
@@ -55,6 +68,7 @@ impl Looked {
 /// One direction of the change.
 struct Way<'a> {
     name: &'static str,
+    killed: &'a Killed,
     step: &'a Step,
     before: Looked,
     wanted: Looked,
@@ -63,10 +77,10 @@ struct Way<'a> {
 
 /// Plays such a step; says what happened.
 pub(super) fn play(stage: &mut Stage<'_>, there: &Step, killed: &Killed) -> Result<String, String> {
-    let node = &killed.node;
-    let start = Looked::of(stage, node)?;
-    let there = scouted(stage, node, ("there", there), &start)?;
-    let back = scouted(stage, node, ("back", &killed.back), &there.wanted)?;
+    let node = killed.node.as_str();
+    let start = Looked::of(stage, killed)?;
+    let there = scouted(stage, killed, ("there", there), &start)?;
+    let back = scouted(stage, killed, ("back", &killed.back), &there.wanted)?;
     same("after the way there and back", &start, &back.wanted)?;
     let ways = [there, back];
     let most = ways.iter().map(|way| way.places.len()).max().unwrap_or_default();
@@ -77,7 +91,7 @@ pub(super) fn play(stage: &mut Stage<'_>, there: &Step, killed: &Killed) -> Resu
                 continue;
             };
             let at = |why| format!("killed on the way {} before {}: {why}", way.name, place.about);
-            way.killed(stage, node, place).map_err(at)?;
+            way.play(stage, node, place).map_err(at)?;
         }
     }
     let [there, back] = ways.map(|way| way.places.len());
@@ -87,25 +101,26 @@ pub(super) fn play(stage: &mut Stage<'_>, there: &Step, killed: &Killed) -> Resu
 /// Plays one direction with nobody killed, and takes note of what the agent does.
 fn scouted<'a>(
     stage: &mut Stage<'_>,
-    node: &str,
+    killed: &'a Killed,
     (name, step): (&'static str, &'a Step),
     before: &Looked,
 ) -> Result<Way<'a>, String> {
+    let node = &killed.node;
     let mut trace = Trace::of(stage.agent(node)?, &space(node), &stage.trace(node))?;
     play::step(stage, step)?;
     until("the agent is at rest", || trace.is_silent())?;
     let places = trace.places(&stage.records_of(node))?;
     drop(trace);
-    let wanted = Looked::of(stage, node)?;
+    let wanted = Looked::of(stage, killed)?;
     if before.differences(&wanted).is_empty() {
         return Err(format!("the way {name} changes nothing"));
     }
-    Ok(Way { name, step, before: before.clone(), wanted, places })
+    Ok(Way { name, killed, step, before: before.clone(), wanted, places })
 }
 
 impl Way<'_> {
     /// Goes this way, and lets the agent die at a place.
-    fn killed(&self, stage: &mut Stage<'_>, node: &str, place: &Place) -> Result<(), String> {
+    fn play(&self, stage: &mut Stage<'_>, node: &str, place: &Place) -> Result<(), String> {
         let trace = Trace::deadly(stage.agent(node)?, &space(node), place, &stage.trace(node))?;
         for deed in &self.step.doing {
             stage.perform(deed)?;
@@ -136,7 +151,7 @@ impl Way<'_> {
         let settled = until("the host is as before or as wanted", || {
             // A look while a transaction is open tells nothing.
             let open = is_open(&records)?;
-            let now = Seen::of(&space(node))?;
+            let now = Looked::of(stage, self.killed)?;
             why = [&self.before, &self.wanted].map(|side| side.host_differences(&now));
             Ok(!open && !is_open(&records)? && why.iter().any(Vec::is_empty))
         });
@@ -153,7 +168,7 @@ impl Way<'_> {
         play::reach(stage, self.step, |_| Ok(false))?;
         let mut why = Vec::new();
         let settled = until("all is as it is when nobody dies", || {
-            why = self.wanted.differences(&Looked::of(stage, node)?);
+            why = self.wanted.differences(&Looked::of(stage, self.killed)?);
             Ok(why.is_empty())
         });
         settled.map_err(|late| format!("{late}; wanted | now:\n  {}", why.join("\n  ")))

@@ -1,11 +1,12 @@
 //! The routers of a story: FRR on nodes, BIRD in workloads.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
 use netloom_frr::Daemon;
+use netloom_routing::RoutingConfig;
 use netloom_testkit::frr::{Frr, Programs};
 
 use super::{
@@ -17,14 +18,26 @@ use super::{
 /// All that run, by node and by workload.
 #[derive(Default)]
 pub(super) struct Routers {
+    /// Whether FRR is the newest that Debian has.
+    newest: bool,
     frrs: BTreeMap<String, Frr>,
     birds: BTreeMap<String, Bird>,
 }
 
 impl Routers {
-    /// Starts FRR on a node that has it.
+    /// Of the newest release, or of the usual one.
+    pub(super) fn new(newest: bool) -> Self {
+        Self { newest, ..Self::default() }
+    }
+
+    /// Starts FRR on a node that has it, of the usual release or of the newest one.
     pub(super) fn of_node(&mut self, name: &str, node: &Node) -> Result<(), String> {
-        self.frrs.extend(frr(name, node)?.map(|frr| (name.to_owned(), frr)));
+        let programs = if self.newest { Programs::newest() } else { Programs::of_nodes() };
+        if let (Some(configuration), Some(programs)) = (&node.frr, programs) {
+            let frr = Frr::start(&programs, &space(name))?;
+            frr.load(configuration)?;
+            self.frrs.insert(name.to_owned(), frr);
+        }
         Ok(())
     }
 
@@ -39,6 +52,22 @@ impl Routers {
     /// Where the daemons of a node listen, when it has any.
     pub(super) fn sockets(&self, node: &str) -> Option<PathBuf> {
         self.frrs.get(node).map(Frr::sockets)
+    }
+
+    /// Everything that the daemons of a node run with, each line with its daemon and the blocks that it is in; nothing for a
+    /// node without any.
+    pub(super) fn running(&self, node: &str) -> Result<BTreeSet<String>, String> {
+        let Some(frr) = self.frrs.get(node) else { return Ok(BTreeSet::new()) };
+        let mut client = frr.client()?;
+        let there: Vec<Daemon> = client.there().collect();
+        let mut lines = BTreeSet::new();
+        for daemon in there {
+            let text = client.running_config(daemon).map_err(|error| error.to_string())?;
+            let config = RoutingConfig::parse(&text).map_err(|error| format!("{daemon} on {node}: {error}"))?;
+            let line = |(blocks, line): (&[String], &str)| format!("{daemon}: {}: {line}", blocks.join(": "));
+            lines.extend(config.lines().map(line));
+        }
+        Ok(lines)
     }
 
     /// Does something to BIRD in a workload.
@@ -105,14 +134,6 @@ impl Routers {
         let shown = bird.show(show)?;
         Ok(wrong_words(&shown, says, lacks).map(|why| format!("{show} of {station} {why}:\n{shown}")))
     }
-}
-
-/// Starts the daemons of a host that has any.
-fn frr(name: &str, node: &Node) -> Result<Option<Frr>, String> {
-    let (Some(configuration), Some(programs)) = (&node.frr, Programs::of_nodes()) else { return Ok(None) };
-    let frr = Frr::start(&programs, &space(name))?;
-    frr.load(configuration)?;
-    Ok(Some(frr))
 }
 
 fn daemon_called(name: &str) -> Result<Daemon, String> {

@@ -1,7 +1,7 @@
 //! One story on its way: what is done in it, and what is looked at.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -94,7 +94,7 @@ impl<'a> Stage<'a> {
             relay,
             server: DhcpServer::default(),
             managers: Managers::default(),
-            routers: Routers::default(),
+            routers: Routers::new(story.head.newest_frr),
             queries: BTreeMap::new(),
             watches: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -293,6 +293,11 @@ impl<'a> Stage<'a> {
         let started = self.start_agent_again(node);
         self.identities.extend(identity.map(|identity| (node.to_owned(), identity)));
         started
+    }
+
+    /// What the routing daemons of a node run with.
+    pub(super) fn running(&self, node: &str) -> Result<BTreeSet<String>, String> {
+        self.routers.running(node)
     }
 
     /// The process that is the agent of a node.

@@ -52,6 +52,9 @@ pub(super) struct Head {
     pub(super) needs: Vec<String>,
     /// The only VLANs that the switch passes on beside what has no tag; all, by default.
     pub(super) vlans: Option<Vec<u16>>,
+    /// Whether FRR is the newest that Debian has, and not that of its stable release.
+    #[serde(default)]
+    pub(super) newest_frr: bool,
     /// The only server that it is about.
     pub(super) server: Option<Server>,
     /// Workloads of nodes, each a network namespace of its own.
@@ -153,6 +156,9 @@ pub(super) struct Step {
 pub(super) struct Killed {
     pub(super) node: String,
     pub(super) back: Box<Step>,
+    /// Links to which the kernel gives a hardware address of its own choice, each time another one.
+    #[serde(default)]
+    pub(super) address_by_chance: Vec<String>,
 }
 
 /// Something that is done.

@@ -7,6 +7,9 @@
 //! a record are followed by a call that has it on disk, which changes nothing for whoever comes next: the agent dies there
 //! instead of before its next write, which may be one of many.
 //!
+//! A routing daemon takes a hundred lines for one change, and after each of them the journal says the same. So the agent dies
+//! in the middle of each row of lines, beside the places before and behind it.
+//!
 //! `strace` counts calls of a thread by their name, and of one file alone where asked to. What an agent asks of the
 //! kernel has no file, and is preceded by questions without number; it is counted from when the journal is there, where
 //! the agent is stopped for a moment.
@@ -29,7 +32,7 @@ use nix::{
 use super::{play::pause, site::Process};
 
 /// The calls that are looked at.
-const CALLS: &str = "sendto,sendmsg,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
+const CALLS: &str = "sendto,sendmsg,write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
 /// How long a thread may take to be watched.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
 /// After which silence an agent is at rest.
@@ -165,13 +168,20 @@ impl Trace {
     /// The places at which a death tells something; `records` is the folder of the agent.
     pub(super) fn places(&self, records: &Path) -> Result<Vec<Place>, String> {
         let text = self.text()?;
-        let mut scout =
-            Scout { threads: &self.threads, records, counts: BTreeMap::new(), begun: None, places: Vec::new() };
+        let mut scout = Scout {
+            threads: &self.threads,
+            records,
+            counts: BTreeMap::new(),
+            begun: None,
+            lines: Vec::new(),
+            places: Vec::new(),
+        };
         let mut before: BTreeMap<u32, Call<'_>> = BTreeMap::new();
         for call in text.lines().filter_map(Call::parse) {
             let earlier = before.insert(call.thread, call);
             scout.take(call, earlier)?;
         }
+        scout.end_lines();
         if !scout.places.iter().any(|place| place.since.is_some()) {
             return Err(format!("strace sees no change of the host:\n{text}"));
         }
@@ -205,6 +215,8 @@ struct Scout<'a> {
     counts: BTreeMap<(u32, &'a str, Option<&'a str>), usize>,
     /// The call by which the journal came onto the disk.
     begun: Option<Counted>,
+    /// Lines that a routing daemon was sent since the last other change of the host.
+    lines: Vec<Place>,
     places: Vec<Place>,
 }
 
@@ -218,8 +230,15 @@ impl<'a> Scout<'a> {
         // Behind a call that has something on disk all is as it was before that call.
         let keeps = file.is_some() && call.name != "write" && !earlier.is_some_and(|earlier| earlier.syncs());
         let asks = call.changes_host() || earlier.is_some_and(|earlier| earlier.changes_host());
+        if let Some(begun) = self.begun.clone().filter(|begun| call.is_line() && self.is_of(call, begun)) {
+            let itself = Counted { thread: begun.thread.clone(), name: call.name.to_owned(), file: None, nth };
+            self.lines.push(Place { since: Some(begun), call: itself, about: call.about(self.records) });
+        }
         if !keeps && !asks {
             return Ok(());
+        }
+        if call.changes_host() {
+            self.end_lines();
         }
         let about = call.about(self.records);
         let thread = self.threads.get(&call.thread).cloned();
@@ -232,6 +251,17 @@ impl<'a> Scout<'a> {
         }
         self.places.push(Place { since, call: call_itself, about });
         Ok(())
+    }
+
+    /// Whether a call is one of the thread that made another.
+    fn is_of(&self, call: Call<'_>, other: &Counted) -> bool {
+        self.threads.get(&call.thread) == Some(&other.thread)
+    }
+
+    /// A row of lines is at its end: the place in its middle tells something.
+    fn end_lines(&mut self) {
+        let middle = self.lines.len() / 2;
+        self.places.extend(self.lines.drain(..).nth(middle));
     }
 }
 
@@ -267,6 +297,21 @@ impl<'a> Call<'a> {
         (self.name.starts_with("send") && asks) || sets
     }
 
+    /// Whether it gives a routing daemon a line of its configuration.
+    fn is_line(&self) -> bool {
+        let sends = matches!(self.name, "writev" | "sendmsg") && self.file().is_none();
+        let words = self.line().unwrap_or_default();
+        sends
+            && !words.is_empty()
+            && !["show", "enable", "configur", "end", "exit"].iter().any(|no| words.starts_with(no))
+    }
+
+    /// What is sent to a daemon, as far as it is printed.
+    fn line(&self) -> Option<&'a str> {
+        let (_, rest) = self.arguments.split_once("iov_base=\"")?;
+        rest.split(['"', '\\']).next()
+    }
+
     fn syncs(&self) -> bool {
         self.name.ends_with("sync")
     }
@@ -276,6 +321,7 @@ impl<'a> Call<'a> {
         let kinds: Vec<&str> =
             self.arguments.split("nlmsg_type=").skip(1).filter_map(|rest| rest.split(',').next()).collect();
         let what = match (self.file(), kinds.as_slice()) {
+            (None, []) if self.line().is_some() => format!("{:?}", self.line().unwrap_or_default()),
             (Some(file), _) if Path::new(file).is_dir() && Path::new(file).starts_with(records) => {
                 "the folder".to_owned()
             }

@@ -119,6 +119,7 @@ impl Wires {
             "strace" => return trace::is_there(),
             "systemd-networkd" => return managers::is_there(),
             "frr" => return Programs::of_nodes().is_some(),
+            "newest-frr" => return Programs::newest().is_some(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
             "macvlan" => "link sw0 type macvlan".to_owned(),
             "vrf" => "type vrf table 4000".to_owned(),
