@@ -80,7 +80,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
 fn node_verb(verb: args::node::Verb) -> Result<Exit, Failure> {
     use args::node::Verb;
     match verb {
-        Verb::Agent(args) => commands::agent::run(args),
+        Verb::Agent(args) => commands::agent::run(*args),
         Verb::Client(args) => commands::agent::client(args),
     }
 }

@@ -28,7 +28,7 @@ used, 3 the desired state is refused and nothing was touched.";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Keep one node to its desired state, and report
-    Agent(AgentArgs),
+    Agent(Box<AgentArgs>),
     /// Do once what the agent of a node does all the time
     Client(ClientArgs),
 }

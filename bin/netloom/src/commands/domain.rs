@@ -44,8 +44,8 @@ pub(crate) fn run(manifests: &[Manifest], base: Option<&Path>, plugins: &Plugins
     if printed.is_empty() {
         return Err(Failure::refused("there is no virtual machine in the files; give one to print its domain"));
     }
-    let printed: String = printed.iter().map(|text| format!("{}\n", text.trim_end())).collect();
-    output::data(&output::plain(&printed))?;
+    let printed: Vec<&str> = printed.iter().map(|text| text.trim_end()).collect();
+    output::data(&output::plain(&(printed.join("\n") + "\n")))?;
     Ok(Exit::Done)
 }
 
