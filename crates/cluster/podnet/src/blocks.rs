@@ -2,42 +2,50 @@
 //!
 //! Beside the control loop, because a pod that waits for an address waits for no revision.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use netloom_api::{
-    GroupKind,
+    GroupKind, dig,
     podnet::{
-        ClusterNetwork, DanmNet, Family, IP_BLOCK, IPBlock, IPBlockStatus, NETWORKS, Network, NetworkKind, NetworkRef,
-        NetworkSpec, TenantNetwork,
+        ClusterNetwork, DANM_EP, DanmEp, DanmNet, Family, IP_BLOCK, IPBlock, IPBlockStatus, NETWORKS, Network,
+        NetworkKind, NetworkOptions, NetworkRef, NetworkSpec, TenantNetwork,
     },
 };
-use netloom_ipam::{Holding, Numbers, share};
+use netloom_ipam::{Holding, Numbers, Pool, number, share};
 use netloom_object::{Action, Answer, Chain, Change, Ledger, ObjectKey, ObjectRef, RequestId, Version};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::flight::Flight;
+use crate::{
+    flight::Flight,
+    picture::{self, Picture, Pictures, Used},
+};
 
 /// Networks and the blocks of nodes.
 #[derive(Debug, Clone, Default)]
 pub struct Blocks {
     networks: Ledger<Known>,
     held: Ledger<IPBlock>,
+    used: Ledger<Used>,
+    pictures: Pictures,
     flight: Flight,
 }
 
 #[derive(Debug, Clone)]
 struct Known {
     uid: String,
+    resource_version: String,
+    terminating: bool,
     network: Option<Arc<Network>>,
+    picture: Picture,
 }
 
 /// The kinds that are followed.
-const ALL: [GroupKind<'static>; 4] = [NETWORKS[0], NETWORKS[1], NETWORKS[2], IP_BLOCK];
+const ALL: [GroupKind<'static>; 5] = [NETWORKS[0], NETWORKS[1], NETWORKS[2], IP_BLOCK, DANM_EP];
 
 impl Blocks {
     /// The kinds whose objects it must know. One that a cluster does not have counts as empty.
-    pub fn kinds() -> [GroupKind<'static>; 4] {
+    pub fn kinds() -> [GroupKind<'static>; 5] {
         ALL
     }
 
@@ -48,19 +56,19 @@ impl Blocks {
             Change::Gone(object) => {
                 if let Some(reference) = reference(object) {
                     let version = Version::of(object);
-                    if reference.kind == IP_BLOCK {
-                        self.held.gone(reference, version);
-                    } else {
-                        self.networks.gone(reference, version);
-                    }
+                    match reference.kind {
+                        IP_BLOCK => self.held.gone(reference, version),
+                        DANM_EP => self.used.gone(reference, version),
+                        _ => self.networks.gone(reference, version),
+                    };
                 }
             }
             Change::Listed { kind, objects } => {
                 let listed = objects.iter().filter_map(|object| reference(object)).collect();
-                if *kind == IP_BLOCK {
-                    self.held.listed(*kind, &listed);
-                } else {
-                    self.networks.listed(*kind, &listed);
+                match *kind {
+                    IP_BLOCK => drop(self.held.listed(*kind, &listed)),
+                    DANM_EP => drop(self.used.listed(*kind, &listed)),
+                    _ => drop(self.networks.listed(*kind, &listed)),
                 }
                 for object in objects {
                     self.put(object);
@@ -78,6 +86,13 @@ impl Blocks {
             {
                 self.held.put(reference, version, block);
             }
+        } else if reference.kind == DANM_EP {
+            if self.used.is_news(&reference, version)
+                && let Some(used) = DanmEp::deserialize(object.as_ref()).ok().and_then(|object| Used::read(&object))
+            {
+                self.pictures.seen(&used);
+                self.used.put(reference, version, used);
+            }
         } else if self.networks.is_news(&reference, version)
             && let Some(known) = known(reference.kind, object)
         {
@@ -92,7 +107,9 @@ impl Blocks {
 
     /// Whether all kinds were listed: before that nobody gets anything.
     fn is_whole(&self) -> bool {
-        self.held.is_listed(IP_BLOCK) && NETWORKS.iter().all(|kind| self.networks.is_listed(*kind))
+        self.held.is_listed(IP_BLOCK)
+            && self.used.is_listed(DANM_EP)
+            && NETWORKS.iter().all(|kind| self.networks.is_listed(*kind))
     }
 
     /// What to ask for now, and when to look again though nothing happens.
@@ -109,15 +126,53 @@ impl Blocks {
             }
         }
         let mut chains = Vec::new();
+        let used = picture::by_network(self.used.of_kind(DANM_EP).map(|(_, used)| used));
         for ((network, uid), blocks) in groups {
             let key = ObjectKey::new(network.namespace.as_str(), network.name.as_str());
             let known = self.networks.get(network.kind.group_kind(), &key);
             let pools = known.filter(|known| known.uid == uid).and_then(|known| known.network.clone());
-            for (block, status) in blocks.iter().zip(statuses(pools.as_deref(), &blocks)) {
+            let used = used.get(&network).map_or(&[][..], Vec::as_slice);
+            for (block, status) in blocks.iter().zip(statuses(pools.as_deref(), &blocks, used)) {
                 chains.extend(self.write(now, block, &status));
             }
         }
-        (chains, self.flight.wake_at())
+        let (pictures, later) = self.paint(now, &used);
+        chains.extend(pictures);
+        let wake_at = self.flight.wake_at().into_iter().chain(later).min();
+        (chains, wake_at)
+    }
+
+    /// Brings the pictures of used addresses up to date; also when one is due that was written a moment ago.
+    fn paint(&mut self, now: u64, used: &BTreeMap<NetworkRef, Vec<IpAddr>>) -> (Vec<Chain>, Option<u64>) {
+        let (mut chains, mut later) = (Vec::new(), None::<u64>);
+        let all = NETWORKS
+            .into_iter()
+            .flat_map(|kind| self.networks.of_kind(kind).map(move |(key, known)| (kind, key, known)));
+        for (kind, key, known) in all {
+            let reference = NetworkRef::new(kind.kind, &key.namespace, &key.name);
+            let Some((reference, network)) = reference.zip(known.network.as_ref()).filter(|_| !known.terminating)
+            else {
+                continue;
+            };
+            let used = used.get(&reference).map_or(&[][..], Vec::as_slice);
+            let wanted = self.pictures.wanted(&reference, network, used);
+            let target = ObjectRef { kind, key: key.clone() };
+            if known.picture.says(&wanted) || self.flight.is_under_way(&target) {
+                continue;
+            }
+            if let Err(at) = self.pictures.may_write(now, &reference) {
+                later = Some(later.map_or(at, |later| later.min(at)));
+                continue;
+            }
+            let metadata = json!({"resourceVersion": known.resource_version, "uid": known.uid});
+            let patch = json!({"metadata": metadata, "spec": {"Options": wanted.options()}});
+            chains.extend(self.flight.ask(now, target, Action::Patch { patch }));
+        }
+        self.pictures.retain(|network| {
+            let key = ObjectKey::new(network.namespace.as_str(), network.name.as_str());
+            self.networks.get(network.kind.group_kind(), &key).is_some()
+        });
+        (chains, later)
     }
 
     fn write(&mut self, now: u64, block: &IPBlock, status: &IPBlockStatus) -> Option<Chain> {
@@ -148,7 +203,7 @@ fn is_over(block: &IPBlock, status: &IPBlockStatus) -> bool {
 }
 
 /// What each block is to have. Without a network what is there stays until it is returned, and nothing is added.
-fn statuses(network: Option<&Network>, blocks: &[IPBlock]) -> Vec<IPBlockStatus> {
+fn statuses(network: Option<&Network>, blocks: &[IPBlock], used: &[IpAddr]) -> Vec<IPBlockStatus> {
     let mut statuses: Vec<IPBlockStatus> = blocks
         .iter()
         .map(|block| IPBlockStatus { observed_generation: block.metadata.generation, ..IPBlockStatus::default() })
@@ -156,9 +211,17 @@ fn statuses(network: Option<&Network>, blocks: &[IPBlock]) -> Vec<IPBlockStatus>
     for family in [Family::Ipv4, Family::Ipv6] {
         let pool = network.and_then(|network| network.pool(family));
         let like = family.everything().addr();
-        let holdings: Vec<Holding> = blocks.iter().map(|block| holding(block, family, pool.is_some())).collect();
+        let holdings: Vec<Holding> = blocks.iter().map(|block| holding(block, family, pool)).collect();
+        let mut in_use = Numbers::new();
+        for address in used.iter().filter(|address| Family::of(**address) == family) {
+            in_use.insert(number(*address), number(*address));
+        }
         let all = pool.map(netloom_ipam::Pool::dynamic).unwrap_or_default();
-        for (status, given) in statuses.iter_mut().zip(share(&all, &holdings)) {
+        for ((status, given), holding) in statuses.iter_mut().zip(share(&all, &holdings)).zip(&holdings) {
+            let refused = holding.asked.without(&given.ranges).both(&in_use);
+            *status.refused.of_mut(family) = refused.to_addresses(like);
+            // A pod that has an address keeps it, whoever asks.
+            *status.back.of_mut(family) = given.back.without(&in_use).to_addresses(like);
             *status.ranges.of_mut(family) = given.ranges.to_addresses(like);
             *status.spare.of_mut(family) = given.spare.map(|spare| u32::try_from(spare).unwrap_or(u32::MAX));
         }
@@ -166,11 +229,13 @@ fn statuses(network: Option<&Network>, blocks: &[IPBlock]) -> Vec<IPBlockStatus>
     statuses
 }
 
-fn holding(block: &IPBlock, family: Family, has_pool: bool) -> Holding {
+fn holding(block: &IPBlock, family: Family, pool: Option<&Pool>) -> Holding {
     let read = |texts: &[String]| Numbers::of_addresses(texts.iter().map(String::as_str)).unwrap_or_default();
     let given = block.status.as_ref().map(|status| read(status.ranges.of(family))).unwrap_or_default();
-    let asked = |number: u32| if has_pool { u128::from(number) } else { 0 };
+    let asked = |number: u32| if pool.is_some() { u128::from(number) } else { 0 };
+    let named = read(block.spec.asked.of(family)).both(&pool.map(Pool::nameable).unwrap_or_default());
     Holding {
+        asked: named,
         given,
         returned: read(block.spec.returned.of(family)),
         needed: asked(block.spec.needed.of(family)),
@@ -183,8 +248,16 @@ fn reference(object: &Value) -> Option<ObjectRef> {
 }
 
 fn known(kind: GroupKind<'static>, object: &Value) -> Option<Known> {
-    let uid = netloom_api::dig::text(object, "metadata.uid")?.to_owned();
-    Some(Known { uid, network: read_network(kind, object).and_then(Result::ok).map(Arc::new) })
+    let text = |path: &str| dig::text(object, path).unwrap_or_default().to_owned();
+    let uid = dig::text(object, "metadata.uid")?.to_owned();
+    let options = object.pointer("/spec/Options").and_then(|options| NetworkOptions::deserialize(options).ok());
+    Some(Known {
+        uid,
+        resource_version: text("metadata.resourceVersion"),
+        terminating: dig::is_terminating(object),
+        network: read_network(kind, object).and_then(Result::ok).map(Arc::new),
+        picture: Picture::of(&options.unwrap_or_default()),
+    })
 }
 
 /// What an object of one of the kinds of networks means; none when it cannot be read at all.

@@ -29,6 +29,11 @@ impl Flight {
         Some(Chain(vec![Request { id, target, action }]))
     }
 
+    /// Whether an object is asked about, or is left alone for a moment.
+    pub(crate) fn is_under_way(&self, target: &ObjectRef) -> bool {
+        self.under_way.values().any(|known| known == target) || self.paused.contains_key(target)
+    }
+
     /// Takes note of an answer.
     pub(crate) fn answered(&mut self, now: u64, id: RequestId, answer: &Answer) {
         let Some(target) = self.under_way.remove(&id) else { return };

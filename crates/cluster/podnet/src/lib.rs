@@ -3,7 +3,7 @@
 //! ```text
 //! Pod, its annotation --Wanted--> Node: names, addresses --Record--> whoever makes links and writes files
 //! Node --IPBlock.spec--> Blocks (controller) --IPBlock.status--> Node
-//! Record --DanmEp--> API
+//! Record --DanmEp--> API --> pictures of used addresses (controller)
 //! ```
 //!
 //! Objects, requests of runtimes and times come in as values; records and requests go out. What holds:
@@ -17,6 +17,7 @@ mod blocks;
 mod endpoint;
 mod flight;
 mod node;
+mod picture;
 mod pod;
 mod record;
 

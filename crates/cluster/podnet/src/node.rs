@@ -11,15 +11,16 @@ use std::{
 
 use netloom_api::{
     dig,
-    podnet::{self, Counts, DANM_EP, Family, IP_BLOCK, IPBlock, Network, NetworkRef},
+    podnet::{self, Counts, DANM_EP, Family, IP_BLOCK, IPBlock, Network, NetworkRef, Ranges},
 };
 use netloom_cnispec::{Attached, Code, Failure};
+use netloom_ipam::{Numbers, number};
 use netloom_object::{Action, Answer, Chain, Change, ObjectKey, ObjectRef, RequestId, Version};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::addresses::{Addresses, Owner};
-use crate::{Pod, Record, State, Wanted, blocks::read_network, endpoint::endpoint, flight::Flight, pod::POD};
+use crate::{Ask, Pod, Record, State, Wanted, blocks::read_network, endpoint::endpoint, flight::Flight, pod::POD};
 
 /// What is decided about an ADD.
 #[derive(Debug, Clone, PartialEq)]
@@ -261,23 +262,36 @@ impl Node {
     /// Takes over the ranges of a block.
     fn given(&mut self, block: &IPBlock) {
         let Some(network) = block.spec.network.reference() else { return };
-        let waiting = self.waiting(&network);
+        let (waiting, _) = self.waiting(&network);
         let addresses = self.addresses.entry((network, block.spec.network.uid.clone())).or_default();
         addresses.given(block, waiting);
     }
 
-    /// How many addresses of a network pods of this node wait for.
-    fn waiting(&self, network: &NetworkRef) -> Counts {
+    /// How many addresses of a network pods of this node wait for, and which of them by name.
+    fn waiting(&self, network: &NetworkRef) -> (Counts, Ranges) {
         let attached: BTreeSet<&str> = self.records.values().map(|record| record.pod_uid.as_str()).collect();
         let mut counts = Counts::default();
+        let mut asked: [Numbers; 2] = Default::default();
         let pods = self.pods.values().map(|(_, pod)| pod);
         for pod in pods.filter(|pod| pod.node == self.name && !pod.ended && !attached.contains(pod.uid.as_str())) {
             for wanted in self.wanted(pod).unwrap_or_default().iter().filter(|wanted| wanted.network == *network) {
-                counts.ipv4 += u32::from(wanted.ipv4 == crate::Ask::Dynamic);
-                counts.ipv6 += u32::from(wanted.ipv6 == crate::Ask::Dynamic);
+                for ((family, ask), asked) in FAMILIES.into_iter().zip([wanted.ipv4, wanted.ipv6]).zip(&mut asked) {
+                    match ask {
+                        Ask::Absent | Ask::Without => {}
+                        Ask::Dynamic => *counts.of_mut(family) += 1,
+                        Ask::Static(address) => {
+                            *counts.of_mut(family) += 1;
+                            asked.insert(number(address), number(address));
+                        }
+                    }
+                }
             }
         }
-        counts
+        let mut ranges = Ranges::default();
+        for (family, asked) in FAMILIES.into_iter().zip(asked) {
+            *ranges.of_mut(family) = asked.to_addresses(family.everything().addr());
+        }
+        (counts, ranges)
     }
 
     /// The interfaces of a pod, with the default network where it names none; what is missing when that is not known.
@@ -314,10 +328,14 @@ impl Node {
             }
         }
         for (network, uid) in keys {
-            let is_there =
-                matches!(self.networks.get(&network), Some(Known::There { uid: known, .. }) if *known == uid);
-            let waiting = if is_there { self.waiting(&network) } else { Counts::default() };
+            let known = match self.networks.get(&network) {
+                Some(Known::There { uid: known, network: Ok(network) }) if *known == uid => Some(Arc::clone(network)),
+                _ => None,
+            };
+            let (waiting, asked) =
+                if known.is_some() { self.waiting(&network) } else { (Counts::default(), Ranges::default()) };
             let addresses = self.addresses.entry((network.clone(), uid.clone())).or_default();
+            addresses.reserve(&asked, FAMILIES.map(|family| known.as_ref().and_then(|known| known.pool(family))));
             let (needed, wanted) = addresses.demand(waiting);
             addresses.give_back(wanted);
             let returned = addresses.returned();
@@ -328,13 +346,13 @@ impl Node {
                     self.addresses.remove(&(network, uid));
                     continue;
                 }
-                let block = IPBlock::asking(&network, &uid, &self.name, needed, wanted);
+                let block = IPBlock::asking(&network, &uid, &self.name, (needed, wanted), asked);
                 let object = serde_json::to_value(block).unwrap_or_default();
                 chains.extend(self.flight.ask(now, target, Action::Create { object }));
                 continue;
             };
             let spec = &block.spec;
-            if (spec.needed, spec.wanted, &spec.returned) == (needed, wanted, &returned) {
+            if (spec.needed, spec.wanted, &spec.asked, &spec.returned) == (needed, wanted, &asked, &returned) {
                 continue;
             }
             let patch = json!({
@@ -342,6 +360,7 @@ impl Node {
                 "spec": {
                     "needed": {"ipv4": needed.ipv4, "ipv6": needed.ipv6},
                     "wanted": {"ipv4": wanted.ipv4, "ipv6": wanted.ipv6},
+                    "asked": {"ipv4": asked.ipv4, "ipv6": asked.ipv6},
                     "returned": {"ipv4": returned.ipv4, "ipv6": returned.ipv6},
                 },
             });
@@ -355,17 +374,21 @@ impl Node {
         let mut wanted = BTreeSet::new();
         for record in self.records.values() {
             let key = ObjectKey::new(record.pod_namespace.as_str(), record.pod_name.as_str());
-            let labels = self.pods.get(&key).filter(|(_, pod)| pod.uid == record.pod_uid);
-            let labels = labels.map(|(_, pod)| pod.labels.clone()).unwrap_or_default();
+            let there = self.pods.get(&key).filter(|(_, pod)| pod.uid == record.pod_uid).map(|(_, pod)| pod);
+            let labels = there.map(|pod| pod.labels.clone()).unwrap_or_default();
             for interface in &record.interfaces {
                 let key = ObjectKey::new(record.pod_namespace.as_str(), interface.endpoint.as_str());
                 wanted.insert(key.clone());
                 // A pod that is gone gets no new objects: nobody would see them.
                 let missing = !self.endpoints.contains_key(&key);
+                let target = ObjectRef { kind: DANM_EP, key };
                 if let Some(object) = endpoint(record, interface, &self.name, &labels).filter(|_| missing) {
                     let object = serde_json::to_value(object).unwrap_or_default();
-                    let target = ObjectRef { kind: DANM_EP, key };
                     chains.extend(self.flight.ask(now, target, Action::Create { object }));
+                } else if let Some(patch) =
+                    there.zip(self.endpoints.get(&target.key)).and_then(|(_, known)| relabelled(known, &labels))
+                {
+                    chains.extend(self.flight.ask(now, target, Action::Patch { patch }));
                 }
             }
         }
@@ -382,6 +405,21 @@ impl Node {
         }
         chains
     }
+}
+
+/// The change that gives an interface the labels of its pod; none when it has them.
+fn relabelled(known: &Value, labels: &BTreeMap<String, String>) -> Option<Value> {
+    let empty = serde_json::Map::new();
+    let has = dig::at(known, "metadata.labels").and_then(Value::as_object).unwrap_or(&empty);
+    let surplus = has.keys().filter(|key| !labels.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let missing = labels.iter().filter(|(key, value)| has.get(*key).and_then(Value::as_str) != Some(value));
+    let changed: serde_json::Map<String, Value> =
+        surplus.chain(missing.map(|(key, value)| (key.clone(), value.as_str().into()))).collect();
+    let text = |path: &str| dig::text(known, path).unwrap_or_default();
+    let metadata = json!({
+        "resourceVersion": text("metadata.resourceVersion"), "uid": text("metadata.uid"), "labels": changed,
+    });
+    (!changed.is_empty()).then(|| json!({"metadata": metadata}))
 }
 
 /// The networks that a pod without an annotation is attached to; the first that is there.

@@ -25,7 +25,7 @@ pub struct Pod {
     pub labels: BTreeMap<String, String>,
     /// The interfaces that it asks for; none: the default network.
     pub wanted: Result<Option<Vec<Wanted>>, BadAnnotation>,
-    /// It has ended: it needs no addresses any more.
+    /// It has ended, or is about to: it needs no further addresses.
     pub ended: bool,
 }
 
@@ -46,7 +46,7 @@ impl Pod {
             node: text("spec.nodeName"),
             labels: texts("metadata.labels"),
             wanted,
-            ended: matches!(text("status.phase").as_str(), "Succeeded" | "Failed"),
+            ended: matches!(text("status.phase").as_str(), "Succeeded" | "Failed") || dig::is_terminating(object),
         };
         (!pod.name.is_empty()).then_some(pod)
     }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use netloom_api::podnet::{DANM_EP, IP_BLOCK, NetworkRef};
+use netloom_api::podnet::{DANM_EP, DANM_NET, IP_BLOCK, NetworkRef};
 use netloom_cnispec::{Attached, Attachment, Code, Config, PodArguments};
 use netloom_object::{Action, Answer, Chain, Change, GroupKind, ObjectRef};
 use netloom_podnet::{Blocks, Decision, Node, POD, Record, State, Waiting, endpoint_id};
@@ -15,6 +15,27 @@ struct Api {
     objects: BTreeMap<ObjectRef, Value>,
     version: u64,
     writes: usize,
+    /// Writes of networks.
+    pictures: usize,
+}
+
+/// Lays a merge patch over an object.
+fn merge(under: &mut Value, patch: Value) {
+    match patch {
+        Value::Object(fields) => {
+            if !under.is_object() {
+                *under = json!({});
+            }
+            for (key, value) in fields {
+                if value.is_null() {
+                    under.as_object_mut().expect("an object").remove(&key);
+                } else {
+                    merge(&mut under[key], value);
+                }
+            }
+        }
+        other => *under = other,
+    }
 }
 
 impl Api {
@@ -39,7 +60,7 @@ impl Api {
     fn perform(&mut self, chain: Chain) -> Vec<(netloom_object::RequestId, Answer)> {
         let mut answers = Vec::new();
         for request in chain.0 {
-            self.writes += 1;
+            *(if request.target.kind == DANM_NET { &mut self.pictures } else { &mut self.writes }) += 1;
             let stored = self.objects.get(&request.target).cloned();
             let fits = |version: &Value| {
                 stored.as_ref().is_some_and(|stored| stored["metadata"]["resourceVersion"] == *version)
@@ -55,9 +76,7 @@ impl Api {
                 }
                 Action::Patch { patch } if fits(&patch["metadata"]["resourceVersion"]) => {
                     let mut object = stored.unwrap_or_default();
-                    for (key, value) in patch["spec"].as_object().into_iter().flatten() {
-                        object["spec"][key] = value.clone();
-                    }
+                    merge(&mut object, patch);
                     let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
                     object["metadata"]["generation"] = (generation + 1).into();
                     self.put(request.target.kind, object);
@@ -115,7 +134,7 @@ impl Cluster {
     fn settle(&mut self) {
         for _ in 0..50 {
             self.now += 1000;
-            let before = self.api.writes;
+            let before = self.api.writes + self.api.pictures;
             for kind in Blocks::kinds() {
                 self.controller.take(&Change::Listed { kind, objects: self.api.list(kind) });
             }
@@ -146,7 +165,7 @@ impl Cluster {
                     }
                 }
             }
-            if self.api.writes == before {
+            if self.api.writes + self.api.pictures == before {
                 return;
             }
         }
@@ -191,7 +210,7 @@ fn address(record: &Record) -> String {
 #[test]
 fn pods_of_two_nodes_get_addresses_and_give_everything_back() {
     let mut cluster = Cluster::new(&["node1", "node2"]);
-    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
     for (name, node) in [("a", "node1"), ("b", "node2"), ("c", "node1")] {
         cluster.api.put(POD, pod(name, node, DYNAMIC));
     }
@@ -221,7 +240,7 @@ fn pods_of_two_nodes_get_addresses_and_give_everything_back() {
 #[test]
 fn every_address_of_a_pool_can_be_used_wherever_pods_are() {
     let mut cluster = Cluster::new(&["node1", "node2", "node3"]);
-    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/28"})));
+    cluster.api.put(DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/28"})));
     let places: Vec<(String, &str)> = (0..14)
         .map(|number| {
             (
@@ -256,7 +275,7 @@ fn every_address_of_a_pool_can_be_used_wherever_pods_are() {
 #[test]
 fn asking_again_gives_the_same_and_an_older_container_goes_first() {
     let mut cluster = Cluster::new(&["node1"]);
-    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
     cluster.api.put(POD, pod("a", "node1", DYNAMIC));
     cluster.settle();
     let Decision::Make(_) = cluster.add("node1", "a") else { panic!("it can be attached") };
@@ -271,7 +290,7 @@ fn asking_again_gives_the_same_and_an_older_container_goes_first() {
 #[test]
 fn what_a_restart_finds_on_disk_is_in_use() {
     let mut cluster = Cluster::new(&["node1"]);
-    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
     cluster.api.put(POD, pod("a", "node1", DYNAMIC));
     cluster.settle();
     let record = cluster.attach("node1", "a");
@@ -294,7 +313,7 @@ fn what_is_not_known_yet_is_waited_for_and_what_is_wrong_is_refused() {
         other => panic!("{other:?}"),
     };
     let mut cluster = Cluster::new(&["node1"]);
-    cluster.api.put(netloom_api::podnet::DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
+    cluster.api.put(DANM_NET, network(&json!({"host_device": "ens4", "cidr": "192.0.2.0/24"})));
     assert_eq!(wait(cluster.add("node1", "a")), Code::TryLater, "no such pod");
     let rows = [
         ("[1]", "interface 0"),
@@ -320,4 +339,98 @@ fn what_is_not_known_yet_is_waited_for_and_what_is_wrong_is_refused() {
     assert_eq!(cluster.count(DANM_EP), 0);
     let follows = cluster.node("node1").follows();
     assert!(follows.contains(&NetworkRef::new("DanmNet", "default", "n1").expect("a network")));
+}
+
+#[test]
+fn networks_show_which_addresses_are_used_and_interfaces_have_the_labels_of_their_pods() {
+    let mut cluster = Cluster::new(&["node1"]);
+    let options = json!({"host_device": "ens4", "cidr": "192.0.2.0/28", "net6": "2001:db8::/120", "routes": {"10.0.0.0/8": "192.0.2.14"}});
+    cluster.api.put(DANM_NET, network(&options));
+    let shown = |cluster: &Cluster| cluster.api.list(DANM_NET)[0]["spec"]["Options"].clone();
+    cluster.api.put(POD, pod("a", "node1", r#"[{"network":"n1","ip":"dynamic","ip6":"dynamic"}]"#));
+    cluster.api.put(POD, pod("b", "node1", DYNAMIC));
+    cluster.settle();
+    assert_eq!(shown(&cluster)["alloc"], "gAM=", "the first address, the gateway and the last");
+    cluster.attach("node1", "a");
+    cluster.attach("node1", "b");
+    let before = cluster.api.pictures;
+    cluster.settle();
+    assert!(cluster.api.pictures - before <= 2, "it is written seldom");
+    let now = shown(&cluster);
+    assert_eq!((&now["alloc"], &now["allocation_pool"]["lastIp"]), (&json!("4AM="), &json!("192.0.2.2/28")));
+    assert!(now["alloc6"].as_str().is_some_and(|bits| bits.starts_with('w')), "{now}");
+    assert_eq!(now["cidr"], "192.0.2.0/28", "nothing else is written");
+
+    let mut again = pod("a", "node1", r#"[{"network":"n1","ip":"dynamic","ip6":"dynamic"}]"#);
+    again["metadata"]["labels"] = json!({"tier": "web"});
+    cluster.api.put(POD, again);
+    let before = cluster.api.writes;
+    cluster.settle();
+    let endpoints = cluster.api.list(DANM_EP);
+    let of_a = endpoints.iter().find(|object| object["spec"]["Pod"] == "a").expect("an interface");
+    assert_eq!((&of_a["metadata"]["labels"], cluster.api.writes - before), (&json!({"tier": "web"}), 1));
+
+    for name in ["a", "b"] {
+        cluster.node("node1").released(name);
+        cluster.api.objects.retain(|reference, _| reference.kind != POD || reference.key.name != name);
+    }
+    cluster.settle();
+    assert_eq!(shown(&cluster)["alloc"], "gAM=");
+}
+
+#[test]
+fn an_address_that_is_asked_for_by_name_comes_from_anywhere_in_the_network_unless_a_pod_has_it() {
+    let asks = |address: &str| format!(r#"[{{"network":"n1","ip":"{address}"}}]"#);
+    let mut cluster = Cluster::new(&["node1", "node2"]);
+    let options = json!({
+        "host_device": "ens4", "cidr": "192.0.2.0/24", "routes": {"10.0.0.0/8": "192.0.2.14"},
+        "allocation_pool": {"start": "192.0.2.1", "end": "192.0.2.9"},
+    });
+    cluster.api.put(DANM_NET, network(&options));
+    for number in 0..4 {
+        let name = format!("p{number}");
+        cluster.api.put(POD, pod(&name, "node1", DYNAMIC));
+        cluster.settle();
+        cluster.attach("node1", &name);
+    }
+    cluster.settle();
+    // Outside of the pool, in the own block, and free in the block of another node.
+    for (name, node, wanted) in
+        [("s1", "node1", "192.0.2.200"), ("s2", "node1", "192.0.2.5/16"), ("s3", "node2", "192.0.2.6")]
+    {
+        cluster.api.put(POD, pod(name, node, &asks(wanted)));
+        cluster.settle();
+        let record = cluster.attach(node, name);
+        let bare = wanted.split('/').next().expect("an address");
+        assert_eq!(address(&record), format!("{bare}/24"), "with the prefix length of the network");
+        cluster.settle();
+    }
+    let wrong = [
+        ("w1", "node1", "192.0.2.200", "in use by another interface on this node"),
+        ("w2", "node2", "192.0.2.200", "in use by a pod of another node"),
+        ("w3", "node2", "192.0.2.1", "in use by a pod of another node"),
+        ("w4", "node1", "198.51.100.1", "outside of 192.0.2.0/24"),
+        ("w5", "node1", "192.0.2.0", "no pod gets"),
+        ("w6", "node1", "192.0.2.255", "no pod gets"),
+        ("w7", "node1", "192.0.2.14", "no pod gets"),
+    ];
+    for (name, node, wanted, words) in wrong {
+        cluster.api.put(POD, pod(name, node, &asks(wanted)));
+        cluster.settle();
+        let decision = cluster.add(node, name);
+        let Decision::Refused(failure) = decision else { panic!("{wanted} on {node}: {decision:?}") };
+        assert_eq!(failure.code, Code::Refused);
+        assert!(failure.msg.contains(words), "{failure}");
+        cluster.api.objects.retain(|reference, _| reference.key.name != name);
+    }
+    // What is released is free for others, and is no dynamic address.
+    cluster.node("node1").released("s1");
+    cluster.api.objects.retain(|reference, _| reference.key.name != "s1");
+    cluster.settle();
+    cluster.api.put(POD, pod("next", "node1", DYNAMIC));
+    cluster.settle();
+    assert!(address(&cluster.attach("node1", "next")).ends_with("2.7/24"));
+    cluster.api.put(POD, pod("again", "node2", &asks("192.0.2.200")));
+    cluster.settle();
+    assert_eq!(address(&cluster.attach("node2", "again")), "192.0.2.200/24");
 }

@@ -13,6 +13,8 @@ pub struct Block<O> {
     given: Numbers,
     returned: Numbers,
     used: BTreeMap<u128, O>,
+    /// Kept for pods that ask for them by name.
+    reserved: Numbers,
     last: Option<u128>,
 }
 
@@ -22,7 +24,13 @@ pub struct Taken<O>(pub O);
 
 impl<O> Default for Block<O> {
     fn default() -> Self {
-        Self { given: Numbers::new(), returned: Numbers::new(), used: BTreeMap::new(), last: None }
+        Self {
+            given: Numbers::new(),
+            returned: Numbers::new(),
+            used: BTreeMap::new(),
+            reserved: Numbers::new(),
+            last: None,
+        }
     }
 }
 
@@ -50,7 +58,7 @@ impl<O: Clone + PartialEq> Block<O> {
 
     /// The addresses that a next pod can have.
     pub fn free(&self) -> Numbers {
-        let mut free = self.given.without(&self.returned);
+        let mut free = self.given.without(&self.returned).without(&self.reserved);
         for used in self.used.keys() {
             free.remove(*used, *used);
         }
@@ -62,10 +70,26 @@ impl<O: Clone + PartialEq> Block<O> {
         self.used.iter().map(|(address, owner)| (*address, owner))
     }
 
-    /// The next address after the one that was given last, starting over at the end: one that was just released is
-    /// not given again while others are free.
-    pub fn next(&mut self, owner: O) -> Option<u128> {
-        let free = self.free();
+    /// Keeps addresses for pods that ask for them by name.
+    pub fn reserve(&mut self, asked: Numbers) {
+        self.reserved = asked;
+    }
+
+    /// Whether an address may be given to a pod that asks for it by name.
+    pub fn has(&self, address: u128) -> bool {
+        self.given.contains(address) && !self.returned.contains(address)
+    }
+
+    /// Gives these back, as far as nobody has or asks for them.
+    pub fn give_back_these(&mut self, these: &Numbers) {
+        let surplus = self.free().both(these);
+        self.returned.add(&surplus);
+    }
+
+    /// The next address of the pool after the one that was given last, starting over at the end: one that was just
+    /// released is not given again while others are free.
+    pub fn next(&mut self, owner: O, pool: &Numbers) -> Option<u128> {
+        let free = self.free().both(pool);
         let after = self.last.and_then(|last| last.checked_add(1)).and_then(|from| free.at_or_after(from));
         let address = after.or_else(|| free.at_or_after(0))?;
         self.last = Some(address);

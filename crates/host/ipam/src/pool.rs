@@ -114,6 +114,11 @@ impl Pool {
         Numbers::range(number(self.start), number(self.end)).without(&self.kept_free())
     }
 
+    /// The addresses that a pod may ask for.
+    pub fn nameable(&self) -> Numbers {
+        Numbers::range(number(self.net.network()), number(self.net.broadcast())).without(&self.kept_free())
+    }
+
     /// Whether a pod may ask for this address.
     pub fn may_be_asked_for(&self, address: IpAddr) -> bool {
         self.net.contains(&address) && !self.kept_free().contains(number(address))

@@ -9,6 +9,8 @@ pub struct Holding {
     pub given: Numbers,
     /// What it returns of them.
     pub returned: Numbers,
+    /// Addresses that it asks for by name; they need not be of the pool.
+    pub asked: Numbers,
     /// How many addresses it cannot do without: those in use, and one for each pod that waits.
     pub needed: u128,
     /// How many addresses it wants to have altogether, with some ahead.
@@ -22,6 +24,22 @@ pub struct Given {
     pub ranges: Numbers,
     /// How many free addresses it may keep while others wait for some; nobody waits when absent.
     pub spare: Option<u128>,
+    /// What of its ranges others ask for by name.
+    pub back: Numbers,
+}
+
+/// Gives what is asked for by name to the first who asks, unless another one has it, who is told then.
+fn give_asked(given: &mut [Given], holdings: &[Holding]) {
+    for (place, holding) in holdings.iter().enumerate() {
+        let mut missing = holding.asked.without(&given[place].ranges);
+        for (_, other) in given.iter_mut().enumerate().filter(|(other, _)| *other != place) {
+            let theirs = other.ranges.both(&missing);
+            missing.subtract(&theirs);
+            other.back.add(&theirs);
+        }
+        // What it still returns could be meant by either side.
+        given[place].ranges.add(&missing.without(&holding.returned));
+    }
 }
 
 /// Shares a pool. `free_of` is what may be given at all: the pool without claims and without addresses that nobody
@@ -32,8 +50,9 @@ pub struct Given {
 pub fn share(pool: &Numbers, holdings: &[Holding]) -> Vec<Given> {
     let mut given: Vec<Given> = holdings
         .iter()
-        .map(|holding| Given { ranges: holding.given.without(&holding.returned), spare: None })
+        .map(|holding| Given { ranges: holding.given.without(&holding.returned), ..Given::default() })
         .collect();
+    give_asked(&mut given, holdings);
     let mut free = pool.clone();
     for one in &given {
         free.subtract(&one.ranges);

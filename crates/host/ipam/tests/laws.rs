@@ -87,7 +87,7 @@ proptest! {
                 }
                 1 => {
                     owner += 1;
-                    nodes[node].next(owner);
+                    nodes[node].next(owner, &anything());
                 }
                 2 => {
                     let first = nodes[node].used().next().map(|(address, owner)| (address, *owner));
@@ -137,10 +137,10 @@ fn the_last_address_goes_to_who_waits_for_it() {
         }
     };
     settle(&mut nodes, &mut stored);
-    assert_eq!(nodes[0].next(1), Some(1));
+    assert_eq!(nodes[0].next(1, &anything()), Some(1));
     stored[1] = Holding { needed: 9, wanted: 10, ..Holding::default() };
     settle(&mut nodes, &mut stored);
-    let all: Vec<u128> = std::iter::from_fn(|| nodes[1].next(2)).collect();
+    let all: Vec<u128> = std::iter::from_fn(|| nodes[1].next(2, &anything())).collect();
     assert_eq!(all, (2..=10).collect::<Vec<_>>());
 }
 
@@ -148,12 +148,12 @@ fn the_last_address_goes_to_who_waits_for_it() {
 fn the_next_address_is_not_the_one_that_was_just_released() {
     let mut block = Block::default();
     block.given(Numbers::range(1, 3));
-    assert_eq!(block.next('a'), Some(1));
+    assert_eq!(block.next('a', &anything()), Some(1));
     assert!(block.release(1, &'a'));
-    assert_eq!(block.next('b'), Some(2));
-    assert_eq!(block.next('c'), Some(3));
-    assert_eq!(block.next('d'), Some(1));
-    assert_eq!(block.next('e'), None);
+    assert_eq!(block.next('b', &anything()), Some(2));
+    assert_eq!(block.next('c', &anything()), Some(3));
+    assert_eq!(block.next('d', &anything()), Some(1));
+    assert_eq!(block.next('e', &anything()), None);
     assert!(!block.release(2, &'a'), "somebody else has it");
     assert!(block.take(2, 'a').is_err());
     assert!(block.take(2, 'b').is_ok());
@@ -218,4 +218,37 @@ fn the_pool_of_a_network_of_ipv6_fits_beside_that_of_ipv4() {
     assert_eq!(pool("2001:db8::/64", Some(10)), "2001:db8::/107");
     assert_eq!(pool("2001:db8::/120", Some(24)), "2001:db8::/120");
     assert_eq!(pool("64:ff9b::/96", None), "64:ff9b::/105");
+}
+
+/// A pool without bounds.
+fn anything() -> Numbers {
+    Numbers::range(0, u128::MAX)
+}
+
+#[test]
+fn what_is_asked_for_by_name_goes_to_the_first_and_is_asked_back_from_who_has_it() {
+    let named = |number: u128| Numbers::range(number, number);
+    let asks = |number: u128| Holding { asked: named(number), needed: 1, wanted: 1, ..Holding::default() };
+    let pool = Numbers::range(1, 9);
+    let given = share(&pool, &[asks(200), asks(200)]);
+    assert_eq!(
+        (given[0].ranges.contains(200), given[1].ranges.contains(200)),
+        (true, false),
+        "outside of the pool too"
+    );
+    assert!(given[0].back.contains(200));
+    let has = Holding { given: Numbers::range(1, 4), needed: 4, wanted: 4, ..Holding::default() };
+    let given = share(&pool, &[has.clone(), asks(3)]);
+    assert_eq!(given[0].back, named(3));
+    assert!(!given[1].ranges.contains(3));
+    let returned = Holding { returned: named(3), ..has };
+    assert!(share(&pool, &[returned, asks(3)])[1].ranges.contains(3));
+
+    let mut block = Block::default();
+    block.given(Numbers::range(1, 4));
+    block.reserve(named(1));
+    assert_eq!(block.next('a', &anything()), Some(2), "it waits for the pod that asks for it");
+    block.give_back_these(&Numbers::range(1, 3));
+    assert_eq!(*block.returned(), named(3), "neither what is used nor what is kept");
+    assert!(block.has(1) && block.take(1, 'b').is_ok());
 }

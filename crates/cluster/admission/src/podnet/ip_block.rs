@@ -12,7 +12,8 @@ impl Admitted for IPBlock {
         if NetworkKind::named(kind).is_none() {
             findings.not_supported("spec.network.kind", kind, &NetworkKind::ALL.map(NetworkKind::name));
         }
-        ranges(&new.spec.returned, findings);
+        ranges(["spec.asked.ipv4", "spec.asked.ipv6"], &new.spec.asked, findings);
+        ranges(["spec.returned.ipv4", "spec.returned.ipv6"], &new.spec.returned, findings);
         if let Some(old) = &write.old {
             if old.spec.node != new.spec.node {
                 findings.forbidden("spec.node", "addresses of a node stay with it until it returns them");
@@ -24,8 +25,8 @@ impl Admitted for IPBlock {
     }
 }
 
-fn ranges(ranges: &Ranges, findings: &mut Findings) {
-    for (path, texts, v4) in [("spec.returned.ipv4", &ranges.ipv4, true), ("spec.returned.ipv6", &ranges.ipv6, false)] {
+fn ranges([v4, v6]: [&'static str; 2], ranges: &Ranges, findings: &mut Findings) {
+    for (path, texts, v4) in [(v4, &ranges.ipv4, true), (v6, &ranges.ipv6, false)] {
         for text in texts {
             if let Err(why) = Numbers::of_addresses([text.as_str()]) {
                 findings.invalid(path, text.as_str(), why.to_string());

@@ -1,36 +1,10 @@
 //! The picture of used addresses that DANM's programs read: what it begins with, and that it stays.
 
-use netloom_api::podnet::{Network, NetworkOptions};
-use netloom_ipam::{Bitmask, Pool, number};
-
-/// Pools that are larger have no picture.
-const MOST: u128 = 65_536;
-
-/// Masks of both families; empty where there is none.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Masks {
-    pub(super) ipv4: String,
-    pub(super) ipv6: String,
-}
+use netloom_api::podnet::{Masks, Network, NetworkOptions};
 
 /// The masks of a network without pods: the addresses that nobody gets.
 pub(super) fn begin(network: &Network) -> Masks {
-    let ipv4 = network.ipv4.as_ref().and_then(|pool| mask(pool, pool.net()));
-    let ipv6 = network.ipv6.as_ref().zip(network.tracked6).and_then(|(pool, within)| mask(pool, within));
-    Masks { ipv4: ipv4.unwrap_or_default(), ipv6: ipv6.unwrap_or_default() }
-}
-
-fn mask(pool: &Pool, within: ipnet::IpNet) -> Option<String> {
-    let (first, last) = (number(within.network()), number(within.broadcast()));
-    let bits = last - first + 1;
-    let bits = usize::try_from(bits).ok().filter(|_| bits <= MOST)?;
-    let mut mask = Bitmask::fresh(bits);
-    for (from, to) in pool.kept_free().ranges() {
-        for address in from.max(first)..=to.min(last) {
-            mask.set(usize::try_from(address - first).unwrap_or(usize::MAX));
-        }
-    }
-    Some(mask.encode())
+    network.masks(&[])
 }
 
 /// Carries the picture over into a write that does not have it.

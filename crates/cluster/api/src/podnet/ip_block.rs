@@ -49,6 +49,9 @@ pub struct IPBlockSpec {
     /// How many addresses the node wants to have altogether, with some ahead of the pods that come.
     #[serde(default)]
     pub wanted: Counts,
+    /// Addresses that its pods ask for by name and do not have yet.
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pub asked: Ranges,
     /// What it returns of its ranges: it gives these addresses to no pod any more.
     #[serde(default, skip_serializing_if = "Ranges::is_empty")]
     pub returned: Ranges,
@@ -109,6 +112,12 @@ pub struct IPBlockStatus {
     /// Present while other nodes wait for addresses: so many free ones may stay, the rest is to be returned.
     #[serde(default, skip_serializing_if = "Spare::is_empty")]
     pub spare: Spare,
+    /// Addresses that pods of other nodes ask for by name: those of them that no pod has are to be returned.
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pub back: Ranges,
+    /// What the node asks for by name and pods of other nodes have.
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pub refused: Ranges,
     /// The generation whose numbers this answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -139,7 +148,13 @@ impl IPBlock {
     }
 
     /// A new block without ranges.
-    pub fn asking(network: &NetworkRef, uid: &str, node: &str, needed: Counts, wanted: Counts) -> Self {
+    pub fn asking(
+        network: &NetworkRef,
+        uid: &str,
+        node: &str,
+        (needed, wanted): (Counts, Counts),
+        asked: Ranges,
+    ) -> Self {
         let spec = IPBlockSpec {
             node: node.to_owned(),
             network: NetworkOfBlock {
@@ -150,6 +165,7 @@ impl IPBlock {
             },
             needed,
             wanted,
+            asked,
             returned: Ranges::default(),
         };
         let metadata = ObjectMeta { name: Some(Self::name_for(network, uid, node)), ..ObjectMeta::default() };
@@ -259,6 +275,8 @@ const EFFECTS: &[FieldEffect] = &[
     field("spec.needed.**", ASKED),
     field("spec.wanted", ASKED),
     field("spec.wanted.**", ASKED),
+    field("spec.asked", ASKED),
+    field("spec.asked.**", ASKED),
     field("spec.returned", ASKED),
     field("spec.returned.**", ASKED),
     field("status", GIVEN),

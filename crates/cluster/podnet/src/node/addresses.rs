@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use netloom_api::podnet::{Counts, Family, IPBlock, Ranges};
-use netloom_ipam::{Block, Numbers, address, number};
+use netloom_ipam::{Block, Numbers, Pool, address, number};
 
 use super::FAMILIES;
 
@@ -19,11 +19,26 @@ pub(super) struct Owner {
     pub(super) ifname: String,
 }
 
+/// What becomes of an address that a pod asks for by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// The pod has it.
+    Given,
+    /// Another pod of this node has it.
+    TakenHere,
+    /// A pod of another node has it.
+    TakenElsewhere,
+    /// The controller is asked for it.
+    Asked,
+}
+
 /// Both families of a network.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Addresses {
     ipv4: Block<Owner>,
     ipv6: Block<Owner>,
+    /// What pods of other nodes have of what was asked for by name.
+    refused: Ranges,
     /// Whether what an earlier process returned was taken over.
     began: bool,
 }
@@ -54,17 +69,49 @@ impl Addresses {
             if !began {
                 own.returned_before(&read(block.spec.returned.of(family)));
             }
+            own.give_back_these(&read(status.back.of(family)));
             if let Some(keep) = status.spare.of(family) {
                 own.give_back(u128::from(keep.max(waiting.of(family))));
             }
         }
+        self.refused = status.refused;
         self.began = true;
     }
 
-    /// The next free address of a family.
-    pub(super) fn next(&mut self, family: Family, owner: Owner) -> Option<IpAddr> {
-        let like = family.everything().addr();
-        self.of_mut(family).next(owner).map(|number| address(number, like))
+    /// The next free address of a pool.
+    pub(super) fn next(&mut self, pool: &Pool, owner: Owner) -> Option<IpAddr> {
+        let family = Family::of(pool.start());
+        self.of_mut(family).next(owner, &pool.dynamic()).map(|number| address(number, pool.like()))
+    }
+
+    /// Gives an owner the address that it asks for by name.
+    pub(super) fn named(&mut self, address: IpAddr, owner: &Owner) -> Named {
+        let family = Family::of(address);
+        let refused = Numbers::of_addresses(self.refused.of(family).iter().map(String::as_str)).unwrap_or_default();
+        let block = self.of_mut(family);
+        if block.used().any(|(used, other)| used == number(address) && other != owner) {
+            Named::TakenHere
+        } else if block.has(number(address)) {
+            match block.take(number(address), owner.clone()) {
+                Ok(()) => Named::Given,
+                Err(_) => Named::TakenHere,
+            }
+        } else if refused.contains(number(address)) {
+            Named::TakenElsewhere
+        } else {
+            Named::Asked
+        }
+    }
+
+    /// Keeps what pods ask for by name, and returns what no pod may have without asking for it.
+    pub(super) fn reserve(&mut self, asked: &Ranges, pools: [Option<&Pool>; 2]) {
+        for (family, pool) in FAMILIES.into_iter().zip(pools) {
+            let names = Numbers::of_addresses(asked.of(family).iter().map(String::as_str)).unwrap_or_default();
+            let block = self.of_mut(family);
+            block.reserve(names);
+            let outside = block.ranges().without(&pool.map(Pool::dynamic).unwrap_or_default());
+            block.give_back_these(&outside);
+        }
     }
 
     /// Records that an owner has an address.

@@ -5,10 +5,16 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 use ipnet::IpNet;
 use netloom_api::podnet::{Backend, Family, Network, NetworkRef};
 use netloom_cnispec::{Attachment, Code, Config, Failure};
+use netloom_ipam::Pool;
 use netloom_object::ObjectKey;
 use netloom_types::RouteTable;
 
-use super::{Decision, Known, Node, Waiting, addresses::Owner, defaults, names::names};
+use super::{
+    Decision, Known, Node, Waiting,
+    addresses::{Addresses, Named, Owner},
+    defaults,
+    names::names,
+};
 use crate::{Ask, Interface, Pod, Record, RecordedRoute, State, Wanted, endpoint_id, record::LinkKind};
 
 /// Why it is not known what a pod wants.
@@ -207,19 +213,16 @@ impl Node {
         let reference = &target.wanted.network;
         match ask {
             Ask::Absent | Ask::Without => return Ok(None),
-            Ask::Static(address) => {
-                return Err(refused(format!(
-                    "{address} of {reference}: static addresses are not served by this version"
-                )));
-            }
-            Ask::Dynamic => {}
+            Ask::Static(_) | Ask::Dynamic => {}
         }
         let Some(pool) = target.network.pool(family) else {
             return Err(refused(format!("{reference} has no {family} network, so it has no address to give")));
         };
-        let key = (reference.clone(), target.uid.clone());
-        let given = self.addresses.entry(key).or_default().next(family, owner.clone());
-        match given {
+        let addresses = self.addresses.entry((reference.clone(), target.uid.clone())).or_default();
+        if let Ask::Static(address) = ask {
+            return named(addresses, pool, address, owner).map(Some).map_err(|why| why.about(reference));
+        }
+        match addresses.next(pool, owner.clone()) {
             Some(address) => Ok(IpNet::new(address, pool.net().prefix_len()).ok()),
             None => Err(Unwanted::Wait(Waiting::Address(format!(
                 "this node has no free {family} address of {reference} yet"
@@ -245,6 +248,40 @@ impl Node {
                 }
             }
         }
+    }
+}
+
+/// Why a pod does not have the address that it asks for.
+enum Unnamed {
+    Not(String),
+    NotYet(String),
+}
+
+impl Unnamed {
+    fn about(self, network: &NetworkRef) -> Unwanted {
+        match self {
+            Self::Not(why) => refused(format!("{network}: {why}")),
+            Self::NotYet(why) => Unwanted::Wait(Waiting::Address(format!("{network}: {why}"))),
+        }
+    }
+}
+
+/// The address that a pod asks for by name, with the prefix length of its network.
+fn named(addresses: &mut Addresses, pool: &Pool, address: IpAddr, owner: &Owner) -> Result<IpNet, Unnamed> {
+    let net = pool.net();
+    if !net.contains(&address) {
+        return Err(Unnamed::Not(format!("{address} is outside of {net}")));
+    }
+    if !pool.may_be_asked_for(address) {
+        return Err(Unnamed::Not(format!(
+            "{address} is the first or last address of {net} or one of its gateways, which no pod gets"
+        )));
+    }
+    match addresses.named(address, owner) {
+        Named::Given => IpNet::new(address, net.prefix_len()).map_err(|why| Unnamed::Not(why.to_string())),
+        Named::TakenHere => Err(Unnamed::Not(format!("{address} is in use by another interface on this node"))),
+        Named::TakenElsewhere => Err(Unnamed::Not(format!("{address} is in use by a pod of another node"))),
+        Named::Asked => Err(Unnamed::NotYet(format!("the controller has not given {address} to this node yet"))),
     }
 }
 
