@@ -94,6 +94,8 @@ fn one(
     let broken = |why: EngineError| failed(why.to_string(), false);
     node.child(child, &namespace(&record.netns)).map_err(broken)?.map_err(refused)?;
     created.push(name);
+    let has_ipv6 = interface.ipv6.is_some() || interface.without_ipv6;
+    pod.settle_child(name, has_ipv6).map_err(broken)?.map_err(|why| failed(why.to_string(), false))?;
     let steps = steps(name, interface);
     let results = pod.execute(&steps).map_err(broken)?;
     for (step, result) in steps.iter().zip(results) {

@@ -17,6 +17,7 @@ use crate::{
     observe,
     probe::{Answer, Probe, default_gateway},
     socket::Counters,
+    sysctl,
 };
 
 /// One network namespace of the running kernel. Everything happens on a thread inside it, which is a
@@ -60,6 +61,12 @@ impl KernelHost {
     pub fn child(&self, child: Child, there: &Namespace) -> Result<Result<(), StepError>, EngineError> {
         let there = there.clone();
         self.worker.run(move |kernel| child::make(&mut kernel.route, child, &there))?
+    }
+
+    /// Tells a link of this namespace, which is that of a pod, to announce its addresses when it comes up, and whether it
+    /// has IPv6. What is refused is in the inner result.
+    pub fn settle_child(&self, name: IfName, ipv6: bool) -> Result<Result<(), StepError>, EngineError> {
+        self.worker.run(move |_| sysctl::set_of_pod(name, ipv6))
     }
 
     /// What went over the request sockets until now.

@@ -72,6 +72,37 @@ pub fn apply(link: IfName, attrs: &Attrs) -> Result<(), StepError> {
     Ok(())
 }
 
+/// What a link of a pod is told before it comes up: that it announces its addresses then, and that IPv6 is either off on it
+/// or only what is given to it.
+pub fn of_pod(link: IfName, ipv6: bool) -> Vec<Write> {
+    let text = |on: bool| u8::from(on).to_string();
+    let write = |family: &str, link: &str, file: &str, on: bool| Write {
+        path: settings().join(family).join("conf").join(link).join(file),
+        text: text(on),
+    };
+    let name = link.as_str();
+    let mut writes = vec![write("ipv4", name, "arp_notify", true)];
+    if !ipv6 {
+        writes.push(write("ipv6", name, "disable_ipv6", true));
+        return writes;
+    }
+    writes.push(write("ipv6", "all", "disable_ipv6", false));
+    let own = [("disable_ipv6", false), ("autoconf", false), ("accept_ra", false), ("ndisc_notify", true)];
+    writes.extend(own.map(|(file, on)| write("ipv6", name, file, on)));
+    writes
+}
+
+/// Writes them. Where the kernel has no IPv6 at all, none is off already.
+pub fn set_of_pod(link: IfName, ipv6: bool) -> Result<(), StepError> {
+    for write in of_pod(link, ipv6) {
+        match fs::write(&write.path, &write.text) {
+            Err(error) if !ipv6 && error.kind() == io::ErrorKind::NotFound && write.path.ends_with("disable_ipv6") => {}
+            done => done.map_err(|error| refused(&write, &error))?,
+        }
+    }
+    Ok(())
+}
+
 /// Whether iptables sees the frames of bridges. None where `br_netfilter` is not loaded, so that it never does, and where
 /// one may not write it: what cannot be set must not keep a network from being made.
 pub fn bridge_iptables() -> Option<bool> {
@@ -159,6 +190,21 @@ mod tests {
     use netloom_model::Attr;
 
     use super::*;
+
+    #[test]
+    fn a_pods_link_has_no_ipv6_unless_it_is_asked_for_and_then_nothing_but_what_is_given() {
+        let link: IfName = "eth0".parse().unwrap();
+        let texts = |ipv6| -> Vec<String> {
+            let writes = of_pod(link, ipv6).into_iter();
+            writes
+                .map(|Write { path, text }| format!("{}={text}", path.display()).split_off("/proc/sys/net/".len()))
+                .collect()
+        };
+        assert_eq!(texts(false), ["ipv4/conf/eth0/arp_notify=1", "ipv6/conf/eth0/disable_ipv6=1"]);
+        let ipv6 =
+            ["all/disable_ipv6=0", "eth0/disable_ipv6=0", "eth0/autoconf=0", "eth0/accept_ra=0", "eth0/ndisc_notify=1"];
+        assert_eq!(texts(true)[1..], ipv6.map(|file| format!("ipv6/conf/{file}")));
+    }
 
     #[test]
     fn only_what_is_a_file_is_written_and_dots_in_names_are_kept() {
