@@ -37,7 +37,7 @@ pub struct Config {
     pub legacy_names: bool,
     /// The result of an earlier ADD, or of the plugin before.
     pub previous: Option<Attached>,
-    /// For GC: what is still in use.
+    /// For GC: what is still in use; none where nothing is named, which means that nothing is.
     pub valid: Option<Vec<ValidAttachment>>,
 }
 

@@ -150,9 +150,6 @@ impl Request {
         if verb == Verb::Check && config.previous.is_none() {
             return Err(Failure::new(Code::Config, "CHECK needs the result of ADD in prevResult"));
         }
-        if verb == Verb::Gc && config.valid.is_none() {
-            return Err(Failure::new(Code::Config, "GC needs the list cni.dev/valid-attachments"));
-        }
         let config_dir = config.config_dir.clone();
         let config_dir = config_dir.or_else(|| variables.get("CNI_CONF_DIR").map(ToOwned::to_owned));
         Ok(Self {

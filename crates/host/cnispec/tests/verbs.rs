@@ -136,7 +136,8 @@ fn a_wrong_configuration_has_the_code_of_what_is_wrong() {
     assert_eq!(refused(json!({"cniVersion": "1.0.0", "name": "n", "prevResult": 1})), Code::Config);
     assert_eq!(refused(json!({"cniVersion": "1.0.0", "name": "n", "cni.dev/valid-attachments": [1]})), Code::Decode);
     assert_eq!(code(&full("CHECK"), &json!({"cniVersion": "1.0.0", "name": "n"})), Code::Config);
-    assert_eq!(code(&full("GC"), &json!({"cniVersion": "1.1.0", "name": "n"})), Code::Config);
+    let all = Request::read(&variables(&full("GC")), br#"{"cniVersion": "1.1.0", "name": "n"}"#).unwrap();
+    assert_eq!(all.config.valid, None, "libcni's caller names none when all shall go");
     let broken = Request::read(&variables(&full("ADD")), b"\xff{");
     assert_eq!(broken.expect_err("is refused").code, Code::Decode);
 }
